@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/db/records.h"
+#include "colltune/vocabulary/measurement.h"
+
+namespace colltune {
+
+/// The tuning database opened by its one owner, who alone writes and checkpoints. A second owner is
+/// refused at once (Error(failed_precondition) that says who holds it: process, host, since when).
+/// Not thread-safe.
+///
+/// Every call that writes is one durable transaction: when it returns, a kill or a power cut loses
+/// nothing of it; when it throws, nothing of it is there. A full disk is Error(resource_exhausted)
+/// and leaves the file whole.
+class Store {
+ public:
+  /// Opens `path`, or creates it. Migrates an older file after a backup beside it. Throws
+  /// Error(failed_precondition) for a file that is not ours, is newer, or lies on a network file
+  /// system; Error(data_loss) for a damaged one.
+  explicit Store(const std::filesystem::path& path);
+  ~Store();
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+
+  [[nodiscard]] const std::string& uuid() const;
+
+  /// Adds the environment where it is not there yet; returns its digest.
+  std::string put_environment(const Environment& environment);
+  void begin_sweep(const SweepRecord& sweep);
+  /// Appends finished trials of `sweep_uuid`: the journal. A trial (key, variant) that the sweep
+  /// already has is Error(already_exists).
+  void append(const std::string& sweep_uuid, std::span<const Measurement> measurements);
+  void finish_sweep(const std::string& sweep_uuid, SweepState state, const std::string& finished_at,
+                    const std::string& summary);
+  [[nodiscard]] std::vector<Measurement> measurements(const std::string& sweep_uuid) const;
+  /// Publishes a generation: `decisions` replace those of equal key and family, all others are
+  /// carried over. Then writes the immutable snapshot that readers open, by a rename.
+  Generation publish(std::span<const Decision> decisions, const std::string& published_at);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A database file opened for reading, beside its owner or without one. Checks what it reads: a row
+/// whose checksum does not fit is Error(data_loss) that names table and row. Not thread-safe.
+class StoreReader {
+ public:
+  explicit StoreReader(const std::filesystem::path& path);
+  ~StoreReader();
+  StoreReader(StoreReader&&) noexcept;
+  StoreReader& operator=(StoreReader&&) noexcept;
+
+  [[nodiscard]] const std::string& store_uuid() const;
+  [[nodiscard]] std::vector<SweepRecord> sweeps() const;
+  [[nodiscard]] std::vector<EnvironmentRecord> environments() const;
+  /// All measurements, or those of one sweep, in the order in which they were appended.
+  [[nodiscard]] std::vector<Measurement> measurements(
+      const std::optional<std::string>& sweep_uuid = {}) const;
+  /// The newest generation, or that very one. Throws Error(not_found) where there is none.
+  [[nodiscard]] PublishedTable published(const std::optional<std::uint64_t>& generation = {}) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Where `publish` on the database at `path` leaves its newest snapshot: readers that serve open
+/// this file, never the live one.
+[[nodiscard]] std::filesystem::path snapshot_path(const std::filesystem::path& path);
+
+}  // namespace colltune

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The colltune authors
+# SPDX-License-Identifier: Apache-2.0
+# What every target of the house shares: warnings, sanitizers, one include root per target, the header check.
+
+find_program(COLLTUNE_CCACHE ccache)
+if(COLLTUNE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${COLLTUNE_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${COLLTUNE_CCACHE}")
+endif()
+
+add_library(colltune_options INTERFACE)
+target_compile_options(colltune_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wswitch-enum>)
+if(COLLTUNE_WERROR)
+  target_compile_options(colltune_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(COLLTUNE_SANITIZE)
+  target_compile_options(colltune_options INTERFACE -fsanitize=${COLLTUNE_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
+  target_link_options(colltune_options INTERFACE -fsanitize=${COLLTUNE_SANITIZE})
+endif()
+
+# The header check: every public header of every target compiles alone (`cmake --build --target
+# all_verify_interface_header_sets`; part of `all` where COLLTUNE_HEADER_CHECK is on).
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${COLLTUNE_HEADER_CHECK})
+
+# colltune_library(NAME [SHARED|STATIC] SOURCES … PUBLIC … PRIVATE …)
+# A target with its own include root `include/` beside its sources. PUBLIC and PRIVATE name the targets that it
+# may use: an include of anything else does not compile.
+function(colltune_library name)
+  cmake_parse_arguments(ARG "SHARED" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  set(kind STATIC)
+  if(ARG_SHARED)
+    set(kind SHARED)
+  endif()
+  add_library(${name} ${kind} ${ARG_SOURCES})
+  string(REPLACE "colltune_" "" short "${name}")
+  add_library(colltune::${short} ALIAS ${name})
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/include/*.h")
+  if(headers)
+    target_sources(${name} PUBLIC FILE_SET HEADERS
+      BASE_DIRS "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>" FILES ${headers})
+  endif()
+  target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE $<BUILD_INTERFACE:colltune_options> ${ARG_PRIVATE})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+endfunction()
+
+# colltune_program(NAME SOURCES … LINK …): an installed executable.
+function(colltune_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE colltune_options ${ARG_LINK})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()

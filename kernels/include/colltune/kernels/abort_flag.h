@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string>
+
+#include "colltune/vocabulary/error.h"
+
+namespace colltune {
+
+/// A point on the steady clock after which a wait gives up.
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// Set once by whoever learns that the operation cannot complete; every bounded wait of this
+/// process looks at it. Thread-safe.
+class AbortFlag {
+ public:
+  void raise() noexcept { raised_.store(true, std::memory_order_release); }
+  [[nodiscard]] bool is_raised() const noexcept { return raised_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<bool> raised_{false};
+};
+
+/// A wait that ended without what it waited for: says what it waited for and which rank was
+/// missing.
+class RankMissing : public Error {
+ public:
+  RankMissing(int rank, const std::string& waiting_for, bool aborted)
+      : Error(aborted ? StatusCode::aborted : StatusCode::deadline_exceeded,
+              (aborted ? "gave up on the abort flag waiting for " : "timed out waiting for ") +
+                  waiting_for + " of rank " + std::to_string(rank)),
+        rank_(rank) {}
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+
+ private:
+  int rank_;
+};
+
+}  // namespace colltune

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace colltune {
+
+/// What one rank can do. Detected by the rank itself, exchanged as data; `Implementation::supports`
+/// answers from it, so that every rank can answer for every other.
+///
+/// `features` maps dotted names to values: "isa.avx2" = "", "mpi.library" = "Open MPI 4.1.4",
+/// "mpi.tuned.all_reduce.ring" = "4", "memory.bytes" = "…". A feature that is absent is one that
+/// the rank lacks.
+struct Capability {
+  std::string architecture;  ///< "x86_64-avx2", "sm_90"
+  std::map<std::string, std::string, std::less<>> features;
+
+  [[nodiscard]] bool has(std::string_view feature) const { return features.contains(feature); }
+  /// The value of `feature`; empty where the rank lacks it.
+  [[nodiscard]] std::string_view value(std::string_view feature) const {
+    const auto found = features.find(feature);
+    return found == features.end() ? std::string_view{} : std::string_view(found->second);
+  }
+
+  friend auto operator<=>(const Capability&, const Capability&) = default;
+};
+
+}  // namespace colltune

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/abort_flag.h"
+#include "colltune/kernels/symmetric_memory.h"
+#include "colltune/vocabulary/bytes.h"
+
+namespace colltune {
+
+/// The ranks, memory and transport that a collective runs over. Two factories make one: MPI
+/// (`mpi_communicator.h`) and threads in one process (`thread_communicator.h`); kernels never ask
+/// which.
+///
+/// One object per rank. The calls marked "collective" must be made by all ranks in the same order;
+/// they are bounded by `deadline` and throw RankMissing. Not thread-safe.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+  /// The node of each rank, numbered from 0 in order of first appearance.
+  [[nodiscard]] virtual std::span<const int> nodes() const = 0;
+  /// Whether all ranks share one node, so that `allocate` works.
+  [[nodiscard]] virtual bool is_one_node() const = 0;
+
+  /// Collective: a communicator of the same ranks with its own traffic.
+  [[nodiscard]] virtual std::unique_ptr<Communicator> duplicate(Deadline deadline) = 0;
+  /// Collective: the ranks that give the same non-negative `color`, ordered by `key`, then rank.
+  /// Null for a negative color.
+  [[nodiscard]] virtual std::unique_ptr<Communicator> split(int color, int key,
+                                                            Deadline deadline) = 0;
+  /// Collective: `bytes_per_rank` (the same on all ranks) of symmetric memory. Throws
+  /// Error(failed_precondition) where the ranks do not share a node, Error(resource_exhausted) on
+  /// all ranks where one lacks the memory.
+  [[nodiscard]] virtual std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank,
+                                                                  Deadline deadline) = 0;
+  /// Collective: returns when all ranks have called it; what starts a timed run together. MPI's own
+  /// barrier under MPI.
+  virtual void barrier(Deadline deadline) = 0;
+
+  /// Raised when the operation cannot complete; looked at by every bounded wait on this
+  /// communicator.
+  [[nodiscard]] virtual AbortFlag& abort_flag() const = 0;
+  /// The `MPI_Comm` behind this communicator as an opaque pointer to it; null where there is none.
+  [[nodiscard]] virtual const void* native_mpi() const = 0;
+};
+
+}  // namespace colltune

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "colltune/kernels/capability.h"
+#include "colltune/kernels/communicator.h"
+#include "colltune/kernels/operation.h"
+#include "colltune/kernels/support.h"
+#include "colltune/vocabulary/problem.h"
+#include "colltune/vocabulary/topology.h"
+#include "colltune/vocabulary/variant.h"
+
+namespace colltune {
+
+/// What an implementation costs by its published analysis: `steps` messages one after the other,
+/// `bytes_per_rank` through one rank's link, `reduced_bytes` combined on one rank.
+struct Cost {
+  double steps = 0;
+  double bytes_per_rank = 0;
+  double reduced_bytes = 0;
+};
+
+/// What a variant promises about bits: how it accumulates and what it guarantees.
+struct Numerics {
+  Rounding rounding = Rounding::exact;
+  NumericClass numeric_class = NumericClass::rank_order;
+};
+
+/// One algorithm for one collective on one device kind: one file in `kernels/<device>/`. Immutable
+/// and thread-safe; all calls but `prepare` are pure over their arguments, so that any rank answers
+/// for any other.
+class Implementation {
+ public:
+  virtual ~Implementation() = default;
+
+  /// "cpu.all_reduce_one_shot": letters, digits, '.', '_', '-'; unique in the catalogue.
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// One line: the algorithm, steps and bytes, and the paper or library it follows.
+  [[nodiscard]] virtual std::string_view description() const = 0;
+  [[nodiscard]] virtual Collective collective() const = 0;
+  /// Who can execute it: "mpi" (the MPI library by itself), "colltune" (this project's kernels), …
+  [[nodiscard]] virtual std::string_view family() const = 0;
+  /// Whether this is what the user has without colltune.
+  [[nodiscard]] virtual bool is_baseline() const { return false; }
+
+  /// The search space for a rank with `capability`, in a fixed order; never empty where `supports`
+  /// can say yes.
+  [[nodiscard]] virtual std::vector<Variant> variants(const Problem& problem,
+                                                      const Topology& topology,
+                                                      const Capability& capability) const = 0;
+  /// Whether a rank with `capability` can run `variant` for `problem` on `topology`. Checks the
+  /// limits too.
+  [[nodiscard]] virtual Support supports(const Problem& problem, const Topology& topology,
+                                         const Capability& capability,
+                                         const Variant& variant) const = 0;
+  [[nodiscard]] virtual Limits limits(const Variant& variant) const = 0;
+  /// What the variant puts on the wire for the problem; variants of equal protocol can meet in one
+  /// call.
+  [[nodiscard]] virtual std::string protocol(const Problem& problem,
+                                             const Variant& variant) const = 0;
+  [[nodiscard]] virtual Cost cost(const Problem& problem, const Topology& topology,
+                                  const Variant& variant) const = 0;
+  [[nodiscard]] virtual Numerics numerics(const Problem& problem, const Variant& variant) const = 0;
+  /// Whether the library lacks this type or operator, so that it is composed from what the library
+  /// has.
+  [[nodiscard]] virtual bool is_emulated(const Problem& /*problem*/) const { return false; }
+
+  /// Adds to `capability` what only this implementation knows how to find out (which algorithms the
+  /// running library has, …), under names of its own. Collective over `communicator` where the
+  /// search is.
+  virtual void detect(Communicator& /*communicator*/, Capability& /*capability*/) const {}
+
+  /// Prepares `variant`, which all ranks support, for `call`. Collective; may allocate and
+  /// register; the communicator and the buffers outlive the operation. All ranks throw, or none,
+  /// except for RankMissing.
+  [[nodiscard]] virtual std::unique_ptr<Operation> prepare(Communicator& communicator,
+                                                           const Call& call, const Variant& variant,
+                                                           Deadline deadline) const = 0;
+};
+
+using Implementations = std::vector<std::unique_ptr<const Implementation>>;
+
+}  // namespace colltune

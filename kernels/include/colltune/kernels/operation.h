@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "colltune/kernels/abort_flag.h"
+#include "colltune/vocabulary/problem.h"
+
+namespace colltune {
+
+/// One rank's buffers for a call, sized by send_size() and receive_size(). Where
+/// `Problem::in_place` is set, the smaller one is a view into the larger one, as MPI and NCCL
+/// define it: the same bytes for all_reduce, reduce, broadcast and all_to_all; block `rank` of the
+/// larger buffer for all_gather, reduce_scatter, gather (root) and scatter (root).
+struct CallBuffers {
+  std::span<const std::byte> send;
+  std::span<std::byte> receive;
+};
+
+/// What a caller wants done, besides the variant: every rank passes the same problem and root, and
+/// its own buffers.
+struct Call {
+  Problem problem;
+  int root = 0;
+  CallBuffers buffers;
+};
+
+/// A collective prepared for a rank: what sits between two clock reads. Start and wait alternate.
+/// No kernel writes a peer's user buffer, or reads its input, before that peer's start; `wait`
+/// returns only when no peer still reads this rank's input. Neither allocates memory. Not
+/// thread-safe.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  /// Begins the collective; never waits for a peer.
+  virtual void start() = 0;
+  /// Completes it. Throws RankMissing where a peer did not come until `deadline`, Error where the
+  /// library reported one. After an exception the operation must not be started again.
+  virtual void wait(Deadline deadline) = 0;
+};
+
+}  // namespace colltune

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace colltune {
+
+/// A number of bytes.
+struct Bytes {
+  std::uint64_t value = 0;
+
+  friend constexpr auto operator<=>(const Bytes&, const Bytes&) = default;
+  friend constexpr Bytes operator+(Bytes a, Bytes b) { return {a.value + b.value}; }
+  friend constexpr Bytes operator*(Bytes a, std::uint64_t n) { return {a.value * n}; }
+};
+
+/// Reads "64KiB", "64K", "1M", "3GiB" or plain bytes: K, M, G, T are powers of 1024, as in
+/// nccl-tests. Throws Error(invalid_argument) on anything else, on decimal units ("1MB") and beyond
+/// 2^63-1.
+[[nodiscard]] Bytes parse_bytes(std::string_view text);
+
+/// The shortest exact form that parse_bytes reads back: "64KiB", "1MiB", "1000".
+[[nodiscard]] std::string format_bytes(Bytes bytes);
+
+}  // namespace colltune

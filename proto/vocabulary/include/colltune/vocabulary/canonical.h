@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <charconv>
+#include <chrono>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "colltune/vocabulary/bytes.h"
+#include "colltune/vocabulary/names.h"
+#include "colltune/vocabulary/variant.h"
+
+namespace colltune {
+
+/// An aggregate that lists its fields by `visit_fields`.
+template <class T>
+concept Described = requires(T& value) {
+  visit_fields(value, [](std::string_view, auto&) {});
+};
+
+/// 128 bits of XXH3 over `text`, as 32 hexadecimal digits.
+[[nodiscard]] std::string digest_of_text(std::string_view text);
+
+/// Appends one unambiguous text form of `value`: equal values give equal texts, unlike values
+/// unlike ones. Digests and row checksums are taken over it, so it never changes for a given layout
+/// of fields.
+template <class T>
+void append_canonical(std::string& out, const T& value) {
+  if constexpr (NamedEnum<T>) {
+    out += name_of(value);
+  } else if constexpr (std::same_as<T, bool>) {
+    out += value ? "true" : "false";
+  } else if constexpr (std::integral<T> || std::floating_point<T>) {
+    char digits[40];
+    out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  } else if constexpr (std::same_as<T, std::string>) {
+    append_canonical(out, value.size());
+    out += ':';
+    out += value;
+  } else if constexpr (std::same_as<T, Bytes>) {
+    append_canonical(out, value.value);
+  } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
+    append_canonical(out, value.count());
+  } else if constexpr (std::same_as<T, Variant>) {
+    append_canonical(out, to_string(value));
+  } else if constexpr (Described<const T>) {
+    out += '{';
+    visit_fields(value, [&](std::string_view name, const auto& field) {
+      out += name;
+      out += '=';
+      append_canonical(out, field);
+      out += ';';
+    });
+    out += '}';
+  } else if constexpr (requires { value.has_value(); }) {
+    out += value ? "+" : "-";
+    if (value) append_canonical(out, *value);
+  } else {
+    out += '[';
+    for (const auto& item : value) {
+      append_canonical(out, item);
+      out += ',';
+    }
+    out += ']';
+  }
+}
+
+template <class T>
+[[nodiscard]] std::string canonical_text(const T& value) {
+  std::string out;
+  append_canonical(out, value);
+  return out;
+}
+
+/// The digest of any described value.
+template <class T>
+[[nodiscard]] std::string digest_of_value(const T& value) {
+  return digest_of_text(canonical_text(value));
+}
+
+}  // namespace colltune

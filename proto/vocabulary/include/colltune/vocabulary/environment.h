@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <string>
+
+namespace colltune {
+
+/// Every version and hardware fact that can change a winner: one field each, one column each in the
+/// database. Empty means "not there" (no GPU, no MPI). Names of hosts and of people are no part of
+/// it.
+struct Environment {
+  std::string colltune_version;
+  std::string build;  ///< compiler, its version and the build type
+  std::string operating_system;
+  std::string kernel_release;
+  std::string cpu_model;
+  std::string cpu_features;  ///< those that implementations dispatch on
+  std::string cpu_layout;    ///< "1 socket(s), 1 NUMA node(s), 2 core(s), 2 hardware thread(s), L2
+                             ///< 512KiB, L3 32MiB"
+  std::string frequency_policy;
+  std::string hypervisor;
+  std::string malloc_settings;  ///< mmap and trim thresholds as pinned by the agent
+  std::string mpi_library;
+  std::string mpi_transport;  ///< pml and btl (or their like), and parameters given by the user
+  std::string mpi_binding;    ///< how ranks are bound to cores
+  std::string gpu_model;
+  std::string gpu_driver;
+  std::string cuda_version;
+  std::string nccl_version;
+  std::string fabric;  ///< kind, speed and count of NICs
+
+  friend auto operator<=>(const Environment&, const Environment&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Environment>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("colltune_version", self.colltune_version);
+  visit("build", self.build);
+  visit("operating_system", self.operating_system);
+  visit("kernel_release", self.kernel_release);
+  visit("cpu_model", self.cpu_model);
+  visit("cpu_features", self.cpu_features);
+  visit("cpu_layout", self.cpu_layout);
+  visit("frequency_policy", self.frequency_policy);
+  visit("hypervisor", self.hypervisor);
+  visit("malloc_settings", self.malloc_settings);
+  visit("mpi_library", self.mpi_library);
+  visit("mpi_transport", self.mpi_transport);
+  visit("mpi_binding", self.mpi_binding);
+  visit("gpu_model", self.gpu_model);
+  visit("gpu_driver", self.gpu_driver);
+  visit("cuda_version", self.cuda_version);
+  visit("nccl_version", self.nccl_version);
+  visit("fabric", self.fabric);
+}
+
+/// 32 hexadecimal digits that name this environment in keys.
+[[nodiscard]] std::string digest_of(const Environment& environment);
+
+}  // namespace colltune

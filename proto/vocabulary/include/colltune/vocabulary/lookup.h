@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "colltune/vocabulary/decision.h"
+
+namespace colltune {
+
+/// Where an answer comes from. Stored and sent by name.
+enum class Source {
+  measured = 0,      ///< this very size was measured
+  interpolated = 1,  ///< between two measured sizes of the same key
+  predicted = 2,     ///< by a cost model
+  baseline = 3,      ///< nothing is known: the library's own choice
+};
+constexpr std::array<Named<Source>, 4> enum_names(Source) {
+  return {{{Source::measured, "measured"},
+           {Source::interpolated, "interpolated"},
+           {Source::predicted, "predicted"},
+           {Source::baseline, "baseline"}}};
+}
+constexpr std::string_view enum_title(Source) { return "source"; }
+
+/// How closely an answer's key matches the question; a question names the least it accepts. Closest
+/// first.
+enum class MatchLevel {
+  exact = 0,            ///< problem, topology and environment
+  nearest_size = 1,     ///< as exact, but between or beyond the measured sizes
+  any_environment = 2,  ///< problem and topology match, some version or hardware fact does not
+};
+constexpr std::array<Named<MatchLevel>, 3> enum_names(MatchLevel) {
+  return {{{MatchLevel::exact, "exact"},
+           {MatchLevel::nearest_size, "nearest_size"},
+           {MatchLevel::any_environment, "any_environment"}}};
+}
+constexpr std::string_view enum_title(MatchLevel) { return "match level"; }
+
+/// "Which variant for this call?" What is left empty must be unambiguous in the table: where
+/// several stored worlds fit, the lookup is an error that lists them.
+struct LookupQuery {
+  Problem problem;
+  std::optional<int> nodes;
+  std::optional<int> ranks_per_node;
+  std::optional<std::string> architecture;  ///< architecture_name() of the topology
+  std::optional<std::string> environment_digest;
+  std::optional<Placement> placement;  ///< `dedicated` unless the question says so
+  std::string family{any_family};
+  MatchLevel at_least = MatchLevel::any_environment;
+  std::optional<std::uint64_t> generation;  ///< this very generation; unknown: Error(not_found)
+
+  friend bool operator==(const LookupQuery&, const LookupQuery&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, LookupQuery>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("problem", self.problem);
+  visit("nodes", self.nodes);
+  visit("ranks_per_node", self.ranks_per_node);
+  visit("architecture", self.architecture);
+  visit("environment_digest", self.environment_digest);
+  visit("placement", self.placement);
+  visit("family", self.family);
+  visit("at_least", self.at_least);
+  visit("generation", self.generation);
+}
+
+/// The answer: `decision.ranked` holds only variants that can run the question's problem, the
+/// winner first; its medians are those of the question's size (interpolated where `source` says
+/// so).
+struct LookupAnswer {
+  Decision decision;
+  Source source = Source::measured;
+  MatchLevel match = MatchLevel::exact;
+  std::vector<Bytes>
+      measured_sizes;  ///< the measured sizes that the answer rests on: one, or the two around
+  Generation generation;
+
+  friend bool operator==(const LookupAnswer&, const LookupAnswer&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, LookupAnswer>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("decision", self.decision);
+  visit("source", self.source);
+  visit("match", self.match);
+  visit("measured_sizes_bytes", self.measured_sizes);
+  visit("generation", self.generation);
+}
+
+}  // namespace colltune

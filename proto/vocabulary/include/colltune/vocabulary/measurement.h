@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "colltune/vocabulary/tuning_key.h"
+#include "colltune/vocabulary/variant.h"
+
+namespace colltune {
+
+/// How a trial ended. Stored and sent by name.
+enum class Outcome {
+  ok = 0,
+  wrong = 1,   ///< a result differed from the reference
+  failed = 2,  ///< the implementation reported an error
+  timed_out = 3,
+  crashed = 4,
+};
+constexpr std::array<Named<Outcome>, 5> enum_names(Outcome) {
+  return {{{Outcome::ok, "ok"},
+           {Outcome::wrong, "wrong"},
+           {Outcome::failed, "failed"},
+           {Outcome::timed_out, "timed_out"},
+           {Outcome::crashed, "crashed"}}};
+}
+constexpr std::string_view enum_title(Outcome) { return "outcome"; }
+
+/// Where the data of a run's input was before the run. Stored and sent by name.
+enum class InputMode {
+  rewritten = 0,  ///< its owner wrote it just before (what applications do)
+  hot = 1,        ///< untouched since the last run
+};
+constexpr std::array<Named<InputMode>, 2> enum_names(InputMode) {
+  return {{{InputMode::rewritten, "rewritten"}, {InputMode::hot, "hot"}}};
+}
+constexpr std::string_view enum_title(InputMode) { return "input mode"; }
+
+/// How the ranks of a run were started together. Stored and sent by name.
+enum class Synchronization {
+  barrier = 0,  ///< a barrier before each run; a sample is the MAX of local durations
+  window = 1,   ///< a common start on the global clock; a sample is the latest end minus that start
+};
+constexpr std::array<Named<Synchronization>, 2> enum_names(Synchronization) {
+  return {{{Synchronization::barrier, "barrier"}, {Synchronization::window, "window"}}};
+}
+constexpr std::string_view enum_title(Synchronization) { return "synchronization"; }
+
+/// Outcome and raw samples of one trial: one variant under one key.
+///
+/// A sample is the time of the SLOWEST rank over `calls_per_sample` back-to-back calls; all
+/// variants of a key, the baseline included, use the same number of calls. `samples[i]` belongs to
+/// round `i / samples_per_round`; rounds of the variants of one key that carry the same index were
+/// interleaved with each other.
+struct Measurement {
+  TuningKey key;
+  Variant variant;
+  std::string family;
+  std::string protocol;
+  bool is_baseline = false;
+  bool is_emulated =
+      false;  ///< the library lacks this type or operator: it was composed from what it has
+  Outcome outcome = Outcome::ok;
+  std::string detail;  ///< why it is not ok
+  std::vector<std::chrono::nanoseconds> samples;
+  std::vector<int> slowest_ranks;  ///< which rank made each sample's MAX; as long as `samples`
+  int samples_per_round = 1;
+  int calls_per_sample = 1;
+  int ranks_ran = 0;
+  int ranks_failed = 0;
+  std::uint64_t verified_calls = 0;
+  std::uint64_t seed = 0;  ///< of the order of the rounds
+  InputMode input_mode = InputMode::rewritten;
+  Synchronization synchronization = Synchronization::barrier;
+  Rounding rounding = Rounding::exact;
+  NumericClass numeric_class = NumericClass::any;  ///< what the variant guarantees
+  Limits limits;
+
+  friend bool operator==(const Measurement&, const Measurement&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Measurement>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("key", self.key);
+  visit("variant", self.variant);
+  visit("family", self.family);
+  visit("protocol", self.protocol);
+  visit("is_baseline", self.is_baseline);
+  visit("is_emulated", self.is_emulated);
+  visit("outcome", self.outcome);
+  visit("detail", self.detail);
+  visit("samples_ns", self.samples);
+  visit("slowest_ranks", self.slowest_ranks);
+  visit("samples_per_round", self.samples_per_round);
+  visit("calls_per_sample", self.calls_per_sample);
+  visit("ranks_ran", self.ranks_ran);
+  visit("ranks_failed", self.ranks_failed);
+  visit("verified_calls", self.verified_calls);
+  visit("seed", self.seed);
+  visit("input_mode", self.input_mode);
+  visit("synchronization", self.synchronization);
+  visit("rounding", self.rounding);
+  visit("numeric_class", self.numeric_class);
+  visit("limits", self.limits);
+}
+
+}  // namespace colltune

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <string>
+
+#include "colltune/vocabulary/bytes.h"
+#include "colltune/vocabulary/collective.h"
+
+namespace colltune {
+
+/// What a Problem describes. Stored and sent by name.
+enum class ProblemKind { collective = 0 };
+constexpr std::array<Named<ProblemKind>, 1> enum_names(ProblemKind) {
+  return {{{ProblemKind::collective, "collective"}}};
+}
+constexpr std::string_view enum_title(ProblemKind) { return "problem kind"; }
+
+/// What a caller demands of the bits of a result. Each class allows what the next allows, and more.
+enum class NumericClass {
+  any = 0,         ///< any order of accumulation
+  same_bits = 1,   ///< all ranks end with the same bits
+  rank_order = 2,  ///< accumulated in rank order: the same bits in every run and for every variant
+};
+constexpr std::array<Named<NumericClass>, 3> enum_names(NumericClass) {
+  return {{{NumericClass::any, "any"},
+           {NumericClass::same_bits, "same_bits"},
+           {NumericClass::rank_order, "rank_order"}}};
+}
+constexpr std::string_view enum_title(NumericClass) { return "numeric class"; }
+
+/// One collective call to be served.
+///
+/// `message_size` is the bytes of the larger of one rank's send and receive buffers (of the root's,
+/// where there is a root): ranks x count elements for all_gather, reduce_scatter, all_to_all,
+/// gather and scatter, count elements for the others. NCCL's `nBytes` and nccl-tests' "size" mean
+/// the same. The root is an argument of the call, no part of the problem.
+struct Problem {
+  ProblemKind kind = ProblemKind::collective;
+  Collective collective = Collective::all_reduce;
+  DataType data_type = DataType::f32;
+  ReduceOp reduce_op = ReduceOp::sum;  ///< `none` exactly where the collective does not reduce
+  Bytes message_size;
+  bool in_place = false;
+  bool registered = false;     ///< the buffers lie in symmetric memory
+  bool graph_capture = false;  ///< the caller captures the call into a device graph
+  NumericClass numeric_class = NumericClass::any;
+
+  friend auto operator<=>(const Problem&, const Problem&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Problem>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("kind", self.kind);
+  visit("collective", self.collective);
+  visit("data_type", self.data_type);
+  visit("reduce_op", self.reduce_op);
+  visit("message_size_bytes", self.message_size);
+  visit("in_place", self.in_place);
+  visit("registered", self.registered);
+  visit("graph_capture", self.graph_capture);
+  visit("numeric_class", self.numeric_class);
+}
+
+/// Throws Error(invalid_argument) where the reduce op does not fit the collective.
+void check(const Problem& problem);
+
+/// Elements of one block ("count" of nccl-tests and MPI): the whole message, or a rank's share of
+/// it, rounded down.
+[[nodiscard]] std::size_t block_elements(const Problem& problem, int ranks);
+/// Bytes of one rank's send buffer; 0 on ranks that do not send.
+[[nodiscard]] Bytes send_size(const Problem& problem, int ranks, bool is_root = true);
+/// Bytes of one rank's receive buffer; 0 on ranks that do not receive.
+[[nodiscard]] Bytes receive_size(const Problem& problem, int ranks, bool is_root = true);
+/// `requested` rounded down to whole blocks of elements on every rank, as nccl-tests does. May be
+/// 0.
+[[nodiscard]] Bytes round_message_size(Collective collective, DataType type, Bytes requested,
+                                       int ranks);
+
+/// "all_reduce f32 sum 1MiB" with what differs from the defaults appended: for logs and errors.
+[[nodiscard]] std::string describe(const Problem& problem);
+
+}  // namespace colltune

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/vocabulary/problem.h"
+
+namespace colltune {
+namespace {
+
+bool is_split_over_ranks(Collective collective) {
+  const CollectiveShape shape = shape_of(collective);
+  return shape.sends_block_per_rank || shape.receives_block_per_rank;
+}
+
+}  // namespace
+
+void check(const Problem& problem) {
+  const bool reduces = shape_of(problem.collective).reduces;
+  if (reduces == (problem.reduce_op != ReduceOp::none)) return;
+  throw Error(StatusCode::invalid_argument,
+              reduces ? std::string(name_of(problem.collective)) +
+                            " needs a reduce op: sum, prod, min, max or avg"
+                      : std::string(name_of(problem.collective)) +
+                            " does not reduce; its reduce op is 'none', not '" +
+                            std::string(name_of(problem.reduce_op)) + "'");
+}
+
+std::size_t block_elements(const Problem& problem, int ranks) {
+  const std::uint64_t elements = problem.message_size.value / size_of(problem.data_type);
+  return is_split_over_ranks(problem.collective) ? elements / static_cast<std::uint64_t>(ranks)
+                                                 : elements;
+}
+
+Bytes send_size(const Problem& problem, int ranks, bool is_root) {
+  const CollectiveShape shape = shape_of(problem.collective);
+  if (shape.only_root_sends && !is_root) return {};
+  const Bytes block{block_elements(problem, ranks) * size_of(problem.data_type)};
+  return shape.sends_block_per_rank ? block * static_cast<std::uint64_t>(ranks) : block;
+}
+
+Bytes receive_size(const Problem& problem, int ranks, bool is_root) {
+  const CollectiveShape shape = shape_of(problem.collective);
+  if (shape.only_root_receives && !is_root) return {};
+  const Bytes block{block_elements(problem, ranks) * size_of(problem.data_type)};
+  return shape.receives_block_per_rank ? block * static_cast<std::uint64_t>(ranks) : block;
+}
+
+Bytes round_message_size(Collective collective, DataType type, Bytes requested, int ranks) {
+  const std::uint64_t unit =
+      size_of(type) * (is_split_over_ranks(collective) ? static_cast<std::uint64_t>(ranks) : 1);
+  return {requested.value / unit * unit};
+}
+
+std::string describe(const Problem& problem) {
+  std::string text(name_of(problem.collective));
+  text += ' ';
+  text += name_of(problem.data_type);
+  if (problem.reduce_op != ReduceOp::none) {
+    text += ' ';
+    text += name_of(problem.reduce_op);
+  }
+  text += ' ' + format_bytes(problem.message_size);
+  if (problem.in_place) text += " in-place";
+  if (problem.registered) text += " registered";
+  if (problem.graph_capture) text += " graph";
+  if (problem.numeric_class != NumericClass::any) {
+    text += ' ';
+    text += name_of(problem.numeric_class);
+  }
+  return text;
+}
+
+}  // namespace colltune
