@@ -53,3 +53,15 @@ function(colltune_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
+
+# colltune_embed_text(TARGET FILE SYMBOL): makes FILE's text available to TARGET's sources as
+# `namespace colltune { extern const std::string_view SYMBOL; }` (declare it where it is used), so that a program needs
+# no file of ours at run time.
+function(colltune_embed_text target file symbol)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+  file(READ "${file}" text)
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/${symbol}.cpp")
+  file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT
+       "#include <string_view>\n\nnamespace colltune {\nextern const std::string_view @symbol@;\nconst std::string_view @symbol@ = R\"embedded(@text@)embedded\";\n}\n")
+  target_sources(${target} PRIVATE "${output}")
+endfunction()

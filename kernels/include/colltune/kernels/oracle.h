@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "colltune/vocabulary/problem.h"
+#include "colltune/vocabulary/variant.h"
+
+namespace colltune {
+
+/// What the inputs of a verified call hold.
+enum class DataPattern {
+  exact,     ///< values for which every order of accumulation gives the same, exactly representable
+             ///< result
+  rounding,  ///< values for which accumulating in the narrow type gives another result than
+             ///< rounding once
+};
+
+/// One verified call: enough to know every rank's input and every rank's result. `seed` shifts the
+/// pattern, so that the result of an earlier call never passes for that of a later one.
+struct VerifiedCall {
+  Problem problem;
+  int ranks = 1;
+  int root = 0;
+  DataPattern pattern = DataPattern::exact;
+  std::uint64_t seed = 0;
+};
+
+/// Whether `pattern` says anything about the problem: `rounding` does for sum and avg of 16-bit and
+/// 8-bit floating types from 3 ranks on (2 for fp8 and avg where the type allows), `exact` always.
+[[nodiscard]] bool is_meaningful(const VerifiedCall& call);
+
+/// Writes what `rank` sends into `send`, which has send_size() bytes (nothing on ranks that do not
+/// send).
+void fill_send(const VerifiedCall& call, int rank, std::span<std::byte> send);
+
+/// The first element of a result that is wrong.
+struct Mismatch {
+  std::size_t element = 0;
+  std::string expected;
+  std::string got;
+};
+
+/// Compares every element of what `rank` received (receive_size() bytes) with the reference.
+/// `rounding` is what the variant declares: `exact` and `once` must match bit by bit (a zero of
+/// either sign passes), `each_step` lies within its error bound of (ranks - 1) roundings. Empty
+/// where all is right.
+[[nodiscard]] std::optional<Mismatch> find_mismatch(const VerifiedCall& call, int rank,
+                                                    Rounding rounding,
+                                                    std::span<const std::byte> receive);
+
+}  // namespace colltune
