@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "colltune/json/json.h"
+#include "colltune/vocabulary/names.h"
+
+namespace colltune {
+
+/// What a line of a results file (`colltune-agent sweep --json results.jsonl`) holds. The order in
+/// a file: environments before what names them, one `sweep`, its measurements, its decisions, one
+/// `end`. Several such files may be concatenated. proto/json/README.md describes the format.
+enum class JournalRecord {
+  environment = 0,  ///< Environment
+  sweep = 1,        ///< SweepRecord as the sweep began
+  measurement = 2,  ///< Measurement of that sweep
+  decision = 3,     ///< Decision of that sweep
+  end = 4,          ///< SweepRecord as the sweep ended
+};
+constexpr std::array<Named<JournalRecord>, 5> enum_names(JournalRecord) {
+  return {{{JournalRecord::environment, "environment"},
+           {JournalRecord::sweep, "sweep"},
+           {JournalRecord::measurement, "measurement"},
+           {JournalRecord::decision, "decision"},
+           {JournalRecord::end, "end"}}};
+}
+constexpr std::string_view enum_title(JournalRecord) { return "journal record"; }
+
+/// The version of the format that is written, and the only one that is read.
+inline constexpr int journal_version = 1;
+
+/// Writes a results file, one complete line per call, flushed before it returns: a killed job
+/// leaves at most one incomplete line, the last. Not thread-safe. Keeps a reference to `out`.
+class JournalLineWriter {
+ public:
+  /// `name` is the file's name, for messages.
+  JournalLineWriter(std::ostream& out, std::string name);
+
+  /// Throws Error(resource_exhausted) where the stream does not take the line.
+  template <class T>
+  void write(JournalRecord record, const T& value) {
+    write_value(record, to_json_value(value));
+  }
+
+ private:
+  void write_value(JournalRecord record, nlohmann::json value);
+
+  std::ostream& out_;
+  std::string name_;
+  std::uint64_t lines_ = 0;
+};
+
+/// One line that was read: complete, of a known version, its digest checked.
+struct JournalLine {
+  JournalRecord record = JournalRecord::environment;
+  nlohmann::json value;
+  std::string where;  ///< "results.jsonl:12"
+
+  /// The value as the type that JournalRecord names. Throws Error(invalid_argument) that begins
+  /// with `where`.
+  template <class T>
+  [[nodiscard]] T as() const {
+    return from_json_value<T>(value, where);
+  }
+};
+
+/// Reads a results file line by line. Not thread-safe. Keeps a reference to `in`.
+class JournalLineReader {
+ public:
+  /// `name` is the file's name, for messages.
+  JournalLineReader(std::istream& in, std::string name);
+
+  /// The next line; empty at the end. A last line without its line end that cannot be read was cut
+  /// off by a killed writer: it ends the file, and `cut_off` says so. Any other damage is
+  /// Error(data_loss); a line of another version or format is Error(invalid_argument). Messages
+  /// begin with file name and line number.
+  [[nodiscard]] std::optional<JournalLine> next();
+
+  /// What was cut off at the end, for a person; empty where nothing was.
+  [[nodiscard]] const std::string& cut_off() const { return cut_off_; }
+
+ private:
+  std::istream& in_;
+  std::string name_;
+  std::string cut_off_;
+  std::uint64_t line_ = 0;      ///< of the file, from 1
+  std::uint64_t expected_ = 1;  ///< the number that the next line carries, unless it starts anew
+};
+
+}  // namespace colltune
