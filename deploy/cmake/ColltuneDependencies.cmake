@@ -45,6 +45,10 @@ if(NOT COLLTUNE_MPI STREQUAL "OFF")
   find_package(MPI COMPONENTS C QUIET)
 endif()
 colltune_backend(MPI MPI_C_FOUND "no MPI was found (Debian: libopenmpi-dev openmpi-bin)")
+if(COLLTUNE_HAVE_MPI)
+  # The C interface only: mpi.h would pull in the C++ bindings, which MPI-3 removed.
+  set_property(TARGET MPI::MPI_C APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+endif()
 
 if(NOT COLLTUNE_GRPC STREQUAL "OFF")
   find_package(Protobuf QUIET)

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "process_environment.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace colltune {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ProcessEnvironment : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "colltune-root-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(root_); }
+  void write(const fs::path& path, std::string_view text) const {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  fs::path root_;
+};
+
+TEST_F(ProcessEnvironment, SaysWhatItCannotSee) {
+  EXPECT_EQ(read_operating_system(root_), "unknown");
+  EXPECT_EQ(read_cpu_model(root_), "unknown");
+  EXPECT_EQ(read_hypervisor(root_), "none");
+  EXPECT_EQ(read_frequency_policy(root_), "not visible");
+  EXPECT_EQ(read_fabric(root_), "none");
+}
+
+TEST_F(ProcessEnvironment, ReadsSystemFiles) {
+  write("etc/os-release", "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
+  write("proc/cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor avx2\n");
+  write("sys/class/dmi/id/sys_vendor", "QEMU\n");
+  write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+  write("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
+  EXPECT_EQ(read_operating_system(root_), "Debian GNU/Linux 12 (bookworm)");
+  EXPECT_EQ(read_cpu_model(root_), "AMD EPYC");
+  EXPECT_EQ(read_hypervisor(root_), "QEMU");
+  EXPECT_EQ(read_frequency_policy(root_), "performance+powersave");
+}
+
+TEST_F(ProcessEnvironment, CountsHardwareNicsThatAreUp) {
+  for (const std::string nic : {"eth0", "eth1"}) {
+    write("sys/class/net/" + nic + "/device/vendor", "0x15b3");
+    write("sys/class/net/" + nic + "/operstate", "up\n");
+    write("sys/class/net/" + nic + "/speed", "10000\n");
+  }
+  write("sys/class/net/eth2/device/vendor", "0x15b3");
+  write("sys/class/net/eth2/operstate", "down\n");
+  write("sys/class/net/docker0/operstate", "up\n");  // no device behind it
+  write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+  write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+  write("sys/class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)\n");
+  EXPECT_EQ(read_fabric(root_), "2x ethernet 10000 Mb/s, 1x infiniband 200 Gb/sec (4X HDR)");
+}
+
+TEST_F(ProcessEnvironment, RecordsMallocAsTheUserSetItOrAsPinned) {
+  unsetenv("MALLOC_MMAP_THRESHOLD_");
+  setenv("MALLOC_TRIM_THRESHOLD_", "1000000", 1);
+  EXPECT_EQ(pin_malloc(), "mmap_threshold=131072 trim_threshold=1000000");
+  unsetenv("MALLOC_TRIM_THRESHOLD_");
+}
+
+}  // namespace
+}  // namespace colltune
