@@ -50,7 +50,9 @@ struct LookupQuery {
   std::optional<Placement> placement;  ///< `dedicated` unless the question says so
   std::string family{any_family};
   MatchLevel at_least = MatchLevel::any_environment;
-  std::optional<std::uint64_t> generation;  ///< this very generation; unknown: Error(not_found)
+  std::optional<std::uint64_t> generation;   ///< this very generation; unknown: Error(not_found)
+  std::optional<std::string> layout_digest;  ///< tell worlds apart that are alike in all else
+  std::optional<std::string> interconnect;
 
   friend bool operator==(const LookupQuery&, const LookupQuery&) = default;
 };
@@ -66,6 +68,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("family", self.family);
   visit("at_least", self.at_least);
   visit("generation", self.generation);
+  visit("layout_digest", self.layout_digest);
+  visit("interconnect", self.interconnect);
 }
 
 /// The answer: `decision.ranked` holds only variants that can run the question's problem, the

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "colltune/v1/vocabulary.pb.h"
+#include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/lookup.h"
+
+namespace colltune {
+
+/// The message that carries a vocabulary type. A new type needs one line here and one in
+/// convert.cpp; a new field of a known type needs none.
+template <class T>
+struct MessageOf;
+// clang-format off
+template <> struct MessageOf<Problem> { using type = v1::Problem; };
+template <> struct MessageOf<Topology> { using type = v1::Topology; };
+template <> struct MessageOf<TuningKey> { using type = v1::TuningKey; };
+template <> struct MessageOf<Variant> { using type = v1::Variant; };
+template <> struct MessageOf<Limits> { using type = v1::Limits; };
+template <> struct MessageOf<RankedVariant> { using type = v1::RankedVariant; };
+template <> struct MessageOf<Decision> { using type = v1::Decision; };
+template <> struct MessageOf<Generation> { using type = v1::Generation; };
+template <> struct MessageOf<Environment> { using type = v1::Environment; };
+template <> struct MessageOf<LookupQuery> { using type = v1::LookupQuery; };
+template <> struct MessageOf<LookupAnswer> { using type = v1::LookupAnswer; };
+// clang-format on
+template <class T>
+using message_of = typename MessageOf<T>::type;
+
+/// Writes `value` into the empty `message`.
+template <class T>
+void write_message(const T& value, message_of<T>& message);
+
+/// Reads and validates `message`. Throws Error(invalid_argument) that begins with the path of the
+/// field, from `where` on ("query.problem.data_type: …"): unknown or missing enum values, missing
+/// sub-messages, negative or too large numbers, over-long strings, and what the vocabulary itself
+/// refuses.
+template <class T>
+[[nodiscard]] T read_message(const message_of<T>& message, std::string_view where);
+
+/// The longest string that read_message accepts.
+inline constexpr std::size_t longest_wire_string = 4096;
+
+}  // namespace colltune
