@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/capability.h"
+#include "colltune/kernels/communicator.h"
+#include "colltune/sweep/control_plane.h"
+#include "colltune/sweep/sweep_spec.h"
+#include "colltune/vocabulary/topology.h"
+
+namespace colltune {
+
+/// What every rank of the launch can do and where it lives. Ranks of equal capability are of one
+/// kind; the kinds are ordered by value, so that the same ranks give the same numbers in any order.
+struct Availability {
+  std::vector<Capability> kinds;
+  std::vector<int> kind_of_rank;  ///< index into `kinds`
+  std::vector<int> node_of_rank;  ///< numbered from 0 in order of first appearance
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(kind_of_rank.size()); }
+  [[nodiscard]] const Capability& capability_of(int rank) const {
+    return kinds[static_cast<std::size_t>(kind_of_rank[static_cast<std::size_t>(rank)])];
+  }
+
+  friend bool operator==(const Availability&, const Availability&) = default;
+};
+
+/// Numbers the distinct capabilities among `ranks` (one per rank, in rank order).
+[[nodiscard]] Availability merge_capabilities(std::span<const Capability> ranks,
+                                              std::span<const int> node_of_rank);
+
+/// Collective: every rank's capability, merged once; the same on all ranks.
+[[nodiscard]] Availability exchange_capabilities(ControlPlane& control,
+                                                 const Communicator& communicator,
+                                                 const Capability& own);
+
+/// All ranks of the launch, node by node: the order that worlds are made of.
+[[nodiscard]] std::vector<int> node_major_ranks(const Availability& availability);
+/// The ranks of a sub-world in node-major order. Throws Error(invalid_argument) where the launch is
+/// too small; the message names both sizes.
+[[nodiscard]] std::vector<int> ranks_of_world(const Availability& availability,
+                                              const WorldSpec& world);
+
+/// What a winner on these ranks of the launch depends on. Placement follows from the capability
+/// "cpu.cores" of the ranks' nodes and all ranks that the launch put there.
+[[nodiscard]] Topology topology_of(const Availability& availability, std::span<const int> ranks);
+
+}  // namespace colltune

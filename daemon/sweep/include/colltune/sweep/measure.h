@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/abort_flag.h"
+#include "colltune/sweep/control_plane.h"
+#include "colltune/sweep/sweep_plan.h"
+#include "colltune/vocabulary/measurement.h"
+
+namespace colltune {
+
+/// What a rank's wall time goes into. Printed by name.
+enum class Phase {
+  batch = 0,         ///< timed batch loops: rewriting of inputs, barrier, clock reads, the calls
+  warm_up = 1,       ///< untimed calls before the first round
+  verification = 2,  ///< verified calls and the comparison of their results
+  preparation = 3,   ///< communicators, buffers, prepare and destruction of operations
+  control = 4,       ///< waiting for the control plane
+  journal = 5,       ///< storing what was measured
+};
+constexpr std::array<Named<Phase>, 6> enum_names(Phase) {
+  return {{{Phase::batch, "batch"},
+           {Phase::warm_up, "warm_up"},
+           {Phase::verification, "verification"},
+           {Phase::preparation, "preparation"},
+           {Phase::control, "control"},
+           {Phase::journal, "journal"}}};
+}
+constexpr std::string_view enum_title(Phase) { return "phase"; }
+
+/// Wall time of this rank by phase.
+struct PhaseTimes {
+  std::array<std::chrono::nanoseconds, 6> times{};  ///< indexed by Phase
+
+  [[nodiscard]] std::chrono::nanoseconds& operator[](Phase phase) {
+    return times[static_cast<std::size_t>(phase)];
+  }
+  [[nodiscard]] std::chrono::nanoseconds operator[](Phase phase) const {
+    return times[static_cast<std::size_t>(phase)];
+  }
+  [[nodiscard]] std::chrono::nanoseconds total() const;
+};
+
+/// How a cell is measured. The defaults are those of `colltune-agent`.
+struct MeasurePolicy {
+  int warm_up_runs = 3;  ///< of each variant
+  int min_rounds = 12;   ///< enough for the sign test over a few dozen variants
+  int max_rounds = 400;
+  int max_samples_per_round = 128;  ///< of each variant
+  int max_calls_per_sample = 16;
+  /// Rounds shorter than this would be spent on the control plane.
+  std::chrono::nanoseconds round_target = std::chrono::milliseconds(25);
+  double confidence = 0.95;  ///< of the interval that `precision` bounds
+  /// No call counts as timed out earlier than this; barriers wait three times as long as the call.
+  std::chrono::nanoseconds call_limit_floor = std::chrono::seconds(10);
+};
+
+/// Measures the cells of a plan on the ranks of a launch. Every rank of the launch makes the same
+/// calls in the same order, also where it is not part of a cell's world. Not thread-safe.
+class Measurer {
+ public:
+  /// What it works with; all of it outlives the measurer.
+  struct Tools {
+    ControlPlane& control;
+    Communicator& launch;
+    const Implementations& implementations;
+    const SweepPlan& plan;
+  };
+  Measurer(const Tools& tools, const MeasurePolicy& policy);
+  ~Measurer();
+  Measurer(const Measurer&) = delete;
+  Measurer& operator=(const Measurer&) = delete;
+
+  /// Collective: the trials of one cell, with the raw samples on rank 0 (empty elsewhere). Ends
+  /// when every rival's interval is narrow enough, or `share` of the budget (rank 0's; 0: no bound)
+  /// is spent, or rank 0's `stop` is raised (after which the rounds so far count). Faults of a
+  /// variant become its outcome; throws only where the ranks lost each other or memory is lacking.
+  [[nodiscard]] std::vector<Measurement> measure(const Cell& cell, std::chrono::nanoseconds share,
+                                                 const AbortFlag& stop);
+
+  [[nodiscard]] PhaseTimes& phases();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The longest that ranks with nothing to do may wait for the next step of the control plane: its
+/// time-out must be longer.
+[[nodiscard]] std::chrono::nanoseconds longest_step(const SweepPlan& plan,
+                                                    const MeasurePolicy& policy);
+
+}  // namespace colltune

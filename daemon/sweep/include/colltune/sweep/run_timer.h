@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+
+#include "colltune/kernels/communicator.h"
+#include "colltune/kernels/operation.h"
+
+namespace colltune {
+
+/// A rank's input and what its owner writes into it before each run.
+struct RunInput {
+  std::span<std::byte> target;
+  std::span<const std::byte> image;  ///< as long as `target`
+};
+
+/// One run's bounds and length.
+struct RunLimits {
+  int calls = 1;                             ///< back-to-back calls per sample
+  std::chrono::nanoseconds call_limit{};     ///< for each call
+  std::chrono::nanoseconds barrier_limit{};  ///< for the ranks to come to the start
+};
+
+/// This rank's time of `calls` back-to-back calls: nothing but `start` and `wait` lies between the
+/// two clock reads. Throws what the operation throws.
+[[nodiscard]] std::chrono::nanoseconds time_calls(Operation& operation, int calls,
+                                                  Deadline deadline);
+
+/// Writes the image into the target, as an application would have written its data just before.
+void rewrite(const RunInput& input);
+
+/// One run of the sweep on this rank: rewrite, barrier, time_calls. All ranks of `communicator`
+/// take part.
+[[nodiscard]] std::chrono::nanoseconds time_run(Communicator& communicator, Operation& operation,
+                                                const RunInput& input, const RunLimits& limits);
+
+/// The smallest step between two readings of the clock that differ.
+[[nodiscard]] std::chrono::nanoseconds clock_resolution();
+
+}  // namespace colltune

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+namespace colltune {
+
+/// The median of samples and a distribution-free confidence interval for it.
+struct MedianInterval {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+
+  friend bool operator==(const MedianInterval&, const MedianInterval&) = default;
+};
+
+/// The middle value, or the mean of the two in the middle. `values` is not empty.
+[[nodiscard]] double median_of(std::span<const double> values);
+
+/// How many of the smallest (and of the largest) of `n` samples lie outside the interval that holds
+/// the median with at least `confidence`: order statistics of the binomial distribution. Empty
+/// where `n` is too small for that confidence.
+[[nodiscard]] std::optional<std::size_t> samples_outside_interval(std::size_t n, double confidence);
+
+/// Two-sided interval; from the smallest to the largest sample where there are too few for
+/// `confidence`. `values` is not empty.
+[[nodiscard]] MedianInterval median_interval(std::span<const double> values, double confidence);
+
+/// The value that the median exceeds with at least `confidence` (one-sided). Empty where there are
+/// too few samples.
+[[nodiscard]] std::optional<double> median_lower_bound(std::span<const double> values,
+                                                       double confidence);
+
+}  // namespace colltune

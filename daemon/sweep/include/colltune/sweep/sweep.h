@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/sweep/measure.h"
+#include "colltune/sweep/sweep_plan.h"
+
+namespace colltune {
+
+/// Where a sweep stands.
+struct SweepProgress {
+  std::size_t cells_done = 0;
+  std::size_t cells = 0;
+  std::size_t trials_done = 0;
+  std::size_t trials = 0;
+  std::chrono::nanoseconds elapsed{};
+  std::chrono::nanoseconds left{};  ///< estimate; 0 before the first cell is done
+};
+
+/// Where a sweep puts what it measured. Called on rank 0 alone; what it throws ends the sweep on
+/// all ranks.
+class Journal {
+ public:
+  virtual ~Journal() = default;
+  virtual void begin(const SweepPlan& plan) = 0;
+  /// The finished trials of one cell; durable when it returns.
+  virtual void append(std::span<const Measurement> measurements) = 0;
+};
+
+/// Who is told how the sweep goes on. Called on rank 0 alone.
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  virtual void begin_cell(const SweepProgress& progress, const Cell& cell) = 0;
+  virtual void end_cell(const SweepProgress& progress, const Cell& cell,
+                        std::span<const Measurement> measurements) = 0;
+};
+
+/// What a sweep works with. `control` and `launch` span the same ranks in the same order; journal
+/// and progress are used on rank 0 alone and may be null elsewhere.
+struct SweepTools {
+  ControlPlane& control;
+  Communicator& launch;
+  const Implementations& implementations;
+  Journal* journal = nullptr;
+  Progress* progress = nullptr;
+  const AbortFlag& stop;  ///< raised on rank 0 (by a signal) to end early with what there is
+};
+
+/// Why a sweep ended. Printed by name.
+enum class SweepEnd {
+  complete = 0,  ///< every trial of the plan has an outcome
+  budget = 1,    ///< the time budget was spent before the last cell
+  stopped = 2,   ///< the user asked for it
+};
+constexpr std::array<Named<SweepEnd>, 3> enum_names(SweepEnd) {
+  return {{{SweepEnd::complete, "complete"},
+           {SweepEnd::budget, "budget"},
+           {SweepEnd::stopped, "stopped"}}};
+}
+constexpr std::string_view enum_title(SweepEnd) { return "end of a sweep"; }
+
+/// What a sweep came to.
+struct SweepOutcome {
+  SweepEnd end = SweepEnd::complete;      ///< the same on all ranks
+  std::vector<Measurement> measurements;  ///< rank 0 only, as journalled
+  std::map<Outcome, std::size_t> trials;  ///< rank 0 only: how many ended how
+  PhaseTimes phases;                      ///< this rank's
+  std::chrono::nanoseconds elapsed{};     ///< this rank's, from call to return
+};
+
+/// Measures every cell of `plan`, journalling each. Collective over all ranks of the launch. Throws
+/// on all ranks where the journal fails on rank 0.
+[[nodiscard]] SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
+                                     const MeasurePolicy& policy);
+
+}  // namespace colltune

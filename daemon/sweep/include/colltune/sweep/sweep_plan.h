@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/implementation.h"
+#include "colltune/sweep/availability.h"
+#include "colltune/sweep/control_plane.h"
+#include "colltune/sweep/sweep_spec.h"
+#include "colltune/vocabulary/tuning_key.h"
+#include "colltune/vocabulary/variant.h"
+
+namespace colltune {
+
+/// The ranks that a cell runs on.
+struct PlannedWorld {
+  Topology topology;
+  std::vector<int> ranks;  ///< ranks of the launch; the position is the rank in the world
+
+  friend bool operator==(const PlannedWorld&, const PlannedWorld&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, PlannedWorld>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("topology", self.topology);
+  visit("ranks", self.ranks);
+}
+
+/// One trial: a variant that every rank of the world supports, with all that its implementation
+/// says about it.
+struct PlannedVariant {
+  Variant variant;
+  std::string family;
+  std::string protocol;
+  bool is_baseline = false;
+  bool is_emulated = false;
+  Rounding rounding = Rounding::exact;
+  NumericClass numeric_class = NumericClass::any;
+  Limits limits;
+  std::chrono::nanoseconds call_limit{};  ///< after which one call counts as timed out
+  std::vector<int> supporting_kinds;      ///< kinds of the world that support it, ascending
+
+  friend bool operator==(const PlannedVariant&, const PlannedVariant&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, PlannedVariant>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("variant", self.variant);
+  visit("family", self.family);
+  visit("protocol", self.protocol);
+  visit("is_baseline", self.is_baseline);
+  visit("is_emulated", self.is_emulated);
+  visit("rounding", self.rounding);
+  visit("numeric_class", self.numeric_class);
+  visit("limits", self.limits);
+  visit("call_limit_ns", self.call_limit);
+  visit("supporting_kinds", self.supporting_kinds);
+}
+
+/// One key and the variants that race for it, the baseline first.
+struct Cell {
+  int world = 0;  ///< index into SweepPlan::worlds
+  TuningKey key;
+  std::vector<PlannedVariant> variants;
+
+  friend bool operator==(const Cell&, const Cell&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Cell>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("world", self.world);
+  visit("key", self.key);
+  visit("variants", self.variants);
+}
+
+/// What is not measured, and why.
+struct Skipped {
+  int world = 0;
+  Problem problem;
+  std::string variant;                ///< printed; empty where the whole problem is skipped
+  std::string reason;                 ///< of the first rank that lacks it
+  std::vector<int> supporting_kinds;  ///< kinds of the world that do support it, ascending
+
+  friend bool operator==(const Skipped&, const Skipped&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Skipped>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("world", self.world);
+  visit("problem", self.problem);
+  visit("variant", self.variant);
+  visit("reason", self.reason);
+  visit("supporting_kinds", self.supporting_kinds);
+}
+
+/// The expanded, ordered list of what a sweep does.
+struct SweepPlan {
+  std::vector<PlannedWorld> worlds;
+  std::vector<Cell> cells;
+  std::vector<Skipped> skipped;
+  std::chrono::nanoseconds budget{};  ///< 0: none
+  double precision = 0.02;
+  std::uint64_t seed = 1;
+
+  friend bool operator==(const SweepPlan&, const SweepPlan&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, SweepPlan>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("worlds", self.worlds);
+  visit("cells", self.cells);
+  visit("skipped", self.skipped);
+  visit("budget_ns", self.budget);
+  visit("precision", self.precision);
+  visit("seed", self.seed);
+}
+
+/// Trials of all cells.
+[[nodiscard]] std::size_t count_trials(const SweepPlan& plan);
+
+/// Expands `spec`: pure and deterministic. Throws Error(invalid_argument) for a world larger than
+/// the launch, a pattern that matches nothing, an unknown parameter and more trials than a million.
+[[nodiscard]] SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
+                                  const Implementations& implementations,
+                                  const std::string& environment_digest);
+
+/// Collective: rank 0 makes the plan (the arguments of other ranks are not used); all ranks get it,
+/// or throw rank 0's Error.
+[[nodiscard]] SweepPlan share_plan(ControlPlane& control, const SweepSpec& spec,
+                                   const Availability& availability,
+                                   const Implementations& implementations,
+                                   const std::string& environment_digest);
+
+/// The plan for a person (`--dry-run`): worlds, cells with their variants, and what is skipped with
+/// its reason.
+[[nodiscard]] std::string render_plan(const SweepPlan& plan);
+
+}  // namespace colltune

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "colltune/sweep/control_plane.h"
+#include "colltune/vocabulary/bytes.h"
+#include "colltune/vocabulary/collective.h"
+
+namespace colltune {
+
+/// Which values of a yes-or-no axis are swept; "no" first where both are.
+struct BooleanAxis {
+  bool off = true;
+  bool on = false;
+
+  friend auto operator<=>(const BooleanAxis&, const BooleanAxis&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, BooleanAxis>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("off", self.off);
+  visit("on", self.on);
+}
+
+/// A sub-world of the launch: the first `ranks_per_node` ranks of each of the first `nodes` nodes.
+struct WorldSpec {
+  int nodes = 1;
+  int ranks_per_node = 1;
+
+  friend auto operator<=>(const WorldSpec&, const WorldSpec&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, WorldSpec>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("nodes", self.nodes);
+  visit("ranks_per_node", self.ranks_per_node);
+}
+
+/// The values that a parameter takes instead of those of the search space, for the implementations
+/// that `pattern` matches. Values are written as in a variant's printed form.
+struct ParameterOverride {
+  std::string pattern;
+  std::string parameter;
+  std::vector<std::string> values;
+
+  friend auto operator<=>(const ParameterOverride&, const ParameterOverride&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, ParameterOverride>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("pattern", self.pattern);
+  visit("parameter", self.parameter);
+  visit("values", self.values);
+}
+
+/// What the user asks for: lists form a product. Each key of the configuration file is one field;
+/// `configs/README.md` describes them.
+struct SweepSpec {
+  std::vector<Collective> collectives;
+  std::vector<DataType> data_types{DataType::f32};
+  std::vector<ReduceOp> reduce_ops{ReduceOp::sum};  ///< ignored by collectives that do not reduce
+  std::vector<Bytes> sizes;                         ///< ascending, each once
+  std::vector<WorldSpec> worlds;                    ///< empty: the whole launch
+  BooleanAxis in_place;
+  BooleanAxis registered;
+  std::vector<std::string> include;  ///< patterns over implementation names; empty: all
+  std::vector<std::string> exclude;
+  std::vector<ParameterOverride> parameters;
+  std::chrono::nanoseconds budget{};  ///< of the whole sweep; 0: none
+  double precision = 0.02;  ///< relative half width of the median's confidence interval to reach
+  std::uint64_t seed = 1;   ///< of the order of the rounds
+  std::string text;         ///< the configuration as read
+
+  friend bool operator==(const SweepSpec&, const SweepSpec&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, SweepSpec>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("collectives", self.collectives);
+  visit("data_types", self.data_types);
+  visit("reduce_ops", self.reduce_ops);
+  visit("sizes", self.sizes);
+  visit("worlds", self.worlds);
+  visit("in_place", self.in_place);
+  visit("registered", self.registered);
+  visit("include", self.include);
+  visit("exclude", self.exclude);
+  visit("parameters", self.parameters);
+  visit("budget_ns", self.budget);
+  visit("precision", self.precision);
+  visit("seed", self.seed);
+  visit("text", self.text);
+}
+
+/// Reads and checks a configuration. Throws Error(invalid_argument) that names file, place (JSON
+/// path, or line and column), what was found and what is allowed.
+[[nodiscard]] SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name);
+/// The same from a file. Throws Error(not_found) where it cannot be read.
+[[nodiscard]] SweepSpec load_sweep_spec(const std::filesystem::path& path);
+
+/// Collective: `load` runs on rank 0 alone; all ranks get its result, or throw its Error.
+[[nodiscard]] SweepSpec share_sweep_spec(ControlPlane& control,
+                                         const std::function<SweepSpec()>& load);
+
+/// Reads "8,64KiB,1MiB..64MiB x2": sizes and geometric ranges (both ends included). Ascending, each
+/// once. Throws Error(invalid_argument).
+[[nodiscard]] std::vector<Bytes> parse_sizes(std::string_view text);
+
+/// The JSON Schema that configurations are checked against (configs/sweep.schema.json).
+[[nodiscard]] std::string_view sweep_spec_schema();
+
+}  // namespace colltune
