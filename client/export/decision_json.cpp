@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/export/decision_json.h"
+
+#include "colltune/json/json.h"
+
+namespace colltune {
+namespace {
+
+nlohmann::json with_source(const Decision& decision, Source source, const Generation& generation) {
+  if (decision.ranked.empty())
+    throw Error(StatusCode::internal, "the decision for " + describe(decision.key.problem) +
+                                          " on " + describe(decision.key.topology) +
+                                          " ranks no variant");
+  const RankedVariant& winner = decision.ranked.front();
+  nlohmann::json alternatives = nlohmann::json::array();
+  for (std::size_t i = 1; i < decision.ranked.size(); ++i)
+    alternatives.push_back(to_json_value(decision.ranked[i]));
+  return {{"key", to_json_value(decision.key)},
+          {"family", decision.family},
+          {"winner", to_string(winner.variant)},
+          {"source", to_json_value(source)},
+          {"median_ns", to_json_value(winner.median)},
+          {"speedup_over_baseline", winner.speedup_over_baseline},
+          {"generation", to_json_value(generation)},
+          {"evidence", to_json_value(winner)},
+          {"alternatives", std::move(alternatives)},
+          {"reason", decision.reason},
+          {"sweep_uuid", decision.sweep_uuid}};
+}
+
+}  // namespace
+
+nlohmann::json decision_to_json(const Decision& decision, const Generation& generation) {
+  return with_source(decision, Source::measured, generation);
+}
+
+nlohmann::json answer_to_json(const LookupAnswer& answer,
+                              const std::optional<Environment>& environment) {
+  nlohmann::json json = with_source(answer.decision, answer.source, answer.generation);
+  json["match"] = to_json_value(answer.match);
+  json["measured_sizes_bytes"] = to_json_value(answer.measured_sizes);
+  if (environment) json["environment"] = to_json_value(*environment);
+  return json;
+}
+
+}  // namespace colltune

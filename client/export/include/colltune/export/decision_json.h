@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/lookup.h"
+
+namespace colltune {
+
+/// A stored decision in the one form of `show decisions --json`, `lookup --json` and the export:
+/// `key`, `family`, `winner` (the printed variant), `source`, `median_ns`, `speedup_over_baseline`,
+/// `generation`, `evidence` (all that is known about the winner), `alternatives` (the same of the
+/// others, by rank), `reason`, `sweep_uuid`.
+[[nodiscard]] nlohmann::json decision_to_json(const Decision& decision,
+                                              const Generation& generation);
+
+/// The answer to a lookup: the same form, with `match` and `measured_sizes_bytes`, and with
+/// `environment` where it is known.
+[[nodiscard]] nlohmann::json answer_to_json(const LookupAnswer& answer,
+                                            const std::optional<Environment>& environment);
+
+}  // namespace colltune
