@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/export/export_json.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+#include "colltune/export/decision_json.h"
+#include "literal_decisions.h"
+
+namespace colltune {
+namespace {
+
+using testing::decision;
+using testing::ranked;
+using testing::test_environment;
+using testing::test_key;
+using testing::test_topology;
+using valijson::adapters::NlohmannJsonAdapter;
+
+const Generation generation{.store_uuid = "store-1", .number = 7, .content_digest = "abc"};
+
+std::vector<std::pair<std::string, Environment>> environments() {
+  return {{digest_of(test_environment()), test_environment()},
+          {"unused", Environment{.cpu_model = "another"}}};
+}
+
+std::vector<Decision> decisions() {
+  std::vector<Decision> all;
+  for (const std::uint64_t bytes : {64u, 1024u, 16384u})
+    for (const char* architecture : {"x86_64-avx2", "sm_90"})
+      all.push_back(
+          decision(test_key(bytes, test_topology(architecture)),
+                   {ranked(bytes < 1000 ? "cpu.one_shot{chunk=64}" : "cpu.two_shot", 1000, 2.0,
+                           {.max_message = {1u << 20}, .data_types = {DataType::f32}}),
+                    ranked("mpi.default", 2000, 1.0)}));
+  all.push_back(decision(test_key(64), {ranked("mpi.default", 2000, 1.0)}, "openmpi"));
+  Decision in_place = decision(test_key(64), {ranked("mpi.default", 2000, 1.0)});
+  in_place.key.problem.in_place = true;
+  all.push_back(in_place);
+  return all;
+}
+
+/// What the schema has against `document`; empty where it is valid.
+std::string violations(const nlohmann::json& document) {
+  std::ifstream file(COLLTUNE_EXPORT_SCHEMA);
+  const nlohmann::json schema_json = nlohmann::json::parse(file);
+  valijson::Schema schema;
+  valijson::SchemaParser parser;
+  parser.populateSchema(NlohmannJsonAdapter(schema_json), schema);
+  valijson::Validator validator;
+  valijson::ValidationResults results;
+  validator.validate(schema, NlohmannJsonAdapter(document), &results);
+  std::string text;
+  for (valijson::ValidationResults::Error error; results.popError(error);) {
+    for (const auto& step : error.context) text += step;
+    text += ": " + error.description + "\n";
+  }
+  return text;
+}
+
+TEST(ExportJson, FollowsItsSchema) {
+  EXPECT_EQ(violations(export_json(generation, decisions(), environments())), "");
+  EXPECT_EQ(violations(export_json(generation, {}, {})), "");
+}
+
+TEST(ExportJson, TheSchemaRefusesWhatIsNotOurs) {
+  const nlohmann::json valid = export_json(generation, decisions(), environments());
+  const auto with = [&](const char* pointer, const nlohmann::json& value) {
+    nlohmann::json changed = valid;
+    changed[nlohmann::json::json_pointer(pointer)] = value;
+    return violations(changed);
+  };
+  EXPECT_NE(with("/version", 2), "");
+  EXPECT_NE(with("/surprise", 1), "");
+  EXPECT_NE(with("/decisions/0/median_ns", "fast"), "");
+  EXPECT_NE(with("/decisions/0/winner", "no variant"), "");
+  EXPECT_NE(with("/decisions/0/evidence/limits/unknown", 1), "");
+  EXPECT_NE(with("/tables/0/ranges/0/max_bytes", "all"), "");
+  EXPECT_NE(with("/tables/0/ranges", nlohmann::json::array()), "");
+}
+
+TEST(ExportJson, IsTheSameForDecisionsInAnyOrder) {
+  auto shuffled = decisions();
+  std::ranges::reverse(shuffled);
+  EXPECT_EQ(export_json(generation, decisions(), environments()).dump(),
+            export_json(generation, shuffled, environments()).dump());
+}
+
+TEST(ExportJson, CarriesEveryDecisionWithEvidenceAndOnlyTheEnvironmentsInUse) {
+  const auto document = export_json(generation, decisions(), environments());
+  EXPECT_EQ(document["decisions"].size(), decisions().size());
+  EXPECT_EQ(document["generation"]["number"], 7);
+  ASSERT_EQ(document["environments"].size(), 1u);
+  EXPECT_EQ(document["environments"][digest_of(test_environment())]["cpu_model"], "Test CPU");
+  for (const auto& entry : document["decisions"]) {
+    EXPECT_EQ(entry["evidence"]["variant"], entry["winner"]);
+    EXPECT_EQ(entry["evidence"]["median_ns"], entry["median_ns"]);
+    EXPECT_EQ(entry["evidence"]["samples"], 200);
+  }
+}
+
+TEST(ExportJson, OneTablePerWorldProblemAndFamily) {
+  const auto document = export_json(generation, decisions(), environments());
+  ASSERT_EQ(document["tables"].size(), 4u);  // two architectures, one more family, one in place
+  int wide = 0;
+  for (const auto& table : document["tables"]) {
+    EXPECT_FALSE(table["problem"].contains("message_size_bytes"));
+    EXPECT_TRUE(table["ranges"].back()["max_bytes"].is_null());
+    EXPECT_TRUE(table["ranges"].back()["extrapolated"]);
+    if (table["ranges"].size() < 4) continue;
+    ++wide;
+    EXPECT_EQ(table["ranges"][1]["max_bytes"], 256);
+    EXPECT_EQ(table["ranges"][2]["measured_sizes_bytes"], (nlohmann::json{1024, 16384}));
+    EXPECT_EQ(table["ranges"][3]["max_bytes"], 1 << 20);  // the winner's limit
+    EXPECT_EQ(table["ranges"][4]["winner"], "mpi.default");
+  }
+  EXPECT_EQ(wide, 2);
+}
+
+TEST(ExportJson, RefusesADecisionWhoseEnvironmentIsNotThere) {
+  try {
+    (void)export_json(generation, decisions(), {});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::data_loss);
+    EXPECT_NE(std::string(error.what()).find(digest_of(test_environment())), std::string::npos);
+  }
+}
+
+TEST(ExportJson, RefusesTheSameKeyTwice) {
+  auto twice = decisions();
+  twice.push_back(twice.front());
+  EXPECT_THROW((void)export_json(generation, twice, environments()), Error);
+}
+
+TEST(DecisionJson, AnAnswerSaysHowItWasFound) {
+  const LookupAnswer answer{.decision = decisions().front(),
+                            .source = Source::interpolated,
+                            .match = MatchLevel::nearest_size,
+                            .measured_sizes = {{64}, {1024}},
+                            .generation = generation};
+  const auto json = answer_to_json(answer, test_environment());
+  EXPECT_EQ(json["source"], "interpolated");
+  EXPECT_EQ(json["match"], "nearest_size");
+  EXPECT_EQ(json["measured_sizes_bytes"], (nlohmann::json{64, 1024}));
+  EXPECT_EQ(json["environment"]["mpi_library"], "Open MPI 4.1.4");
+  EXPECT_EQ(json["winner"], "cpu.one_shot{chunk=64}");
+  EXPECT_EQ(json["median_ns"], 1000);
+  EXPECT_EQ(json["speedup_over_baseline"], 2.0);
+  EXPECT_EQ(json["generation"]["store_uuid"], "store-1");
+  ASSERT_EQ(json["alternatives"].size(), 1u);
+  EXPECT_EQ(json["alternatives"][0]["variant"], "mpi.default");
+  EXPECT_EQ(json["key"]["problem"]["message_size_bytes"], 64);
+  EXPECT_FALSE(answer_to_json(answer, std::nullopt).contains("environment"));
+}
+
+TEST(DecisionJson, ADecisionWithoutVariantsIsAnError) {
+  EXPECT_THROW((void)decision_to_json(decision(test_key(8), {}), generation), Error);
+}
+
+}  // namespace
+}  // namespace colltune
