@@ -28,6 +28,8 @@ class MpiControlPlane final : public ControlPlane {
   /// Collective over `world`, which outlives the plane.
   MpiControlPlane(MPI_Comm world, std::chrono::milliseconds time_out, OnMissing on_missing = {});
   ~MpiControlPlane() override;
+  /// Bounds the waits from now on; the same on all ranks.
+  void set_time_out(std::chrono::milliseconds time_out) { time_out_ = time_out; }
   MpiControlPlane(const MpiControlPlane&) = delete;
   MpiControlPlane& operator=(const MpiControlPlane&) = delete;
 

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "agreement.h"
+
+#include "colltune/vocabulary/error.h"
+
+namespace colltune {
+namespace {
+
+/// Empty for success, else the code and the message.
+Payload outcome_of(const std::function<void()>& step) {
+  const auto failed = [](StatusCode code, const std::string& message) {
+    Payload payload{static_cast<std::uint8_t>(code)};
+    payload.insert(payload.end(), message.begin(), message.end());
+    return payload;
+  };
+  try {
+    step();
+    return {};
+  } catch (const Error& error) {
+    return failed(error.code(), error.what());
+  } catch (const std::exception& error) {
+    return failed(StatusCode::internal, error.what());
+  }
+}
+
+void throw_if_failed(const Payload& outcome) {
+  if (outcome.empty()) return;
+  throw Error(static_cast<StatusCode>(outcome.front()),
+              std::string(outcome.begin() + 1, outcome.end()));
+}
+
+}  // namespace
+
+void run_on_rank_zero(ControlPlane& control, const std::function<void()>& step) {
+  throw_if_failed(control.broadcast(control.rank() == 0 ? outcome_of(step) : Payload{}));
+}
+
+void run_on_all_ranks(ControlPlane& control, const std::function<void()>& step) {
+  const std::vector<Payload> outcomes = control.gather(outcome_of(step));
+  run_on_rank_zero(control, [&] {
+    for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
+      if (outcomes[rank].empty()) continue;
+      try {
+        throw_if_failed(outcomes[rank]);
+      } catch (const Error& error) {
+        throw Error(error.code(), "rank " + std::to_string(rank) + ": " + error.what());
+      }
+    }
+  });
+}
+
+}  // namespace colltune
