@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "explain.h"
+
+#include <algorithm>
+#include <set>
+
+namespace colltune {
+namespace {
+
+// Enough for a person to see the pattern, and short enough for an RPC's status.
+constexpr std::size_t listed_at_most = 8;
+constexpr std::size_t shown_value_at_most = 60;
+
+std::string join(std::span<const std::string> items) {
+  std::string out;
+  for (const std::string& item : items) {
+    if (!out.empty()) out += ", ";
+    out += item;
+  }
+  return out;
+}
+
+std::string short_digest(std::string_view digest) { return std::string(digest.substr(0, 8)); }
+
+/// The problem without its size.
+std::string describe_shape(const Problem& problem) {
+  std::string out(name_of(problem.collective));
+  const auto append = [&](std::string_view word) { out.append(" ").append(word); };
+  append(name_of(problem.data_type));
+  if (problem.reduce_op != ReduceOp::none) append(name_of(problem.reduce_op));
+  append(problem.in_place ? "in place" : "out of place");
+  if (problem.registered) append("registered");
+  if (problem.graph_capture) append("graph capture");
+  if (problem.numeric_class != NumericClass::any) append(name_of(problem.numeric_class));
+  return out;
+}
+
+std::string describe_curve(const Curve& curve) {
+  const Decision& first = *curve.decisions.front();
+  return describe_shape(first.key.problem) + ", " + describe_sizes(curve) + ", on " +
+         describe(*curve.topology) + ", family " + first.family + ", environment " +
+         short_digest(curve.environment_digest);
+}
+
+/// What a stored curve has that the question does not admit, the weightiest first.
+std::vector<std::string> differences(const LookupQuery& query, const Curve& curve) {
+  std::vector<std::string> out;
+  const auto compare = [&](bool is_equal, std::string name) {
+    if (!is_equal) out.push_back(std::move(name));
+  };
+  const Problem& asked = query.problem;
+  const Problem& stored = curve.decisions.front()->key.problem;
+  const Topology& world = *curve.topology;
+  compare(asked.collective == stored.collective, "collective");
+  compare(asked.data_type == stored.data_type, "data type");
+  compare(asked.reduce_op == stored.reduce_op, "reduce op");
+  compare(asked.in_place == stored.in_place, "in place");
+  compare(asked.registered == stored.registered, "registered");
+  compare(asked.graph_capture == stored.graph_capture, "graph capture");
+  compare(asked.numeric_class >= stored.numeric_class, "numeric class");
+  compare(query.family == curve.decisions.front()->family, "family");
+  compare(!query.nodes || *query.nodes == world.nodes, "nodes");
+  compare(!query.ranks_per_node || *query.ranks_per_node == world.ranks_per_node, "ranks per node");
+  compare(!query.architecture || *query.architecture == curve.architecture, "architecture");
+  compare(query.placement.value_or(Placement::dedicated) == world.placement, "placement");
+  compare(!query.layout_digest || *query.layout_digest == world.layout_digest, "layout digest");
+  compare(!query.interconnect || *query.interconnect == world.interconnect, "interconnect");
+  compare(!query.environment_digest || *query.environment_digest == curve.environment_digest,
+          "environment");
+  return out;
+}
+
+std::string describe_query(const LookupQuery& query) {
+  std::string out = describe_shape(query.problem);
+  if (query.nodes) out += ", nodes " + std::to_string(*query.nodes);
+  if (query.ranks_per_node) out += ", ranks per node " + std::to_string(*query.ranks_per_node);
+  if (query.architecture) out += ", architecture " + *query.architecture;
+  if (query.environment_digest) out += ", environment " + short_digest(*query.environment_digest);
+  out += ", placement " + std::string(name_of(query.placement.value_or(Placement::dedicated)));
+  return out + ", family " + query.family;
+}
+
+const Environment* find_environment(EnvironmentList environments, std::string_view digest) {
+  for (const auto& [known, facts] : environments)
+    if (known == digest) return &facts;
+  return nullptr;
+}
+
+/// For each digest the facts in which the environments are not all alike.
+std::string compare_environments(const std::set<std::string_view>& digests,
+                                 EnvironmentList environments) {
+  std::set<std::string_view> differing;
+  const Environment* first = find_environment(environments, *digests.begin());
+  for (const std::string_view digest : digests) {
+    const Environment* other = find_environment(environments, digest);
+    if (first == nullptr || other == nullptr) continue;
+    std::vector<const std::string*> values;
+    visit_fields(*first, [&](std::string_view, const auto& value) { values.push_back(&value); });
+    std::size_t next = 0;
+    visit_fields(*other, [&](std::string_view name, const auto& value) {
+      if (*values[next++] != value) differing.insert(name);
+    });
+  }
+  std::string out;
+  std::size_t listed = 0;
+  for (const std::string_view digest : digests) {
+    if (listed++ == listed_at_most) break;
+    out += "\n  environment " + std::string(digest);
+    const Environment* facts = find_environment(environments, digest);
+    if (facts == nullptr) continue;
+    visit_fields(*facts, [&](std::string_view name, const auto& value) {
+      if (!differing.contains(name)) return;
+      out += "; " + std::string(name) + " '" + value.substr(0, shown_value_at_most) + "'";
+    });
+  }
+  return out;
+}
+
+/// Whether `value_of` is not the same for all curves.
+template <class Projection>
+bool differs(std::span<const Curve* const> curves, Projection value_of) {
+  return std::ranges::any_of(
+      curves, [&](const Curve* curve) { return value_of(*curve) != value_of(*curves.front()); });
+}
+
+}  // namespace
+
+std::string describe_sizes(const Curve& curve) {
+  const Bytes first = curve.decisions.front()->key.problem.message_size;
+  const Bytes last = curve.decisions.back()->key.problem.message_size;
+  if (first == last) return format_bytes(first);
+  return format_bytes(first) + ".." + format_bytes(last) + " (" +
+         std::to_string(curve.decisions.size()) + " sizes)";
+}
+
+std::string explain_absence(const LookupQuery& query, std::vector<const Curve*> stored) {
+  std::string out = "nothing is stored for " + describe_query(query);
+  if (stored.empty()) return out + "; the table is empty";
+  std::vector<std::pair<std::vector<std::string>, std::string>> closest;
+  for (const Curve* curve : stored)
+    closest.emplace_back(differences(query, *curve), describe_curve(*curve));
+  // Few differences first; among equally many, those in the weightier words last.
+  std::ranges::sort(closest, [&](const auto& a, const auto& b) {
+    const bool a_other = !a.first.empty() && a.first.front() == "collective";
+    const bool b_other = !b.first.empty() && b.first.front() == "collective";
+    return std::tuple(a_other, a.first.size(), a.second) <
+           std::tuple(b_other, b.first.size(), b.second);
+  });
+  if (!closest.front().first.empty())
+    out += "; the closest differs in " + join(closest.front().first);
+  out += ". There is:";
+  for (std::size_t i = 0; i < std::min(closest.size(), listed_at_most); ++i)
+    out += "\n  " + closest[i].second;
+  if (closest.size() > listed_at_most)
+    out += "\n  and " + std::to_string(closest.size() - listed_at_most) + " more";
+  return out;
+}
+
+std::string explain_ambiguity(const LookupQuery& query, std::span<const Curve* const> fitting,
+                              EnvironmentList environments) {
+  std::vector<std::string> options;
+  const auto offer = [&](std::string_view option, auto value_of) {
+    if (differs(fitting, value_of)) options.emplace_back(option);
+  };
+  offer("nodes (--nodes)", [](const Curve& curve) { return curve.topology->nodes; });
+  offer("ranks per node (--ranks-per-node)",
+        [](const Curve& curve) { return curve.topology->ranks_per_node; });
+  offer("architecture (--arch)", [](const Curve& curve) { return curve.architecture; });
+  offer("layout digest (--layout)",
+        [](const Curve& curve) -> std::string_view { return curve.topology->layout_digest; });
+  offer("interconnect (--interconnect)",
+        [](const Curve& curve) -> std::string_view { return curve.topology->interconnect; });
+  offer("environment digest (--environment)",
+        [](const Curve& curve) { return curve.environment_digest; });
+
+  std::set<std::string> worlds;
+  std::set<std::string_view> digests;
+  for (const Curve* curve : fitting) {
+    worlds.insert(describe(*curve->topology) + ", " + curve->topology->interconnect + ", layout " +
+                  curve->topology->layout_digest);
+    digests.insert(curve->environment_digest);
+  }
+  std::string out = describe_shape(query.problem) + " was measured in several worlds that fit; " +
+                    "name one by " + join(options) + ". They are:";
+  std::size_t listed = 0;
+  for (const std::string& world : worlds) {
+    if (listed++ == listed_at_most) {
+      out += "\n  and " + std::to_string(worlds.size() - listed_at_most) + " more";
+      break;
+    }
+    out += "\n  " + world;
+  }
+  if (digests.size() > 1) out += compare_environments(digests, environments);
+  return out;
+}
+
+}  // namespace colltune
