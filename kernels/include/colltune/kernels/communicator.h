@@ -30,6 +30,9 @@ class Communicator {
   [[nodiscard]] virtual std::span<const int> nodes() const = 0;
   /// Whether all ranks share one node, so that `allocate` works.
   [[nodiscard]] virtual bool is_one_node() const = 0;
+  /// Whether some node has more of these ranks than hardware threads that they may run on: waits
+  /// then give the core away at once.
+  [[nodiscard]] virtual bool is_oversubscribed() const = 0;
 
   /// Collective: a communicator of the same ranks with its own traffic.
   [[nodiscard]] virtual std::unique_ptr<Communicator> duplicate(Deadline deadline) = 0;
@@ -43,7 +46,8 @@ class Communicator {
   [[nodiscard]] virtual std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank,
                                                                   Deadline deadline) = 0;
   /// Collective: returns when all ranks have called it; what starts a timed run together. MPI's own
-  /// barrier under MPI.
+  /// barrier under MPI, which nothing inside the process can bound: there a watchdog ends the
+  /// process, and the deadline has no effect.
   virtual void barrier(Deadline deadline) = 0;
 
   /// Raised when the operation cannot complete; looked at by every bounded wait on this

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "mapping.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include <fcntl.h>
+
+#include "colltune/vocabulary/error.h"
+
+namespace colltune {
+namespace {
+
+[[noreturn]] void fail(const char* call, Bytes bytes, int error) {
+  throw Error(StatusCode::resource_exhausted,
+              std::string(call) + " of " + format_bytes(bytes) +
+                  " of symmetric memory failed: " + std::strerror(error));
+}
+
+/// "MemAvailable: 123 kB" of /proc/meminfo; no limit where it cannot be read.
+std::uint64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::uint64_t kibibytes = 0;
+  std::string unit;
+  while (file >> name >> kibibytes) {
+    if (name == "MemAvailable:") return kibibytes * 1024;
+    std::getline(file, unit);
+  }
+  return std::numeric_limits<std::uint64_t>::max();
+}
+
+/// What the control group (a container, a batch job) still leaves; no limit where there is none.
+std::uint64_t available_in_control_group() {
+  std::uint64_t most = 0;
+  std::uint64_t used = 0;
+  std::ifstream("/sys/fs/cgroup/memory.max") >> most;
+  std::ifstream("/sys/fs/cgroup/memory.current") >> used;
+  if (most == 0) return std::numeric_limits<std::uint64_t>::max();
+  return most - std::min(used, most);
+}
+
+}  // namespace
+
+void require_free_memory(Bytes bytes) {
+  const Bytes available{std::min(available_memory(), available_in_control_group())};
+  if (bytes <= available) return;
+  throw Error(StatusCode::resource_exhausted, format_bytes(bytes) +
+                                                  " of symmetric memory do not fit into the " +
+                                                  format_bytes(available) + " that are free");
+}
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : start_(std::exchange(other.start_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(start_, other.start_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (start_ != nullptr) ::munmap(start_, std::max<std::size_t>(size_, 1));
+}
+
+Mapping Mapping::at_aligned_address(Bytes bytes, int flags, int descriptor) {
+  // Reserve enough to find an aligned address in it, then map over it and give the rest back.
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t length = std::max<std::size_t>((bytes.value + page - 1) / page * page, page);
+  void* reserved = ::mmap(nullptr, length + alignment, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) fail("reserving addresses", bytes, errno);
+  const auto first = reinterpret_cast<std::uintptr_t>(reserved);
+  const std::uintptr_t start = (first + alignment - 1) / alignment * alignment;
+  if (start != first) ::munmap(reserved, start - first);
+  auto* const pages = reinterpret_cast<std::byte*>(start);
+  const std::size_t behind = first + alignment - start;
+  if (behind != 0) ::munmap(pages + length, behind);
+  if (::mmap(pages, length, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, 0) ==
+      MAP_FAILED) {
+    const int error = errno;
+    ::munmap(pages, length);
+    fail("mapping", bytes, error);
+  }
+  return {pages, bytes.value};
+}
+
+Mapping Mapping::anonymous(Bytes bytes) {
+  require_free_memory(bytes);
+  Mapping mapping = at_aligned_address(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  std::ranges::fill(mapping.bytes(), std::byte{});  // first touch decides which NUMA node it is on
+  return mapping;
+}
+
+Mapping Mapping::shared(int descriptor, Bytes bytes) {
+  return at_aligned_address(bytes, MAP_SHARED, descriptor);
+}
+
+MemoryFile::MemoryFile(Bytes bytes) : descriptor_(-1) {
+  require_free_memory(bytes);
+  descriptor_ = ::memfd_create("colltune", MFD_CLOEXEC);
+  if (descriptor_ < 0) fail("memfd_create", bytes, errno);
+  const auto length = static_cast<off_t>(std::max<std::uint64_t>(bytes.value, 1));
+  // Pages that do not exist yet would raise SIGBUS at first touch where memory has run out.
+  if (const int error = ::posix_fallocate(descriptor_, 0, length); error != 0) {
+    ::close(descriptor_);
+    fail("posix_fallocate", bytes, error);
+  }
+}
+
+MemoryFile::~MemoryFile() { ::close(descriptor_); }
+
+}  // namespace colltune

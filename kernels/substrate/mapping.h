@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "colltune/vocabulary/bytes.h"
+
+namespace colltune {
+
+/// Pages mapped into this process, aligned to 2 MiB; unmapped with the object.
+class Mapping {
+ public:
+  static constexpr std::size_t alignment = std::size_t{2} << 20;
+
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping();
+
+  /// Zeroed private pages, touched by the caller. Throws Error(resource_exhausted).
+  [[nodiscard]] static Mapping anonymous(Bytes bytes);
+  /// The first `bytes` of the file behind `descriptor`, shared. Throws Error(resource_exhausted).
+  [[nodiscard]] static Mapping shared(int descriptor, Bytes bytes);
+
+  [[nodiscard]] std::span<std::byte> bytes() const { return {start_, size_}; }
+
+ private:
+  Mapping(std::byte* start, std::size_t size) : start_(start), size_(size) {}
+  static Mapping at_aligned_address(Bytes bytes, int flags, int descriptor);
+
+  std::byte* start_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// An anonymous file in memory with `bytes` zeroed pages that exist already, placed by the
+/// caller's core; closed with the object. Throws Error(resource_exhausted).
+class MemoryFile {
+ public:
+  explicit MemoryFile(Bytes bytes);
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile();
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+/// Throws Error(resource_exhausted) where `bytes` exceed the memory that is free for this process
+/// now: the kernel would grant the pages and end some process when they are touched.
+void require_free_memory(Bytes bytes);
+
+}  // namespace colltune

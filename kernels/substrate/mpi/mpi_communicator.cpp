@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/kernels/mpi_communicator.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+
+#include "mapping.h"
+#include "mpi/launch_check.h"
+#include "mpi/meeting.h"
+#include "mpi/mpi_handles.h"
+#include "node_map.h"
+
+namespace colltune {
+namespace {
+
+/// The rank's node and the hardware threads that it may run on: known once, kept in every
+/// communicator made from the world.
+struct Seat {
+  int node = 0;
+  cpu_set_t cpus{};
+};
+
+class MpiMemory final : public SymmetricMemory {
+ public:
+  explicit MpiMemory(std::vector<Mapping> parts) : parts_(std::move(parts)) {}
+  std::span<std::byte> part(int rank) const override {
+    return parts_[static_cast<std::size_t>(rank)].bytes();
+  }
+
+ private:
+  std::vector<Mapping> parts_;
+};
+
+std::vector<int> nodes_of(std::span<const Seat> seats) {
+  std::vector<int> nodes;
+  for (const Seat& seat : seats) nodes.push_back(seat.node);
+  return renumber_nodes(nodes);
+}
+
+bool has_more_ranks_than_cpus(std::span<const Seat> seats) {
+  struct Node {
+    int ranks = 0;
+    cpu_set_t cpus{};
+  };
+  std::map<int, Node> nodes;
+  for (const Seat& seat : seats) {
+    Node& node = nodes[seat.node];
+    ++node.ranks;
+    CPU_OR(&node.cpus, &node.cpus, &seat.cpus);
+  }
+  for (const auto& [number, node] : nodes)
+    if (node.ranks > CPU_COUNT(&node.cpus)) return true;
+  return false;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  [[nodiscard]] int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  MpiCommunicator(MpiComm comm, AbortFlag& abort_flag, std::vector<Seat> seats)
+      : comm_(std::move(comm)),
+        abort_flag_(abort_flag),
+        seats_(std::move(seats)),
+        nodes_(nodes_of(seats_)),
+        is_oversubscribed_(has_more_ranks_than_cpus(seats_)) {
+    check_mpi(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(nodes_.size()); }
+  std::span<const int> nodes() const override { return nodes_; }
+  bool is_one_node() const override { return colltune::is_one_node(nodes_); }
+  bool is_oversubscribed() const override { return is_oversubscribed_; }
+  AbortFlag& abort_flag() const override { return abort_flag_; }
+  const void* native_mpi() const override { return &comm_.get(); }
+
+  void barrier(Deadline /*deadline*/) override {
+    check_mpi(MPI_Barrier(comm_.get()), "MPI_Barrier");
+  }
+
+  std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
+    meet(comm_.get(), deadline, abort_flag_);
+    return std::make_unique<MpiCommunicator>(MpiComm::duplicate(comm_.get()), abort_flag_, seats_);
+  }
+
+  std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
+    meet(comm_.get(), deadline, abort_flag_);
+    MpiComm comm = MpiComm::split(comm_.get(), color, key);
+    if (comm.get() == MPI_COMM_NULL) return nullptr;
+    std::vector<Seat> seats = seats_of_members(comm.get());
+    return std::make_unique<MpiCommunicator>(std::move(comm), abort_flag_, std::move(seats));
+  }
+
+  std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
+
+ private:
+  std::vector<Seat> seats_of_members(MPI_Comm comm) const {
+    int members = 0;
+    check_mpi(MPI_Comm_size(comm, &members), "MPI_Comm_size");
+    std::vector<int> ranks(static_cast<std::size_t>(members));
+    check_mpi(MPI_Allgather(&rank_, 1, MPI_INT, ranks.data(), 1, MPI_INT, comm), "MPI_Allgather");
+    std::vector<Seat> seats;
+    for (const int r : ranks) seats.push_back(seats_[static_cast<std::size_t>(r)]);
+    return seats;
+  }
+
+  MpiComm comm_;
+  AbortFlag& abort_flag_;
+  std::vector<Seat> seats_;
+  std::vector<int> nodes_;
+  bool is_oversubscribed_;
+  int rank_ = 0;
+};
+
+/// Which file of which process holds a rank's part; -1 where it could not be made.
+struct PartAddress {
+  std::int64_t process = 0;
+  std::int64_t descriptor = -1;
+  std::uint64_t bytes = 0;
+};
+
+std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
+                                                           Deadline deadline) {
+  if (!is_one_node())
+    throw Error(StatusCode::failed_precondition,
+                "symmetric memory needs all ranks on one node; these are on several");
+  meet(comm_.get(), deadline, abort_flag_);
+  std::string failure;
+  std::unique_ptr<MemoryFile> own;
+  try {
+    require_free_memory(bytes_per_rank * static_cast<std::uint64_t>(size()));
+    own = std::make_unique<MemoryFile>(bytes_per_rank);
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  meet(comm_.get(), deadline, abort_flag_, failure, StatusCode::resource_exhausted);
+
+  const PartAddress address{::getpid(), own->descriptor(), bytes_per_rank.value};
+  std::vector<PartAddress> addresses(static_cast<std::size_t>(size()));
+  check_mpi(MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
+                          MPI_BYTE, comm_.get()),
+            "MPI_Allgather");
+  for (const PartAddress& other : addresses)  // every rank sees the same addresses
+    if (other.bytes != addresses.front().bytes)
+      throw Error(StatusCode::invalid_argument,
+                  "the ranks asked for unlike amounts of symmetric memory: rank 0 for " +
+                      format_bytes({addresses.front().bytes}) + ", another for " +
+                      format_bytes({other.bytes}));
+
+  std::vector<Mapping> parts;
+  try {
+    for (const PartAddress& other : addresses) {
+      const std::string path =
+          "/proc/" + std::to_string(other.process) + "/fd/" + std::to_string(other.descriptor);
+      const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+      if (file.get() < 0)
+        throw Error(StatusCode::unavailable,
+                    "cannot open a peer's memory at " + path + " (" + std::strerror(errno) +
+                        "); the ranks of a node must share one process namespace and one user");
+      parts.push_back(Mapping::shared(file.get(), bytes_per_rank));
+    }
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  meet(comm_.get(), deadline, abort_flag_, failure, StatusCode::unavailable);
+  return std::make_unique<MpiMemory>(std::move(parts));
+}
+
+Seat find_own_seat(MPI_Comm world) {
+  Seat seat;
+  const MpiComm node = MpiComm::split_by_node(world);
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(world, &rank), "MPI_Comm_rank");
+  check_mpi(MPI_Allreduce(&rank, &seat.node, 1, MPI_INT, MPI_MIN, node.get()), "MPI_Allreduce");
+  if (::sched_getaffinity(0, sizeof seat.cpus, &seat.cpus) != 0) CPU_ZERO(&seat.cpus);
+  return seat;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline) {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized == 0)
+    throw Error(StatusCode::failed_precondition, "MPI_Init has not been called");
+  int size = 0;
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  if (const std::string why = why_separate_worlds(
+          size, [](const char* name) { return static_cast<const char*>(std::getenv(name)); });
+      !why.empty())
+    throw Error(StatusCode::failed_precondition, why);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  meet(MPI_COMM_WORLD, deadline, abort_flag);
+  MpiComm comm = MpiComm::duplicate(MPI_COMM_WORLD);
+  const Seat own = find_own_seat(comm.get());
+  std::vector<Seat> seats(static_cast<std::size_t>(size));
+  check_mpi(
+      MPI_Allgather(&own, sizeof own, MPI_BYTE, seats.data(), sizeof own, MPI_BYTE, comm.get()),
+      "MPI_Allgather");
+  return std::make_unique<MpiCommunicator>(std::move(comm), abort_flag, std::move(seats));
+}
+
+void prepare_mpi_environment() {
+  // Without it coll/tuned accepts the writes of its control variables and ignores them.
+  ::setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
+}
+
+}  // namespace colltune

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <string_view>
+
+namespace colltune {
+
+/// Throws Error(internal) with `call` and the library's own text where `code` is not MPI_SUCCESS.
+void check_mpi(int code, std::string_view call);
+
+/// Owns an MPI communicator that returns errors instead of ending the job. Both ways to make one
+/// are collective, and so is destroying it, though no MPI library waits there. Move-only.
+class MpiComm {
+ public:
+  [[nodiscard]] static MpiComm duplicate(MPI_Comm parent);
+  /// Holds MPI_COMM_NULL for a negative `color`.
+  [[nodiscard]] static MpiComm split(MPI_Comm parent, int color, int key);
+  /// The ranks of `parent` on this node.
+  [[nodiscard]] static MpiComm split_by_node(MPI_Comm parent);
+
+  MpiComm(MpiComm&& other) noexcept;
+  MpiComm& operator=(MpiComm&& other) noexcept;
+  ~MpiComm();
+
+  [[nodiscard]] const MPI_Comm& get() const { return comm_; }
+
+ private:
+  explicit MpiComm(MPI_Comm comm);
+  MPI_Comm comm_;
+};
+
+}  // namespace colltune

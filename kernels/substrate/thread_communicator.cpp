@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/kernels/thread_communicator.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "colltune/kernels/bounded_wait.h"
+#include "mapping.h"
+#include "node_map.h"
+
+namespace colltune {
+namespace {
+
+int hardware_threads() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+class ThreadGroup;
+
+/// What one rank shows to the others: written before a barrier, read after it.
+struct Board {
+  int color = 0;
+  int key = 0;
+  std::uint64_t bytes = 0;
+  std::shared_ptr<ThreadGroup> group;
+  std::shared_ptr<const Mapping> part;
+  std::optional<Error> failure;
+};
+
+/// What the ranks of one communicator share.
+class ThreadGroup {
+ public:
+  ThreadGroup(AbortFlag& abort, std::vector<int> rank_nodes)
+      : abort_flag(abort),
+        nodes(renumber_nodes(rank_nodes)),
+        is_oversubscribed(static_cast<int>(nodes.size()) > hardware_threads()),
+        boards(nodes.size()),
+        arrivals_(nodes.size()) {}
+
+  [[nodiscard]] int size() const { return static_cast<int>(nodes.size()); }
+
+  /// Every rank writes its own epoch and reads the others': who is missing has a name.
+  void barrier(int rank, std::uint64_t epoch, Deadline deadline) {
+    arrivals_[static_cast<std::size_t>(rank)].epoch.store(epoch, std::memory_order_release);
+    BoundedWait wait(deadline, abort_flag, is_oversubscribed);
+    for (int distance = 1; distance < size(); ++distance) {
+      const int other = (rank + distance) % size();
+      const auto& arrival = arrivals_[static_cast<std::size_t>(other)].epoch;
+      while (arrival.load(std::memory_order_acquire) < epoch) wait.step(other, "the barrier");
+    }
+  }
+
+  AbortFlag& abort_flag;
+  const std::vector<int> nodes;
+  const bool is_oversubscribed;
+  std::vector<Board> boards;  ///< one per rank; guarded by the barriers around each exchange
+
+ private:
+  struct alignas(128) Arrival {
+    std::atomic<std::uint64_t> epoch{0};
+  };
+  std::vector<Arrival> arrivals_;
+};
+
+class ThreadMemory final : public SymmetricMemory {
+ public:
+  explicit ThreadMemory(std::vector<std::shared_ptr<const Mapping>> parts)
+      : parts_(std::move(parts)) {}
+  std::span<std::byte> part(int rank) const override {
+    return parts_[static_cast<std::size_t>(rank)]->bytes();
+  }
+
+ private:
+  std::vector<std::shared_ptr<const Mapping>> parts_;
+};
+
+class ThreadCommunicator final : public Communicator {
+ public:
+  ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank)
+      : group_(std::move(group)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return group_->size(); }
+  std::span<const int> nodes() const override { return group_->nodes; }
+  bool is_one_node() const override { return colltune::is_one_node(group_->nodes); }
+  bool is_oversubscribed() const override { return group_->is_oversubscribed; }
+  AbortFlag& abort_flag() const override { return group_->abort_flag; }
+  const void* native_mpi() const override { return nullptr; }
+
+  void barrier(Deadline deadline) override { group_->barrier(rank_, ++epoch_, deadline); }
+
+  std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
+    return split(0, rank_, deadline);
+  }
+
+  std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
+    own_board() = {.color = color, .key = key, .bytes = 0, .group = {}, .part = {}, .failure = {}};
+    barrier(deadline);
+    const std::vector<int> members = select_members(color);
+    const bool leads = color >= 0 && members.front() == rank_;
+    if (leads) attempt([&] { own_board().group = make_group(members); });
+    barrier(deadline);
+    std::shared_ptr<ThreadGroup> group;
+    if (color >= 0) group = board(members.front()).group;
+    finish_exchange(deadline);
+    if (color < 0) return nullptr;
+    const auto place = std::ranges::find(members, rank_) - members.begin();
+    return std::make_unique<ThreadCommunicator>(std::move(group), static_cast<int>(place));
+  }
+
+  std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override {
+    if (!is_one_node())
+      throw Error(StatusCode::failed_precondition,
+                  "symmetric memory needs all ranks on one node; these are on several");
+    own_board() = {.color = 0,
+                   .key = 0,
+                   .bytes = bytes_per_rank.value,
+                   .group = {},
+                   .part = {},
+                   .failure = {}};
+    attempt([&] {
+      require_free_memory(bytes_per_rank * static_cast<std::uint64_t>(size()));
+      own_board().part = std::make_shared<const Mapping>(Mapping::anonymous(bytes_per_rank));
+    });
+    barrier(deadline);
+    std::vector<std::shared_ptr<const Mapping>> parts;
+    bool equal = true;
+    for (int r = 0; r < size(); ++r) {
+      parts.push_back(board(r).part);
+      equal = equal && board(r).bytes == bytes_per_rank.value;
+    }
+    finish_exchange(deadline);
+    if (!equal)
+      throw Error(StatusCode::invalid_argument,
+                  "the ranks asked for unlike amounts of symmetric memory; rank " +
+                      std::to_string(rank_) + " for " + format_bytes(bytes_per_rank));
+    return std::make_unique<ThreadMemory>(std::move(parts));
+  }
+
+ private:
+  Board& board(int rank) const { return group_->boards[static_cast<std::size_t>(rank)]; }
+  Board& own_board() const { return board(rank_); }
+
+  /// Runs what may fail on this rank alone; all ranks learn of it in finish_exchange.
+  template <class Act>
+  void attempt(Act act) {
+    try {
+      act();
+    } catch (const Error& error) {
+      own_board().failure = error;
+    } catch (const std::exception& error) {
+      own_board().failure = Error(StatusCode::resource_exhausted, error.what());
+    }
+  }
+
+  /// Ends an exchange: throws on all ranks what failed on one; boards may be written again.
+  void finish_exchange(Deadline deadline) {
+    std::optional<Error> failure;
+    for (int r = 0; r < size(); ++r)
+      if (!failure && board(r).failure)
+        failure = Error(board(r).failure->code(),
+                        "rank " + std::to_string(r) + ": " + board(r).failure->what());
+    barrier(deadline);
+    own_board() = {};
+    if (failure) throw *failure;
+  }
+
+  std::vector<int> select_members(int color) const {
+    std::vector<int> members;
+    for (int r = 0; r < size(); ++r)
+      if (board(r).color == color) members.push_back(r);
+    std::ranges::stable_sort(members, {}, [this](int r) { return board(r).key; });
+    return members;
+  }
+
+  std::shared_ptr<ThreadGroup> make_group(const std::vector<int>& members) const {
+    std::vector<int> nodes;
+    for (const int r : members) nodes.push_back(group_->nodes[static_cast<std::size_t>(r)]);
+    return std::make_shared<ThreadGroup>(group_->abort_flag, std::move(nodes));
+  }
+
+  std::shared_ptr<ThreadGroup> group_;
+  int rank_;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Communicator>> make_thread_world(int ranks, AbortFlag& abort_flag,
+                                                             std::vector<int> node_of_rank) {
+  if (ranks < 1)
+    throw Error(StatusCode::invalid_argument,
+                "a world needs at least 1 rank, not " + std::to_string(ranks));
+  if (node_of_rank.empty()) node_of_rank.assign(static_cast<std::size_t>(ranks), 0);
+  if (node_of_rank.size() != static_cast<std::size_t>(ranks))
+    throw Error(StatusCode::invalid_argument, "nodes given for " +
+                                                  std::to_string(node_of_rank.size()) + " of " +
+                                                  std::to_string(ranks) + " ranks");
+  const auto group = std::make_shared<ThreadGroup>(abort_flag, std::move(node_of_rank));
+  std::vector<std::unique_ptr<Communicator>> world;
+  for (int r = 0; r < ranks; ++r) world.push_back(std::make_unique<ThreadCommunicator>(group, r));
+  return world;
+}
+
+}  // namespace colltune

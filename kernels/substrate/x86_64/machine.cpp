@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "machine.h"
+
+namespace colltune {
+
+void relax_processor() noexcept { __builtin_ia32_pause(); }
+
+std::vector<std::string> isa_names() {
+  // __builtin_cpu_supports takes literals only; it looks at cpuid and at what the system saves.
+  std::vector<std::string> names;
+  const auto add = [&names](bool has, const char* name) {
+    if (has) names.emplace_back(name);
+  };
+  __builtin_cpu_init();
+  add(__builtin_cpu_supports("sse4.2") != 0, "sse4_2");
+  add(__builtin_cpu_supports("avx") != 0, "avx");
+  add(__builtin_cpu_supports("avx2") != 0, "avx2");
+  add(__builtin_cpu_supports("fma") != 0, "fma");
+  add(__builtin_cpu_supports("f16c") != 0, "f16c");
+  add(__builtin_cpu_supports("avx512f") != 0, "avx512f");
+  add(__builtin_cpu_supports("avx512bw") != 0, "avx512bw");
+  add(__builtin_cpu_supports("avx512dq") != 0, "avx512dq");
+  add(__builtin_cpu_supports("avx512vl") != 0, "avx512vl");
+  add(__builtin_cpu_supports("avx512bf16") != 0, "avx512_bf16");
+  return names;
+}
+
+std::string cpu_architecture() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512vl") != 0)
+    return "x86_64-avx512";
+  return __builtin_cpu_supports("avx2") != 0 ? "x86_64-avx2" : "x86_64";
+}
+
+}  // namespace colltune
