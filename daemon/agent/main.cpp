@@ -121,10 +121,10 @@ int run(const colltune::SweepOptions& options) {
     control = std::make_unique<MpiControlPlane>(
         MPI_COMM_WORLD, start_up_time_out, [&](const std::string& message, int /*missing*/) {
           if (is_leaving) throw Error(colltune::StatusCode::deadline_exceeded, message);
+          const int missing_code = colltune::exit_code_of(colltune::StatusCode::deadline_exceeded);
           report(message);
-          MPI_Abort(MPI_COMM_WORLD,
-                    colltune::exit_code_of(colltune::StatusCode::deadline_exceeded));
-          std::_Exit(missing >= 0 ? 4 : 1);
+          MPI_Abort(MPI_COMM_WORLD, missing_code);
+          std::_Exit(missing_code);
         });
     code = colltune::run_sweep_command(
         options, {.control = *control,

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "independent_loop.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+namespace independent {
+
+std::vector<std::string> collectives() {
+  return {"MPI_Allreduce", "MPI_Allgather", "MPI_Reduce_scatter_block", "MPI_Bcast",
+          "MPI_Alltoall"};
+}
+
+Shape shape_of(const std::string& collective, std::size_t bytes, int ranks) {
+  const auto n = static_cast<std::size_t>(ranks);
+  const std::size_t whole = bytes / sizeof(float);
+  const std::size_t block = whole / n;
+  if (collective == "MPI_Allgather") return {block, block * n};
+  if (collective == "MPI_Reduce_scatter_block") return {block * n, block};
+  if (collective == "MPI_Alltoall") return {block * n, block * n};
+  return {whole, whole};
+}
+
+double run(MPI_Comm comm, const std::string& collective, Shape shape, float* send, float* receive,
+           const float* image) {
+  const auto send_count = static_cast<int>(shape.send);
+  const auto receive_count = static_cast<int>(shape.receive);
+  int ranks = 1;
+  MPI_Comm_size(comm, &ranks);
+  int code = MPI_SUCCESS;
+  std::memcpy(send, image, shape.send * sizeof(float));
+  MPI_Barrier(comm);
+  const auto begin = std::chrono::steady_clock::now();
+  if (collective == "MPI_Allreduce") {
+    code = MPI_Allreduce(send, receive, send_count, MPI_FLOAT, MPI_SUM, comm);
+  } else if (collective == "MPI_Allgather") {
+    code = MPI_Allgather(send, send_count, MPI_FLOAT, receive, send_count, MPI_FLOAT, comm);
+  } else if (collective == "MPI_Reduce_scatter_block") {
+    code = MPI_Reduce_scatter_block(send, receive, receive_count, MPI_FLOAT, MPI_SUM, comm);
+  } else if (collective == "MPI_Bcast") {
+    code = MPI_Bcast(send, send_count, MPI_FLOAT, 0, comm);
+  } else {
+    code = MPI_Alltoall(send, send_count / ranks, MPI_FLOAT, receive, receive_count / ranks,
+                        MPI_FLOAT, comm);
+  }
+  const auto end = std::chrono::steady_clock::now();
+  if (code != MPI_SUCCESS) std::abort();
+  return std::chrono::duration<double, std::nano>(end - begin).count();
+}
+
+}  // namespace independent

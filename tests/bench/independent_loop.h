@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+// The loop that an expert would write to check our numbers: MPI and nothing of colltune. float,
+// MPI_SUM, root 0.
+
+namespace independent {
+
+/// The collectives that `run` knows, by MPI's names.
+[[nodiscard]] std::vector<std::string> collectives();
+
+/// Elements (floats) of the send and the receive buffer for a message of `bytes` on `ranks` ranks,
+/// where `bytes` is the larger of the two.
+struct Shape {
+  std::size_t send = 0;
+  std::size_t receive = 0;
+};
+[[nodiscard]] Shape shape_of(const std::string& collective, std::size_t bytes, int ranks);
+
+/// One run on this rank, in nanoseconds: copy `image` into `send` (as an application would have
+/// just written its data), barrier, clock, the collective, clock.
+[[nodiscard]] double run(MPI_Comm comm, const std::string& collective, Shape shape, float* send,
+                         float* receive, const float* image);
+
+}  // namespace independent
