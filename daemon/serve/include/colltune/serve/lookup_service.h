@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "colltune/serve/table_source.h"
+
+namespace colltune {
+
+/// Which worlds a caller wants the table of; what is empty fits all.
+struct TableFilter {
+  std::optional<int> nodes;
+  std::optional<int> ranks_per_node;
+  std::optional<std::string> architecture;
+  std::optional<std::string> environment_digest;
+};
+
+/// Decisions of one table, which it keeps alive.
+struct TableSlice {
+  TableSource::Table table;
+  std::vector<const Decision*> decisions;
+  std::vector<const std::pair<std::string, Environment>*> environments;  ///< those they name
+};
+
+/// One question's outcome within a batch.
+using BatchItem = std::variant<LookupAnswer, Error>;
+
+struct BatchAnswer {
+  Generation generation;  ///< of all items
+  std::vector<BatchItem> items;
+};
+
+/// What the daemon answers, on plain objects: no transport, no protocol. Thread-safe.
+class LookupService {
+ public:
+  /// The most questions of one batch.
+  static constexpr std::size_t largest_batch = 1000;
+
+  explicit LookupService(const TableSource& source) : source_(source) {}
+
+  /// DecisionTable::find in the generation that the query pins, else in the newest.
+  [[nodiscard]] LookupAnswer lookup(const LookupQuery& query) const;
+
+  /// The table that a batch is answered from. Throws as TableSource::get does.
+  [[nodiscard]] TableSource::Table pin(const std::optional<std::uint64_t>& generation) const;
+  /// Answers one question of a batch from `table`; a question that pins another generation is an
+  /// Error(invalid_argument).
+  [[nodiscard]] static BatchItem lookup_in(const DecisionTable& table, const LookupQuery& query);
+  /// Answers all questions from one generation. Throws Error(invalid_argument) for too many.
+  [[nodiscard]] BatchAnswer lookup_batch(std::span<const LookupQuery> queries,
+                                         const std::optional<std::uint64_t>& generation) const;
+
+  /// The decisions of the worlds that fit.
+  [[nodiscard]] TableSlice slice(const TableFilter& filter,
+                                 const std::optional<std::uint64_t>& generation) const;
+
+  [[nodiscard]] const TableSource& source() const { return source_; }
+
+ private:
+  const TableSource& source_;
+};
+
+/// Throws Error(invalid_argument) for a batch of more than LookupService::largest_batch questions.
+void check_batch_size(std::size_t questions);
+
+}  // namespace colltune

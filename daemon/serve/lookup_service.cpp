@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/serve/lookup_service.h"
+
+#include <algorithm>
+
+namespace colltune {
+namespace {
+
+bool is_admitted(const TableFilter& filter, const TuningKey& key) {
+  const Topology& world = key.topology;
+  return (!filter.nodes || *filter.nodes == world.nodes) &&
+         (!filter.ranks_per_node || *filter.ranks_per_node == world.ranks_per_node) &&
+         (!filter.environment_digest || *filter.environment_digest == key.environment_digest) &&
+         (!filter.architecture || *filter.architecture == architecture_name(world));
+}
+
+}  // namespace
+
+void check_batch_size(std::size_t questions) {
+  if (questions <= LookupService::largest_batch) return;
+  throw Error(StatusCode::invalid_argument,
+              "queries: the batch has " + std::to_string(questions) + " questions; at most " +
+                  std::to_string(LookupService::largest_batch) + " are allowed");
+}
+
+LookupAnswer LookupService::lookup(const LookupQuery& query) const {
+  return source_.get(query.generation)->find(query);
+}
+
+TableSource::Table LookupService::pin(const std::optional<std::uint64_t>& generation) const {
+  return source_.get(generation);
+}
+
+BatchItem LookupService::lookup_in(const DecisionTable& table, const LookupQuery& query) {
+  try {
+    if (query.generation && *query.generation != table.generation().number)
+      throw Error(StatusCode::invalid_argument,
+                  "generation: a question of a batch cannot pin generation " +
+                      std::to_string(*query.generation) +
+                      "; the batch is answered from generation " +
+                      std::to_string(table.generation().number));
+    return table.find(query);
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+BatchAnswer LookupService::lookup_batch(std::span<const LookupQuery> queries,
+                                        const std::optional<std::uint64_t>& generation) const {
+  check_batch_size(queries.size());
+  const TableSource::Table table = pin(generation);
+  BatchAnswer answer{table->generation(), {}};
+  answer.items.reserve(queries.size());
+  for (const LookupQuery& query : queries) answer.items.push_back(lookup_in(*table, query));
+  return answer;
+}
+
+TableSlice LookupService::slice(const TableFilter& filter,
+                                const std::optional<std::uint64_t>& generation) const {
+  TableSlice out{source_.get(generation), {}, {}};
+  for (const Decision& decision : out.table->decisions())
+    if (is_admitted(filter, decision.key)) out.decisions.push_back(&decision);
+  for (const auto& environment : out.table->environments()) {
+    const bool is_named = std::ranges::any_of(out.decisions, [&](const Decision* decision) {
+      return decision->key.environment_digest == environment.first;
+    });
+    if (is_named) out.environments.push_back(&environment);
+  }
+  return out;
+}
+
+}  // namespace colltune
