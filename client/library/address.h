@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace colltune {
+
+/// Throws Error(invalid_argument) where `address` is neither "unix:/path" nor "host:port".
+void check_address(const std::string& address);
+
+}  // namespace colltune

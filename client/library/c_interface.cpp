@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The C interface: converts, calls Client, and lets no exception out.
+
+#include <algorithm>
+#include <cstring>
+
+#include "colltune/client.h"
+#include "colltune/client/client.h"
+
+struct colltune_client {
+  colltune::Client client;
+};
+
+struct colltune_answer {
+  colltune::LookupAnswer answer;
+  std::vector<std::string> variants;  ///< as long as answer.decision.ranked
+};
+
+namespace colltune {
+namespace {
+
+/// What the first version of the structures held.
+constexpr std::size_t smallest_query = sizeof(colltune_query);
+constexpr std::size_t smallest_error = sizeof(colltune_error);
+
+int report(colltune_error* error, StatusCode code, const char* message) noexcept {
+  if (error && error->struct_size >= smallest_error) {
+    error->code = static_cast<int>(code);
+    const std::size_t length = std::min(std::strlen(message), sizeof error->message - 1);
+    std::memcpy(error->message, message, length);
+    error->message[length] = 0;
+  }
+  return static_cast<int>(code);
+}
+
+/// Runs `body`; 0, or the code of what it threw.
+template <class Body>
+int guarded(colltune_error* error, Body&& body) noexcept {
+  try {
+    body();
+    return 0;
+  } catch (const Error& thrown) {
+    return report(error, thrown.code(), thrown.what());
+  } catch (const std::bad_alloc&) {
+    return report(error, StatusCode::resource_exhausted, "out of memory");
+  } catch (const std::exception& thrown) {
+    return report(error, StatusCode::internal, thrown.what());
+  } catch (...) {
+    return report(error, StatusCode::internal, "unknown exception");
+  }
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(StatusCode::invalid_argument, what);
+}
+
+std::optional<int> positive(int value, const char* name) {
+  if (value < 0) refuse(std::string(name) + " is negative; write 0 for 'left open'");
+  return value == 0 ? std::nullopt : std::optional(value);
+}
+
+bool boolean(int value, const char* name) {
+  if (value != 0 && value != 1) refuse(std::string(name) + " is neither 0 nor 1");
+  return value == 1;
+}
+
+std::optional<std::string> text(const char* value) {
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+/// Refuses a query that is larger than ours and uses what we do not know.
+void check_size(const colltune_query& query) {
+  if (query.struct_size < smallest_query)
+    refuse("colltune_query.struct_size is " + std::to_string(query.struct_size) +
+           "; set it to sizeof(colltune_query)");
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&query);
+  if (std::any_of(bytes + sizeof query, bytes + query.struct_size,
+                  [](unsigned char byte) { return byte != 0; }))
+    refuse("the query uses a field that this libcolltune_client does not know; update it");
+}
+
+LookupQuery query_of(const colltune_query* query) {
+  if (!query) refuse("the query is NULL");
+  check_size(*query);
+  if (!query->collective) refuse("the query's collective is NULL");
+  if (!query->data_type) refuse("the query's data_type is NULL");
+  LookupQuery result;
+  Problem& problem = result.problem;
+  problem.collective = parse_name<Collective>(query->collective);
+  problem.data_type = parse_name<DataType>(query->data_type);
+  if (query->reduce_op)
+    problem.reduce_op = parse_name<ReduceOp>(query->reduce_op);
+  else
+    problem.reduce_op = shape_of(problem.collective).reduces ? ReduceOp::sum : ReduceOp::none;
+  problem.message_size = {query->message_size_bytes};
+  problem.in_place = boolean(query->in_place, "in_place");
+  problem.registered = boolean(query->registered, "registered");
+  if (query->numeric_class) problem.numeric_class = parse_name<NumericClass>(query->numeric_class);
+  result.nodes = positive(query->nodes, "nodes");
+  result.ranks_per_node = positive(query->ranks_per_node, "ranks_per_node");
+  result.architecture = text(query->architecture);
+  result.environment_digest = text(query->environment_digest);
+  if (query->placement) result.placement = parse_name<Placement>(query->placement);
+  if (query->family) result.family = query->family;
+  if (query->generation != 0) result.generation = query->generation;
+  return result;
+}
+
+const RankedVariant* ranked_at(const colltune_answer* answer, std::size_t rank) noexcept {
+  return answer && rank < answer->answer.decision.ranked.size()
+             ? &answer->answer.decision.ranked[rank]
+             : nullptr;
+}
+
+}  // namespace
+}  // namespace colltune
+
+extern "C" {
+
+int colltune_open(const char* address, unsigned timeout_ms, colltune_client** client,
+                  colltune_error* error) {
+  return colltune::guarded(error, [&] {
+    if (!client) colltune::refuse("there is no place for the client: it is NULL");
+    *client = nullptr;
+    if (!address) colltune::refuse("the address is NULL");
+    const std::chrono::milliseconds deadline(timeout_ms == 0 ? 2000 : timeout_ms);
+    *client = new colltune_client{colltune::Client(address, deadline)};
+  });
+}
+
+void colltune_close(colltune_client* client) { delete client; }
+
+int colltune_lookup(const colltune_client* client, const colltune_query* query,
+                    colltune_answer** answer, colltune_error* error) {
+  return colltune::guarded(error, [&] {
+    if (!answer) colltune::refuse("there is no place for the answer: it is NULL");
+    *answer = nullptr;
+    if (!client) colltune::refuse("the client is NULL");
+    auto found = std::make_unique<colltune_answer>();
+    found->answer = client->client.lookup(colltune::query_of(query));
+    for (const auto& ranked : found->answer.decision.ranked)
+      found->variants.push_back(colltune::to_string(ranked.variant));
+    *answer = found.release();
+  });
+}
+
+void colltune_answer_free(colltune_answer* answer) { delete answer; }
+
+const char* colltune_answer_winner(const colltune_answer* answer) {
+  return colltune_answer_variant(answer, 0);
+}
+
+const char* colltune_answer_source(const colltune_answer* answer) {
+  return answer ? colltune::name_of(answer->answer.source).data() : nullptr;
+}
+
+const char* colltune_answer_match(const colltune_answer* answer) {
+  return answer ? colltune::name_of(answer->answer.match).data() : nullptr;
+}
+
+uint64_t colltune_answer_generation(const colltune_answer* answer) {
+  return answer ? answer->answer.generation.number : 0;
+}
+
+size_t colltune_answer_count(const colltune_answer* answer) {
+  return answer ? answer->variants.size() : 0;
+}
+
+const char* colltune_answer_variant(const colltune_answer* answer, size_t rank) {
+  return colltune::ranked_at(answer, rank) ? answer->variants[rank].c_str() : nullptr;
+}
+
+const char* colltune_answer_family(const colltune_answer* answer, size_t rank) {
+  const auto* ranked = colltune::ranked_at(answer, rank);
+  return ranked ? ranked->family.c_str() : nullptr;
+}
+
+int64_t colltune_answer_median_ns(const colltune_answer* answer, size_t rank) {
+  const auto* ranked = colltune::ranked_at(answer, rank);
+  return ranked ? ranked->median.count() : -1;
+}
+
+double colltune_answer_speedup_over_baseline(const colltune_answer* answer, size_t rank) {
+  const auto* ranked = colltune::ranked_at(answer, rank);
+  return ranked ? ranked->speedup_over_baseline : 0;
+}
+
+}  // extern "C"

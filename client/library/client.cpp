@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/client/client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include "address.h"
+#include "colltune/table/decision_table.h"
+#include "colltune/v1/tuning_service.grpc.pb.h"
+#include "colltune/wire/convert.h"
+#include "colltune/wire/status.h"
+
+namespace colltune {
+namespace {
+
+/// A chunk of a table is at least 100 decisions of some kilobytes each.
+constexpr int largest_message = 64 << 20;
+
+grpc::ChannelArguments channel_arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(largest_message);
+  // The daemon is on this machine or in this cluster: never by a proxy of the site.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // A new client tries at once, whatever other clients of this process met.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // A restarted daemon is found within a second (gRPC's default goes up to two minutes).
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  return arguments;
+}
+
+/// Reads a part of the daemon's answer: what is malformed there is not the caller's fault.
+template <class T>
+T read_answer(const message_of<T>& message, std::string_view where) {
+  try {
+    return read_message<T>(message, where);
+  } catch (const Error& error) {
+    throw Error(StatusCode::data_loss,
+                std::string("the daemon's answer is malformed: ") + error.what());
+  }
+}
+
+}  // namespace
+
+class LocalTable::Impl {
+ public:
+  Impl(Generation generation, std::vector<Decision> decisions,
+       std::vector<std::pair<std::string, Environment>> environments)
+      : table(std::move(generation), std::move(decisions), std::move(environments)) {}
+
+  DecisionTable table;
+};
+
+class Client::Impl {
+ public:
+  Impl(const std::string& address, std::chrono::milliseconds deadline)
+      : address_(address),
+        deadline_(deadline),
+        channel_(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+                                           channel_arguments())),
+        stub_(v1::TuningService::NewStub(channel_)) {}
+
+  [[nodiscard]] v1::TuningService::Stub& stub() const { return *stub_; }
+
+  void set_deadline(grpc::ClientContext& context) const {
+    context.set_deadline(std::chrono::system_clock::now() + deadline_);
+  }
+
+  /// Throws the error that `status` carries, with the address where the daemon itself said nothing.
+  void check(const grpc::Status& status) const {
+    if (status.ok()) return;
+    const bool is_connected = channel_->GetState(false) == GRPC_CHANNEL_READY;
+    const Error error = error_of(status);
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !is_connected)
+      throw Error(error.code(), "no colltuned answers at " + address_ + " (" + error.what() +
+                                    "); start one with: colltuned --db FILE --listen " + address_);
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
+      throw Error(error.code(), "the colltuned at " + address_ + " did not answer within " +
+                                    std::to_string(deadline_.count()) + " ms");
+    throw error;
+  }
+
+ private:
+  std::string address_;
+  std::chrono::milliseconds deadline_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::TuningService::Stub> stub_;
+};
+
+LocalTable::LocalTable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+LookupAnswer LocalTable::find(const LookupQuery& query) const { return impl_->table.find(query); }
+
+const Generation& LocalTable::generation() const { return impl_->table.generation(); }
+
+std::span<const Decision> LocalTable::decisions() const { return impl_->table.decisions(); }
+
+std::span<const std::pair<std::string, Environment>> LocalTable::environments() const {
+  return impl_->table.environments();
+}
+
+Client::Client(const std::string& address, std::chrono::milliseconds deadline) {
+  check_address(address);
+  impl_ = std::make_unique<Impl>(address, deadline);
+}
+
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+LookupAnswer Client::lookup(const LookupQuery& query) const {
+  v1::LookupRequest request;
+  write_message(query, *request.mutable_query());
+  v1::LookupResponse response;
+  grpc::ClientContext context;
+  impl_->set_deadline(context);
+  impl_->check(impl_->stub().Lookup(&context, request, &response));
+  return read_answer<LookupAnswer>(response.answer(), "answer");
+}
+
+BatchAnswer Client::lookup_batch(std::span<const LookupQuery> queries,
+                                 const std::optional<std::uint64_t>& generation) const {
+  v1::BatchLookupRequest request;
+  for (const auto& query : queries) write_message(query, *request.add_queries());
+  if (generation) request.set_generation(*generation);
+  v1::BatchLookupResponse response;
+  grpc::ClientContext context;
+  impl_->set_deadline(context);
+  impl_->check(impl_->stub().BatchLookup(&context, request, &response));
+  if (response.items_size() != static_cast<int>(queries.size()))
+    throw Error(StatusCode::data_loss, "the daemon answered " +
+                                           std::to_string(response.items_size()) + " of " +
+                                           std::to_string(queries.size()) + " queries");
+  BatchAnswer answer{.generation = read_answer<Generation>(response.generation(), "generation"),
+                     .items = {}};
+  for (const auto& item : response.items()) {
+    if (item.has_answer())
+      answer.items.emplace_back(read_answer<LookupAnswer>(item.answer(), "items.answer"));
+    else
+      answer.items.emplace_back(error_of(grpc::Status(
+          static_cast<grpc::StatusCode>(item.failure().code()), item.failure().message())));
+  }
+  return answer;
+}
+
+Generation Client::newest_generation() const {
+  v1::GetGenerationResponse response;
+  grpc::ClientContext context;
+  impl_->set_deadline(context);
+  impl_->check(impl_->stub().GetGeneration(&context, {}, &response));
+  return read_answer<Generation>(response.newest(), "newest");
+}
+
+LocalTable Client::fetch_table(const WorldFilter& filter,
+                               const std::optional<std::uint64_t>& generation) const {
+  v1::GetTableRequest request;
+  auto& wanted = *request.mutable_filter();
+  if (filter.nodes) wanted.set_nodes(*filter.nodes);
+  if (filter.ranks_per_node) wanted.set_ranks_per_node(*filter.ranks_per_node);
+  if (filter.architecture) wanted.set_architecture(*filter.architecture);
+  if (filter.environment_digest) wanted.set_environment_digest(*filter.environment_digest);
+  if (generation) request.set_generation(*generation);
+
+  grpc::ClientContext context;
+  impl_->set_deadline(context);
+  const auto stream = impl_->stub().GetTable(&context, request);
+  std::optional<Generation> answered;
+  std::vector<Decision> decisions;
+  std::vector<std::pair<std::string, Environment>> environments;
+  for (v1::GetTableResponse chunk; stream->Read(&chunk);) {
+    if (chunk.has_generation())
+      answered = read_answer<Generation>(chunk.generation(), "generation");
+    for (const auto& record : chunk.environments())
+      environments.emplace_back(record.digest(),
+                                read_answer<Environment>(record.environment(), "environments"));
+    for (const auto& decision : chunk.decisions())
+      decisions.push_back(read_answer<Decision>(decision, "decisions"));
+  }
+  impl_->check(stream->Finish());
+  if (!answered) throw Error(StatusCode::data_loss, "the daemon's table names no generation");
+  return LocalTable(std::make_shared<const LocalTable::Impl>(
+      std::move(*answered), std::move(decisions), std::move(environments)));
+}
+
+}  // namespace colltune

@@ -1,0 +1,84 @@
+/* SPDX-FileCopyrightText: The colltune authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef COLLTUNE_CLIENT_H
+#define COLLTUNE_CLIENT_H
+
+/* Asks a colltuned which variant of a collective is the fastest: the stable C interface of
+ * libcolltune_client.so, for C, Python (ctypes) and whoever loads it with dlopen.
+ *
+ * Functions that can fail return 0, or a status code of gRPC (3 invalid argument, 4 deadline
+ * exceeded, 5 not found, 14 unavailable, ...), and write the text to `error` where that is not
+ * NULL. All calls on one client may come from several threads. Structures begin with their size, so
+ * that they can grow: set it with sizeof, and clear the rest. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+typedef struct colltune_client colltune_client;
+typedef struct colltune_answer colltune_answer;
+
+typedef struct colltune_error {
+  size_t struct_size;
+  int code;
+  char message[2048]; /* ends with 0; cut where it is longer */
+} colltune_error;
+
+/* What is 0 or NULL is left open: where several stored worlds fit then, the lookup fails with a
+ * message that lists them. */
+typedef struct colltune_query {
+  size_t struct_size;
+  const char* collective;      /* "all_reduce", "all_gather", ...: required */
+  const char* data_type;       /* "f32", "bf16", ...: required */
+  const char* reduce_op;       /* NULL: "sum" where the collective reduces, else "none" */
+  uint64_t message_size_bytes; /* of the larger of one rank's send and receive buffers */
+  int nodes;
+  int ranks_per_node;
+  int in_place;             /* 0 or 1 */
+  int registered;           /* 0 or 1: the buffers lie in symmetric memory */
+  const char* architecture; /* "x86_64-avx2", "sm_90", ... */
+  const char* environment_digest;
+  const char* placement;     /* NULL: "dedicated" */
+  const char* family;        /* NULL: "any" */
+  const char* numeric_class; /* NULL: "any" */
+  uint64_t generation;       /* that very one; 0: the newest */
+} colltune_query;
+
+/* `address` is "unix:/path" or "host:port"; sends nothing yet. `timeout_ms` bounds every call; 0:
+ * 2000. On success *client is to be given to colltune_close. */
+int colltune_open(const char* address, unsigned timeout_ms, colltune_client** client,
+                  colltune_error* error);
+/* NULL is allowed. */
+void colltune_close(colltune_client* client);
+
+/* On success *answer is to be given to colltune_answer_free; it may outlive the client. */
+int colltune_lookup(const colltune_client* client, const colltune_query* query,
+                    colltune_answer** answer, colltune_error* error);
+/* NULL is allowed. */
+void colltune_answer_free(colltune_answer* answer);
+
+/* Texts belong to the answer. */
+const char* colltune_answer_winner(const colltune_answer* answer); /* "name{a=1,b=ring}" */
+const char* colltune_answer_source(const colltune_answer* answer); /* "measured", ... */
+const char* colltune_answer_match(const colltune_answer* answer);  /* "exact", ... */
+uint64_t colltune_answer_generation(const colltune_answer* answer);
+
+/* The ranked variants: 0 is the winner. Out of range: NULL, -1, 0. */
+size_t colltune_answer_count(const colltune_answer* answer);
+const char* colltune_answer_variant(const colltune_answer* answer, size_t rank);
+const char* colltune_answer_family(const colltune_answer* answer, size_t rank);
+int64_t colltune_answer_median_ns(const colltune_answer* answer, size_t rank);
+double colltune_answer_speedup_over_baseline(const colltune_answer* answer, size_t rank);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/error.h"
+#include "colltune/vocabulary/lookup.h"
+
+namespace colltune {
+
+/// Which worlds `Client::fetch_table` fetches; what is left empty fits all.
+struct WorldFilter {
+  std::optional<int> nodes;
+  std::optional<int> ranks_per_node;
+  std::optional<std::string> architecture;
+  std::optional<std::string> environment_digest;
+};
+
+/// The decisions of one generation in this process: a lookup is a memory access. Immutable,
+/// thread-safe, cheap to copy.
+class [[gnu::visibility("default")]] LocalTable {
+ public:
+  /// Answers as the daemon does. Throws Error(invalid_argument) where the query is malformed or
+  /// fits several worlds, Error(not_found) where nothing fits.
+  [[nodiscard]] LookupAnswer find(const LookupQuery& query) const;
+  [[nodiscard]] const Generation& generation() const;
+  [[nodiscard]] std::span<const Decision> decisions() const;
+  /// Digest and facts of those that the decisions name.
+  [[nodiscard]] std::span<const std::pair<std::string, Environment>> environments() const;
+
+ private:
+  friend class Client;
+  class Impl;
+  explicit LocalTable(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// The answers of a batch: one generation, one answer or error per query, in their order.
+struct BatchAnswer {
+  Generation generation;
+  std::vector<std::variant<LookupAnswer, Error>> items;
+};
+
+/// Asks a `colltuned`. Thread-safe. Connects at the first call, and again after the daemon was
+/// restarted.
+///
+/// Every call ends within the deadline and throws the daemon's own Error, or Error(unavailable) or
+/// Error(deadline_exceeded) that names the address.
+class [[gnu::visibility("default")]] Client {
+ public:
+  /// `address` is "unix:/path/to/socket" or "host:port" ("[::1]:50061"). Throws
+  /// Error(invalid_argument) for anything else. Sends nothing yet.
+  explicit Client(const std::string& address,
+                  std::chrono::milliseconds deadline = std::chrono::seconds(2));
+  ~Client();
+  Client(Client &&) noexcept;
+  Client& operator=(Client&&) noexcept;
+
+  [[nodiscard]] LookupAnswer lookup(const LookupQuery& query) const;
+  /// At most 1000 queries, all answered from `generation`, or from the newest.
+  [[nodiscard]] BatchAnswer lookup_batch(
+      std::span<const LookupQuery> queries,
+      const std::optional<std::uint64_t>& generation = std::nullopt) const;
+  /// The newest generation, for rank 0 to broadcast: then all ranks ask for that very one.
+  [[nodiscard]] Generation newest_generation() const;
+  /// Fetches the decisions of the worlds that fit, of `generation` or of the newest.
+  [[nodiscard]] LocalTable fetch_table(
+      const WorldFilter& filter = {}, const std::optional<std::uint64_t>& generation = std::nullopt)
+      const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace colltune
