@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "table_loader.h"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "colltune/db/store.h"
+
+namespace colltune {
+namespace {
+
+/// The newest generation; empty where there is none yet.
+std::optional<PublishedTable> read_published(const std::filesystem::path& file) {
+  const StoreReader reader(file);
+  try {
+    return reader.published();
+  } catch (const Error& error) {
+    if (error.code() == StatusCode::not_found) return {};
+    throw;
+  }
+}
+
+}  // namespace
+
+TableLoader::TableLoader(std::filesystem::path database) : database_(std::move(database)) {
+  if (identify(file())) return;
+  throw Error(StatusCode::failed_precondition,
+              "there is no database " + database_.string() + " and no snapshot " +
+                  snapshot_path(database_).string() + "; colltune-agent sweep --db creates it");
+}
+
+std::filesystem::path TableLoader::file() const {
+  const std::filesystem::path snapshot = snapshot_path(database_);
+  return identify(snapshot) ? snapshot : database_;
+}
+
+std::optional<TableLoader::Identity> TableLoader::identify(const std::filesystem::path& file) {
+  struct stat facts {};
+  if (::stat(file.c_str(), &facts) != 0) return {};
+  return Identity{.device = facts.st_dev,
+                  .inode = facts.st_ino,
+                  .modified_ns = facts.st_mtim.tv_sec * 1'000'000'000LL + facts.st_mtim.tv_nsec,
+                  .size = static_cast<std::uint64_t>(facts.st_size)};
+}
+
+std::shared_ptr<const DecisionTable> TableLoader::load_if_changed() {
+  const std::filesystem::path path = file();
+  const std::optional<Identity> identity = identify(path);
+  if (!identity || identity == seen_) return nullptr;
+  seen_ = identity;
+  std::optional<PublishedTable> published = read_published(path);
+  if (!published) return nullptr;
+  std::vector<std::pair<std::string, Environment>> environments;
+  for (EnvironmentRecord& record : published->environments)
+    environments.emplace_back(std::move(record.digest), std::move(record.environment));
+  return std::make_shared<const DecisionTable>(
+      std::move(published->generation), std::move(published->decisions), std::move(environments));
+}
+
+}  // namespace colltune
