@@ -31,8 +31,14 @@ struct VerifiedCall {
   std::uint64_t seed = 0;
 };
 
-/// Whether `pattern` says anything about the problem: `rounding` does for sum and avg of 16-bit and
-/// 8-bit floating types from 3 ranks on (2 for fp8 and avg where the type allows), `exact` always.
+/// Whether `pattern` says anything about the problem: `exact` always, `rounding` for sum and avg of
+/// 16-bit and 8-bit floating types from 3 ranks on (two summands are rounded once in any case).
+///
+/// `exact` has no rounding and no overflow up to 1024 ranks because only some ranks hold more than
+/// a neutral value at a given element (16 units among all for f8e4m3, 8 for f8e5m2, 4 ranks for
+/// prod); which ones turns with the element, so that every rank counts somewhere in a message of at
+/// least `ranks` elements. Neighbouring results differ, and so do those of calls whose seeds differ
+/// by 1, but for avg of small types on many ranks, where the division leaves too few values.
 [[nodiscard]] bool is_meaningful(const VerifiedCall& call);
 
 /// Writes what `rank` sends into `send`, which has send_size() bytes (nothing on ranks that do not
@@ -48,8 +54,9 @@ struct Mismatch {
 
 /// Compares every element of what `rank` received (receive_size() bytes) with the reference.
 /// `rounding` is what the variant declares: `exact` and `once` must match bit by bit (a zero of
-/// either sign passes), `each_step` lies within its error bound of (ranks - 1) roundings. Empty
-/// where all is right.
+/// either sign passes where numbers are reduced); `each_step` as well for exact data, but lies
+/// within the bound of its (ranks - 1) roundings for `DataPattern::rounding` and for avg, which may
+/// divide early. Empty where all is right.
 [[nodiscard]] std::optional<Mismatch> find_mismatch(const VerifiedCall& call, int rank,
                                                     Rounding rounding,
                                                     std::span<const std::byte> receive);
