@@ -45,8 +45,8 @@ struct Availability {
 [[nodiscard]] std::vector<int> ranks_of_world(const Availability& availability,
                                               const WorldSpec& world);
 
-/// What a winner on these ranks of the launch depends on. Placement follows from the capability
-/// "cpu.cores" of the ranks' nodes and all ranks that the launch put there.
+/// What a winner on these ranks of the launch depends on. `ranks` is not empty. Placement follows
+/// from the capability "cpu.cores": ranks of the launch beyond `ranks` sleep and do not count.
 [[nodiscard]] Topology topology_of(const Availability& availability, std::span<const int> ranks);
 
 }  // namespace colltune

@@ -32,8 +32,12 @@ struct RunLimits {
 /// Writes the image into the target, as an application would have written its data just before.
 void rewrite(const RunInput& input);
 
-/// One run of the sweep on this rank: rewrite, barrier, time_calls. All ranks of `communicator`
-/// take part.
+/// What precedes the timed part of a run: rewrite, barrier. Returns the deadline of the run's
+/// calls. Collective; throws RankMissing where a rank does not come.
+[[nodiscard]] Deadline start_together(Communicator& communicator, const RunInput& input,
+                                      const RunLimits& limits);
+
+/// One run of the sweep on this rank: start_together, then time_calls. Collective.
 [[nodiscard]] std::chrono::nanoseconds time_run(Communicator& communicator, Operation& operation,
                                                 const RunInput& input, const RunLimits& limits);
 

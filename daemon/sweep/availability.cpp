@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/availability.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "colltune/vocabulary/canonical.h"
+#include "shared_result.h"
+
+namespace colltune {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const Capability& capability) {
+  return {{"architecture", capability.architecture},
+          {"features", std::map<std::string, std::string>(capability.features.begin(),
+                                                          capability.features.end())}};
+}
+
+Capability to_capability(const json& value) {
+  Capability capability{.architecture = value.at("architecture").get<std::string>(),
+                        .features = {}};
+  for (const auto& [name, text] : value.at("features").items())
+    capability.features.emplace(name, text.get<std::string>());
+  return capability;
+}
+
+std::map<int, std::vector<int>> ranks_by_node(const Availability& availability) {
+  std::map<int, std::vector<int>> nodes;
+  for (int rank = 0; rank < availability.ranks(); ++rank)
+    nodes[availability.node_of_rank[static_cast<std::size_t>(rank)]].push_back(rank);
+  return nodes;
+}
+
+/// The capability "cpu.cores"; 0 where the rank does not know.
+int cores_of(const Capability& capability) {
+  const std::string_view text = capability.value("cpu.cores");
+  int cores = 0;
+  std::from_chars(text.data(), text.data() + text.size(), cores);
+  return cores;
+}
+
+/// More ranks of the world than cores on some node. Ranks beyond the world sleep on the control
+/// plane while the world measures.
+Placement placement_of(const Availability& availability, std::span<const int> ranks) {
+  std::map<int, int> ranks_on_node;
+  for (const int rank : ranks)
+    ++ranks_on_node[availability.node_of_rank[static_cast<std::size_t>(rank)]];
+  for (const int rank : ranks) {
+    const int cores = cores_of(availability.capability_of(rank));
+    const int node = availability.node_of_rank[static_cast<std::size_t>(rank)];
+    if (cores > 0 && ranks_on_node[node] > cores) return Placement::oversubscribed;
+  }
+  return Placement::dedicated;
+}
+
+}  // namespace
+
+Availability merge_capabilities(std::span<const Capability> ranks,
+                                std::span<const int> node_of_rank) {
+  Availability merged;
+  const std::set<Capability> distinct(ranks.begin(), ranks.end());
+  merged.kinds.assign(distinct.begin(), distinct.end());
+  for (const Capability& own : ranks) {
+    const auto found = std::ranges::lower_bound(merged.kinds, own);
+    merged.kind_of_rank.push_back(static_cast<int>(found - merged.kinds.begin()));
+  }
+  merged.node_of_rank.assign(node_of_rank.begin(), node_of_rank.end());
+  return merged;
+}
+
+Availability exchange_capabilities(ControlPlane& control, const Communicator& communicator,
+                                   const Capability& own) {
+  const auto gathered = control.gather(to_payload(to_json(own)));
+  const json shared = share_json(control, [&] {
+    std::vector<Capability> ranks;
+    for (const auto& payload : gathered) ranks.push_back(to_capability(from_payload(payload)));
+    const Availability merged = merge_capabilities(ranks, communicator.nodes());
+    json kinds = json::array();
+    for (const auto& kind : merged.kinds) kinds.push_back(to_json(kind));
+    return json{{"kinds", kinds}, {"kind", merged.kind_of_rank}, {"node", merged.node_of_rank}};
+  });
+  Availability availability;
+  for (const auto& kind : shared.at("kinds")) availability.kinds.push_back(to_capability(kind));
+  shared.at("kind").get_to(availability.kind_of_rank);
+  shared.at("node").get_to(availability.node_of_rank);
+  return availability;
+}
+
+std::vector<int> node_major_ranks(const Availability& availability) {
+  std::vector<int> ranks;
+  for (const auto& [node, on_node] : ranks_by_node(availability))
+    ranks.insert(ranks.end(), on_node.begin(), on_node.end());
+  return ranks;
+}
+
+std::vector<int> ranks_of_world(const Availability& availability, const WorldSpec& world) {
+  const auto nodes = ranks_by_node(availability);
+  const auto refuse = [&](const std::string& launch) {
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("the world of {} node(s) with {} rank(s) each is larger than the "
+                            "launch, which has {}; start more ranks, or make /worlds smaller",
+                            world.nodes, world.ranks_per_node, launch));
+  };
+  if (static_cast<std::size_t>(world.nodes) > nodes.size())
+    refuse(fmt::format("{} node(s) with {} rank(s) in all", nodes.size(), availability.ranks()));
+  std::vector<int> ranks;
+  for (const auto& [node, on_node] : nodes) {
+    if (node >= world.nodes) break;
+    if (on_node.size() < static_cast<std::size_t>(world.ranks_per_node))
+      refuse(fmt::format("{} rank(s) on node {}", on_node.size(), node));
+    ranks.insert(ranks.end(), on_node.begin(), on_node.begin() + world.ranks_per_node);
+  }
+  return ranks;
+}
+
+Topology topology_of(const Availability& availability, std::span<const int> ranks) {
+  Topology topology;
+  std::map<std::string, int> architectures;
+  std::map<int, int> node_numbers;  // numbered anew: the world may hold only some of the nodes
+  std::vector<int> ranks_on_node;
+  std::string layout;
+  bool is_node_major = true;
+  int last_node = 0;
+  for (const int rank : ranks) {
+    const auto& architecture = availability.capability_of(rank).architecture;
+    const int launch_node = availability.node_of_rank[static_cast<std::size_t>(rank)];
+    const int node =
+        node_numbers.try_emplace(launch_node, static_cast<int>(node_numbers.size())).first->second;
+    ++architectures[architecture];
+    ranks_on_node.resize(node_numbers.size());
+    ++ranks_on_node[static_cast<std::size_t>(node)];
+    is_node_major = is_node_major && node >= last_node;
+    last_node = node;
+    layout += fmt::format("{}:{};", node, architecture);
+  }
+  topology.nodes = static_cast<int>(node_numbers.size());
+  topology.ranks = static_cast<int>(ranks.size());
+  topology.ranks_per_node = *std::ranges::max_element(ranks_on_node);
+  for (const auto& [architecture, count] : architectures)
+    topology.architectures.push_back({.architecture = architecture, .ranks = count});
+  const bool is_even = std::ranges::all_of(
+      ranks_on_node, [&](int count) { return count == topology.ranks_per_node; });
+  topology.layout_digest = is_node_major && is_even && architectures.size() == 1
+                               ? std::string("uniform")
+                               : digest_of_text(layout);
+  topology.interconnect = topology.nodes == 1 ? "shared-memory" : "network";
+  topology.placement = placement_of(availability, ranks);
+  return topology;
+}
+
+}  // namespace colltune

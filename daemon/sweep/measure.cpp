@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/measure.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "cell_run.h"
+#include "phase_clock.h"
+
+namespace colltune {
+
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+nanoseconds PhaseTimes::total() const {
+  nanoseconds sum{};
+  for (const nanoseconds time : times) sum += time;
+  return sum;
+}
+
+class Measurer::Impl {
+ public:
+  Impl(const Tools& tools, const MeasurePolicy& policy) : tools_(tools), policy_(policy) {
+    worlds_.resize(tools.plan.worlds.size());
+    largest_.resize(tools.plan.worlds.size());
+    for (const Cell& cell : tools.plan.cells) {
+      Bytes& largest = largest_[static_cast<std::size_t>(cell.world)];
+      largest = std::max(largest, cell.key.problem.message_size);
+    }
+  }
+
+  std::vector<Measurement> measure(const Cell& cell, nanoseconds share, const AbortFlag& stop) {
+    const auto end_at = Clock::now() + share;
+    CellRun run(
+        {.control = tools_.control, .plan = tools_.plan, .policy = policy_, .phases = phases_},
+        cell, world_of(cell));
+    run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
+    run.verify_first();
+    run.warm_up(end_at - Clock::now());
+    run.measure(end_at, share.count() > 0, stop);
+    run.verify_last();
+    return run.finish();
+  }
+
+  PhaseTimes& phases() { return phases_; }
+
+ private:
+  /// Splits the launch when a world is met first: all ranks meet the cells in the same order.
+  World& world_of(const Cell& cell) {
+    const PhaseScope scope(phases_, Phase::preparation);
+    std::optional<World>& world = worlds_[static_cast<std::size_t>(cell.world)];
+    if (world) return *world;
+    const auto& ranks = tools_.plan.worlds[static_cast<std::size_t>(cell.world)].ranks;
+    const auto own = std::ranges::find(ranks, tools_.launch.rank());
+    const bool is_member = own != ranks.end();
+    world.emplace();
+    world->communicator =
+        tools_.launch.split(is_member ? 0 : -1, static_cast<int>(own - ranks.begin()),
+                            Clock::now() + policy_.call_limit_floor);
+    return *world;
+  }
+
+  Tools tools_;
+  MeasurePolicy policy_;
+  PhaseTimes phases_;
+  std::vector<std::optional<World>> worlds_;
+  std::vector<Bytes> largest_;  ///< message of each world
+};
+
+Measurer::Measurer(const Tools& tools, const MeasurePolicy& policy)
+    : impl_(std::make_unique<Impl>(tools, policy)) {}
+Measurer::~Measurer() = default;
+
+std::vector<Measurement> Measurer::measure(const Cell& cell, nanoseconds share,
+                                           const AbortFlag& stop) {
+  return impl_->measure(cell, share, stop);
+}
+
+PhaseTimes& Measurer::phases() { return impl_->phases(); }
+
+nanoseconds longest_step(const SweepPlan& plan, const MeasurePolicy& policy) {
+  // Between two steps lies at most one round; one hung variant in it costs the limit of a call and
+  // of a barrier. Three of them, the round itself and some air.
+  constexpr int limits_per_round = 16;
+  nanoseconds limit = policy.call_limit_floor;
+  for (const Cell& cell : plan.cells)
+    for (const auto& variant : cell.variants) limit = std::max(limit, variant.call_limit);
+  return limits_per_round * limit;
+}
+
+}  // namespace colltune

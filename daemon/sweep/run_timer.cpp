@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/run_timer.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace colltune {
+
+using Clock = std::chrono::steady_clock;
+
+std::chrono::nanoseconds time_calls(Operation& operation, int calls, Deadline deadline) {
+  const auto begin = Clock::now();
+  for (int call = 0; call < calls; ++call) {
+    operation.start();
+    operation.wait(deadline);
+  }
+  return Clock::now() - begin;
+}
+
+void rewrite(const RunInput& input) {
+  if (!input.target.empty())
+    std::memcpy(input.target.data(), input.image.data(), input.target.size());
+}
+
+Deadline start_together(Communicator& communicator, const RunInput& input,
+                        const RunLimits& limits) {
+  rewrite(input);
+  communicator.barrier(Clock::now() + limits.barrier_limit);
+  return Clock::now() + limits.call_limit * limits.calls;
+}
+
+std::chrono::nanoseconds time_run(Communicator& communicator, Operation& operation,
+                                  const RunInput& input, const RunLimits& limits) {
+  const Deadline deadline = start_together(communicator, input, limits);
+  return time_calls(operation, limits.calls, deadline);
+}
+
+std::chrono::nanoseconds clock_resolution() {
+  // The best of a few: an interruption makes a step longer, never shorter.
+  std::chrono::nanoseconds smallest = std::chrono::seconds(1);
+  for (int i = 0; i < 64; ++i) {
+    const auto first = Clock::now();
+    auto second = Clock::now();
+    while (second == first) second = Clock::now();
+    smallest = std::min<std::chrono::nanoseconds>(smallest, second - first);
+  }
+  return smallest;
+}
+
+}  // namespace colltune

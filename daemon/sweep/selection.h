@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/implementation.h"
+#include "colltune/sweep/sweep_spec.h"
+
+namespace colltune {
+
+/// The implementations that the patterns of `spec` choose, those of each collective together with
+/// the baselines first, else in the order given. Throws Error(invalid_argument) for a pattern that
+/// matches nothing.
+[[nodiscard]] std::map<Collective, std::vector<const Implementation*>> select_implementations(
+    const SweepSpec& spec, const Implementations& implementations);
+
+/// Applies the parameter overrides of a configuration to search spaces, and remembers which
+/// parameters there were.
+class ParameterOverrides {
+ public:
+  explicit ParameterOverrides(const std::vector<ParameterOverride>& overrides);
+
+  /// The search space with the overridden parameters set to each of their values.
+  [[nodiscard]] std::vector<Variant> apply(std::string_view implementation,
+                                           std::vector<Variant> variants);
+  /// Throws Error(invalid_argument) for an override that named a parameter which none of the
+  /// matched search spaces had.
+  void check_all_known() const;
+
+ private:
+  struct Seen {
+    const ParameterOverride* item;
+    bool is_known = false;
+    std::set<std::string> parameters;  ///< of the search spaces that it matched
+  };
+  std::vector<Seen> seen_;
+};
+
+}  // namespace colltune

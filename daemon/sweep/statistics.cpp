@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace colltune {
+namespace {
+
+std::vector<double> sorted(std::span<const double> values) {
+  std::vector<double> copy(values.begin(), values.end());
+  std::ranges::sort(copy);
+  return copy;
+}
+
+/// The k-th smallest value exceeds the median with the chance P(Binomial(n, 1/2) < k). Both
+/// functions return k - 1 for the largest k for which that is at most `risk`: how many values lie
+/// outside the bound.
+std::optional<std::size_t> exact_left_out(std::size_t n, double risk) {
+  double term = std::exp2(-static_cast<double>(n));  // P(Binomial = 0)
+  double below = 0;
+  for (std::size_t k = 0; k <= n; ++k) {
+    below += term;
+    if (below > risk) return k == 0 ? std::nullopt : std::optional(k - 1);
+    term *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+  }
+  return std::nullopt;
+}
+
+/// z with P(Normal > z) = risk, by bisection.
+double normal_quantile(double risk) {
+  double low = 0;
+  double high = 40;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2.0)) / 2 > risk ? low : high) = middle;
+  }
+  return high;
+}
+
+std::optional<std::size_t> left_out_on_one_side(std::size_t n, double risk) {
+  constexpr std::size_t most_exact = 500;  // beyond, the normal distribution is as good
+  if (n <= most_exact) return exact_left_out(n, risk);
+  const double size = static_cast<double>(n);
+  const double k = (size - normal_quantile(risk) * std::sqrt(size)) / 2;
+  return k < 1 ? std::nullopt : std::optional(static_cast<std::size_t>(k) - 1);
+}
+
+}  // namespace
+
+double median_of(std::span<const double> values) {
+  std::vector<double> copy(values.begin(), values.end());
+  const auto middle = copy.begin() + static_cast<std::ptrdiff_t>(copy.size() / 2);
+  std::ranges::nth_element(copy, middle);
+  if (copy.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(copy.begin(), middle)) / 2;
+}
+
+std::optional<std::size_t> samples_outside_interval(std::size_t n, double confidence) {
+  return left_out_on_one_side(n, (1 - confidence) / 2);
+}
+
+MedianInterval median_interval(std::span<const double> values, double confidence) {
+  const std::vector<double> order = sorted(values);
+  const std::size_t outside = samples_outside_interval(order.size(), confidence).value_or(0);
+  const std::size_t middle = order.size() / 2;
+  const double median =
+      order.size() % 2 == 1 ? order[middle] : (order[middle - 1] + order[middle]) / 2;
+  return {.median = median, .low = order[outside], .high = order[order.size() - 1 - outside]};
+}
+
+std::optional<double> median_lower_bound(std::span<const double> values, double confidence) {
+  const auto outside = left_out_on_one_side(values.size(), 1 - confidence);
+  if (!outside) return std::nullopt;
+  return sorted(values)[*outside];
+}
+
+}  // namespace colltune

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/sweep.h"
+
+#include <algorithm>
+
+#include "phase_clock.h"
+#include "shared_result.h"
+
+namespace colltune {
+namespace {
+
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+/// What a cell may cost of the budget in relation to others: a fixed part for each variant and a
+/// part that grows with the message.
+double weight_of(const Cell& cell) {
+  constexpr double fixed_ns = 4e6;      // a few thousand small calls
+  constexpr double ns_per_byte = 10.0;  // a dozen rounds at about 1 GB/s
+  return static_cast<double>(cell.variants.size()) *
+         (fixed_ns + ns_per_byte * static_cast<double>(cell.key.problem.message_size.value));
+}
+
+/// Where the sweep stands, as rank 0 sees it.
+class Course {
+ public:
+  Course(const SweepTools& tools, const SweepPlan& plan) : tools_(tools), plan_(plan) {
+    progress_.cells = plan.cells.size();
+    progress_.trials = count_trials(plan);
+    for (const Cell& cell : plan.cells) weight_left_ += weight_of(cell);
+  }
+
+  void begin() {
+    if (tools_.journal != nullptr) tools_.journal->begin(plan_);
+  }
+
+  /// Whether the next cell is measured; its share of the budget (0: none), else why not.
+  nlohmann::json next() {
+    if (progress_.cells_done == plan_.cells.size()) return end_with(SweepEnd::complete);
+    if (tools_.stop.is_raised()) return end_with(SweepEnd::stopped);
+    const nanoseconds elapsed = Clock::now() - begin_;
+    if (plan_.budget.count() > 0 && elapsed >= plan_.budget) return end_with(SweepEnd::budget);
+    const Cell& cell = plan_.cells[progress_.cells_done];
+    const double fraction = weight_of(cell) / weight_left_;
+    nanoseconds share{};
+    if (plan_.budget.count() > 0)
+      share = std::max(nanoseconds(1),
+                       nanoseconds(static_cast<std::int64_t>(
+                           static_cast<double>((plan_.budget - elapsed).count()) * fraction)));
+    if (tools_.progress != nullptr) tools_.progress->begin_cell(progress_, cell);
+    return {{"share_ns", share.count()}};
+  }
+
+  void keep(const Cell& cell, std::vector<Measurement> measured, SweepOutcome& outcome) {
+    if (tools_.journal != nullptr) tools_.journal->append(measured);
+    ++progress_.cells_done;
+    progress_.trials_done += measured.size();
+    const double weight = weight_of(cell);
+    weight_done_ += weight;
+    weight_left_ -= weight;
+    progress_.elapsed = Clock::now() - begin_;
+    progress_.left =
+        nanoseconds(static_cast<std::int64_t>(static_cast<double>(progress_.elapsed.count()) *
+                                              std::max(0.0, weight_left_) / weight_done_));
+    if (tools_.progress != nullptr) tools_.progress->end_cell(progress_, cell, measured);
+    for (auto& measurement : measured) {
+      ++outcome.trials[measurement.outcome];
+      outcome.measurements.push_back(std::move(measurement));
+    }
+  }
+
+ private:
+  static nlohmann::json end_with(SweepEnd end) { return {{"end", to_json_value(end)}}; }
+
+  const SweepTools& tools_;
+  const SweepPlan& plan_;
+  SweepProgress progress_;
+  double weight_left_ = 0;
+  double weight_done_ = 0;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace
+
+SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
+                       const MeasurePolicy& policy) {
+  const auto begin = Clock::now();
+  SweepOutcome outcome;
+  Course course(tools, plan);
+  Measurer measurer({.control = tools.control,
+                     .launch = tools.launch,
+                     .implementations = tools.implementations,
+                     .plan = plan},
+                    policy);
+  std::vector<Measurement> measured;
+  const Cell* last = nullptr;
+  for (std::size_t cell = 0;; ++cell) {
+    // One step of the control plane: what was measured is kept, then the next cell is chosen. A
+    // journal that fails on rank 0 ends the sweep everywhere.
+    const auto command = [&] {
+      const PhaseScope scope(measurer.phases(), Phase::journal);
+      return share_json(tools.control, [&] {
+        if (last == nullptr)
+          course.begin();
+        else
+          course.keep(*last, std::move(measured), outcome);
+        return course.next();
+      });
+    }();
+    if (command.contains("end")) {
+      outcome.end = from_json_value<SweepEnd>(command.at("end"), "from rank 0");
+      break;
+    }
+    last = &plan.cells[cell];
+    measured = measurer.measure(*last, nanoseconds(command.at("share_ns").get<std::int64_t>()),
+                                tools.stop);
+  }
+  outcome.phases = measurer.phases();
+  outcome.elapsed = Clock::now() - begin;
+  return outcome;
+}
+
+}  // namespace colltune

@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/sweep_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "colltune/json/json.h"
+#include "selection.h"
+#include "shared_result.h"
+
+namespace colltune {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Beyond this a plan does not fit into a day at the speed of the fastest trials.
+constexpr std::size_t most_trials = 1'000'000;
+
+[[noreturn]] void fail_too_many(const std::string& what) {
+  throw Error(StatusCode::invalid_argument,
+              fmt::format("the configuration asks for {}; allowed are {} trials: make the lists or "
+                          "/sizes shorter",
+                          what, most_trials));
+}
+
+/// How long one call may take before it counts as hung: ten times what the cost line says on links
+/// far slower than any that one would tune (100 us a step, 100 MB/s).
+nanoseconds call_limit(const Cost& cost) {
+  constexpr double slack = 10;
+  constexpr double step_ns = 100e3;
+  constexpr double byte_ns = 10;
+  constexpr double most_ns = 3600e9;
+  const double expected =
+      cost.steps * step_ns + (cost.bytes_per_rank + cost.reduced_bytes) * byte_ns;
+  return nanoseconds(static_cast<std::int64_t>(std::min(most_ns, slack * expected)));
+}
+
+/// Expands a configuration cell by cell.
+class Planner {
+ public:
+  Planner(const SweepSpec& spec, const Availability& availability,
+          const Implementations& implementations, const std::string& environment_digest)
+      : spec_(spec),
+        availability_(availability),
+        environment_digest_(environment_digest),
+        selected_(select_implementations(spec, implementations)),
+        overrides_(spec.parameters) {}
+
+  SweepPlan run() {
+    plan_.budget = spec_.budget;
+    plan_.precision = spec_.precision;
+    plan_.seed = spec_.seed;
+    add_worlds();
+    check_extent();
+    for (std::size_t world = 0; world < plan_.worlds.size(); ++world)
+      for (const auto& problem : problems_of(static_cast<int>(world)))
+        add_cell(static_cast<int>(world), problem);
+    overrides_.check_all_known();
+    return std::move(plan_);
+  }
+
+ private:
+  void add_worlds() {
+    const auto add = [&](std::vector<int> ranks) {
+      Topology topology = topology_of(availability_, ranks);
+      plan_.worlds.push_back({.topology = std::move(topology), .ranks = std::move(ranks)});
+    };
+    if (spec_.worlds.empty()) add(node_major_ranks(availability_));
+    for (const auto& world : spec_.worlds) add(ranks_of_world(availability_, world));
+  }
+
+  void check_extent() const {
+    const std::size_t axes = (spec_.in_place.off + spec_.in_place.on) *
+                             static_cast<std::size_t>(spec_.registered.off + spec_.registered.on);
+    const std::size_t keys = plan_.worlds.size() * spec_.collectives.size() *
+                             spec_.data_types.size() * spec_.reduce_ops.size() *
+                             spec_.sizes.size() * axes;
+    if (keys > most_trials)
+      fail_too_many(
+          fmt::format("{} keys ({} worlds x {} collectives x {} types x {} ops x {} "
+                      "sizes x {} buffer modes)",
+                      keys, plan_.worlds.size(), spec_.collectives.size(), spec_.data_types.size(),
+                      spec_.reduce_ops.size(), spec_.sizes.size(), axes));
+  }
+
+  /// The product of the axes in the order of the configuration, sizes rounded and each once.
+  std::vector<Problem> problems_of(int world) {
+    std::vector<Problem> problems;
+    for (const Collective collective : spec_.collectives) {
+      const bool reduces = shape_of(collective).reduces;
+      const std::vector<ReduceOp> ops =
+          reduces ? spec_.reduce_ops : std::vector<ReduceOp>{ReduceOp::none};
+      for (const DataType type : spec_.data_types)
+        for (const ReduceOp op : ops)
+          for (const bool registered : values_of(spec_.registered))
+            for (const bool in_place : values_of(spec_.in_place))
+              append_sizes(world,
+                           {.collective = collective,
+                            .data_type = type,
+                            .reduce_op = op,
+                            .in_place = in_place,
+                            .registered = registered},
+                           problems);
+    }
+    return problems;
+  }
+
+  static std::vector<bool> values_of(const BooleanAxis& axis) {
+    std::vector<bool> values;
+    if (axis.off) values.push_back(false);
+    if (axis.on) values.push_back(true);
+    return values;
+  }
+
+  void append_sizes(int world, Problem problem, std::vector<Problem>& problems) {
+    const int ranks = plan_.worlds[static_cast<std::size_t>(world)].topology.ranks;
+    std::set<Bytes> rounded;
+    for (const Bytes size : spec_.sizes) {
+      problem.message_size = round_message_size(problem.collective, problem.data_type, size, ranks);
+      if (problem.message_size.value == 0) {
+        Problem asked = problem;
+        asked.message_size = size;
+        plan_.skipped.push_back(
+            {.world = world,
+             .problem = asked,
+             .reason = fmt::format("{} is less than one {} element for each of {} rank(s)",
+                                   format_bytes(size), name_of(problem.data_type), ranks)});
+      } else if (rounded.insert(problem.message_size).second) {
+        problems.push_back(problem);
+      }
+    }
+  }
+
+  void add_cell(int world, const Problem& problem) {
+    const Topology& topology = plan_.worlds[static_cast<std::size_t>(world)].topology;
+    Cell cell{
+        .world = world,
+        .key = {
+            .problem = problem, .topology = topology, .environment_digest = environment_digest_}};
+    const auto found = selected_.find(problem.collective);
+    if (found != selected_.end())
+      for (const Implementation* implementation : found->second)
+        add_variants(*implementation, cell);
+    if (cell.variants.empty()) {
+      plan_.skipped.push_back({.world = world,
+                               .problem = problem,
+                               .reason = "no implementation that was chosen can run it here"});
+      return;
+    }
+    trials_ += cell.variants.size();
+    if (trials_ + plan_.skipped.size() > most_trials) fail_too_many("more trials than that");
+    plan_.cells.push_back(std::move(cell));
+  }
+
+  /// Kinds of the world in the order in which its ranks show them.
+  std::vector<int> kinds_of(int world) const {
+    std::vector<int> kinds;
+    for (const int rank : plan_.worlds[static_cast<std::size_t>(world)].ranks) {
+      const int kind = availability_.kind_of_rank[static_cast<std::size_t>(rank)];
+      if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+    }
+    return kinds;
+  }
+
+  /// The union of the kinds' search spaces, in order, with the overrides applied.
+  std::vector<Variant> search_space(const Implementation& implementation, const Cell& cell,
+                                    const std::vector<int>& kinds) {
+    std::vector<Variant> space;
+    for (const int kind : kinds)
+      for (auto& variant :
+           implementation.variants(cell.key.problem, cell.key.topology, capability(kind)))
+        if (std::ranges::find(space, variant) == space.end()) space.push_back(std::move(variant));
+    return overrides_.apply(implementation.name(), std::move(space));
+  }
+
+  void add_variants(const Implementation& implementation, Cell& cell) {
+    const std::vector<int> kinds = kinds_of(cell.world);
+    std::vector<Variant> space = search_space(implementation, cell, kinds);
+    // An implementation that can run nowhere here may have no variants, but has a reason.
+    const bool is_empty = space.empty();
+    if (is_empty) space.push_back({.implementation = std::string(implementation.name())});
+    for (auto& variant : space) {
+      Verdict verdict = is_empty ? ask_why_none(implementation, cell, kinds, variant)
+                                 : ask(implementation, cell, kinds, variant);
+      if (verdict.reason.empty())
+        cell.variants.push_back(
+            describe_variant(implementation, cell, std::move(variant), std::move(verdict)));
+      else
+        plan_.skipped.push_back({.world = cell.world,
+                                 .problem = cell.key.problem,
+                                 .variant = to_string(variant),
+                                 .reason = std::move(verdict.reason),
+                                 .supporting_kinds = std::move(verdict.supporting_kinds)});
+    }
+  }
+
+  struct Verdict {
+    std::string reason;  ///< of the first rank that lacks the variant; empty: all support it
+    std::vector<int> supporting_kinds;
+  };
+
+  Verdict ask(const Implementation& implementation, const Cell& cell, const std::vector<int>& kinds,
+              const Variant& variant) const {
+    Verdict verdict;
+    for (const int kind : kinds) {
+      const Support support =
+          implementation.supports(cell.key.problem, cell.key.topology, capability(kind), variant);
+      if (support)
+        verdict.supporting_kinds.push_back(kind);
+      else if (verdict.reason.empty())
+        verdict.reason = kinds.size() == 1 ? support.reason()
+                                           : fmt::format("{} (rank {})", support.reason(),
+                                                         first_rank(cell, kind));
+    }
+    std::ranges::sort(verdict.supporting_kinds);
+    return verdict;
+  }
+
+  /// The reason of an implementation without variants; its bare name has none of its parameters.
+  Verdict ask_why_none(const Implementation& implementation, const Cell& cell,
+                       const std::vector<int>& kinds, const Variant& bare) const {
+    Verdict verdict;
+    try {
+      verdict = ask(implementation, cell, kinds, bare);
+    } catch (const Error&) {
+      verdict = {};
+    }
+    if (verdict.reason.empty()) verdict.reason = "has no variants for this problem";
+    verdict.supporting_kinds.clear();
+    return verdict;
+  }
+
+  int first_rank(const Cell& cell, int kind) const {
+    for (const int rank : plan_.worlds[static_cast<std::size_t>(cell.world)].ranks)
+      if (availability_.kind_of_rank[static_cast<std::size_t>(rank)] == kind) return rank;
+    return -1;
+  }
+
+  static PlannedVariant describe_variant(const Implementation& implementation, const Cell& cell,
+                                         Variant variant, Verdict verdict) {
+    const Problem& problem = cell.key.problem;
+    const Numerics numerics = implementation.numerics(problem, variant);
+    PlannedVariant planned{
+        .family = std::string(implementation.family()),
+        .protocol = implementation.protocol(problem, variant),
+        .is_baseline = implementation.is_baseline(),
+        .is_emulated = implementation.is_emulated(problem),
+        .rounding = numerics.rounding,
+        .numeric_class = numerics.numeric_class,
+        .limits = implementation.limits(variant),
+        .call_limit = call_limit(implementation.cost(problem, cell.key.topology, variant)),
+        .supporting_kinds = std::move(verdict.supporting_kinds)};
+    planned.variant = std::move(variant);
+    return planned;
+  }
+
+  const Capability& capability(int kind) const {
+    return availability_.kinds[static_cast<std::size_t>(kind)];
+  }
+
+  const SweepSpec& spec_;
+  const Availability& availability_;
+  const std::string& environment_digest_;
+  std::map<Collective, std::vector<const Implementation*>> selected_;
+  ParameterOverrides overrides_;
+  SweepPlan plan_;
+  std::size_t trials_ = 0;
+};
+
+}  // namespace
+
+std::size_t count_trials(const SweepPlan& plan) {
+  std::size_t trials = 0;
+  for (const auto& cell : plan.cells) trials += cell.variants.size();
+  return trials;
+}
+
+SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
+                    const Implementations& implementations, const std::string& environment_digest) {
+  return Planner(spec, availability, implementations, environment_digest).run();
+}
+
+SweepPlan share_plan(ControlPlane& control, const SweepSpec& spec, const Availability& availability,
+                     const Implementations& implementations,
+                     const std::string& environment_digest) {
+  return share_result<SweepPlan>(
+      control, [&] { return make_plan(spec, availability, implementations, environment_digest); });
+}
+
+}  // namespace colltune

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/sweep_spec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "checked_json.h"
+#include "colltune/json/json.h"
+#include "shared_result.h"
+
+namespace colltune {
+
+extern const std::string_view embedded_sweep_schema;
+
+namespace {
+
+using nlohmann::json;
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view blank = " \t\n\r";
+  const auto first = text.find_first_not_of(blank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+[[noreturn]] void fail_sizes(std::string_view item, const std::string& why) {
+  throw Error(StatusCode::invalid_argument, "'" + std::string(item) + "': " + why +
+                                                "; write sizes such as 8, 64KiB or ranges such as "
+                                                "1KiB..64MiB x2, separated by commas");
+}
+
+/// "1KiB..64MiB x2", ends included as far as the factor meets them.
+void append_range(std::string_view item, std::size_t dots, std::vector<Bytes>& sizes) {
+  const auto factor_at = item.find_last_of('x');
+  if (factor_at == std::string_view::npos || factor_at < dots)
+    fail_sizes(item, "a range needs a factor");
+  const std::string_view digits = trim(item.substr(factor_at + 1));
+  std::uint64_t factor = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), factor);
+  if (error != std::errc{} || end != digits.data() + digits.size() || factor < 2)
+    fail_sizes(item, "the factor must be a whole number of at least 2");
+  const Bytes first = parse_bytes(trim(item.substr(0, dots)));
+  const Bytes last = parse_bytes(trim(item.substr(dots + 2, factor_at - dots - 2)));
+  if (first.value == 0) fail_sizes(item, "a range cannot begin at 0");
+  if (first > last) fail_sizes(item, "the range ends before it begins");
+  for (std::uint64_t size = first.value;; size *= factor) {
+    sizes.push_back({size});
+    if (size > last.value / factor) break;
+  }
+}
+
+void sort_unique(std::vector<Bytes>& sizes) {
+  std::ranges::sort(sizes);
+  const auto [first, last] = std::ranges::unique(sizes);
+  sizes.erase(first, last);
+}
+
+std::vector<Bytes> read_sizes(const json& value, const std::string& where) {
+  std::vector<Bytes> sizes;
+  const auto append = [&](const json& item, const std::string& place) {
+    try {
+      if (item.is_string()) {
+        const auto more = parse_sizes(item.get_ref<const std::string&>());
+        sizes.insert(sizes.end(), more.begin(), more.end());
+      } else {
+        sizes.push_back(from_json_value<Bytes>(item, place));
+      }
+    } catch (const Error& error) {
+      throw Error(error.code(), place + ": " + error.what());
+    }
+  };
+  if (value.is_array())
+    for (std::size_t i = 0; i < value.size(); ++i)
+      append(value[i], where + "/" + std::to_string(i));
+  else
+    append(value, where);
+  sort_unique(sizes);
+  return sizes;
+}
+
+BooleanAxis read_axis(const json& list) {
+  BooleanAxis axis{.off = false, .on = false};
+  for (const auto& item : list) (item.get<bool>() ? axis.on : axis.off) = true;
+  return axis;
+}
+
+std::vector<ParameterOverride> read_parameters(const json& patterns) {
+  std::vector<ParameterOverride> overrides;
+  for (const auto& [pattern, parameters] : patterns.items())
+    for (const auto& [parameter, values] : parameters.items()) {
+      ParameterOverride item{.pattern = pattern, .parameter = parameter, .values = {}};
+      for (const auto& value : values)
+        item.values.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+      overrides.push_back(std::move(item));
+    }
+  return overrides;
+}
+
+}  // namespace
+
+std::vector<Bytes> parse_sizes(std::string_view text) {
+  std::vector<Bytes> sizes;
+  for (std::string_view rest = text;;) {
+    const auto comma = rest.find(',');
+    const std::string_view item = trim(rest.substr(0, comma));
+    if (item.empty()) fail_sizes(text, "a size is missing");
+    if (const auto dots = item.find(".."); dots != std::string_view::npos)
+      append_range(item, dots, sizes);
+    else
+      sizes.push_back(parse_bytes(item));
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  sort_unique(sizes);
+  return sizes;
+}
+
+SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) {
+  const json root = parse_checked_json(text, file_name, embedded_sweep_schema);
+  const auto place = [&](const std::string& key) { return file_name + ": /" + key; };
+  SweepSpec spec;
+  spec.text = std::string(text);
+  spec.collectives =
+      from_json_value<std::vector<Collective>>(root.at("collectives"), place("collectives"));
+  spec.sizes = read_sizes(root.at("sizes"), place("sizes"));
+  if (root.contains("types"))
+    spec.data_types = from_json_value<std::vector<DataType>>(root.at("types"), place("types"));
+  if (root.contains("ops"))
+    spec.reduce_ops = from_json_value<std::vector<ReduceOp>>(root.at("ops"), place("ops"));
+  if (root.contains("worlds"))
+    spec.worlds = from_json_value<std::vector<WorldSpec>>(root.at("worlds"), place("worlds"));
+  if (root.contains("in_place")) spec.in_place = read_axis(root.at("in_place"));
+  if (root.contains("registered")) spec.registered = read_axis(root.at("registered"));
+  if (root.contains("implementations")) {
+    const json& patterns = root.at("implementations");
+    spec.include = patterns.value("include", spec.include);
+    spec.exclude = patterns.value("exclude", spec.exclude);
+  }
+  if (root.contains("parameters")) spec.parameters = read_parameters(root.at("parameters"));
+  spec.budget = std::chrono::nanoseconds(std::llround(root.value("budget_seconds", 0.0) * 1e9));
+  if (const double precision = root.value("precision", 0.0); precision > 0)
+    spec.precision = precision;
+  spec.seed = root.value("seed", spec.seed);
+  return spec;
+}
+
+SweepSpec load_sweep_spec(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  // A directory opens, but does not read.
+  if (!file || !(text << file.rdbuf()))
+    throw Error(StatusCode::not_found,
+                path.string() +
+                    ": the configuration cannot be read; give the path of a JSON file "
+                    "such as configs/quick.json");
+  return parse_sweep_spec(text.view(), path.string());
+}
+
+SweepSpec share_sweep_spec(ControlPlane& control, const std::function<SweepSpec()>& load) {
+  return share_result<SweepSpec>(control, load);
+}
+
+std::string_view sweep_spec_schema() { return embedded_sweep_schema; }
+
+}  // namespace colltune
