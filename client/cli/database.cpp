@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "database.h"
+
+namespace colltune {
+
+StoreReader open_database(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path))
+    throw Error(StatusCode::failed_precondition,
+                path.string() +
+                    ": there is no such file; make one with: mpirun colltune-agent "
+                    "sweep --config FILE --db " +
+                    path.string());
+  return StoreReader(path);
+}
+
+PublishedTable read_published(const std::filesystem::path& path,
+                              const std::optional<std::uint64_t>& generation) {
+  const std::filesystem::path snapshot = snapshot_path(path);
+  return open_database(std::filesystem::exists(snapshot) ? snapshot : path).published(generation);
+}
+
+DecisionTable table_of(PublishedTable published) {
+  std::vector<std::pair<std::string, Environment>> environments;
+  for (auto& record : published.environments)
+    environments.emplace_back(std::move(record.digest), std::move(record.environment));
+  return {std::move(published.generation), std::move(published.decisions), std::move(environments)};
+}
+
+}  // namespace colltune

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "figures.h"
+
+#include <fmt/format.h>
+
+namespace colltune {
+
+std::string microseconds(std::chrono::nanoseconds time) {
+  return fmt::format("{:.2f}", static_cast<double>(time.count()) / 1000.0);
+}
+
+std::string speedup(const RankedVariant& ranked) {
+  return ranked.speedup_over_baseline > 0 ? fmt::format("{:.2f}x", ranked.speedup_over_baseline)
+                                          : "-";
+}
+
+std::string note_of(const RankedVariant& ranked) {
+  if (!ranked.is_baseline) return ranked.is_emulated ? "emulated" : "";
+  return ranked.is_emulated ? "emulated baseline" : "baseline";
+}
+
+double algorithm_bandwidth(Bytes size, std::chrono::nanoseconds time) {
+  return time.count() > 0 ? static_cast<double>(size.value) / static_cast<double>(time.count())
+                          : 0.0;
+}
+
+std::string short_form(const std::string& digest) { return digest.substr(0, 8); }
+
+}  // namespace colltune

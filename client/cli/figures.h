@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "colltune/vocabulary/decision.h"
+
+namespace colltune {
+
+/// "12.34": microseconds, for people.
+[[nodiscard]] std::string microseconds(std::chrono::nanoseconds time);
+/// "1.82x"; "-" where there is no baseline.
+[[nodiscard]] std::string speedup(const RankedVariant& ranked);
+/// "baseline", "emulated baseline", or nothing.
+[[nodiscard]] std::string note_of(const RankedVariant& ranked);
+/// GB/s of nccl-tests: message size by time.
+[[nodiscard]] double algorithm_bandwidth(Bytes size, std::chrono::nanoseconds time);
+/// The first digits of a digest or a uuid, enough to tell them apart by eye.
+[[nodiscard]] std::string short_form(const std::string& digest);
+
+}  // namespace colltune

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "import_command.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <ostream>
+#include <set>
+
+#include "colltune/db/store.h"
+#include "results_file.h"
+
+namespace colltune {
+namespace {
+
+/// What the database holds before the import.
+struct Present {
+  std::map<std::string, SweepRecord> sweeps;
+  std::map<std::pair<TuningKey, std::string>, Decision> decisions;  ///< by key and family
+};
+
+Present read_present(const std::filesystem::path& path) {
+  Present present;
+  const StoreReader reader(path);
+  for (auto& sweep : reader.sweeps()) present.sweeps.emplace(sweep.uuid, sweep);
+  try {
+    for (auto& decision : reader.published().decisions)
+      present.decisions.emplace(std::pair(decision.key, decision.family), decision);
+  } catch (const Error& error) {
+    if (error.code() != StatusCode::not_found) throw;  // nothing is published yet
+  }
+  return present;
+}
+
+std::string now_utc() {
+  return fmt::format(
+      "{:%Y-%m-%dT%H:%M:%SZ}",
+      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
+}
+
+/// Measurements of `results` that the database does not hold.
+std::vector<Measurement> missing_measurements(const Store& store, const SweepResults& results,
+                                              bool is_known) {
+  if (!is_known) return results.measurements;
+  std::set<std::pair<TuningKey, Variant>> there;
+  for (const auto& measurement : store.measurements(results.sweep.uuid))
+    there.emplace(measurement.key, measurement.variant);
+  std::vector<Measurement> missing;
+  for (const auto& measurement : results.measurements)
+    if (!there.contains({measurement.key, measurement.variant})) missing.push_back(measurement);
+  return missing;
+}
+
+/// Whether the database's decision stays: it is of this very sweep, or of a later one.
+bool stays(const Decision& stored, const Present& present, const SweepResults& results) {
+  if (stored.sweep_uuid == results.sweep.uuid) return true;
+  const auto sweep = present.sweeps.find(stored.sweep_uuid);
+  return sweep != present.sweeps.end() && sweep->second.started_at > results.sweep.started_at;
+}
+
+std::vector<Decision> decisions_to_publish(const Present& present, const SweepResults& results) {
+  std::vector<Decision> publish;
+  for (const auto& decision : results.decisions) {
+    const auto stored = present.decisions.find({decision.key, decision.family});
+    if (stored == present.decisions.end() || !stays(stored->second, present, results))
+      publish.push_back(decision);
+  }
+  return publish;
+}
+
+/// The state under which the database files the sweep: without an end, it was killed.
+SweepState final_state(const SweepResults& results) {
+  return results.has_ended ? results.sweep.state : SweepState::partial;
+}
+
+void import_sweep(Store& store, const Present& present, const SweepResults& results,
+                  std::ostream& out) {
+  const auto known = present.sweeps.find(results.sweep.uuid);
+  const bool is_known = known != present.sweeps.end();
+  const auto measurements = missing_measurements(store, results, is_known);
+  const auto decisions = decisions_to_publish(present, results);
+  const bool is_finished = is_known && known->second.state != SweepState::running;
+  if (is_finished && measurements.empty() && decisions.empty()) {
+    out << fmt::format("sweep {} is there already: nothing changed\n", results.sweep.uuid);
+    return;
+  }
+  if (!is_known) {
+    SweepRecord begun = results.sweep;
+    begun.state = SweepState::running;
+    begun.finished_at.clear();
+    begun.summary.clear();
+    store.begin_sweep(begun);
+  }
+  store.append(results.sweep.uuid, measurements);
+  std::string published = "no new decisions";
+  if (!decisions.empty()) {
+    const Generation generation = store.publish(decisions, now_utc());
+    published =
+        fmt::format("{} decisions published as generation {}", decisions.size(), generation.number);
+  }
+  store.finish_sweep(results.sweep.uuid, final_state(results),
+                     results.has_ended ? results.sweep.finished_at : now_utc(),
+                     results.sweep.summary);
+  out << fmt::format("sweep {}: {} measurements added, {}\n", results.sweep.uuid,
+                     measurements.size(), published);
+}
+
+void write_notes(const ResultsFile& file, std::ostream& notes) {
+  if (!file.cut_off.empty()) notes << "colltune: " << file.cut_off << "; it is left out\n";
+  for (const auto& results : file.sweeps)
+    if (!results.has_ended)
+      notes << "colltune: " << results.where << ": sweep " << results.sweep.uuid
+            << " has no end in this file: it was stopped, and is filed as partial\n";
+}
+
+}  // namespace
+
+void run_import(const ImportOptions& options, std::ostream& out, std::ostream& notes) {
+  std::ifstream in(options.results, std::ios::binary);
+  if (!in || std::filesystem::is_directory(options.results))
+    throw Error(StatusCode::failed_precondition,
+                options.results +
+                    " cannot be read; it is to be the file that colltune-agent sweep "
+                    "--json wrote");
+  const ResultsFile file = read_results(in, options.results);
+  write_notes(file, notes);
+  Store store(options.database);
+  for (const auto& record : file.environments) store.put_environment(record.environment);
+  for (const auto& results : file.sweeps)
+    import_sweep(store, read_present(options.database), results, out);
+}
+
+}  // namespace colltune

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lookup_command.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "colltune/export/decision_json.h"
+#include "database.h"
+#include "figures.h"
+#include "remote.h"
+#include "text_table.h"
+
+namespace colltune {
+namespace {
+
+/// Parses the text of one option; an error begins with the option's name.
+template <class Parse>
+auto read_option(const char* option, const std::string& text, Parse&& parse) {
+  try {
+    return parse(text);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(option) + ": " + error.what());
+  }
+}
+
+template <NamedEnum Enum>
+Enum read_name(const char* option, const std::string& text) {
+  return read_option(option, text, [](const std::string& name) { return parse_name<Enum>(name); });
+}
+
+std::optional<int> read_count(const char* option, const std::optional<int>& count) {
+  if (count && *count < 1)
+    throw Error(StatusCode::invalid_argument,
+                std::string(option) + ": " + std::to_string(*count) + " is not at least 1");
+  return count;
+}
+
+std::optional<std::string> if_given(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+Problem problem_of(const LookupOptions& options) {
+  Problem problem;
+  problem.collective = parse_name<Collective>(options.collective);
+  problem.data_type = read_name<DataType>("--dtype", options.data_type);
+  problem.reduce_op = shape_of(problem.collective).reduces ? ReduceOp::sum : ReduceOp::none;
+  if (!options.reduce_op.empty())
+    problem.reduce_op = read_name<ReduceOp>("--op", options.reduce_op);
+  problem.message_size = read_option("--bytes", options.bytes, parse_bytes);
+  problem.in_place = options.in_place;
+  problem.registered = options.registered;
+  problem.graph_capture = options.graph_capture;
+  if (!options.numeric_class.empty())
+    problem.numeric_class = read_name<NumericClass>("--numeric-class", options.numeric_class);
+  try {
+    check(problem);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string("--op: ") + error.what());
+  }
+  return problem;
+}
+
+FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
+  if (!origin.server.empty()) return look_up_remotely(origin.server, query);
+  const DecisionTable table = table_of(read_published(origin.database, origin.generation));
+  FoundAnswer found{.answer = table.find(query), .environment = {}};
+  for (const auto& [digest, environment] : table.environments())
+    if (digest == found.answer.decision.key.environment_digest) found.environment = environment;
+  return found;
+}
+
+std::string sizes_text(const std::vector<Bytes>& sizes) {
+  std::string text;
+  for (const Bytes size : sizes) {
+    if (!text.empty()) text += ", ";
+    text += format_bytes(size);
+  }
+  return text;
+}
+
+std::string ranking_text(const Decision& decision) {
+  using Align = TextTable::Align;
+  TextTable table({{"rank", Align::right},
+                   {"variant"},
+                   {"family"},
+                   {"time(us)", Align::right},
+                   {"low", Align::right},
+                   {"high", Align::right},
+                   {"speed-up", Align::right},
+                   {"samples", Align::right},
+                   {"verified", Align::right},
+                   {"note"}});
+  for (std::size_t i = 0; i < decision.ranked.size(); ++i) {
+    const RankedVariant& ranked = decision.ranked[i];
+    table.add_row({std::to_string(i + 1), to_string(ranked.variant), ranked.family,
+                   microseconds(ranked.median), microseconds(ranked.low), microseconds(ranked.high),
+                   speedup(ranked), std::to_string(ranked.samples),
+                   std::to_string(ranked.verified_calls), note_of(ranked)});
+  }
+  return table.text();
+}
+
+std::string environment_text(const TuningKey& key, const std::optional<Environment>& environment) {
+  std::string text = key.environment_digest;
+  if (!environment) return text;
+  visit_fields(*environment, [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("\n  {:<17} {}", name, value);
+  });
+  return text;
+}
+
+std::string answer_text(const FoundAnswer& found) {
+  const LookupAnswer& answer = found.answer;
+  const Decision& decision = answer.decision;
+  const RankedVariant& winner = decision.ranked.front();
+  std::string out = fmt::format("{} on {}, family {}\n\n", describe(decision.key.problem),
+                                describe(decision.key.topology), decision.family);
+  out += fmt::format("winner       {}\n", to_string(winner.variant));
+  out += fmt::format("time         {} us, speed-up {}\n", microseconds(winner.median),
+                     speedup(winner));
+  out += fmt::format("source       {} (from {}), match {}\n", name_of(answer.source),
+                     sizes_text(answer.measured_sizes), name_of(answer.match));
+  if (!decision.reason.empty()) out += fmt::format("reason       {}\n", decision.reason);
+  out += fmt::format("generation   {} of {}\n", answer.generation.number,
+                     answer.generation.store_uuid);
+  out += fmt::format("environment  {}\n\n", environment_text(decision.key, found.environment));
+  return out + ranking_text(decision);
+}
+
+}  // namespace
+
+LookupQuery query_of(const LookupOptions& options) {
+  LookupQuery query;
+  query.problem = problem_of(options);
+  query.nodes = read_count("--nodes", options.nodes);
+  query.ranks_per_node = read_count("--ranks-per-node", options.ranks_per_node);
+  query.architecture = if_given(options.architecture);
+  query.environment_digest = if_given(options.environment_digest);
+  query.layout_digest = if_given(options.layout_digest);
+  query.interconnect = if_given(options.interconnect);
+  if (!options.placement.empty())
+    query.placement = read_name<Placement>("--placement", options.placement);
+  if (!options.family.empty()) query.family = options.family;
+  if (!options.match.empty()) query.at_least = read_name<MatchLevel>("--match", options.match);
+  query.generation = options.origin.generation;
+  return query;
+}
+
+void run_lookup(const LookupOptions& options, std::ostream& out) {
+  const LookupQuery query = query_of(options);
+  check(options.origin);
+  const FoundAnswer found = find_answer(options.origin, query);
+  if (options.json)
+    out << answer_to_json(found.answer, found.environment).dump(2) << '\n';
+  else
+    out << answer_text(found);
+}
+
+}  // namespace colltune

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "colltune/vocabulary/lookup.h"
+#include "origin.h"
+
+namespace colltune {
+
+/// `colltune lookup` as typed; what is empty was not given.
+struct LookupOptions {
+  Origin origin;
+  std::string collective;
+  std::string bytes;
+  std::string data_type;
+  std::string reduce_op;
+  std::string numeric_class;
+  bool in_place = false;
+  bool registered = false;
+  bool graph_capture = false;
+  std::optional<int> nodes;
+  std::optional<int> ranks_per_node;
+  std::string architecture;
+  std::string environment_digest;
+  std::string placement;
+  std::string layout_digest;
+  std::string interconnect;
+  std::string family;
+  std::string match;
+  bool json = false;
+};
+
+/// The question that the options put. Throws Error(invalid_argument) that names the option.
+[[nodiscard]] LookupQuery query_of(const LookupOptions& options);
+
+/// Looks the decision up and prints it.
+void run_lookup(const LookupOptions& options, std::ostream& out);
+
+}  // namespace colltune

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include "colltune/vocabulary/collective.h"
+#include "colltune/vocabulary/error.h"
+#include "colltune/vocabulary/lookup.h"
+#include "export_command.h"
+#include "import_command.h"
+#include "lookup_command.h"
+#include "show_command.h"
+
+namespace {
+
+using namespace colltune;
+
+constexpr const char* exit_codes =
+    "Exit codes: 0 done, 2 wrong usage or input, 3 nothing found, 4 unreachable or late, 5 damaged "
+    "data, 1 anything else.";
+
+std::string with_example(const std::string& example) {
+  return "Example:\n  " + example + "\n\n" + exit_codes;
+}
+
+void add_origin(CLI::App& command, Origin& origin) {
+  command.add_option("--db", origin.database, "tuning database, or a snapshot of one");
+  command.add_option("--server", origin.server,
+                     "address of a colltuned: unix:/path/to/socket or host:port");
+  command.add_option("--generation", origin.generation, "this very generation [the newest]");
+}
+
+void add_lookup(CLI::App& program, LookupOptions& options) {
+  CLI::App& command = *program.add_subcommand(
+      "lookup", "Print which variant of a collective is the fastest, and by what evidence");
+  command.footer(with_example(
+      "colltune lookup all_reduce --bytes 1MiB --dtype f32 --op sum --nodes 1 --ranks-per-node 2 "
+      "--db tuning.db"));
+  command.add_option("collective", options.collective, allowed_names<Collective>())->required();
+  command
+      .add_option("--bytes", options.bytes,
+                  "message size, the larger of a rank's send and receive buffers: 64KiB, 1M, 4096")
+      ->required();
+  command.add_option("--dtype", options.data_type, allowed_names<DataType>())->required();
+  command.add_option("--op", options.reduce_op,
+                     allowed_names<ReduceOp>() + " [sum where the collective reduces, else none]");
+  command.add_option("--nodes", options.nodes, "nodes of the world");
+  command.add_option("--ranks-per-node", options.ranks_per_node, "ranks on each node");
+  add_origin(command, options.origin);
+  command.add_option("--arch", options.architecture, "architecture of the world: x86_64-avx2, …");
+  command.add_option("--placement", options.placement, allowed_names<Placement>() + " [dedicated]");
+  command.add_option("--layout", options.layout_digest, "digest of the map from ranks to nodes");
+  command.add_option("--interconnect", options.interconnect, "class of the slowest link");
+  command.add_option("--environment", options.environment_digest,
+                     "digest of the environment, as 'colltune show environments' prints it");
+  command.add_option("--family", options.family,
+                     "whose variants the caller can execute [any: all of them]");
+  command.add_option("--numeric-class", options.numeric_class,
+                     allowed_names<NumericClass>() + " [any]");
+  command.add_option(
+      "--match", options.match,
+      "the least match to accept: " + allowed_names<MatchLevel>() + " [any_environment]");
+  command.add_flag("--in-place", options.in_place, "send and receive buffer are the same");
+  command.add_flag("--registered", options.registered, "the buffers lie in symmetric memory");
+  command.add_flag("--graph-capture", options.graph_capture,
+                   "the call is captured into a device graph");
+  command.add_flag("--json", options.json, "print one JSON object");
+  command.callback([&options] { run_lookup(options, std::cout); });
+}
+
+void add_export(CLI::App& program, ExportOptions& options) {
+  CLI::App& command =
+      *program.add_subcommand("export", "Write the decisions in the form of another program");
+  command.require_subcommand(1);
+  CLI::App& json = *command.add_subcommand(
+      "json", "One JSON document with evidence and ranges of sizes (configs/export.schema.json)");
+  json.footer(with_example("colltune export json --db tuning.db -o decisions.json"));
+  command.footer(with_example("colltune export json --db tuning.db -o decisions.json"));
+  add_origin(json, options.origin);
+  json.add_option("-o,--output", options.output, "file to write [standard output]");
+  json.callback([&options] { run_export_json(options, std::cout); });
+}
+
+void add_show(CLI::App& program, ShowOptions& options) {
+  CLI::App& command = *program.add_subcommand("show", "Print what a tuning database holds");
+  command.require_subcommand(1);
+  command.footer(with_example("colltune show decisions --db tuning.db"));
+  const auto add = [&](const char* name, const char* description, auto run) {
+    CLI::App& list = *command.add_subcommand(name, description);
+    list.footer(with_example(std::string("colltune show ") + name + " --db tuning.db"));
+    list.add_option("--db", options.database, "tuning database, or a snapshot of one")->required();
+    list.add_flag("--json", options.json, "print one JSON array");
+    list.callback([&options, run] { run(options, std::cout); });
+    return &list;
+  };
+  add("sweeps", "The sweeps and how they ended", run_show_sweeps);
+  add("decisions", "The published winners", run_show_decisions)
+      ->add_option("--generation", options.generation, "this very generation [the newest]");
+  add("measurements", "The trials and their samples", run_show_measurements)
+      ->add_option("--sweep", options.sweep, "of this sweep only [all]");
+  add("environments", "The versions and hardware facts that decisions hold for",
+      run_show_environments);
+}
+
+void add_import(CLI::App& program, ImportOptions& options) {
+  CLI::App& command = *program.add_subcommand(
+      "import", "Add the results file of a sweep to a tuning database and publish its decisions");
+  command.footer(with_example("colltune import results.jsonl --db tuning.db"));
+  command.add_option("results", options.results, "what colltune-agent sweep --json wrote")
+      ->required();
+  command.add_option("--db", options.database, "tuning database; made where it is not there")
+      ->required();
+  command.callback([&options] { run_import(options, std::cout, std::cerr); });
+}
+
+/// 0, or 1 after a message where standard output did not take the result (a full disk, say).
+int finish_output() {
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0) return 0;
+  std::cerr << "colltune: the result could not be written to standard output\n";
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App program("Asks for, prints and moves the tuning decisions of a cluster", "colltune");
+  program.set_version_flag("--version", COLLTUNE_VERSION);
+  program.require_subcommand(1);
+  program.footer(with_example(
+      "colltune lookup all_reduce --bytes 1MiB --dtype f32 --nodes 1 --ranks-per-node 2 --db "
+      "tuning.db"));
+  LookupOptions lookup_options;
+  ExportOptions export_options;
+  ShowOptions show_options;
+  ImportOptions import_options;
+  add_lookup(program, lookup_options);
+  add_export(program, export_options);
+  add_show(program, show_options);
+  add_import(program, import_options);
+  try {
+    program.parse(argc, argv);
+    return finish_output();
+  } catch (const CLI::Success& help) {
+    program.exit(help);
+    return finish_output();
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "colltune: " << error.what() << "; colltune --help tells more\n";
+    return exit_code_of(StatusCode::invalid_argument);
+  } catch (const Error& error) {
+    std::cerr << "colltune: " << error.what() << '\n';
+    return exit_code_of(error.code());
+  } catch (const std::exception& error) {
+    std::cerr << "colltune: " << error.what() << '\n';
+    return exit_code_of(StatusCode::internal);
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "results_file.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "colltune/json/journal_lines.h"
+
+namespace colltune {
+namespace {
+
+/// Collects the records of a results file and checks that they belong together.
+class ResultsBuilder {
+ public:
+  explicit ResultsBuilder(ResultsFile& file) : file_(file) {}
+
+  void add(const JournalLine& line) {
+    switch (line.record) {
+      case JournalRecord::environment:
+        return add_environment(line.as<Environment>());
+      case JournalRecord::sweep:
+        return begin_sweep(line.as<SweepRecord>(), line.where);
+      case JournalRecord::measurement:
+        return add_measurement(line.as<Measurement>(), line.where);
+      case JournalRecord::decision:
+        return add_decision(line.as<Decision>(), line.where);
+      case JournalRecord::end:
+        return end_sweep(line.as<SweepRecord>(), line.where);
+    }
+  }
+
+ private:
+  [[noreturn]] static void fail(const std::string& where, const std::string& what) {
+    throw Error(StatusCode::invalid_argument, where + ": " + what);
+  }
+
+  SweepResults& current(const std::string& where) {
+    if (file_.sweeps.empty() || file_.sweeps.back().has_ended)
+      fail(where, "the record belongs to no sweep: a 'sweep' record comes first");
+    return file_.sweeps.back();
+  }
+
+  void check_environment(const std::string& digest, const std::string& where) const {
+    if (std::ranges::find(file_.environments, digest, &EnvironmentRecord::digest) ==
+        file_.environments.end())
+      fail(where, "environment '" + digest + "' is not in the file before this line");
+  }
+
+  void check_key(const TuningKey& key, const std::string& where) const {
+    check_environment(key.environment_digest, where);
+    try {
+      check(key.problem);
+    } catch (const Error& error) {
+      fail(where, error.what());
+    }
+  }
+
+  void add_environment(Environment environment) {
+    EnvironmentRecord record{.digest = digest_of(environment), .environment = {}};
+    record.environment = std::move(environment);
+    if (std::ranges::find(file_.environments, record) == file_.environments.end())
+      file_.environments.push_back(std::move(record));
+  }
+
+  void begin_sweep(SweepRecord sweep, const std::string& where) {
+    if (sweep.uuid.empty()) fail(where, "the sweep has no uuid");
+    if (sweep.state != SweepState::running)
+      fail(where,
+           "a sweep begins in state 'running', not '" + std::string(name_of(sweep.state)) + "'");
+    if (std::ranges::any_of(file_.sweeps, [&](const SweepResults& other) {
+          return other.sweep.uuid == sweep.uuid;
+        }))
+      fail(where, "sweep " + sweep.uuid + " is in the file twice");
+    check_environment(sweep.environment_digest, where);
+    trials_.clear();
+    file_.sweeps.push_back({.sweep = std::move(sweep), .where = where});
+  }
+
+  void add_measurement(Measurement measurement, const std::string& where) {
+    SweepResults& sweep = current(where);
+    check_key(measurement.key, where);
+    if (measurement.slowest_ranks.size() != measurement.samples.size())
+      fail(where, "value/slowest_ranks is not as long as value/samples_ns");
+    if (!trials_.emplace(measurement.key, measurement.variant).second)
+      fail(where, "the trial of " + to_string(measurement.variant) + " for " +
+                      describe(measurement.key.problem) + " is in the sweep twice");
+    sweep.measurements.push_back(std::move(measurement));
+  }
+
+  void add_decision(Decision decision, const std::string& where) {
+    SweepResults& sweep = current(where);
+    check_key(decision.key, where);
+    if (decision.ranked.empty()) fail(where, "value/ranked is empty");
+    if (decision.sweep_uuid != sweep.sweep.uuid)
+      fail(where,
+           "the decision is of sweep '" + decision.sweep_uuid + "', not of " + sweep.sweep.uuid);
+    sweep.decisions.push_back(std::move(decision));
+  }
+
+  void end_sweep(SweepRecord record, const std::string& where) {
+    SweepResults& sweep = current(where);
+    if (record.uuid != sweep.sweep.uuid)
+      fail(where, "the end is of sweep '" + record.uuid + "', not of " + sweep.sweep.uuid);
+    sweep.sweep = std::move(record);
+    sweep.has_ended = true;
+  }
+
+  ResultsFile& file_;
+  std::set<std::pair<TuningKey, Variant>> trials_;  ///< of the current sweep
+};
+
+}  // namespace
+
+ResultsFile read_results(std::istream& in, const std::string& name) {
+  ResultsFile file;
+  ResultsBuilder builder(file);
+  JournalLineReader reader(in, name);
+  while (const auto line = reader.next()) builder.add(*line);
+  file.cut_off = reader.cut_off();
+  if (file.sweeps.empty() && file.cut_off.empty())
+    throw Error(StatusCode::invalid_argument,
+                name + ": there is no sweep in this file; colltune-agent sweep --json writes one");
+  return file;
+}
+
+}  // namespace colltune

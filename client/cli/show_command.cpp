@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "show_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "colltune/export/decision_json.h"
+#include "colltune/json/json.h"
+#include "database.h"
+#include "figures.h"
+#include "text_table.h"
+
+namespace colltune {
+namespace {
+
+using Align = TextTable::Align;
+
+/// One JSON array with an element per line: for jq as well as for grep.
+class JsonLinesArray {
+ public:
+  explicit JsonLinesArray(std::ostream& out) : out_(out) {}
+  void add(const nlohmann::json& element) {
+    out_ << (is_empty_ ? "[\n" : ",\n")
+         << element.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    is_empty_ = false;
+  }
+  void finish() { out_ << (is_empty_ ? "[]\n" : "\n]\n"); }
+
+ private:
+  std::ostream& out_;
+  bool is_empty_ = true;
+};
+
+std::string yes_no(bool value) { return value ? "yes" : "no"; }
+
+std::chrono::nanoseconds median_of(std::vector<std::chrono::nanoseconds> times) {
+  const std::size_t middle = times.size() / 2;
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(middle));
+  if (times.size() % 2 == 1) return times[middle];
+  const auto below =
+      *std::max_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(middle));
+  return (below + times[middle]) / 2;
+}
+
+/// Median, least and most of the samples, per call, in microseconds; "-" where there are none.
+std::vector<std::string> times_of(const Measurement& measurement) {
+  if (measurement.samples.empty()) return {"-", "-", "-"};
+  const auto [least, most] = std::ranges::minmax(measurement.samples);
+  std::vector<std::string> texts;
+  for (const auto time : {median_of(measurement.samples), least, most})
+    texts.push_back(microseconds(time / std::max(1, measurement.calls_per_sample)));
+  return texts;
+}
+
+}  // namespace
+
+void run_show_sweeps(const ShowOptions& options, std::ostream& out) {
+  const auto sweeps = open_database(options.database).sweeps();
+  if (options.json) {
+    JsonLinesArray array(out);
+    for (const auto& sweep : sweeps) array.add(to_json_value(sweep));
+    return array.finish();
+  }
+  TextTable table({{"sweep"},
+                   {"state"},
+                   {"started"},
+                   {"finished"},
+                   {"trials", Align::right},
+                   {"seed", Align::right},
+                   {"environment"},
+                   {"launch"}});
+  for (const auto& sweep : sweeps)
+    table.add_row({sweep.uuid, std::string(name_of(sweep.state)), sweep.started_at,
+                   sweep.finished_at.empty() ? "-" : sweep.finished_at,
+                   std::to_string(sweep.planned_trials), std::to_string(sweep.seed),
+                   short_form(sweep.environment_digest), sweep.launch});
+  out << table.text();
+}
+
+void run_show_decisions(const ShowOptions& options, std::ostream& out) {
+  const PublishedTable published = read_published(options.database, options.generation);
+  if (options.json) {
+    JsonLinesArray array(out);
+    for (const auto& decision : published.decisions)
+      array.add(decision_to_json(decision, published.generation));
+    return array.finish();
+  }
+  TextTable table({{"collective"},
+                   {"world"},
+                   {"size", Align::right},
+                   {"count", Align::right},
+                   {"type"},
+                   {"op"},
+                   {"in-place"},
+                   {"family"},
+                   {"time(us)", Align::right},
+                   {"algbw(GB/s)", Align::right},
+                   {"busbw(GB/s)", Align::right},
+                   {"verified", Align::right},
+                   {"speed-up", Align::right},
+                   {"winner"}});
+  for (const auto& decision : published.decisions) {
+    const Problem& problem = decision.key.problem;
+    const Topology& topology = decision.key.topology;
+    const RankedVariant& winner = decision.ranked.front();
+    const double bandwidth = algorithm_bandwidth(problem.message_size, winner.median);
+    table.add_row(
+        {std::string(name_of(problem.collective)), describe(topology),
+         format_bytes(problem.message_size),
+         std::to_string(block_elements(problem, topology.ranks)),
+         std::string(name_of(problem.data_type)), std::string(name_of(problem.reduce_op)),
+         yes_no(problem.in_place), decision.family, microseconds(winner.median),
+         fmt::format("{:.2f}", bandwidth),
+         fmt::format("{:.2f}",
+                     bandwidth * bus_bandwidth_factor(problem.collective, topology.ranks)),
+         std::to_string(winner.verified_calls), speedup(winner), to_string(winner.variant)});
+  }
+  out << table.text();
+}
+
+void run_show_measurements(const ShowOptions& options, std::ostream& out) {
+  const StoreReader reader = open_database(options.database);
+  std::vector<std::string> uuids;
+  for (const auto& sweep : reader.sweeps())
+    if (options.sweep.empty() || sweep.uuid == options.sweep) uuids.push_back(sweep.uuid);
+  if (uuids.empty() && !options.sweep.empty())
+    throw Error(StatusCode::not_found, options.database + " holds no sweep '" + options.sweep +
+                                           "'; colltune show sweeps lists them");
+  JsonLinesArray array(out);
+  TextTable table({{"sweep"},
+                   {"problem"},
+                   {"world"},
+                   {"variant"},
+                   {"outcome"},
+                   {"samples", Align::right},
+                   {"median(us)", Align::right},
+                   {"least(us)", Align::right},
+                   {"most(us)", Align::right},
+                   {"verified", Align::right},
+                   {"detail"}});
+  for (const auto& uuid : uuids) {
+    for (const auto& measurement : reader.measurements(uuid)) {
+      if (options.json) {
+        nlohmann::json element = to_json_value(measurement);
+        element["sweep_uuid"] = uuid;
+        array.add(element);
+        continue;
+      }
+      const auto times = times_of(measurement);
+      table.add_row({short_form(uuid), describe(measurement.key.problem),
+                     describe(measurement.key.topology), to_string(measurement.variant),
+                     std::string(name_of(measurement.outcome)),
+                     std::to_string(measurement.samples.size()), times[0], times[1], times[2],
+                     std::to_string(measurement.verified_calls), measurement.detail});
+    }
+  }
+  if (options.json) return array.finish();
+  out << table.text();
+}
+
+void run_show_environments(const ShowOptions& options, std::ostream& out) {
+  const auto environments = open_database(options.database).environments();
+  if (options.json) {
+    JsonLinesArray array(out);
+    for (const auto& record : environments) array.add(to_json_value(record));
+    return array.finish();
+  }
+  for (const auto& [digest, environment] : environments) {
+    out << digest << '\n';
+    visit_fields(environment, [&](std::string_view name, const std::string& value) {
+      if (!value.empty()) out << fmt::format("  {:<17} {}\n", name, value);
+    });
+  }
+}
+
+}  // namespace colltune
