@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "decisions.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "colltune/vocabulary/canonical.h"
+#include "columns.h"
+#include "journal.h"
+
+namespace colltune::db {
+namespace {
+
+/// A decision with the generations that it is part of: from valid_from on, up to but without
+/// valid_to.
+struct StoredDecision {
+  std::int64_t id = 0;
+  std::int64_t key_id = 0;
+  Decision decision;
+  std::int64_t valid_from = 0;
+  std::optional<std::int64_t> valid_to;
+};
+using Place = std::pair<TuningKey, std::string>;
+using Complete = std::map<Place, StoredDecision>;
+
+struct StoredGeneration {
+  std::int64_t number = 0;
+  std::string published_at;
+  std::string content_digest;
+  std::int64_t decision_count = 0;
+};
+
+Row row_of(const StoredDecision& stored) {
+  Row row{stored.key_id};
+  put_fields(row, stored.decision);
+  row.emplace_back(stored.valid_from);
+  row.push_back(stored.valid_to ? Value(*stored.valid_to) : Value(Null{}));
+  return row;
+}
+
+void check_decision(const Decision& decision, std::set<Place>& places) {
+  const std::string what = "decision for " + describe(decision.key.problem) + " on " +
+                           describe(decision.key.topology) + ", family '" + decision.family + "'";
+  if (decision.family.empty()) throw Error(StatusCode::invalid_argument, what + ": no family");
+  if (decision.ranked.empty())
+    throw Error(StatusCode::invalid_argument, what + ": ranks no variant");
+  for (const RankedVariant& ranked : decision.ranked)
+    if (!std::isfinite(ranked.speedup_over_baseline))
+      throw Error(StatusCode::invalid_argument,
+                  what + ": the speed-up of " + to_string(ranked.variant) + " is no number");
+  if (!places.emplace(decision.key, decision.family).second)
+    throw Error(StatusCode::invalid_argument, what + ": is given twice");
+}
+
+std::string digest_of_content(const Complete& complete) {
+  std::string text;
+  for (const auto& [place, stored] : complete) append_canonical(text, stored.decision);
+  return digest_of_text(text);
+}
+
+std::map<std::int64_t, StoredGeneration> load_generations(Connection& connection,
+                                                          const Meta& meta) {
+  std::map<std::int64_t, StoredGeneration> generations;
+  read_rows(connection, generation_table(), "ORDER BY id", {},
+            [&](RowCursor& cursor, std::int64_t id, const Row&) {
+              StoredGeneration generation{.number = id};
+              cursor.get(generation.published_at);
+              cursor.get(generation.content_digest);
+              cursor.get(generation.decision_count);
+              generations.emplace(id, std::move(generation));
+            });
+  const bool whole = static_cast<std::int64_t>(generations.size()) == meta.generation_count &&
+                     (meta.newest_generation == 0 || generations.contains(meta.newest_generation));
+  if (!whole) fail_row(connection, "generation", meta.newest_generation, "or another is missing");
+  return generations;
+}
+
+/// The complete table of one generation, verified.
+Complete load_complete(Connection& connection, const StoredGeneration& generation) {
+  const std::string valid = "valid_from <= ?1 AND (valid_to IS NULL OR valid_to > ?1)";
+  const Row at{generation.number};
+  const auto keys =
+      read_keys(connection, "WHERE id IN (SELECT key_id FROM decision WHERE " + valid + ")", at);
+  std::map<std::int64_t, StoredDecision> by_id;
+  read_rows(connection, decision_table(), "WHERE " + valid, at,
+            [&](RowCursor& cursor, std::int64_t id, const Row&) {
+              StoredDecision stored{.id = id};
+              cursor.get(stored.key_id);
+              cursor.get_fields(stored.decision);
+              cursor.get(stored.valid_from);
+              stored.valid_to = cursor.get_number_or_null();
+              const auto key = keys.find(stored.key_id);
+              if (key == keys.end())
+                throw Error(StatusCode::data_loss, "its key is missing from tuning_key");
+              stored.decision.key = key->second;
+              by_id.emplace(id, std::move(stored));
+            });
+  read_rows(connection, ranked_variant_table(),
+            "WHERE decision_id IN (SELECT id FROM decision WHERE " + valid +
+                ") ORDER BY decision_id, position",
+            at, [&](RowCursor& cursor, std::int64_t, const Row&) {
+              std::int64_t decision_id = 0;
+              std::int64_t position = 0;
+              RankedVariant ranked;
+              cursor.get(decision_id);
+              cursor.get(position);
+              cursor.get_fields(ranked);
+              const auto found = by_id.find(decision_id);
+              if (found == by_id.end() ||
+                  position != static_cast<std::int64_t>(found->second.decision.ranked.size()))
+                throw Error(StatusCode::data_loss, "it does not follow its decision's others");
+              found->second.decision.ranked.push_back(std::move(ranked));
+            });
+  Complete complete;
+  for (auto& [id, stored] : by_id) {
+    Place place{stored.decision.key, stored.decision.family};
+    complete.emplace(std::move(place), std::move(stored));
+  }
+  if (static_cast<std::int64_t>(complete.size()) != generation.decision_count ||
+      digest_of_content(complete) != generation.content_digest)
+    fail_row(connection, "generation", generation.number,
+             "does not fit its decisions: one is missing or damaged");
+  return complete;
+}
+
+void insert_decision(Connection& connection, const StoredDecision& stored) {
+  insert_row(connection, decision_table(), stored.id, row_of(stored));
+  std::int64_t id = next_id(connection, ranked_variant_table());
+  std::int64_t position = 0;
+  for (const RankedVariant& ranked : stored.decision.ranked) {
+    Row row{stored.id, position++};
+    put_fields(row, ranked);
+    insert_row(connection, ranked_variant_table(), id++, row);
+  }
+}
+
+}  // namespace
+
+Generation put_generation(Connection& connection, std::span<const Decision> decisions,
+                          const std::string& published_at) {
+  std::set<Place> places;
+  for (const Decision& decision : decisions) check_decision(decision, places);
+
+  Meta meta = read_meta(connection);
+  Complete complete;
+  if (meta.newest_generation != 0)
+    complete =
+        load_complete(connection, load_generations(connection, meta).at(meta.newest_generation));
+  const std::int64_t number = meta.highest_number + 1;
+  std::int64_t id = next_id(connection, decision_table());
+  for (const Decision& decision : decisions) {
+    StoredDecision& stored = complete[{decision.key, decision.family}];
+    if (stored.id != 0) {
+      if (stored.decision == decision) continue;
+      stored.valid_to = number;
+      update_row(connection, decision_table(), stored.id, row_of(stored));
+    }
+    stored = {.id = id++,
+              .key_id = put_key(connection, decision.key),
+              .decision = decision,
+              .valid_from = number,
+              .valid_to = {}};
+    insert_decision(connection, stored);
+  }
+  const std::string digest = digest_of_content(complete);
+  insert_row(connection, generation_table(), number,
+             {published_at, digest, static_cast<std::int64_t>(complete.size())});
+  meta.newest_generation = number;
+  meta.highest_number = number;
+  ++meta.generation_count;
+  write_meta(connection, meta);
+  return {meta.store_uuid, static_cast<std::uint64_t>(number), digest};
+}
+
+PublishedTable read_published(Connection& connection, const std::optional<std::uint64_t>& number) {
+  const Meta meta = read_meta(connection);
+  const auto generations = load_generations(connection, meta);
+  if (generations.empty())
+    throw Error(StatusCode::not_found, connection.path().string() +
+                                           ": no generation was published yet; a sweep publishes "
+                                           "one when it ends");
+  const auto found =
+      generations.find(number ? static_cast<std::int64_t>(*number) : meta.newest_generation);
+  if (found == generations.end())
+    throw Error(StatusCode::not_found, connection.path().string() + ": there is no generation " +
+                                           std::to_string(number.value_or(0)) + "; there are " +
+                                           std::to_string(generations.size()) + ", from " +
+                                           std::to_string(generations.begin()->first) + " to " +
+                                           std::to_string(generations.rbegin()->first));
+  const StoredGeneration& generation = found->second;
+  PublishedTable table{
+      .generation = {meta.store_uuid, static_cast<std::uint64_t>(generation.number),
+                     generation.content_digest},
+      .published_at = generation.published_at,
+      .environments = {},
+      .decisions = {}};
+  std::set<std::string> named;
+  for (auto& [place, stored] : load_complete(connection, generation)) {
+    named.insert(stored.decision.key.environment_digest);
+    table.decisions.push_back(stored.decision);
+  }
+  for (auto& record : read_environments(connection))
+    if (named.erase(record.digest) == 1) table.environments.push_back(std::move(record));
+  if (!named.empty())
+    fail_row(connection, "environment", 0, "with digest " + *named.begin() + " is missing");
+  return table;
+}
+
+}  // namespace colltune::db

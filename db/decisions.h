@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "colltune/db/records.h"
+#include "schema.h"
+
+namespace colltune::db {
+
+/// Adds a generation with `decisions` in the place of those of equal key and family; rows of the
+/// others stay as they are. Wants a write transaction around it.
+Generation put_generation(Connection& connection, std::span<const Decision> decisions,
+                          const std::string& published_at);
+
+/// The newest generation, or that very one, complete and checked against its content digest.
+/// Error(not_found) where there is none.
+[[nodiscard]] PublishedTable read_published(Connection& connection,
+                                            const std::optional<std::uint64_t>& number);
+
+}  // namespace colltune::db

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace colltune::db {
+
+/// The name of the network (or user-space) file system with this statfs() magic number; empty for
+/// any other.
+[[nodiscard]] std::string_view network_file_system_name(std::uint64_t magic);
+
+/// Throws Error(failed_precondition) that says what to do instead where `magic` is a network file
+/// system's. `database` is for the message.
+void refuse_network_file_system(std::uint64_t magic, const std::filesystem::path& database);
+/// The same for the file system that holds `database`, or will hold it.
+void refuse_network_file_system(const std::filesystem::path& database);
+
+/// `database` with symbolic links resolved and made absolute, so that one file has one name.
+[[nodiscard]] std::filesystem::path real_path(const std::filesystem::path& database);
+
+/// Makes the file's content durable.
+void sync_file(const std::filesystem::path& file);
+/// Renames `from` over `to` in one folder and makes the name durable.
+void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+
+}  // namespace colltune::db

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/db/records.h"
+#include "colltune/vocabulary/measurement.h"
+#include "schema.h"
+
+namespace colltune::db {
+
+// Environments, sweeps, keys and measurements. The functions that write want a write transaction
+// around them; those that read several tables a transaction, if another connection may write.
+
+std::string put_environment(Connection& connection, const Environment& environment);
+/// Checked against the count in `meta`: a row that was lost is Error(data_loss).
+[[nodiscard]] std::vector<EnvironmentRecord> read_environments(Connection& connection);
+[[nodiscard]] bool has_environment(Connection& connection, const std::string& digest);
+
+/// The key's id; the key is added where it is not there yet. Error(failed_precondition) where its
+/// environment is not stored, Error(invalid_argument) where its problem contradicts itself.
+[[nodiscard]] std::int64_t put_key(Connection& connection, const TuningKey& key);
+/// All keys by id, or those with one of the ids that `condition` ("WHERE id IN …") selects.
+[[nodiscard]] std::map<std::int64_t, TuningKey> read_keys(Connection& connection,
+                                                          const std::string& condition = "",
+                                                          const Row& parameters = {});
+
+void begin_sweep(Connection& connection, const SweepRecord& sweep);
+void finish_sweep(Connection& connection, const std::string& uuid, SweepState state,
+                  const std::string& finished_at, const std::string& summary);
+[[nodiscard]] std::vector<SweepRecord> read_sweeps(Connection& connection);
+
+void append_measurements(Connection& connection, const std::string& sweep_uuid,
+                         std::span<const Measurement> measurements);
+/// In the order of appending, checked against each sweep's count and journal digest.
+[[nodiscard]] std::vector<Measurement> read_measurements(
+    Connection& connection, const std::optional<std::string>& sweep_uuid);
+
+}  // namespace colltune::db

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "schema.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <random>
+
+#include "colltune/db/records.h"
+#include "colltune/vocabulary/canonical.h"
+#include "columns.h"
+#include "file_system.h"
+
+namespace colltune::db {
+namespace {
+
+constexpr std::string_view file_magic("SQLite format 3\0", 16);
+/// Stands in the text of the first table, so that a file with a damaged header is still known.
+constexpr std::string_view mark = "-- colltune tuning database";
+constexpr std::size_t mark_search_bytes = 1 << 20;
+
+[[noreturn]] void fail_damaged(const Connection& connection, const std::string& what) {
+  throw Error(StatusCode::data_loss, connection.path().string() + ": damaged: " + what +
+                                         "; restore a backup, or copy the snapshot beside it to "
+                                         "its place");
+}
+
+[[noreturn]] void fail_foreign(const Connection& connection, const std::string& what) {
+  throw Error(StatusCode::failed_precondition, connection.path().string() +
+                                                   " is not a colltune database (" + what +
+                                                   "); it is left as it is");
+}
+
+std::uint32_t big_endian(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i)
+    value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+  return value;
+}
+
+/// What SQLite's own checks leave open in the header: whose file it is, and values that it takes as
+/// they come. Offsets by fileformat2.html of SQLite.
+void check_header(const Connection& connection) {
+  const std::string header = connection.read_start_of_file(100);
+  const auto fail = [&](const std::string& what) {
+    const std::string start = connection.read_start_of_file(mark_search_bytes);
+    if (start.find(mark) != std::string::npos) fail_damaged(connection, "its header: " + what);
+    fail_foreign(connection, what);
+  };
+  if (header.size() < 100 || header.substr(0, 16) != file_magic)
+    fail("it does not begin as an SQLite file");
+  if (big_endian(header, 68) != static_cast<std::uint32_t>(application_id))
+    fail("its application id is " + std::to_string(big_endian(header, 68)) + ", not " +
+         std::to_string(application_id));
+  const bool known_modes = (header[18] == 1 || header[18] == 2) && header[19] == header[18];
+  if (!known_modes || big_endian(header, 44) != 4 || big_endian(header, 56) != 1)
+    fail("unknown format numbers");
+}
+
+std::string digest_of_schema(Connection& connection) {
+  std::string text;
+  Statement statement(connection.handle(),
+                      "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema "
+                      "WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name");
+  statement.start({});
+  while (statement.step())
+    for (int i = 0; i < statement.columns(); ++i) {
+      const Value value = statement.column(i);
+      const auto* string = std::get_if<std::string>(&value);
+      append_canonical(text, string ? *string : std::string());
+    }
+  return digest_of_text(text);
+}
+
+void quick_check(Connection& connection) {
+  const std::string result = connection.text("PRAGMA quick_check(1)");
+  if (result != "ok") fail_damaged(connection, result);
+}
+
+/// The version of a sound file. `meta` repeats it, so that a damaged header is no "newer file".
+std::int64_t checked_version(Connection& connection, std::span<const Migration> history) {
+  const std::int64_t version = connection.integer("PRAGMA user_version");
+  std::int64_t repeated = -1;
+  try {
+    repeated = connection.integer("SELECT schema_version FROM meta WHERE id = 1");
+  } catch (const Error& error) {
+    fail_damaged(connection, error.what());
+  }
+  if (version != repeated)
+    fail_damaged(connection, "its version is " + std::to_string(version) + " in the header and " +
+                                 std::to_string(repeated) + " in table meta");
+  const std::int64_t ours = history.back().to_version;
+  if (version > ours)
+    throw Error(StatusCode::failed_precondition,
+                connection.path().string() + " is of schema version " + std::to_string(version) +
+                    ", written by a newer colltune; this one reads versions up to " +
+                    std::to_string(ours) + "; it is left as it is");
+  return version;
+}
+
+void check_schema(Connection& connection) {
+  const Meta meta = read_meta(connection);
+  if (meta.schema_digest != digest_of_schema(connection))
+    fail_damaged(connection, "the text of its schema was changed");
+}
+
+std::string new_uuid() {
+  std::random_device random;
+  std::array<std::uint32_t, 4> words{};
+  for (auto& word : words) word = random();
+  words[1] = (words[1] & 0xffff0fffU) | 0x00004000U;  // version 4, RFC 4122
+  words[2] = (words[2] & 0x3fffffffU) | 0x80000000U;
+  std::array<char, 37> text{};
+  std::snprintf(text.data(), text.size(), "%08x-%04x-%04x-%04x-%04x%08x", words[0], words[1] >> 16,
+                words[1] & 0xffffU, words[2] >> 16, words[2] & 0xffffU, words[3]);
+  return text.data();
+}
+
+/// Runs the steps after `from` and notes the new version, all in one transaction.
+void migrate(Connection& connection, std::span<const Migration> history, std::int64_t from) {
+  Transaction transaction(connection, Transaction::Kind::write);
+  for (const Migration& step : history)
+    if (step.to_version > from) step.apply(connection);
+  Meta meta;
+  if (from == 0)
+    meta.store_uuid = new_uuid();
+  else
+    meta = read_meta(connection);
+  meta.schema_version = history.back().to_version;
+  meta.schema_digest = digest_of_schema(connection);
+  if (from == 0) connection.execute("PRAGMA application_id=" + std::to_string(application_id));
+  connection.execute("PRAGMA user_version=" + std::to_string(meta.schema_version));
+  write_meta(connection, meta);
+  transaction.commit();
+}
+
+void back_up(Connection& connection, std::int64_t version) {
+  auto backup = connection.path();
+  backup += ".v" + std::to_string(version) + ".backup";
+  auto unfinished = backup;
+  unfinished += ".tmp";
+  std::filesystem::remove(unfinished);
+  connection.execute("VACUUM INTO ?", {unfinished.string()});
+  sync_file(unfinished);
+  rename_durably(unfinished, backup);
+}
+
+}  // namespace
+
+void prepare_owned(Connection& connection, std::span<const Migration> history) {
+  if (!connection.read_start_of_file(1).empty()) check_header(connection);
+  connection.configure();
+  // Also what a kill in the middle of the first transaction leaves, once SQLite has undone it.
+  const bool is_new = connection.integer("PRAGMA user_version") == 0 &&
+                      connection.integer("SELECT count(*) FROM sqlite_schema") == 0;
+  if (is_new) {
+    // In the old journal mode, so that the main file's header says at once whose it is.
+    migrate(connection, history, 0);
+  } else {
+    quick_check(connection);
+    const std::int64_t version = checked_version(connection, history);
+    if (version == history.back().to_version) {
+      check_schema(connection);
+    } else {
+      back_up(connection, version);
+      migrate(connection, history, version);
+    }
+  }
+  const std::string mode = connection.text("PRAGMA journal_mode=WAL");
+  if (mode != "wal")
+    throw Error(StatusCode::failed_precondition,
+                connection.path().string() +
+                    ": SQLite cannot use its write-ahead log here (mode '" + mode +
+                    "'); use a local disk");
+}
+
+void prepare_read(Connection& connection, std::span<const Migration> history) {
+  check_header(connection);
+  connection.configure();
+  quick_check(connection);
+  const std::int64_t version = checked_version(connection, history);
+  if (version < history.back().to_version)
+    throw Error(StatusCode::failed_precondition,
+                connection.path().string() + " is of schema version " + std::to_string(version) +
+                    "; this program reads version " + std::to_string(history.back().to_version) +
+                    ": its owner (colltune-agent, colltune import) migrates it when it next opens "
+                    "it");
+  check_schema(connection);
+}
+
+bool is_in_wal_mode(const Connection& connection) {
+  const std::string header = connection.read_start_of_file(20);
+  return header.size() == 20 && (header[18] == 2 || header[19] == 2);
+}
+
+}  // namespace colltune::db

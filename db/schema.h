@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "row.h"
+
+namespace colltune::db {
+
+/// "CTun": marks a file as ours (PRAGMA application_id).
+inline constexpr std::int64_t application_id = 0x4354756e;
+
+/// One step of the schema's history: takes a file of version `to_version` - 1 (0: an empty one) to
+/// `to_version`, inside the caller's transaction. A step that was released never changes.
+struct Migration {
+  std::int64_t to_version = 0;
+  void (*apply)(Connection&) = nullptr;
+};
+/// All steps, ascending from 1; the last one's version is what this program reads and writes.
+[[nodiscard]] std::span<const Migration> schema_history();
+
+// The tables of the newest version.
+[[nodiscard]] const Table& meta_table();
+[[nodiscard]] const Table& environment_table();
+[[nodiscard]] const Table& sweep_table();
+[[nodiscard]] const Table& tuning_key_table();
+[[nodiscard]] const Table& measurement_table();
+[[nodiscard]] const Table& generation_table();
+[[nodiscard]] const Table& decision_table();
+[[nodiscard]] const Table& ranked_variant_table();
+
+/// The only row of table `meta`. Its counts make a lost row of another table noticed.
+struct Meta {
+  std::string store_uuid;
+  std::int64_t schema_version = 0;
+  std::string schema_digest;           ///< of the text of the schema
+  std::int64_t newest_generation = 0;  ///< 0: none
+  std::int64_t generation_count = 0;
+  std::int64_t highest_number = 0;  ///< the highest generation number ever given
+  std::int64_t environment_count = 0;
+  std::int64_t sweep_count = 0;
+};
+[[nodiscard]] Meta read_meta(Connection& connection);
+void write_meta(Connection& connection, const Meta& meta);
+
+/// Makes the open file usable by its owner: creates the schema in an empty file, checks a present
+/// one, migrates an older one after a backup beside it (`<path>.v<version>.backup`). Throws as
+/// Store's constructor does.
+void prepare_owned(Connection& connection, std::span<const Migration> history);
+/// Checks that the open file is ours, sound and of this version. Throws as StoreReader's
+/// constructor does.
+void prepare_read(Connection& connection, std::span<const Migration> history);
+
+/// True where the file is in WAL mode, false where it is a snapshot or a copy in the old mode.
+[[nodiscard]] bool is_in_wal_mode(const Connection& connection);
+
+}  // namespace colltune::db

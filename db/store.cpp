@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/db/store.h"
+
+#include "decisions.h"
+#include "file_system.h"
+#include "journal.h"
+#include "owner_lock.h"
+#include "schema.h"
+#include "snapshot.h"
+
+namespace colltune {
+namespace {
+
+using db::Connection;
+using db::Transaction;
+
+/// Refuses what can be refused before anything is created. Returns the one name of the file.
+std::filesystem::path check_place(const std::filesystem::path& given) {
+  const auto path = db::real_path(given);
+  std::error_code error;
+  if (!std::filesystem::is_directory(path.parent_path(), error))
+    throw Error(StatusCode::not_found,
+                given.string() + ": there is no folder " + path.parent_path().string());
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    throw Error(StatusCode::failed_precondition,
+                given.string() + " is not a colltune database (not a regular file)");
+  db::refuse_network_file_system(path);
+  return path;
+}
+
+void remove_database(const std::filesystem::path& path) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    auto file = path;
+    file += suffix;
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+  }
+}
+
+/// Some file systems accept the WAL mode and fail at the first write: found out on a scratch file.
+void probe_writing(const std::filesystem::path& database) {
+  auto path = database;
+  path += ".probe";
+  remove_database(path);
+  try {
+    Connection connection(path, db::Access::owner);
+    connection.configure();
+    if (connection.text("PRAGMA journal_mode=WAL") != "wal")
+      throw Error(StatusCode::failed_precondition,
+                  database.string() +
+                      ": SQLite cannot use its write-ahead log here; use a local "
+                      "disk");
+    connection.execute("CREATE TABLE probe (id INTEGER PRIMARY KEY)");
+    connection.execute("INSERT INTO probe VALUES (1)");
+  } catch (...) {
+    remove_database(path);
+    throw;
+  }
+  remove_database(path);
+}
+
+}  // namespace
+
+class Store::Impl {
+ public:
+  explicit Impl(const std::filesystem::path& given)
+      : path_(check_place(given)), lock_(path_), connection_(open()) {
+    prepare_owned(connection_, db::schema_history());
+    db::heal_snapshot(connection_);
+    uuid_ = db::read_meta(connection_).store_uuid;
+  }
+
+  [[nodiscard]] const std::string& uuid() const { return uuid_; }
+  [[nodiscard]] Connection& connection() { return connection_; }
+
+  /// Runs `write` as one durable transaction.
+  template <class Write>
+  auto transact(Write&& write) {
+    Transaction transaction(connection_, Transaction::Kind::write);
+    auto result = write(connection_);
+    transaction.commit();
+    return result;
+  }
+
+ private:
+  Connection open() {
+    probe_writing(path_);
+    return Connection(path_, db::Access::owner);
+  }
+
+  std::filesystem::path path_;
+  db::OwnerLock lock_;
+  Connection connection_;
+  std::string uuid_;
+};
+
+Store::Store(const std::filesystem::path& path) : impl_(std::make_unique<Impl>(path)) {}
+Store::~Store() = default;
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+
+const std::string& Store::uuid() const { return impl_->uuid(); }
+
+std::string Store::put_environment(const Environment& environment) {
+  return impl_->transact(
+      [&](Connection& connection) { return db::put_environment(connection, environment); });
+}
+
+void Store::begin_sweep(const SweepRecord& sweep) {
+  impl_->transact([&](Connection& connection) {
+    db::begin_sweep(connection, sweep);
+    return true;
+  });
+}
+
+void Store::append(const std::string& sweep_uuid, std::span<const Measurement> measurements) {
+  impl_->transact([&](Connection& connection) {
+    db::append_measurements(connection, sweep_uuid, measurements);
+    return true;
+  });
+}
+
+void Store::finish_sweep(const std::string& sweep_uuid, SweepState state,
+                         const std::string& finished_at, const std::string& summary) {
+  impl_->transact([&](Connection& connection) {
+    db::finish_sweep(connection, sweep_uuid, state, finished_at, summary);
+    return true;
+  });
+}
+
+std::vector<Measurement> Store::measurements(const std::string& sweep_uuid) const {
+  return db::read_measurements(impl_->connection(), sweep_uuid);
+}
+
+Generation Store::publish(std::span<const Decision> decisions, const std::string& published_at) {
+  Generation generation = impl_->transact([&](Connection& connection) {
+    return db::put_generation(connection, decisions, published_at);
+  });
+  try {
+    db::write_snapshot(impl_->connection(), generation);
+    // Keeps the write-ahead log short. Readers may hold it back; that is no error.
+    impl_->connection().execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch (const Error& error) {
+    throw Error(error.code(), "generation " + std::to_string(generation.number) +
+                                  " is stored, but its snapshot could not be written (the next "
+                                  "opening or publication writes it): " +
+                                  error.what());
+  }
+  return generation;
+}
+
+}  // namespace colltune

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/db/store.h"
+#include "decisions.h"
+#include "journal.h"
+#include "reading.h"
+#include "schema.h"
+
+namespace colltune {
+
+class StoreReader::Impl {
+ public:
+  explicit Impl(const std::filesystem::path& path)
+      : connection_(db::open_for_reading(path)), uuid_(db::read_meta(*connection_).store_uuid) {}
+
+  [[nodiscard]] const std::string& uuid() const { return uuid_; }
+
+  /// Runs `read` on one state of the file, whatever its owner does meanwhile.
+  template <class Read>
+  auto read_one_state(Read&& read) {
+    db::Transaction transaction(*connection_, db::Transaction::Kind::read);
+    return read(*connection_);
+  }
+
+ private:
+  std::unique_ptr<db::Connection> connection_;
+  std::string uuid_;
+};
+
+StoreReader::StoreReader(const std::filesystem::path& path) : impl_(std::make_unique<Impl>(path)) {}
+StoreReader::~StoreReader() = default;
+StoreReader::StoreReader(StoreReader&&) noexcept = default;
+StoreReader& StoreReader::operator=(StoreReader&&) noexcept = default;
+
+const std::string& StoreReader::store_uuid() const { return impl_->uuid(); }
+
+std::vector<SweepRecord> StoreReader::sweeps() const {
+  return impl_->read_one_state(
+      [](db::Connection& connection) { return db::read_sweeps(connection); });
+}
+
+std::vector<EnvironmentRecord> StoreReader::environments() const {
+  return impl_->read_one_state(
+      [](db::Connection& connection) { return db::read_environments(connection); });
+}
+
+std::vector<Measurement> StoreReader::measurements(
+    const std::optional<std::string>& sweep_uuid) const {
+  return impl_->read_one_state(
+      [&](db::Connection& connection) { return db::read_measurements(connection, sweep_uuid); });
+}
+
+PublishedTable StoreReader::published(const std::optional<std::uint64_t>& generation) const {
+  return impl_->read_one_state(
+      [&](db::Connection& connection) { return db::read_published(connection, generation); });
+}
+
+}  // namespace colltune
