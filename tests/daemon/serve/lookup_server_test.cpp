@@ -1,0 +1,414 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/serve/lookup_server.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <thread>
+
+#include "colltune/serve/lookup_service.h"
+#include "colltune/v1/tuning_service.grpc.pb.h"
+#include "colltune/wire/convert.h"
+#include "literals.h"
+#include "temporary_folder.h"
+
+namespace colltune {
+namespace {
+
+using namespace literals;
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int worlds = 300;
+
+/// One decision for each of `worlds` numbers of nodes, whose winner names the generation.
+TableSource::Table make_table(std::uint64_t number) {
+  std::vector<Decision> decisions;
+  for (int nodes = 1; nodes <= worlds; ++nodes)
+    decisions.push_back(decide(
+        all_reduce(8), {{"v" + std::to_string(number), 10}, {"base", 20, true}}, world(nodes, 2)));
+  return std::make_shared<const DecisionTable>(
+      generation(number), std::move(decisions),
+      std::vector<std::pair<std::string, Environment>>{{"e1", {.build = "gcc"}}});
+}
+
+v1::LookupQuery query_for(int nodes) {
+  v1::LookupQuery message;
+  write_message(LookupQuery{.problem = all_reduce(8), .nodes = nodes}, message);
+  return message;
+}
+
+/// Every call ends, whatever happens.
+void set_deadline(grpc::ClientContext& context) {
+  context.set_deadline(std::chrono::system_clock::now() + 20s);
+}
+
+class Server : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    source_.replace(make_table(1));
+    start({parse_listen_address("unix:" + (folder_ / "a.sock").string()),
+           parse_listen_address("127.0.0.1:0")});
+    server_->set_serving(true);
+  }
+  void start(std::vector<ListenAddress> addresses) {
+    server_ = std::make_unique<LookupServer>(source_, ServerOptions{.listen = addresses});
+  }
+  std::shared_ptr<grpc::Channel> channel(std::size_t address = 0) {
+    return grpc::CreateChannel(to_string(server_->addresses().at(address)),
+                               grpc::InsecureChannelCredentials());
+  }
+  std::unique_ptr<v1::TuningService::Stub> stub(std::size_t address = 0) {
+    return v1::TuningService::NewStub(channel(address));
+  }
+  grpc::Status lookup(const v1::LookupRequest& request, v1::LookupResponse& response) {
+    grpc::ClientContext context;
+    set_deadline(context);
+    return stub()->Lookup(&context, request, &response);
+  }
+  grpc::Status batch(const v1::BatchLookupRequest& request, v1::BatchLookupResponse& response) {
+    grpc::ClientContext context;
+    set_deadline(context);
+    return stub()->BatchLookup(&context, request, &response);
+  }
+  grpc::Status table(const v1::GetTableRequest& request,
+                     std::vector<v1::GetTableResponse>& messages) {
+    grpc::ClientContext context;
+    set_deadline(context);
+    const auto reader = stub()->GetTable(&context, request);
+    v1::GetTableResponse message;
+    while (reader->Read(&message)) messages.push_back(message);
+    return reader->Finish();
+  }
+  /// What grpc.health.v1 says of `service`: 1 serving, 2 not serving. By its wire form, since
+  /// Debian ships no header of that service: field 1 of question and answer.
+  int health(const std::string& service) {
+    std::string bytes;
+    if (!service.empty()) bytes = std::string("\x0a") + static_cast<char>(service.size()) + service;
+    const std::string reply = generic_call("/grpc.health.v1.Health/Check", bytes);
+    return reply.size() == 2 && reply[0] == '\x08' ? reply[1] : 0;
+  }
+  std::string generic_call(const std::string& method, const std::string& bytes) {
+    grpc::GenericStub generic(channel());
+    grpc::ClientContext context;
+    set_deadline(context);
+    grpc::CompletionQueue queue;
+    const grpc::Slice slice(bytes);
+    const grpc::ByteBuffer request(&slice, 1);
+    auto call = generic.PrepareUnaryCall(&context, method, request, &queue);
+    call->StartCall();
+    grpc::ByteBuffer reply;
+    grpc::Status status;
+    call->Finish(&reply, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    if (!status.ok()) return "status " + std::to_string(status.error_code());
+    grpc::Slice joined;
+    if (reply.Length() == 0 || !reply.DumpToSingleSlice(&joined).ok()) return {};
+    return {reinterpret_cast<const char*>(joined.begin()), joined.size()};
+  }
+
+  TemporaryFolder folder_;
+  TableSource source_{4};
+  std::unique_ptr<LookupServer> server_;
+};
+
+TEST_F(Server, AnswersOnEachAddress) {
+  ASSERT_EQ(server_->addresses().size(), 2U);
+  EXPECT_NE(server_->addresses()[1].port, 0);
+  for (std::size_t address = 0; address < 2; ++address) {
+    grpc::ClientContext context;
+    set_deadline(context);
+    v1::LookupRequest request;
+    *request.mutable_query() = query_for(3);
+    v1::LookupResponse response;
+    ASSERT_TRUE(stub(address)->Lookup(&context, request, &response).ok());
+    const auto answer = read_message<LookupAnswer>(response.answer(), "answer");
+    EXPECT_EQ(winner(answer), "v1");
+    EXPECT_EQ(answer, source_.get()->find({.problem = all_reduce(8), .nodes = 3}));
+  }
+}
+
+TEST_F(Server, SocketIsForOwnerAndGroup) {
+  struct stat facts {};
+  ASSERT_EQ(::stat((folder_ / "a.sock").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0660U);
+}
+
+TEST_F(Server, LookupErrorsHaveTheirCodeAndMessage) {
+  v1::LookupRequest request;
+  v1::LookupResponse response;
+  grpc::Status status = lookup(request, response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "query: is missing");
+
+  *request.mutable_query() = query_for(3);
+  request.mutable_query()->mutable_problem()->set_data_type(static_cast<v1::DataType>(99));
+  status = lookup(request, response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("query.problem.data_type: unknown data type 99"));
+
+  *request.mutable_query() = query_for(worlds + 1);
+  EXPECT_EQ(lookup(request, response).error_code(), grpc::StatusCode::NOT_FOUND);
+
+  request.mutable_query()->clear_nodes();
+  status = lookup(request, response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("nodes (--nodes)"));
+
+  *request.mutable_query() = query_for(3);
+  request.set_max_ranked(0);
+  EXPECT_EQ(lookup(request, response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(Server, PinnedGenerationAnswersAndAnUnknownOneIsNotFound) {
+  source_.replace(make_table(2));
+  v1::LookupRequest request;
+  v1::LookupResponse response;
+  *request.mutable_query() = query_for(3);
+  ASSERT_TRUE(lookup(request, response).ok());
+  EXPECT_EQ(response.answer().generation().number(), 2U);
+  request.mutable_query()->set_generation(1);
+  ASSERT_TRUE(lookup(request, response).ok());
+  EXPECT_EQ(response.answer().decision().ranked(0).variant().implementation(), "v1");
+  request.mutable_query()->set_generation(77);
+  EXPECT_EQ(lookup(request, response).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(Server, RankingIsCutWhereAsked) {
+  v1::LookupRequest request;
+  v1::LookupResponse response;
+  *request.mutable_query() = query_for(3);
+  ASSERT_TRUE(lookup(request, response).ok());
+  EXPECT_EQ(response.answer().decision().ranked_size(), 2);
+  request.set_max_ranked(1);
+  ASSERT_TRUE(lookup(request, response).ok());
+  EXPECT_EQ(response.answer().decision().ranked_size(), 1);
+}
+
+TEST_F(Server, BatchAnswersEachItem) {
+  v1::BatchLookupRequest request;
+  *request.add_queries() = query_for(1);
+  *request.add_queries() = query_for(worlds + 1);
+  request.add_queries();
+  v1::BatchLookupResponse response;
+  ASSERT_TRUE(batch(request, response).ok());
+  EXPECT_EQ(response.generation().number(), 1U);
+  ASSERT_EQ(response.items_size(), 3);
+  EXPECT_EQ(response.items(0).answer().decision().ranked(0).variant().implementation(), "v1");
+  EXPECT_EQ(response.items(1).failure().code(), static_cast<int>(StatusCode::not_found));
+  EXPECT_EQ(response.items(2).failure().code(), static_cast<int>(StatusCode::invalid_argument));
+  EXPECT_EQ(response.items(2).failure().message(), "queries[2].problem: is missing");
+}
+
+TEST_F(Server, LargestBatchFitsAndOneMoreIsRefused) {
+  v1::BatchLookupRequest request;
+  for (std::size_t i = 0; i < LookupService::largest_batch; ++i)
+    *request.add_queries() = query_for(static_cast<int>(i) % worlds + 1);
+  v1::BatchLookupResponse response;
+  const grpc::Status status = batch(request, response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.items_size(), 1000);
+  *request.add_queries() = query_for(1);
+  EXPECT_EQ(batch(request, response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(Server, TooLargeRequestAndResponseAreRefused) {
+  v1::LookupRequest request;
+  v1::LookupResponse response;
+  *request.mutable_query() = query_for(1);
+  request.mutable_query()->set_family(std::string(300 << 10, 'x'));
+  EXPECT_EQ(lookup(request, response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+
+  Decision heavy = decide(all_reduce(8), {{"a", 10}});
+  while (heavy.ranked.size() < 200) {
+    RankedVariant next = heavy.ranked.front();
+    next.variant.implementation = "variant-with-a-long-name-" + std::to_string(heavy.ranked.size());
+    heavy.ranked.push_back(next);
+  }
+  source_.replace(std::make_shared<const DecisionTable>(
+      generation(2), std::vector{heavy}, std::vector<std::pair<std::string, Environment>>{}));
+  v1::BatchLookupRequest many;
+  for (int i = 0; i < 1000; ++i) *many.add_queries() = query_for(1);
+  v1::BatchLookupResponse answers;
+  const grpc::Status status = batch(many, answers);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("max_ranked"));
+  many.set_max_ranked(3);
+  EXPECT_TRUE(batch(many, answers).ok());
+}
+
+TEST_F(Server, TableComesInPartsWithItsEnvironments) {
+  std::vector<v1::GetTableResponse> messages;
+  ASSERT_TRUE(table({}, messages).ok());
+  ASSERT_GE(messages.size(), 3U);
+  EXPECT_EQ(messages[0].generation().number(), 1U);
+  ASSERT_EQ(messages[0].environments_size(), 1);
+  EXPECT_EQ(messages[0].environments(0).digest(), "e1");
+  EXPECT_EQ(messages[0].environments(0).environment().build(), "gcc");
+  std::vector<Decision> decisions;
+  for (const auto& message : messages)
+    for (const auto& decision : message.decisions())
+      decisions.push_back(read_message<Decision>(decision, "decision"));
+  EXPECT_TRUE(std::ranges::equal(decisions, source_.get()->decisions()));
+}
+
+TEST_F(Server, TableOfOneWorldAndItsErrors) {
+  v1::GetTableRequest request;
+  request.mutable_filter()->set_nodes(7);
+  std::vector<v1::GetTableResponse> messages;
+  ASSERT_TRUE(table(request, messages).ok());
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[1].decisions_size(), 1);
+  request.mutable_filter()->set_nodes(-7);
+  const grpc::Status status = table(request, messages);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("filter.nodes: -7"));
+  request.clear_filter();
+  request.set_generation(9);
+  EXPECT_EQ(table(request, messages).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(Server, CallerThatLeavesATableEndsTheCall) {
+  grpc::ClientContext context;
+  set_deadline(context);
+  const auto client = stub();
+  const auto reader = client->GetTable(&context, {});
+  v1::GetTableResponse message;
+  ASSERT_TRUE(reader->Read(&message));
+  context.TryCancel();
+  while (reader->Read(&message)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  server_->shutdown(20s);  // returns only when every call is over
+}
+
+TEST_F(Server, GenerationAndServerInfo) {
+  source_.replace(make_table(2));
+  const auto client = stub();
+  grpc::ClientContext first;
+  set_deadline(first);
+  v1::GetGenerationResponse numbers;
+  ASSERT_TRUE(client->GetGeneration(&first, {}, &numbers).ok());
+  EXPECT_EQ(numbers.newest().number(), 2U);
+  EXPECT_THAT(numbers.pinnable(), ElementsAre(2, 1));
+  grpc::ClientContext second;
+  set_deadline(second);
+  v1::GetServerInfoResponse facts;
+  ASSERT_TRUE(client->GetServerInfo(&second, {}, &facts).ok());
+  EXPECT_EQ(facts.decisions(), static_cast<std::uint64_t>(worlds));
+  EXPECT_FALSE(facts.colltune_version().empty());
+}
+
+TEST_F(Server, HealthFollowsTheState) {
+  const std::string service = v1::TuningService::service_full_name();
+  EXPECT_EQ(service, "colltune.v1.TuningService");
+  EXPECT_EQ(health(""), 1);
+  EXPECT_EQ(health(service), 1);
+  server_->set_serving(false);
+  EXPECT_EQ(health(""), 2);
+  EXPECT_EQ(health(service), 2);
+}
+
+TEST_F(Server, ReflectionListsTheService) {
+  // ServerReflectionRequest{list_services: ""} is field 7; the reply names every service.
+  EXPECT_THAT(generic_call("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                           std::string("\x3a\x00", 2)),
+              HasSubstr("colltune.v1.TuningService"));
+}
+
+TEST_F(Server, WithoutATableCallsAreUnavailable) {
+  const TableSource empty;
+  LookupServer server(
+      empty, {.listen = {parse_listen_address("unix:" + (folder_ / "empty.sock").string())}});
+  const auto client = v1::TuningService::NewStub(
+      grpc::CreateChannel(to_string(server.addresses()[0]), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  set_deadline(context);
+  v1::LookupRequest request;
+  *request.mutable_query() = query_for(1);
+  v1::LookupResponse response;
+  const grpc::Status status = client->Lookup(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("no published generation"));
+  grpc::ClientContext second;
+  set_deadline(second);
+  v1::GetServerInfoResponse facts;
+  ASSERT_TRUE(client->GetServerInfo(&second, {}, &facts).ok());
+  EXPECT_FALSE(facts.has_newest());
+}
+
+TEST_F(Server, AnswersAreNeverMixedWhileTheTableIsReplaced) {
+  std::atomic<bool> done = false;
+  std::vector<std::jthread> clients;
+  std::atomic<int> answered = 0;
+  for (int client = 0; client < 4; ++client) {
+    clients.emplace_back([&, client] {
+      const auto own = stub(static_cast<std::size_t>(client) % 2);
+      while (!done || answered < 200) {
+        v1::BatchLookupRequest request;
+        for (int nodes = 1; nodes <= 20; ++nodes) *request.add_queries() = query_for(nodes);
+        v1::BatchLookupResponse response;
+        grpc::ClientContext context;
+        set_deadline(context);
+        const grpc::Status status = own->BatchLookup(&context, request, &response);
+        ASSERT_TRUE(status.ok()) << status.error_message();
+        const std::uint64_t number = response.generation().number();
+        for (const auto& item : response.items()) {
+          ASSERT_EQ(item.answer().generation().number(), number);
+          ASSERT_EQ(item.answer().decision().ranked(0).variant().implementation(),
+                    "v" + std::to_string(number));
+        }
+        ++answered;
+      }
+    });
+  }
+  for (std::uint64_t number = 2; number < 60; ++number) source_.replace(make_table(number));
+  done = true;
+}
+
+TEST_F(Server, TakenAddressesAreRefusedAndStayWithTheirOwner) {
+  for (const ListenAddress& address : server_->addresses()) {
+    const auto message = error_of_action(StatusCode::already_exists,
+                                         [&] { LookupServer second(source_, {{address}}); });
+    EXPECT_THAT(message, HasSubstr("cannot listen on " + to_string(address)));
+  }
+  v1::LookupRequest request;
+  v1::LookupResponse response;
+  *request.mutable_query() = query_for(3);
+  EXPECT_TRUE(lookup(request, response).ok());
+}
+
+TEST_F(Server, OtherHostsOnlyWithPermission) {
+  const auto open = parse_listen_address("0.0.0.0:0");
+  EXPECT_THAT(error_of_action(StatusCode::invalid_argument,
+                              [&] { LookupServer second(source_, {{open}}); }),
+              HasSubstr("--allow-insecure-network"));
+  const LookupServer allowed(source_, {.listen = {open}, .allow_insecure_network = true});
+  EXPECT_NE(allowed.addresses()[0].port, 0);
+  EXPECT_THAT(
+      error_of_action(StatusCode::invalid_argument, [&] { LookupServer second(source_, {}); }),
+      HasSubstr("no address"));
+}
+
+TEST_F(Server, ShutdownFreesItsAddresses) {
+  const auto addresses = server_->addresses();
+  server_->shutdown(1s);
+  start(addresses);
+  v1::LookupRequest request;
+  v1::LookupResponse response;
+  *request.mutable_query() = query_for(3);
+  EXPECT_TRUE(lookup(request, response).ok());
+}
+
+}  // namespace
+}  // namespace colltune

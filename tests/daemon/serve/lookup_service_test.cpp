@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/serve/lookup_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "literals.h"
+
+namespace colltune {
+namespace {
+
+using namespace literals;
+using ::testing::HasSubstr;
+
+class Service : public ::testing::Test {
+ protected:
+  void publish(std::uint64_t number) {
+    const std::string name = "v" + std::to_string(number);
+    source_.replace(std::make_shared<const DecisionTable>(
+        generation(number),
+        std::vector{decide(all_reduce(8), {{name, 10}}),
+                    decide(all_reduce(8), {{name, 10}}, world(2, 2, "sm_90"), "e2")},
+        std::vector<std::pair<std::string, Environment>>{{"e1", {}}, {"e2", {}}}));
+  }
+  static LookupQuery ask(int nodes = 1) { return {.problem = all_reduce(8), .nodes = nodes}; }
+  static LookupQuery ask_pinned(std::uint64_t number) {
+    LookupQuery query = ask();
+    query.generation = number;
+    return query;
+  }
+
+  TableSource source_;
+  LookupService service_{source_};
+};
+
+TEST_F(Service, LooksUpInTheNewestOrThePinnedGeneration) {
+  publish(1);
+  publish(2);
+  EXPECT_EQ(winner(service_.lookup(ask())), "v2");
+  EXPECT_EQ(winner(service_.lookup(ask_pinned(1))), "v1");
+  EXPECT_THAT(error_of_action(StatusCode::not_found, [&] { (void)service_.lookup(ask_pinned(3)); }),
+              HasSubstr("generation 3"));
+}
+
+TEST_F(Service, UnavailableWithoutAGeneration) {
+  EXPECT_THAT(error_of_action(StatusCode::unavailable, [&] { (void)service_.lookup(ask()); }),
+              HasSubstr("no published generation"));
+  const auto batch = [&] { (void)service_.lookup_batch(std::vector{ask()}, {}); };
+  EXPECT_THAT(error_of_action(StatusCode::unavailable, batch), HasSubstr("no published"));
+}
+
+TEST_F(Service, BatchAnswersEachItemOrSaysWhyNot) {
+  publish(1);
+  publish(2);
+  const std::vector queries{ask(), ask(7), ask(2), ask_pinned(2), ask_pinned(1)};
+  const BatchAnswer batch = service_.lookup_batch(queries, {});
+  EXPECT_EQ(batch.generation.number, 2U);
+  ASSERT_EQ(batch.items.size(), queries.size());
+  EXPECT_EQ(winner(std::get<LookupAnswer>(batch.items[0])), "v2");
+  EXPECT_EQ(std::get<Error>(batch.items[1]).code(), StatusCode::not_found);
+  EXPECT_EQ(winner(std::get<LookupAnswer>(batch.items[2])), "v2");
+  EXPECT_EQ(winner(std::get<LookupAnswer>(batch.items[3])), "v2");
+  EXPECT_EQ(std::get<Error>(batch.items[4]).code(), StatusCode::invalid_argument);
+}
+
+TEST_F(Service, BatchIsAnsweredFromThePinnedGeneration) {
+  publish(1);
+  publish(2);
+  const BatchAnswer batch = service_.lookup_batch(std::vector{ask(), ask(2)}, 1);
+  EXPECT_EQ(batch.generation.number, 1U);
+  for (const BatchItem& item : batch.items) EXPECT_EQ(winner(std::get<LookupAnswer>(item)), "v1");
+}
+
+TEST_F(Service, BatchHasALimit) {
+  publish(1);
+  const std::vector<LookupQuery> most(LookupService::largest_batch, ask());
+  EXPECT_EQ(service_.lookup_batch(most, {}).items.size(), most.size());
+  std::vector<LookupQuery> many = most;
+  many.push_back(ask());
+  EXPECT_THAT(
+      error_of_action(StatusCode::invalid_argument, [&] { (void)service_.lookup_batch(many, {}); }),
+      HasSubstr("1001 questions; at most 1000"));
+}
+
+TEST_F(Service, SliceFilters) {
+  publish(1);
+  EXPECT_EQ(service_.slice({}, {}).decisions.size(), 2U);
+  EXPECT_EQ(service_.slice({}, {}).environments.size(), 2U);
+  const TableSlice one = service_.slice({.nodes = 2}, {});
+  ASSERT_EQ(one.decisions.size(), 1U);
+  ASSERT_EQ(one.environments.size(), 1U);
+  EXPECT_EQ(one.environments.front()->first, "e2");
+  EXPECT_EQ(service_.slice({.architecture = "sm_90"}, {}).decisions.size(), 1U);
+  EXPECT_EQ(service_.slice({.environment_digest = "e1"}, {}).decisions.size(), 1U);
+  EXPECT_EQ(service_.slice({.ranks_per_node = 3}, {}).decisions.size(), 0U);
+  EXPECT_THAT(error_of_action(StatusCode::not_found, [&] { (void)service_.slice({}, 5); }),
+              HasSubstr("generation 5"));
+}
+
+}  // namespace
+}  // namespace colltune

@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/wire/convert.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "colltune/vocabulary/canonical.h"
+
+namespace colltune {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// Gives every field of `value` another content than its default.
+struct Filler {
+  std::uint64_t next = 1;
+
+  template <class T>
+  void fill(T& value) {
+    if constexpr (std::same_as<T, Collective>) {
+      value = Collective::reduce;  // the last one that takes a reduce op
+    } else if constexpr (NamedEnum<T>) {
+      value = enum_names(T{}).back().value;
+    } else if constexpr (std::same_as<T, bool>) {
+      value = true;
+    } else if constexpr (std::same_as<T, Bytes>) {
+      value.value = 4 * next++;
+    } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
+      value = std::chrono::nanoseconds(next++);
+    } else if constexpr (std::integral<T> || std::floating_point<T>) {
+      value = static_cast<T>(10 + next++);
+    } else if constexpr (std::same_as<T, std::string>) {
+      value = "text" + std::to_string(next++);
+    } else if constexpr (std::same_as<T, Variant>) {
+      value = parse_variant("ring{fan_out=" + std::to_string(next++) + ",order=in-turn}");
+    } else if constexpr (Described<const T>) {
+      visit_fields(value, [&](std::string_view, auto& field) { fill(field); });
+    } else if constexpr (requires { value.has_value(); }) {
+      fill(value.emplace());
+    } else {
+      for (int i = 0; i < 2; ++i) fill(value.emplace_back());
+    }
+  }
+};
+
+template <class T>
+T filled() {
+  T value{};
+  Filler{}.fill(value);
+  return value;
+}
+
+template <class T>
+class EveryType : public ::testing::Test {};
+using AllTypes = ::testing::Types<Problem, Topology, TuningKey, Variant, Limits, RankedVariant,
+                                  Decision, Generation, Environment, LookupQuery, LookupAnswer>;
+TYPED_TEST_SUITE(EveryType, AllTypes);
+
+TYPED_TEST(EveryType, FilledValueSurvivesTheRoundTrip) {
+  const auto value = filled<TypeParam>();
+  message_of<TypeParam> message;
+  write_message(value, message);
+  message_of<TypeParam> received;
+  ASSERT_TRUE(received.ParseFromString(message.SerializeAsString()));
+  EXPECT_EQ(canonical_text(read_message<TypeParam>(received, "m")), canonical_text(value));
+  EXPECT_EQ(read_message<TypeParam>(received, "m"), value);
+}
+
+TYPED_TEST(EveryType, FieldsOfTheMessageAreThoseOfTheVocabulary) {
+  if constexpr (Described<const TypeParam>) {
+    const auto& descriptor = *message_of<TypeParam>::descriptor();
+    int fields = 0;
+    const TypeParam value{};
+    visit_fields(value, [&](std::string_view name, const auto&) {
+      ++fields;
+      EXPECT_NE(descriptor.FindFieldByName(std::string(name)), nullptr) << name;
+    });
+    EXPECT_EQ(descriptor.field_count(), fields) << descriptor.full_name();
+  }
+}
+
+template <class E>
+void expect_same_enumerators(const google::protobuf::EnumDescriptor& descriptor) {
+  EXPECT_EQ(descriptor.value_count(), static_cast<int>(enum_names(E{}).size()) + 1)
+      << descriptor.full_name();
+  EXPECT_TRUE(descriptor.FindValueByNumber(0)->name().ends_with("_UNSPECIFIED"));
+}
+
+TEST(Enums, HaveTheVocabularysEnumeratorsAndUnspecified) {
+  expect_same_enumerators<ProblemKind>(*v1::ProblemKind_descriptor());
+  expect_same_enumerators<Collective>(*v1::Collective_descriptor());
+  expect_same_enumerators<DataType>(*v1::DataType_descriptor());
+  expect_same_enumerators<ReduceOp>(*v1::ReduceOp_descriptor());
+  expect_same_enumerators<NumericClass>(*v1::NumericClass_descriptor());
+  expect_same_enumerators<Placement>(*v1::Placement_descriptor());
+  expect_same_enumerators<Rounding>(*v1::Rounding_descriptor());
+  expect_same_enumerators<Source>(*v1::Source_descriptor());
+  expect_same_enumerators<MatchLevel>(*v1::MatchLevel_descriptor());
+}
+
+TEST(Enums, EachEnumeratorSurvivesTheRoundTrip) {
+  for (const auto& collective : enum_names(Collective{})) {
+    for (const auto& type : enum_names(DataType{})) {
+      const bool reduces = shape_of(collective.value).reduces;
+      const Problem problem{.collective = collective.value,
+                            .data_type = type.value,
+                            .reduce_op = reduces ? ReduceOp::max : ReduceOp::none};
+      v1::Problem message;
+      write_message(problem, message);
+      EXPECT_EQ(read_message<Problem>(message, "m"), problem);
+      EXPECT_EQ(v1::DataType_Name(message.data_type()).substr(10).size(), type.name.size());
+    }
+  }
+}
+
+TEST(Optional, EmptyStaysEmptyAndDefaultsHold) {
+  v1::LookupQuery message;
+  auto& problem = *message.mutable_problem();
+  problem.set_collective(v1::COLLECTIVE_ALL_REDUCE);
+  problem.set_data_type(v1::DATA_TYPE_F32);
+  problem.set_reduce_op(v1::REDUCE_OP_SUM);
+  const auto query = read_message<LookupQuery>(message, "query");
+  EXPECT_EQ(query, LookupQuery{});
+  v1::LookupQuery written;
+  write_message(query, written);
+  EXPECT_FALSE(written.has_nodes());
+  EXPECT_FALSE(written.has_generation());
+}
+
+// ---- every validation error -------------------------------------------------------------------
+
+struct Invalid {
+  std::string name;
+  std::function<void(v1::LookupAnswer&)> spoil;
+  std::string message;
+};
+
+void PrintTo(const Invalid& invalid, std::ostream* out) { *out << invalid.name; }
+
+class Validation : public ::testing::TestWithParam<Invalid> {};
+
+TEST_P(Validation, NamesTheField) {
+  v1::LookupAnswer message;
+  write_message(filled<LookupAnswer>(), message);
+  GetParam().spoil(message);
+  try {
+    (void)read_message<LookupAnswer>(message, "answer");
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::invalid_argument);
+    EXPECT_THAT(error.what(), StartsWith(GetParam().message));
+  }
+}
+
+v1::Problem& problem(v1::LookupAnswer& m) {
+  return *m.mutable_decision()->mutable_key()->mutable_problem();
+}
+v1::Topology& topology(v1::LookupAnswer& m) {
+  return *m.mutable_decision()->mutable_key()->mutable_topology();
+}
+v1::RankedVariant& second(v1::LookupAnswer& m) { return *m.mutable_decision()->mutable_ranked(1); }
+constexpr auto too_large = std::numeric_limits<std::uint64_t>::max();
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Validation,
+    ::testing::Values(
+        Invalid{"missing_enum", [](auto& m) { problem(m).clear_collective(); },
+                "answer.decision.key.problem.collective: collective is missing; allowed are "
+                "all_reduce, "},
+        Invalid{"unknown_enum",
+                [](auto& m) { problem(m).set_data_type(static_cast<v1::DataType>(99)); },
+                "answer.decision.key.problem.data_type: unknown data type 99; allowed are i8, "},
+        Invalid{"optional_enum_given_as_unspecified",
+                [](auto& m) { problem(m).set_kind(v1::PROBLEM_KIND_UNSPECIFIED); },
+                "answer.decision.key.problem.kind: problem kind is missing"},
+        Invalid{"unknown_enum_in_list",
+                [](auto& m) {
+                  second(m).mutable_limits()->set_data_types(1, static_cast<v1::DataType>(77));
+                },
+                "answer.decision.ranked[1].limits.data_types[1]: unknown data type 77"},
+        Invalid{"vocabulary_rule",
+                [](auto& m) { problem(m).set_collective(v1::COLLECTIVE_BROADCAST); },
+                "answer.decision.key.problem.reduce_op: broadcast does not reduce"},
+        Invalid{"large_size", [](auto& m) { problem(m).set_message_size_bytes(too_large); },
+                "answer.decision.key.problem.message_size_bytes: 18446744073709551615 bytes is "
+                "too large"},
+        Invalid{"large_size_in_list", [](auto& m) { m.set_measured_sizes_bytes(0, too_large); },
+                "answer.measured_sizes_bytes[0]: 18446744073709551615 bytes is too large"},
+        Invalid{"negative_number", [](auto& m) { topology(m).set_nodes(-3); },
+                "answer.decision.key.topology.nodes: -3 is negative"},
+        Invalid{"negative_time", [](auto& m) { second(m).set_median_ns(-1); },
+                "answer.decision.ranked[1].median_ns: -1 is negative"},
+        Invalid{"zero_nodes", [](auto& m) { topology(m).set_nodes(0); },
+                "answer.decision.key.topology.nodes: 0 is not allowed"},
+        Invalid{"zero_ranks_per_node", [](auto& m) { topology(m).set_ranks_per_node(0); },
+                "answer.decision.key.topology.ranks_per_node: 0 is not allowed"},
+        Invalid{"zero_ranks", [](auto& m) { topology(m).set_ranks(0); },
+                "answer.decision.key.topology.ranks: 0 is not allowed"},
+        Invalid{"zero_ranks_of_architecture",
+                [](auto& m) { topology(m).mutable_architectures(0)->set_ranks(0); },
+                "answer.decision.key.topology.architectures[0].ranks: 0 is not allowed"},
+        Invalid{"zero_multiple",
+                [](auto& m) { second(m).mutable_limits()->set_ranks_multiple_of(0); },
+                "answer.decision.ranked[1].limits.ranks_multiple_of: 0 is not allowed"},
+        Invalid{"zero_alignment",
+                [](auto& m) { second(m).mutable_limits()->set_alignment_bytes(0); },
+                "answer.decision.ranked[1].limits.alignment_bytes: 0 is not allowed"},
+        Invalid{"not_a_number", [](auto& m) { second(m).set_speedup_over_baseline(std::nan("")); },
+                "answer.decision.ranked[1].speedup_over_baseline: must be a finite"},
+        Invalid{"long_string",
+                [](auto& m) { m.mutable_decision()->set_reason(std::string(4097, 'x')); },
+                "answer.decision.reason: the string has 4097 bytes; at most 4096"},
+        Invalid{"missing_message", [](auto& m) { m.mutable_decision()->clear_key(); },
+                "answer.decision.key: is missing"},
+        Invalid{"nothing_ranked", [](auto& m) { m.mutable_decision()->clear_ranked(); },
+                "answer.decision.ranked: is empty"},
+        Invalid{"no_parameter_value",
+                [](auto& m) { second(m).mutable_variant()->mutable_parameters(1)->clear_word(); },
+                "answer.decision.ranked[1].variant.parameters[1]: has no value"},
+        Invalid{"bad_variant_name",
+                [](auto& m) { second(m).mutable_variant()->set_implementation("a b"); },
+                "answer.decision.ranked[1].variant: 'a b{"},
+        Invalid{"unsorted_parameters",
+                [](auto& m) { second(m).mutable_variant()->mutable_parameters(1)->set_name("a"); },
+                "answer.decision.ranked[1].variant: 'ring{fan_out="},
+        Invalid{"long_variant_word",
+                [](auto& m) {
+                  second(m).mutable_variant()->mutable_parameters(1)->set_word(
+                      std::string(4097, 'x'));
+                },
+                "answer.decision.ranked[1].variant.parameters[1].word: the string has"}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(QueryValidation, WorldSizesAreAtLeastOne) {
+  const auto message_for = [](std::function<void(v1::LookupQuery&)> spoil) {
+    v1::LookupQuery message;
+    write_message(LookupQuery{}, message);
+    spoil(message);
+    try {
+      (void)read_message<LookupQuery>(message, "query");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  EXPECT_THAT(message_for([](auto& m) { m.set_nodes(0); }), StartsWith("query.nodes: 0"));
+  EXPECT_THAT(message_for([](auto& m) { m.set_ranks_per_node(0); }),
+              StartsWith("query.ranks_per_node: 0"));
+  EXPECT_THAT(message_for([](auto& m) { m.set_nodes(-1); }), StartsWith("query.nodes: -1"));
+  EXPECT_THAT(message_for([](auto& m) { m.clear_problem(); }),
+              StartsWith("query.problem: is missing"));
+}
+
+}  // namespace
+}  // namespace colltune
