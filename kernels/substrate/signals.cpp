@@ -29,6 +29,10 @@ void Signals::set(int word, std::uint64_t epoch) const noexcept {
   std::atomic_ref(*word_of(rank_, word)).store(epoch, std::memory_order_release);
 }
 
+std::uint64_t Signals::get(int rank, int word) const noexcept {
+  return std::atomic_ref(*word_of(rank, word)).load(std::memory_order_acquire);
+}
+
 void Signals::wait_until(int rank, int word, std::uint64_t epoch, Deadline deadline,
                          std::string_view waiting_for) const {
   const std::atomic_ref signal(*word_of(rank, word));

@@ -30,6 +30,8 @@ class Signals {
 
   /// Sets this rank's word to `epoch`, which is not less than before.
   void set(int word, std::uint64_t epoch) const noexcept;
+  /// The epoch that `rank`'s word has reached.
+  [[nodiscard]] std::uint64_t get(int rank, int word) const noexcept;
   /// Returns when `rank`'s word has reached `epoch`. Throws RankMissing with `waiting_for` at the
   /// deadline, or where the abort flag is raised.
   void wait_until(int rank, int word, std::uint64_t epoch, Deadline deadline,

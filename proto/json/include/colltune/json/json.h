@@ -29,6 +29,8 @@ template <class T>
     return value.count();
   } else if constexpr (std::same_as<T, Variant>) {
     return to_string(value);
+  } else if constexpr (std::same_as<T, ParameterValue>) {
+    return std::visit([](const auto& setting) { return nlohmann::json(setting); }, value);
   } else if constexpr (Described<const T>) {
     nlohmann::json object = nlohmann::json::object();
     visit_fields(value, [&](std::string_view name, const auto& field) {
@@ -91,6 +93,13 @@ void read(const nlohmann::json& json, T& value, const std::string& where) {
     } catch (const Error& error) {
       fail(where, error.what());
     }
+  } else if constexpr (std::same_as<T, ParameterValue>) {
+    if (json.is_string())
+      value = json.get<std::string>();
+    else if (json.is_number_integer())
+      read(json, value.template emplace<std::int64_t>(), where);
+    else
+      fail(where, "expected a whole number or a word");
   } else if constexpr (Described<T>) {
     if (!json.is_object()) fail(where, "expected an object");
     std::size_t known = 0;

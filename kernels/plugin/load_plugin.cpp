@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/plugin/load_plugin.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "colltune/kernels/catalogue.h"
+#include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/decision.h"
+#include "plugin_implementation.h"
+
+namespace colltune {
+namespace {
+
+// The families and name prefixes of colltune itself, also those that this build lacks: a decision
+// of a plug-in must never pass for one of theirs on another machine.
+constexpr std::array<std::string_view, 6> reserved_families{any_family, "colltune", "cpu",
+                                                            "cuda",     "mpi",      "nccl"};
+
+constexpr const char* entry_symbol = "colltune_plugin_entry";
+
+[[noreturn]] void fail(StatusCode code, const std::string& file, const std::string& what) {
+  throw Error(code, "plug-in " + file + ": " + what);
+}
+
+const colltune_plugin* enter(const SharedObject& object, const std::string& file) {
+  void* const symbol = object.find(entry_symbol);
+  if (symbol == nullptr)
+    fail(StatusCode::invalid_argument, file,
+         std::string("is no plug-in: it does not export ") + entry_symbol);
+  const auto entry = reinterpret_cast<decltype(&colltune_plugin_entry)>(symbol);
+  const colltune_plugin* const table = entry(colltune_plugin_abi_version);
+  if (table == nullptr)
+    fail(StatusCode::failed_precondition, file,
+         "does not serve version " + std::to_string(colltune_plugin_abi_version) +
+             " of the plug-in interface, which this colltune speaks");
+  return table;
+}
+
+void check_table(const colltune_plugin& table, const std::string& file) {
+  // The size comes before anything else may be read.
+  if (table.struct_size < sizeof(colltune_plugin))
+    fail(StatusCode::failed_precondition, file,
+         "its table has a struct_size of " + std::to_string(table.struct_size) +
+             " bytes; at least " + std::to_string(sizeof(colltune_plugin)) + " are needed");
+  if (table.abi_version != colltune_plugin_abi_version)
+    fail(StatusCode::failed_precondition, file,
+         "is of version " + std::to_string(table.abi_version) +
+             " of the plug-in interface; this colltune speaks version " +
+             std::to_string(colltune_plugin_abi_version));
+  const auto require = [&file](const void* pointer, const char* name) {
+    if (pointer == nullptr)
+      fail(StatusCode::invalid_argument, file, std::string("'") + name + "' is NULL in its table");
+  };
+  require(table.family, "family");
+  require(reinterpret_cast<const void*>(table.describe), "describe");
+  require(reinterpret_cast<const void*>(table.supports), "supports");
+  require(reinterpret_cast<const void*>(table.prepare), "prepare");
+  require(reinterpret_cast<const void*>(table.start), "start");
+  require(reinterpret_cast<const void*>(table.wait), "wait");
+  require(reinterpret_cast<const void*>(table.destroy), "destroy");
+}
+
+void check_family(std::string_view family, const std::string& file) {
+  if (!is_printable_name(family) || family.find('.') != std::string_view::npos)
+    fail(StatusCode::invalid_argument, file,
+         "its family '" + std::string(family) +
+             "' is no name; use letters, digits, '_' and '-', at least one");
+  if (std::ranges::find(reserved_families, family) == reserved_families.end()) return;
+  std::string reserved;
+  for (const auto name : reserved_families)
+    reserved += (reserved.empty() ? "" : ", ") + std::string(name);
+  fail(StatusCode::invalid_argument, file,
+       "its family '" + std::string(family) + "' is reserved, as are " + reserved +
+           "; give it a name of its own");
+}
+
+}  // namespace
+
+Implementations load_plugin(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  SharedObject object(path);
+  const colltune_plugin* const table = enter(object, file);
+  check_table(*table, file);
+  check_family(table->family, file);
+  const char* const text = table->describe();
+  if (text == nullptr)
+    fail(StatusCode::invalid_argument, file, "describe() returned NULL instead of JSON text");
+  auto described = parse_description(text, "plug-in " + file + ": describe(): ");
+  const auto plugin =
+      std::make_shared<const LoadedPlugin>(LoadedPlugin{.object = std::move(object),
+                                                        .table = table,
+                                                        .family = table->family,
+                                                        .digest = digest_of_text(text)});
+  Implementations made;
+  for (auto& entry : described)
+    made.push_back(make_plugin_implementation(plugin, std::move(entry)));
+  return made;
+}
+
+void add_plugin(Implementations& catalogue, const std::filesystem::path& path) {
+  Implementations made = load_plugin(path);
+  for (const auto& implementation : made)
+    if (find_implementation(catalogue, implementation->name()) != nullptr)
+      fail(StatusCode::already_exists, path.string(),
+           "its implementation '" + std::string(implementation->name()) +
+               "' is already there; each name can be used once, over all plug-ins");
+  std::ranges::move(made, std::back_inserter(catalogue));
+  std::ranges::sort(catalogue, {}, [](const auto& entry) { return entry->name(); });
+}
+
+}  // namespace colltune

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "colltune/kernels/implementation.h"
+#include "colltune/plugin.h"
+#include "description.h"
+#include "shared_object.h"
+
+namespace colltune {
+
+/// A loaded plug-in, checked: what its implementations and operations share. Immutable.
+struct LoadedPlugin {
+  SharedObject object;
+  const colltune_plugin* table;  ///< lives in `object`
+  std::string family;
+  std::string digest;  ///< of what describe() returned: ranks of equal digest can meet
+};
+
+/// An implementation of a plug-in behind the interface of ours.
+[[nodiscard]] std::unique_ptr<const Implementation> make_plugin_implementation(
+    std::shared_ptr<const LoadedPlugin> plugin, DescribedImplementation described);
+
+}  // namespace colltune
