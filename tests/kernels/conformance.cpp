@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "conformance.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "support/run_ranks.h"
+
+namespace colltune::test {
+namespace {
+
+constexpr std::size_t canary_size = 192;
+constexpr std::byte canary{0xC5};
+constexpr std::byte garbage{0xEE};
+
+/// A buffer between two strips that nobody may write; it starts at an odd multiple of the element.
+class GuardedBuffer {
+ public:
+  explicit GuardedBuffer(std::size_t size) : bytes_(size + 2 * canary_size, canary), size_(size) {}
+  std::span<std::byte> inside() { return {bytes_.data() + canary_size, size_}; }
+  bool is_whole() const {
+    const auto is_canary = [](std::byte b) { return b == canary; };
+    return std::all_of(bytes_.begin(), bytes_.begin() + canary_size, is_canary) &&
+           std::all_of(bytes_.end() - canary_size, bytes_.end(), is_canary);
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t size_;
+};
+
+/// The buffers of one rank, in place or not, as CallBuffers defines them.
+struct Buffers {
+  Buffers(const Problem& problem, int rank, int ranks, bool is_root)
+      : larger(std::max(send_size(problem, ranks, is_root).value,
+                        receive_size(problem, ranks, is_root).value)),
+        smaller(problem.in_place ? 0
+                                 : std::min(send_size(problem, ranks, is_root).value,
+                                            receive_size(problem, ranks, is_root).value)) {
+    const std::size_t send_bytes = send_size(problem, ranks, is_root).value;
+    const std::size_t receive_bytes = receive_size(problem, ranks, is_root).value;
+    const bool sends_larger = send_bytes >= receive_bytes;
+    std::span<std::byte> other = smaller.inside();
+    if (problem.in_place) {
+      const std::size_t bytes = std::min(send_bytes, receive_bytes);
+      const std::size_t offset =
+          send_bytes == receive_bytes ? 0 : bytes * static_cast<std::size_t>(rank);
+      other = bytes == 0 ? std::span<std::byte>{} : larger.inside().subspan(offset, bytes);
+    }
+    send = sends_larger ? larger.inside() : other;
+    receive = sends_larger ? other : larger.inside();
+  }
+
+  GuardedBuffer larger;
+  GuardedBuffer smaller;
+  std::span<std::byte> send;
+  std::span<std::byte> receive;
+};
+
+void be_late(int rank, int ranks, int call) {
+  if (call % ranks == rank)
+    std::this_thread::sleep_for(std::chrono::milliseconds(3 + call * 3 % 8));
+}
+
+std::string describe_fault(const std::string& what, int call) {
+  return what + " (call " + std::to_string(call) + ")";
+}
+
+bool is_full_run() {
+  const char* full = std::getenv("COLLTUNE_FULL");
+  return full != nullptr && std::string_view(full) == "1";
+}
+
+std::string run_calls(Communicator& communicator, const Implementation& implementation,
+                      const Variant& variant, const ConformanceCase& test) {
+  const int rank = communicator.rank();
+  const int ranks = communicator.size();
+  Buffers buffers(test.problem, rank, ranks, rank == test.root);
+  const auto operation = implementation.prepare(
+      communicator, {test.problem, test.root, {buffers.send, buffers.receive}}, variant,
+      soon_enough());
+  const Rounding rounding = implementation.numerics(test.problem, variant).rounding;
+  std::string fault;
+  for (int call = 0; call < test.calls; ++call) {
+    const VerifiedCall verified{test.problem, ranks, test.root, test.pattern,
+                                static_cast<std::uint64_t>(call) + 1};
+    if (!test.problem.in_place) std::ranges::fill(buffers.receive, garbage);
+    fill_send(verified, rank, buffers.send);
+    const std::vector<std::byte> input(buffers.send.begin(), buffers.send.end());
+    if (test.has_late_rank) be_late(rank, ranks, call);
+    operation->start();
+    operation->wait(soon_enough());
+    const bool kept_input = test.problem.in_place || std::ranges::equal(input, buffers.send);
+    // From here on the input is the caller's again; in place, what was received is part of it.
+    const std::vector<std::byte> received(buffers.receive.begin(), buffers.receive.end());
+    std::ranges::fill(buffers.send, garbage);
+    if (!fault.empty()) continue;
+    if (!kept_input) fault = describe_fault("the input was written", call);
+    if (const auto wrong = find_mismatch(verified, rank, rounding, received))
+      fault = describe_fault("element " + std::to_string(wrong->element) + " is " + wrong->got +
+                                 ", not " + wrong->expected,
+                             call);
+  }
+  if (fault.empty() && !(buffers.larger.is_whole() && buffers.smaller.is_whole()))
+    fault = "bytes beside a buffer were written";
+  return fault;
+}
+
+}  // namespace
+
+std::string find_fault(Communicator& communicator, const Implementation& implementation,
+                       const Variant& variant, const ConformanceCase& test) {
+  try {
+    return run_calls(communicator, implementation, variant, test);
+  } catch (const std::exception& error) {
+    return std::string("threw: ") + error.what();
+  }
+}
+
+std::vector<Variant> extreme_variants(const std::vector<Variant>& all) {
+  std::map<std::string, std::pair<Variant, Variant>> extremes;
+  for (const Variant& variant : all) {
+    std::string words;
+    for (const Parameter& parameter : variant.parameters)
+      if (const auto* text = std::get_if<std::string>(&parameter.value)) words += *text + ";";
+    extremes.try_emplace(words, variant, variant).first->second.second = variant;
+  }
+  std::vector<Variant> chosen;
+  for (const auto& [words, pair] : extremes) {
+    chosen.push_back(pair.first);
+    if (pair.second != pair.first) chosen.push_back(pair.second);
+  }
+  return chosen;
+}
+
+Topology topology_of(const Communicator& communicator, const Capability& capability) {
+  std::map<int, int> ranks_of_node;
+  for (const int node : communicator.nodes()) ++ranks_of_node[node];
+  Topology topology;
+  topology.nodes = static_cast<int>(ranks_of_node.size());
+  topology.ranks = communicator.size();
+  topology.ranks_per_node = 0;
+  for (const auto& [node, ranks] : ranks_of_node)
+    topology.ranks_per_node = std::max(topology.ranks_per_node, ranks);
+  topology.architectures = {{capability.architecture, communicator.size()}};
+  topology.layout_digest = "uniform";
+  topology.interconnect = "shared-memory";
+  return topology;
+}
+
+std::vector<ConformanceCase> conformance_cases(const Implementation& implementation, int ranks) {
+  std::vector<DataType> types;
+  for (const auto& named : enum_names(DataType{})) types.push_back(named.value);
+  std::vector<ReduceOp> ops;
+  for (const auto& named : enum_names(ReduceOp{}))
+    if (shape_of(implementation.collective()).reduces == (named.value != ReduceOp::none))
+      ops.push_back(named.value);
+  const CollectiveShape shape = shape_of(implementation.collective());
+  const std::size_t blocks = shape.sends_block_per_rank || shape.receives_block_per_rank
+                                 ? static_cast<std::size_t>(ranks)
+                                 : 1;
+  const auto make = [&](DataType type, ReduceOp op, std::size_t elements, bool in_place) {
+    ConformanceCase test;
+    test.problem = {.collective = implementation.collective(),
+                    .data_type = type,
+                    .reduce_op = op,
+                    .message_size = {elements * blocks * size_of(type)},
+                    .in_place = in_place};
+    if (shape.has_root)
+      test.root =
+          static_cast<int>((elements + (in_place ? 1 : 0)) % static_cast<std::size_t>(ranks));
+    return test;
+  };
+
+  std::vector<ConformanceCase> cases;
+  const bool full = is_full_run();
+  if (ranks == 2 || full)
+    for (const DataType type : types)
+      for (const ReduceOp op : ops) {
+        cases.push_back(make(type, op, 17, false));
+        cases.back().by_every_variant = full;
+      }
+  std::size_t turn = static_cast<std::size_t>(ranks);
+  for (const std::size_t elements : {0UL, 1UL, 17UL, 1003UL})
+    for (const bool in_place : {false, true}) {
+      if (full) {
+        for (const DataType type : types)
+          for (const ReduceOp op : ops) cases.push_back(make(type, op, elements, in_place));
+        continue;
+      }
+      // Types and ops take turns: 12 and 5 have no common divisor, so pairs come up evenly.
+      for (int i = 0; i < 2; ++i, ++turn)
+        cases.push_back(
+            make(types[turn * 5 % types.size()], ops[turn % ops.size()], elements, in_place));
+    }
+  cases.push_back(make(DataType::f32, ops.front(), 17, false));
+  cases.back().has_late_rank = true;
+  for (const DataType type : {DataType::f16, DataType::bf16, DataType::f8e4m3, DataType::f8e5m2})
+    for (const ReduceOp op : ops) {
+      ConformanceCase test = make(type, op, 17, false);
+      test.pattern = DataPattern::rounding;
+      test.by_every_variant = full;
+      if (is_meaningful({test.problem, ranks, 0, test.pattern, 0})) cases.push_back(test);
+    }
+  cases.push_back(make(DataType::f32, ops.front(), (256U << 10) / 4 / blocks, false));
+  return cases;
+}
+
+int run_conformance(Communicator& communicator, const Implementations& catalogue) {
+  const Capability capability = detect_capability(catalogue, communicator);
+  const Topology topology = topology_of(communicator, capability);
+  int run = 0;
+  std::size_t turn = 0;
+  std::set<std::string> reported;
+  for (const auto& implementation : catalogue)
+    for (const ConformanceCase& test : conformance_cases(*implementation, communicator.size())) {
+      std::vector<Variant> variants;
+      for (const Variant& variant :
+           extreme_variants(implementation->variants(test.problem, topology, capability)))
+        if (implementation->supports(test.problem, topology, capability, variant))
+          variants.push_back(variant);
+      if (variants.empty()) continue;
+      if (!test.by_every_variant) variants = {variants[turn++ % variants.size()]};
+      for (const Variant& variant : variants) {
+        ++run;
+        const std::string fault = find_fault(communicator, *implementation, variant, test);
+        if (!fault.empty() && reported.insert(to_string(variant)).second)
+          ADD_FAILURE() << "rank " << communicator.rank() << " of " << communicator.size() << ", "
+                        << to_string(variant) << ", " << describe(test.problem) << ", root "
+                        << test.root << ": " << fault;
+      }
+    }
+  return run;
+}
+
+}  // namespace colltune::test

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/oracle.h"
+
+namespace colltune::test {
+
+/// One thing that every implementation must get right.
+struct ConformanceCase {
+  Problem problem;
+  int root = 0;
+  DataPattern pattern = DataPattern::exact;
+  int calls = 3;                 ///< back to back, no barrier between them
+  bool has_late_rank = false;    ///< in each call another rank starts up to 10 ms late
+  bool by_every_variant = true;  ///< else the extremes take turns over such cases
+};
+
+/// Prepares `variant` and makes the calls of `test`, checking on this rank every element received,
+/// that inputs are left alone, that nothing is written beside the buffers, and that nobody reads an
+/// input after `wait`. What went wrong here, empty where nothing did. Collective; never throws.
+[[nodiscard]] std::string find_fault(Communicator& communicator,
+                                     const Implementation& implementation, const Variant& variant,
+                                     const ConformanceCase& test);
+
+/// The cases for `implementation` on `ranks` ranks: the budget of the catalogue's conformance test,
+/// or the whole product where COLLTUNE_FULL=1 is set.
+[[nodiscard]] std::vector<ConformanceCase> conformance_cases(const Implementation& implementation,
+                                                             int ranks);
+
+/// The first and last variant of each word (algorithm, …): the extremes of every parameter.
+[[nodiscard]] std::vector<Variant> extreme_variants(const std::vector<Variant>& all);
+
+[[nodiscard]] Topology topology_of(const Communicator& communicator, const Capability& capability);
+
+/// Runs the cases of the whole catalogue on `communicator` and reports each fault to GoogleTest.
+/// Returns the number of (variant, case) pairs that were run. Collective.
+int run_conformance(Communicator& communicator, const Implementations& catalogue);
+
+}  // namespace colltune::test

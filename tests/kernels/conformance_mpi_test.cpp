@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Every implementation of the catalogue, over MPI, with as many ranks as the launcher starts.
+
+#include <gtest/gtest.h>
+
+#include "colltune/kernels/mpi_communicator.h"
+#include "conformance.h"
+#include "support/run_ranks.h"
+
+namespace colltune::test {
+namespace {
+
+TEST(ConformanceOverMpi, EveryImplementationIsRight) {
+  AbortFlag abort_flag;
+  const auto world = make_mpi_world(abort_flag, soon_enough());
+  EXPECT_GT(run_conformance(*world, make_catalogue()), 0);
+}
+
+}  // namespace
+}  // namespace colltune::test
