@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/flight_board.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "bounded_text.h"
+#include "colltune/sweep/process_status.h"
+
+namespace colltune {
+namespace {
+
+// A rank's lines with the longest texts and a few steps before them.
+constexpr std::size_t text_per_rank = 8192;
+
+void append_step(BoundedText& text, const StepRecord& step) {
+  text << step.phase.view();
+  if (step.variant.size > 0)
+    text << " of " << step.variant.view() << (step.variant_is_cut ? "…" : "");
+  if (step.cell >= 0) {
+    text << " (cell " << step.cell;
+    if (step.run >= 0) text << ", run " << step.run;
+    text << ")";
+  }
+}
+
+void append_rank(BoundedText& text, const RankPosition& position, const Standing& standing,
+                 SteadyTime now, std::size_t history) {
+  text << "  rank " << position.rank << " on " << position.host.view() << ", pid " << position.pid
+       << " (" << process_condition(position) << "): ";
+  const StepRecord* step = position.current();
+  if (step == nullptr) {
+    text << "no step yet\n";
+    return;
+  }
+  append_step(text, *step);
+  text << ", for " << std::chrono::nanoseconds(now - step->begin);
+  if (step->deadline && now > *step->deadline)
+    text << ", late by " << std::chrono::nanoseconds(now - *step->deadline);
+  if (position.fate != Fate::running) {
+    text << "; " << name_of(position.fate);
+    if (position.fate_code != 0) text << " " << position.fate_code;
+  } else if (standing.is_uneven()) {
+    if (step->collective_steps == standing.fewest_steps)
+      text << "; behind: the others wait for it";
+    else
+      text << "; " << step->collective_steps - standing.fewest_steps << " steps ahead";
+  }
+  text << "\n";
+  for (std::size_t i = 1; i < position.steps && i <= history; ++i) {
+    const StepRecord& before = position.last[i];
+    text << "      before: ";
+    append_step(text, before);
+    text << ", took " << std::chrono::nanoseconds(position.last[i - 1].begin - before.begin)
+         << "\n";
+  }
+}
+
+bool is_counted(const RankPosition& position) {
+  return position.fate != Fate::finished && position.steps > 0;
+}
+
+}  // namespace
+
+void Standing::add(std::uint64_t steps) {
+  fewest_steps = ranks == 0 ? steps : std::min(fewest_steps, steps);
+  most_steps = std::max(most_steps, steps);
+  ++ranks;
+}
+
+std::string_view process_condition(const RankPosition& position) {
+  std::array<char, 65> host{};
+  gethostname(host.data(), host.size() - 1);
+  if (position.host.view() != std::string_view(host.data()).substr(0, 64)) return "unknown";
+  const auto status = read_process_status(position.pid);
+  if (!status || status->start_ticks != position.start_ticks) return "gone";
+  switch (status->state) {
+    case 'R':
+      return "running";
+    case 'T':
+    case 't':
+      return "stopped";
+    case 'Z':
+    case 'X':
+      return "gone";
+    case 'D':
+      return "in the kernel";
+    default:
+      return "sleeping";
+  }
+}
+
+std::vector<int> find_missing_ranks(std::span<const RankPosition> positions) {
+  Standing standing;
+  for (const RankPosition& position : positions)
+    if (is_counted(position)) standing.add(position.current()->collective_steps);
+  std::vector<int> missing;
+  for (const RankPosition& position : positions) {
+    if (!is_counted(position)) continue;
+    const std::string_view condition = process_condition(position);
+    const bool is_missing = standing.is_uneven()
+                                ? position.current()->collective_steps == standing.fewest_steps
+                                : condition == "stopped" || condition == "gone";
+    if (is_missing) missing.push_back(position.rank);
+  }
+  return missing;
+}
+
+std::string describe_step(const StepRecord& step) {
+  std::array<char, 512> memory{};
+  BoundedText text(memory);
+  append_step(text, step);
+  return std::string(text.view());
+}
+
+std::size_t render_board(std::span<const std::byte> board, SteadyTime now, std::size_t history,
+                         std::span<char> out) {
+  const auto region = [&](std::size_t i) {
+    return board.subspan(i * flight_region_size, flight_region_size);
+  };
+  const std::size_t slots = board.size() / flight_region_size;
+  Standing standing;
+  for (std::size_t i = 0; i < slots; ++i)
+    if (const auto position = read_position(region(i)); position && is_counted(*position))
+      standing.add(position->current()->collective_steps);
+  BoundedText text(out);
+  for (std::size_t i = 0; i < slots; ++i) {
+    if (const auto position = read_position(region(i)))
+      append_rank(text, *position, standing, now, history);
+    else
+      text << "  slot " << i << ": no rank recorded anything\n";
+  }
+  return text.size();
+}
+
+std::string render_board(std::span<const RankPosition> positions, SteadyTime now,
+                         std::size_t history) {
+  Standing standing;
+  for (const RankPosition& position : positions)
+    if (is_counted(position)) standing.add(position.current()->collective_steps);
+  std::string memory(positions.size() * text_per_rank, '\0');
+  BoundedText text(memory);
+  for (const RankPosition& position : positions)
+    append_rank(text, position, standing, now, history);
+  memory.resize(text.size());
+  return memory;
+}
+
+}  // namespace colltune

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "colltune/vocabulary/names.h"
+
+namespace colltune {
+
+/// A point on the steady clock, which all processes of a host share.
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// Text of bounded length, held in place: reading a record allocates nothing.
+template <std::size_t Capacity>
+struct FixedText {
+  std::array<char, Capacity> bytes{};
+  std::size_t size = 0;
+  [[nodiscard]] std::string_view view() const { return {bytes.data(), size}; }
+};
+
+/// What a rank begins to do.
+struct Step {
+  std::string_view phase;            ///< "batch", "verification", …; cut at 32 bytes
+  std::string_view key_digest;       ///< of the cell's key; cut at 32 bytes; empty outside a trial
+  std::string_view variant;          ///< printed; cut at 384 bytes; empty outside a trial
+  std::int64_t cell = -1;            ///< index in the plan
+  std::int64_t run = -1;             ///< of the variant
+  std::chrono::nanoseconds limit{};  ///< after which the step is late; 0: it is not watched
+  /// Every rank takes the collective steps in the same order: who took fewer is behind.
+  bool is_collective = true;
+};
+
+/// A step as it was recorded.
+struct StepRecord {
+  std::uint64_t sequence = 0;          ///< of this rank's steps, from 1
+  std::uint64_t collective_steps = 0;  ///< taken up to and including this one
+  FixedText<32> phase;
+  FixedText<32> key_digest;
+  FixedText<384> variant;
+  bool variant_is_cut = false;
+  std::int64_t cell = -1;
+  std::int64_t run = -1;
+  SteadyTime begin;
+  std::optional<SteadyTime> deadline;
+};
+
+/// How a rank's work ended, as far as it could say so itself. Part of the record's layout: values
+/// never change.
+enum class Fate {
+  running = 0,    ///< no word: it still runs, or was killed
+  finished = 1,   ///< in order
+  late = 2,       ///< its watchdog ended it
+  signalled = 3,  ///< a fault's signal; the code is its number
+  exited = 4,     ///< somebody called exit() in the middle
+};
+constexpr std::array<Named<Fate>, 5> enum_names(Fate) {
+  return {{{Fate::running, "running"},
+           {Fate::finished, "finished"},
+           {Fate::late, "late"},
+           {Fate::signalled, "signalled"},
+           {Fate::exited, "exited"}}};
+}
+constexpr std::string_view enum_title(Fate) { return "fate of a rank"; }
+
+/// How many of its last steps a rank keeps.
+constexpr std::size_t steps_kept = 32;
+
+/// Where a rank is, and was.
+struct RankPosition {
+  int rank = 0;
+  pid_t pid = 0;
+  std::uint64_t start_ticks = 0;  ///< see ProcessStatus
+  FixedText<64> host;
+  Fate fate = Fate::running;
+  int fate_code = 0;
+  std::size_t steps = 0;                    ///< how many of `last` are filled
+  std::array<StepRecord, steps_kept> last;  ///< the newest first
+  [[nodiscard]] const StepRecord* current() const { return steps == 0 ? nullptr : last.data(); }
+};
+
+/// Bytes of one rank's record. A board is an array of them, one for each rank of a node.
+constexpr std::size_t flight_region_size = 512 + steps_kept * 512;
+
+/// Writes a rank's position into memory that others can read, also after this process's death: a
+/// header and a ring of the last steps, each behind a sequence lock.
+///
+/// One thread enters steps; any thread or process reads at any time. `enter` and `mark` are
+/// wait-free and async-signal-safe.
+class FlightRecorder {
+ public:
+  /// Formats `region`: flight_region_size bytes, aligned to 64, that outlive the recorder. Throws
+  /// Error(invalid_argument) for another size or alignment.
+  FlightRecorder(std::span<std::byte> region, int rank);
+
+  /// Begins a step now, or at `now`, and with it ends the one before.
+  void enter(const Step& step) noexcept { enter(step, std::chrono::steady_clock::now()); }
+  void enter(const Step& step, SteadyTime now) noexcept;
+  /// Says how this rank's work ended. The first word counts: a crash after `finished` changes
+  /// nothing.
+  void mark(Fate fate, int code = 0) noexcept;
+
+  [[nodiscard]] std::span<const std::byte> region() const { return region_; }
+
+ private:
+  struct Layout;
+  friend struct FlightReader;
+  std::span<std::byte> region_;
+  Layout* layout_;
+};
+
+/// The position in one region; empty where the region is none of ours: nothing recorded yet, or
+/// another layout. Allocates nothing.
+[[nodiscard]] std::optional<RankPosition> read_position(std::span<const std::byte> region);
+/// The position's current step alone; empty also where no step was entered.
+[[nodiscard]] std::optional<StepRecord> read_current_step(std::span<const std::byte> region);
+/// The positions of a board's ranks, without the slots that are none of ours.
+[[nodiscard]] std::vector<RankPosition> read_board(std::span<const std::byte> board);
+
+/// True for the first caller among all that share the board: the one who prints it.
+[[nodiscard]] bool claim_board(std::span<std::byte> board) noexcept;
+
+}  // namespace colltune

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/watchdog.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "bounded_text.h"
+#include "colltune/sweep/flight_board.h"
+#include "colltune/vocabulary/error.h"
+
+namespace colltune {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A look costs a microsecond; ten of them in a second disturb no measurement.
+constexpr auto shortest_interval = 100ms;
+constexpr std::size_t text_per_rank = 8192;
+// A report goes out in one write where the reader takes it: lines of several ranks stay whole.
+constexpr std::size_t longest_report = 1 << 20;
+
+/// No signal of the process shall run its handler on the watchdog's thread.
+std::jthread start_without_signals(auto body) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::jthread thread(std::move(body));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+Watchdog::Watchdog(FlightRecorder& recorder, WatchdogOptions options)
+    : recorder_(recorder),
+      options_(std::move(options)),
+      text_(std::min(longest_report,
+                     text_per_rank * (1 + options_.board.size() / flight_region_size))),
+      wake_up_(eventfd(0, EFD_CLOEXEC)) {
+  if (wake_up_ < 0)
+    throw Error(StatusCode::resource_exhausted,
+                std::string("the watchdog cannot start: eventfd: ") + std::strerror(errno));
+  options_.interval = std::max(options_.interval, std::chrono::milliseconds(shortest_interval));
+  thread_ = start_without_signals([this](const std::stop_token& stop) { watch(stop); });
+}
+
+Watchdog::~Watchdog() {
+  thread_.request_stop();
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(wake_up_, &one, sizeof one);
+  thread_.join();
+  close(wake_up_);
+}
+
+void Watchdog::watch(const std::stop_token& stop) {
+  std::uint64_t reported = 0;
+  while (!stop.stop_requested()) {
+    pollfd wake_up{.fd = wake_up_, .events = POLLIN, .revents = 0};
+    poll(&wake_up, 1, static_cast<int>(options_.interval.count()));
+    if (stop.stop_requested()) return;
+    const auto step = read_current_step(recorder_.region());
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (!step || !step->deadline || now <= *step->deadline + options_.grace) continue;
+    if (step->sequence == reported) continue;
+    reported = step->sequence;
+    recorder_.mark(Fate::late);
+    report(*step, now);
+    if (!options_.on_late) _exit(late_exit_code);
+    options_.on_late(*step);
+  }
+}
+
+void Watchdog::report(const StepRecord& late, SteadyTime now) {
+  const bool prints_all = !options_.board.empty() && claim_board(options_.board);
+  const std::span<const std::byte> shown =
+      prints_all ? std::span<const std::byte>(options_.board) : recorder_.region();
+  std::array<char, 1024> first_line{};
+  BoundedText text(first_line);
+  text << "colltune-agent: ";
+  if (const auto own = read_position(recorder_.region()))
+    text << "rank " << own->rank << " on " << own->host.view() << ": ";
+  text << late.phase.view();
+  if (late.variant.size > 0) text << " of " << late.variant.view();
+  text << " did not end within its limit of "
+       << std::chrono::nanoseconds(*late.deadline - late.begin)
+       << (prints_all ? "; who is where on this node:\n" : "\n");
+  write_all(text.view());
+  const std::size_t size = render_board(shown, now, options_.history, text_);
+  write_all({text_.data(), size});
+}
+
+void Watchdog::write_all(std::string_view text) const {
+  // A reader that takes nothing (a full pipe) must not keep the process from ending.
+  constexpr int patience_ms = 500;
+  while (!text.empty()) {
+    pollfd sink{.fd = options_.report_to, .events = POLLOUT, .revents = 0};
+    if (poll(&sink, 1, patience_ms) <= 0) return;
+    const ssize_t written = write(options_.report_to, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace colltune
