@@ -101,6 +101,8 @@ LookupQuery query_of(const colltune_query* query) {
   result.ranks_per_node = positive(query->ranks_per_node, "ranks_per_node");
   result.architecture = text(query->architecture);
   result.environment_digest = text(query->environment_digest);
+  result.layout_digest = text(query->layout_digest);
+  result.interconnect = text(query->interconnect);
   if (query->placement) result.placement = parse_name<Placement>(query->placement);
   if (query->family) result.family = query->family;
   if (query->generation != 0) result.generation = query->generation;

@@ -43,6 +43,8 @@ typedef struct colltune_query {
   int registered;           /* 0 or 1: the buffers lie in symmetric memory */
   const char* architecture; /* "x86_64-avx2", "sm_90", ... */
   const char* environment_digest;
+  const char* layout_digest;
+  const char* interconnect;
   const char* placement;     /* NULL: "dedicated" */
   const char* family;        /* NULL: "any" */
   const char* numeric_class; /* NULL: "any" */
