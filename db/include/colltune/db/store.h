@@ -43,7 +43,8 @@ class Store {
                     const std::string& summary);
   [[nodiscard]] std::vector<Measurement> measurements(const std::string& sweep_uuid) const;
   /// Publishes a generation: `decisions` replace those of equal key and family, all others are
-  /// carried over. Then writes the immutable snapshot that readers open, by a rename.
+  /// carried over. Then writes the immutable snapshot that readers open, by a rename. Where only
+  /// that fails, the generation is stored, the Error says so, and the next call or owner writes it.
   Generation publish(std::span<const Decision> decisions, const std::string& published_at);
 
  private:

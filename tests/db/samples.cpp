@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "samples.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace colltune::test {
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "colltune-db-XXXXXX").string();
+  if (!mkdtemp(name.data())) throw Error(StatusCode::internal, "mkdtemp failed");
+  path_ = name;
+}
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Environment some_environment(const std::string& cpu_model) {
+  Environment environment;
+  visit_fields(environment, [](std::string_view name, std::string& field) {
+    field = "value of " + std::string(name);
+  });
+  environment.cpu_model = cpu_model;
+  environment.gpu_model = "";
+  return environment;
+}
+
+TuningKey some_key(std::uint64_t message_size, const Environment& environment) {
+  return {.problem = {.collective = Collective::all_reduce,
+                      .data_type = DataType::bf16,
+                      .reduce_op = ReduceOp::max,
+                      .message_size = {message_size},
+                      .in_place = true,
+                      .registered = true,
+                      .graph_capture = true,
+                      .numeric_class = NumericClass::rank_order},
+          .topology = {.nodes = 2,
+                       .ranks_per_node = 4,
+                       .ranks = 8,
+                       .architectures = {{"sm_80", 4}, {"sm_90", 4}},
+                       .layout_digest = "0123456789abcdef",
+                       .interconnect = "tcp",
+                       .placement = Placement::oversubscribed},
+          .environment_digest = digest_of(environment)};
+}
+
+Measurement some_measurement(int number, const Environment& environment) {
+  Measurement measurement{
+      .key = some_key(1024 * (1 + number / 3), environment),
+      .variant = parse_variant("mpi.ring{segment=" + std::to_string(number) + ",way=up}"),
+      .family = "open_mpi",
+      .protocol = "ring/1",
+      .is_baseline = number % 2 == 0,
+      .is_emulated = true,
+      .outcome = Outcome::timed_out,
+      .detail = std::string("a \"quoted\" detail, \0 included; ü", 32),
+      .samples = {},
+      .slowest_ranks = {},
+      .samples_per_round = 3,
+      .calls_per_sample = 7,
+      .ranks_ran = 8,
+      .ranks_failed = 1,
+      .verified_calls = 99,
+      .seed = 0xfedcba9876543210ULL,
+      .input_mode = InputMode::hot,
+      .synchronization = Synchronization::window,
+      .rounding = Rounding::each_step,
+      .numeric_class = NumericClass::same_bits,
+      .limits = {.min_ranks = 2,
+                 .max_ranks = 64,
+                 .ranks_multiple_of = 2,
+                 .min_message = {8},
+                 .max_message = {1 << 30},
+                 .data_types = {DataType::f32, DataType::bf16},
+                 .reduce_ops = {ReduceOp::sum},
+                 .alignment = {64}}};
+  for (int i = 0; i < 20; ++i) {
+    measurement.samples.emplace_back(100'000 + (i * 7919 * (number + 1)) % 5000);
+    measurement.slowest_ranks.push_back(i % 8);
+  }
+  return measurement;
+}
+
+Decision some_decision(std::uint64_t message_size, const Environment& environment,
+                       const std::string& winner) {
+  using std::chrono::nanoseconds;
+  RankedVariant first{.variant = parse_variant(winner + "{segment=8192}"),
+                      .family = "open_mpi",
+                      .protocol = "ring/1",
+                      .is_baseline = false,
+                      .is_emulated = true,
+                      .median = nanoseconds(1234),
+                      .low = nanoseconds(1200),
+                      .high = nanoseconds(1300),
+                      .speedup_over_baseline = 1.1,
+                      .samples = 40,
+                      .verified_calls = 80,
+                      .rounding = Rounding::each_step,
+                      .numeric_class = NumericClass::same_bits,
+                      .limits = {.min_ranks = 2, .alignment = {64}}};
+  RankedVariant second = first;
+  second.variant = parse_variant("mpi.baseline");
+  second.is_baseline = true;
+  second.median = nanoseconds(1357);
+  second.speedup_over_baseline = 1.0;
+  return {.key = some_key(message_size, environment),
+          .family = "open_mpi",
+          .ranked = {first, second},
+          .reason = "beats the baseline by 10%",
+          .sweep_uuid = "sweep-1"};
+}
+
+SweepRecord some_sweep(const std::string& uuid, const Environment& environment) {
+  return {.uuid = uuid,
+          .started_at = "2026-01-02T03:04:05Z",
+          .finished_at = "",
+          .state = SweepState::running,
+          .configuration = R"({"version": 1})",
+          .environment_digest = digest_of(environment),
+          .launch = "8 ranks on 2 nodes",
+          .seed = 0x8000000000000001ULL,
+          .planned_trials = 77,
+          .summary = ""};
+}
+
+Contents read_all(const StoreReader& reader) {
+  auto published = reader.published();
+  auto environments = reader.environments();
+  return {.sweeps = reader.sweeps(),
+          .environments = std::move(environments),
+          .measurements = reader.measurements(),
+          .generation = published.generation,
+          .decisions = std::move(published.decisions)};
+}
+
+void fill(const std::filesystem::path& path) {
+  const Environment one = some_environment("CPU one");
+  const Environment two = some_environment("CPU two");
+  Store store(path);
+  store.put_environment(one);
+  store.put_environment(two);
+  store.begin_sweep(some_sweep("sweep-1", one));
+  for (int i = 0; i < 12; ++i) {
+    const std::vector<Measurement> trial{some_measurement(i, i % 2 == 0 ? one : two)};
+    store.append("sweep-1", trial);
+  }
+  store.finish_sweep("sweep-1", SweepState::complete, "2026-01-02T04:00:00Z", "{}");
+  std::vector<Decision> decisions;
+  for (std::uint64_t size = 1024; size <= (1 << 20); size *= 2)
+    decisions.push_back(some_decision(size, one));
+  store.publish(decisions, "2026-01-02T04:00:01Z");
+  decisions = {some_decision(2048, one, "cpu.two_shot"), some_decision(2048, two)};
+  store.publish(decisions, "2026-01-02T04:00:02Z");
+}
+
+}  // namespace colltune::test

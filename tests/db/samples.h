@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "colltune/db/store.h"
+
+namespace colltune::test {
+
+/// A fresh folder that is removed with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+[[nodiscard]] Environment some_environment(const std::string& cpu_model = "Some CPU");
+[[nodiscard]] TuningKey some_key(std::uint64_t message_size, const Environment& environment);
+/// Every field differs from its default; unlike `number`s give unlike trials.
+[[nodiscard]] Measurement some_measurement(int number, const Environment& environment);
+[[nodiscard]] Decision some_decision(std::uint64_t message_size, const Environment& environment,
+                                     const std::string& winner = "mpi.ring");
+[[nodiscard]] SweepRecord some_sweep(const std::string& uuid, const Environment& environment);
+
+/// What a database holds, as its reader tells it.
+struct Contents {
+  std::vector<SweepRecord> sweeps;
+  std::vector<EnvironmentRecord> environments;
+  std::vector<Measurement> measurements;
+  Generation generation;
+  std::vector<Decision> decisions;
+  friend bool operator==(const Contents&, const Contents&) = default;
+};
+[[nodiscard]] Contents read_all(const StoreReader& reader);
+
+/// Fills a new database at `path` with two environments, a sweep and two generations.
+void fill(const std::filesystem::path& path);
+
+/// The code of the Error that `act` throws, its message in `message`; a test failure otherwise.
+template <class Act>
+StatusCode error_of(Act&& act, std::string* message = nullptr) {
+  try {
+    act();
+  } catch (const Error& error) {
+    if (message) *message = error.what();
+    return error.code();
+  }
+  ADD_FAILURE() << "no Error was thrown";
+  return StatusCode::internal;
+}
+
+}  // namespace colltune::test

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "schema.h"
+
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "reading.h"
+#include "samples.h"
+
+namespace colltune::test {
+namespace {
+
+using db::Access;
+using db::Connection;
+using db::Migration;
+
+std::vector<std::string> names(Connection& connection, const std::string& sql) {
+  std::vector<std::string> found;
+  db::Statement statement(connection.handle(), sql);
+  statement.start({});
+  while (statement.step()) found.push_back(std::get<std::string>(statement.column(0)));
+  return found;
+}
+
+std::vector<std::string> columns_of(Connection& connection, const std::string& table) {
+  return names(connection, "SELECT name FROM pragma_table_info('" + table + "') ORDER BY cid");
+}
+
+std::vector<std::string> tables_of(Connection& connection) {
+  return names(connection, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name");
+}
+
+TEST(Schema, EnvironmentHasOneColumnPerField) {
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  const auto connection = db::open_for_reading(folder / "a.db");
+  std::vector<std::string> expected{"id", "digest"};
+  Environment environment;
+  visit_fields(environment, [&](std::string_view name, auto&) { expected.emplace_back(name); });
+  expected.emplace_back("row_checksum");
+  EXPECT_EQ(columns_of(*connection, "environment"), expected);
+}
+
+TEST(Schema, EveryTableHasTheColumnsThatAreWrittenAndIsStrict) {
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  const auto connection = db::open_for_reading(folder / "a.db");
+  std::set<std::string> known;
+  for (const db::Table* table :
+       {&db::meta_table(), &db::environment_table(), &db::sweep_table(), &db::tuning_key_table(),
+        &db::measurement_table(), &db::generation_table(), &db::decision_table(),
+        &db::ranked_variant_table()}) {
+    std::vector<std::string> expected = table->columns;
+    expected.insert(expected.begin(), "id");
+    expected.emplace_back("row_checksum");
+    EXPECT_EQ(columns_of(*connection, table->name), expected) << table->name;
+    known.insert(table->name);
+  }
+  const auto tables = tables_of(*connection);
+  EXPECT_EQ(std::set<std::string>(tables.begin(), tables.end()), known);
+  EXPECT_EQ(connection->integer("SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND "
+                                "strict = 1"),
+            static_cast<std::int64_t>(known.size()));
+}
+
+TEST(Schema, ThePageNamesEveryTableAndColumn) {
+  std::ifstream file(COLLTUNE_SCHEMA_PAGE);
+  ASSERT_TRUE(file) << COLLTUNE_SCHEMA_PAGE;
+  std::map<std::string, std::set<std::string>> documented;
+  std::string line;
+  std::string table;
+  std::smatch match;
+  while (std::getline(file, line)) {
+    if (std::regex_match(line, match, std::regex("### `([a-z_]+)`.*")))
+      table = match[1];
+    else if (line.starts_with("## "))
+      table.clear();
+    else if (!table.empty() && std::regex_match(line, match, std::regex("\\| `([a-z_]+)` .*")))
+      documented[table].insert(match[1]);
+  }
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  const auto connection = db::open_for_reading(folder / "a.db");
+  std::map<std::string, std::set<std::string>> present;
+  for (const auto& name : tables_of(*connection)) {
+    const auto columns = columns_of(*connection, name);
+    present[name] = {columns.begin(), columns.end()};
+  }
+  EXPECT_EQ(documented, present);
+}
+
+TEST(Schema, TheQueriesOfThePageRun) {
+  std::ifstream file(COLLTUNE_SCHEMA_PAGE);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::string page = text.str();
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  const auto connection = db::open_for_reading(folder / "a.db");
+  int queries = 0;
+  const std::string fence = "```sql\n";
+  for (auto at = page.find(fence); at != std::string::npos; at = page.find(fence, at)) {
+    at += fence.size();
+    db::Statement statement(connection->handle(), page.substr(at, page.find("```", at) - at));
+    statement.start({});
+    EXPECT_TRUE(statement.step()) << page.substr(at, 200);
+    ++queries;
+  }
+  EXPECT_GE(queries, 2);
+}
+
+/// A later version, as a later program would define it.
+std::vector<Migration> history_with_version_2() {
+  const auto released = db::schema_history();
+  std::vector<Migration> history(released.begin(), released.end());
+  history.push_back({2, [](Connection& connection) {
+                       connection.execute_script(
+                           "CREATE TABLE later (id INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT;"
+                           "INSERT INTO later VALUES (1, 'from the migration');");
+                     }});
+  return history;
+}
+
+TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  const Contents before = read_all(StoreReader(folder / "a.db"));
+  {
+    Connection connection(folder / "a.db", Access::owner);
+    db::prepare_owned(connection, history_with_version_2());
+    EXPECT_EQ(connection.integer("PRAGMA user_version"), 2);
+    EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
+    EXPECT_EQ(db::read_meta(connection).schema_version, 2);
+  }
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v1.backup")), before);
+  {
+    Connection connection(folder / "a.db", Access::owner);
+    db::prepare_owned(connection, history_with_version_2());  // nothing more to do
+    EXPECT_EQ(connection.integer("SELECT count(*) FROM later"), 1);
+  }
+  // The program of today meets the file of tomorrow.
+  std::string message;
+  EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }, &message),
+            StatusCode::failed_precondition);
+  EXPECT_NE(message.find("schema version 2"), std::string::npos) << message;
+  EXPECT_NE(message.find("newer"), std::string::npos) << message;
+  EXPECT_EQ(error_of([&] { StoreReader reader(folder / "a.db"); }),
+            StatusCode::failed_precondition);
+}
+
+TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  const Contents before = read_all(StoreReader(folder / "a.db"));
+  auto history = history_with_version_2();
+  history.push_back({3, [](Connection& connection) {
+                       connection.execute("INSERT INTO no_such_table VALUES (1)");
+                     }});
+  {
+    Connection connection(folder / "a.db", Access::owner);
+    EXPECT_THROW(db::prepare_owned(connection, history), Error);
+  }
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v1.backup")), before);
+}
+
+TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  Connection connection(folder / "a.db", Access::reader);
+  std::string message;
+  EXPECT_EQ(error_of([&] { db::prepare_read(connection, history_with_version_2()); }, &message),
+            StatusCode::failed_precondition);
+  EXPECT_NE(message.find("version 1"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace colltune::test
