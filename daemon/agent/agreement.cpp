@@ -3,6 +3,8 @@
 
 #include "agreement.h"
 
+#include <algorithm>
+
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
@@ -11,8 +13,9 @@ namespace {
 /// Empty for success, else the code and the message.
 Payload outcome_of(const std::function<void()>& step) {
   const auto failed = [](StatusCode code, const std::string& message) {
-    Payload payload{static_cast<std::uint8_t>(code)};
-    payload.insert(payload.end(), message.begin(), message.end());
+    Payload payload(1 + message.size());
+    payload[0] = static_cast<std::uint8_t>(code);
+    std::ranges::copy(message, payload.begin() + 1);
     return payload;
   };
   try {
