@@ -13,9 +13,9 @@ namespace {
 constexpr std::size_t listed_at_most = 8;
 constexpr std::size_t shown_value_at_most = 60;
 
-std::string join(std::span<const std::string> items) {
+std::string join(std::span<const std::string_view> items) {
   std::string out;
-  for (const std::string& item : items) {
+  for (const std::string_view item : items) {
     if (!out.empty()) out += ", ";
     out += item;
   }
@@ -45,10 +45,10 @@ std::string describe_curve(const Curve& curve) {
 }
 
 /// What a stored curve has that the question does not admit, the weightiest first.
-std::vector<std::string> differences(const LookupQuery& query, const Curve& curve) {
-  std::vector<std::string> out;
-  const auto compare = [&](bool is_equal, std::string name) {
-    if (!is_equal) out.push_back(std::move(name));
+std::vector<std::string_view> differences(const LookupQuery& query, const Curve& curve) {
+  std::vector<std::string_view> out;
+  const auto compare = [&](bool is_equal, std::string_view name) {
+    if (!is_equal) out.push_back(name);
   };
   const Problem& asked = query.problem;
   const Problem& stored = curve.decisions.front()->key.problem;
@@ -135,24 +135,30 @@ std::string describe_sizes(const Curve& curve) {
          std::to_string(curve.decisions.size()) + " sizes)";
 }
 
-std::string explain_absence(const LookupQuery& query, std::vector<const Curve*> stored) {
+std::string explain_absence(const LookupQuery& query, const std::vector<const Curve*>& stored) {
   std::string out = "nothing is stored for " + describe_query(query);
   if (stored.empty()) return out + "; the table is empty";
-  std::vector<std::pair<std::vector<std::string>, std::string>> closest;
-  for (const Curve* curve : stored)
-    closest.emplace_back(differences(query, *curve), describe_curve(*curve));
-  // Few differences first; among equally many, those in the weightier words last.
-  std::ranges::sort(closest, [&](const auto& a, const auto& b) {
-    const bool a_other = !a.first.empty() && a.first.front() == "collective";
-    const bool b_other = !b.first.empty() && b.first.front() == "collective";
-    return std::tuple(a_other, a.first.size(), a.second) <
-           std::tuple(b_other, b.first.size(), b.second);
-  });
-  if (!closest.front().first.empty())
-    out += "; the closest differs in " + join(closest.front().first);
-  out += ". There is:";
-  for (std::size_t i = 0; i < std::min(closest.size(), listed_at_most); ++i)
-    out += "\n  " + closest[i].second;
+  // Few differences first; another collective is further away than anything else. Decisions lie in
+  // the order of their keys, so their addresses break ties.
+  struct Distance {
+    bool is_other_collective = false;
+    std::size_t differences = 0;
+    const Decision* first = nullptr;
+    const Curve* curve = nullptr;
+    auto operator<=>(const Distance&) const = default;
+  };
+  std::vector<Distance> closest;
+  closest.reserve(stored.size());
+  for (const Curve* curve : stored) {
+    const Decision* first = curve->decisions.front();
+    closest.push_back({first->key.problem.collective != query.problem.collective,
+                       differences(query, *curve).size(), first, curve});
+  }
+  const std::size_t listed = std::min(closest.size(), listed_at_most);
+  std::ranges::partial_sort(closest, closest.begin() + static_cast<std::ptrdiff_t>(listed));
+  out += "; the closest differs in " + join(differences(query, *closest.front().curve)) +
+         ". There is:";
+  for (std::size_t i = 0; i < listed; ++i) out += "\n  " + describe_curve(*closest[i].curve);
   if (closest.size() > listed_at_most)
     out += "\n  and " + std::to_string(closest.size() - listed_at_most) + " more";
   return out;
@@ -160,9 +166,9 @@ std::string explain_absence(const LookupQuery& query, std::vector<const Curve*> 
 
 std::string explain_ambiguity(const LookupQuery& query, std::span<const Curve* const> fitting,
                               EnvironmentList environments) {
-  std::vector<std::string> options;
+  std::vector<std::string_view> options;
   const auto offer = [&](std::string_view option, auto value_of) {
-    if (differs(fitting, value_of)) options.emplace_back(option);
+    if (differs(fitting, value_of)) options.push_back(option);
   };
   offer("nodes (--nodes)", [](const Curve& curve) { return curve.topology->nodes; });
   offer("ranks per node (--ranks-per-node)",

@@ -15,7 +15,7 @@ using EnvironmentList = std::span<const std::pair<std::string, Environment>>;
 
 /// Why nothing was found, and the stored problems and worlds that come closest.
 [[nodiscard]] std::string explain_absence(const LookupQuery& query,
-                                          std::vector<const Curve*> stored);
+                                          const std::vector<const Curve*>& stored);
 
 /// Which worlds fit a question, what tells them apart and how to say it.
 [[nodiscard]] std::string explain_ambiguity(const LookupQuery& query,
