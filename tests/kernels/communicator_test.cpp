@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Communicators, symmetric memory and signals on ranks that are threads.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "colltune/kernels/signals.h"
+#include "support/run_ranks.h"
+
+namespace colltune::test {
+namespace {
+
+Deadline in_50_milliseconds() {
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+}
+
+TEST(ThreadCommunicator, BarrierHoldsUntilAllHaveCome) {
+  std::atomic<int> came = 0;
+  run_ranks(5, [&](Communicator& communicator) {
+    for (int round = 1; round <= 50; ++round) {
+      ++came;
+      communicator.barrier(soon_enough());
+      EXPECT_GE(came.load(), 5 * round);
+      communicator.barrier(soon_enough());
+    }
+  });
+}
+
+TEST(ThreadCommunicator, BarrierNamesTheMissingRank) {
+  AbortFlag abort_flag;
+  const auto world = make_thread_world(2, abort_flag);
+  try {
+    world[0]->barrier(in_50_milliseconds());
+    FAIL() << "rank 1 never came";
+  } catch (const RankMissing& missing) {
+    EXPECT_EQ(missing.rank(), 1);
+    EXPECT_EQ(missing.code(), StatusCode::deadline_exceeded);
+    EXPECT_STREQ(missing.what(), "timed out waiting for the barrier of rank 1");
+  }
+}
+
+TEST(ThreadCommunicator, AbortFlagEndsAWait) {
+  AbortFlag abort_flag;
+  const auto world = make_thread_world(2, abort_flag);
+  std::jthread other([&] { abort_flag.raise(); });
+  try {
+    world[0]->barrier(soon_enough());
+    FAIL() << "rank 1 never came";
+  } catch (const RankMissing& missing) {
+    EXPECT_EQ(missing.code(), StatusCode::aborted);
+  }
+}
+
+TEST(ThreadCommunicator, SplitOrdersByKeyThenRank) {
+  run_ranks(6, [](Communicator& communicator) {
+    const int rank = communicator.rank();
+    const auto half = communicator.split(rank % 2, -rank, soon_enough());
+    ASSERT_NE(half, nullptr);
+    EXPECT_EQ(half->size(), 3);
+    EXPECT_EQ(half->rank(), 2 - rank / 2);
+    half->barrier(soon_enough());
+    const auto none = communicator.split(rank == 4 ? 0 : -1, 0, soon_enough());
+    EXPECT_EQ(none != nullptr, rank == 4);
+    if (none) {
+      EXPECT_EQ(none->size(), 1);
+    }
+  });
+}
+
+TEST(ThreadCommunicator, DuplicateKeepsRanksAndNodes) {
+  run_ranks(
+      3,
+      [](Communicator& communicator) {
+        const auto copy = communicator.duplicate(soon_enough());
+        EXPECT_EQ(copy->rank(), communicator.rank());
+        EXPECT_EQ(std::vector(copy->nodes().begin(), copy->nodes().end()), (std::vector{0, 1, 0}));
+        EXPECT_FALSE(copy->is_one_node());
+        EXPECT_EQ(copy->native_mpi(), nullptr);
+        copy->barrier(soon_enough());
+      },
+      {7, 3, 7});
+}
+
+TEST(ThreadCommunicator, MemoryIsZeroedAlignedAndShared) {
+  run_ranks(3, [](Communicator& communicator) {
+    const auto memory = communicator.allocate({5000}, soon_enough());
+    for (int r = 0; r < 3; ++r) {
+      ASSERT_EQ(memory->part(r).size(), 5000U);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory->part(r).data()) % (2U << 20), 0U);
+      for (const std::byte b : memory->part(r)) ASSERT_EQ(b, std::byte{});
+    }
+    communicator.barrier(soon_enough());
+    memory->part(communicator.rank())[4999] = static_cast<std::byte>(communicator.rank() + 1);
+    communicator.barrier(soon_enough());
+    for (int r = 0; r < 3; ++r) EXPECT_EQ(memory->part(r)[4999], static_cast<std::byte>(r + 1));
+    communicator.barrier(soon_enough());
+  });
+}
+
+template <class Act>
+StatusCode code_of(Act act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return StatusCode::internal;
+}
+
+TEST(ThreadCommunicator, AllocateFailsOnAllRanksAlike) {
+  run_ranks(2, [](Communicator& communicator) {
+    EXPECT_EQ(code_of([&] { (void)communicator.allocate({1ULL << 60}, soon_enough()); }),
+              StatusCode::resource_exhausted);
+    const Bytes unlike{64U * static_cast<unsigned>(communicator.rank() + 1)};
+    EXPECT_EQ(code_of([&] { (void)communicator.allocate(unlike, soon_enough()); }),
+              StatusCode::invalid_argument);
+    EXPECT_NE(communicator.allocate({64}, soon_enough()), nullptr);  // it still works
+  });
+  run_ranks(2,
+            [](Communicator& communicator) {
+              EXPECT_EQ(code_of([&] { (void)communicator.allocate({64}, soon_enough()); }),
+                        StatusCode::failed_precondition);
+            },
+            {0, 1});
+}
+
+TEST(ThreadCommunicator, RefusesAWorldThatCannotBe) {
+  AbortFlag abort_flag;
+  EXPECT_EQ(code_of([&] { (void)make_thread_world(0, abort_flag); }), StatusCode::invalid_argument);
+  EXPECT_EQ(code_of([&] {
+              (void)make_thread_world(3, abort_flag, {0, 1});
+            }),
+            StatusCode::invalid_argument);
+}
+
+TEST(ThreadCommunicator, KnowsWhenRanksShareCores) {
+  AbortFlag abort_flag;
+  EXPECT_FALSE(make_thread_world(1, abort_flag).front()->is_oversubscribed());
+  EXPECT_TRUE(make_thread_world(5000, abort_flag).front()->is_oversubscribed());
+}
+
+TEST(Signals, CarryWhatWasWrittenBefore) {
+  run_ranks(2, [](Communicator& communicator) {
+    constexpr std::size_t data = 64;
+    const auto memory = communicator.allocate({data + 64 + Signals::size(1)}, soon_enough());
+    const Signals signals(communicator, *memory, 128);
+    const int peer = 1 - communicator.rank();
+    for (std::uint64_t epoch = 1; epoch <= 2000; ++epoch) {
+      auto* own = reinterpret_cast<std::uint64_t*>(memory->part(communicator.rank()).data());
+      own[epoch % 2] = epoch * 3;
+      signals.set(0, epoch);
+      signals.wait_until_all(0, epoch, soon_enough(), "the epoch");
+      const auto* other = reinterpret_cast<const std::uint64_t*>(memory->part(peer).data());
+      ASSERT_EQ(other[epoch % 2], epoch * 3);
+    }
+    communicator.barrier(soon_enough());
+  });
+}
+
+TEST(Signals, NameTheRankThatDoesNotSignal) {
+  run_ranks(3, [](Communicator& communicator) {
+    const auto memory = communicator.allocate({Signals::size(2)}, soon_enough());
+    const Signals signals(communicator, *memory, 0);
+    if (communicator.rank() != 2) signals.set(1, 4);
+    communicator.barrier(soon_enough());
+    if (communicator.rank() == 0) {
+      signals.wait_until(1, 1, 4, in_50_milliseconds(), "the chunk");
+      try {
+        signals.wait_until_all(1, 4, in_50_milliseconds(), "the chunk");
+        ADD_FAILURE() << "rank 2 never signalled";
+      } catch (const RankMissing& missing) {
+        EXPECT_EQ(missing.rank(), 2);
+        EXPECT_STREQ(missing.what(), "timed out waiting for the chunk of rank 2");
+      }
+    }
+    communicator.barrier(soon_enough());
+  });
+}
+
+TEST(RunRanks, PassesOnTheFirstFailureAndFreesTheOthers) {
+  EXPECT_THROW(run_ranks(3,
+                         [](Communicator& communicator) {
+                           if (communicator.rank() == 1) throw std::out_of_range("rank 1");
+                           communicator.barrier(soon_enough());
+                         }),
+               std::out_of_range);
+}
+
+}  // namespace
+}  // namespace colltune::test
