@@ -75,14 +75,14 @@ CellData::CellData(const Problem& problem, const Communicator& world,
   const Views views = place_buffers(problem, rank_, ranks_, regions);
   send_ = views.send;
   receive_ = views.receive;
-  (void)known({});  // the input of the timed runs
+  run_image_ = input_of({});
 }
 
 Call CellData::call() const {
   return {.problem = problem_, .root = root, .buffers = {.send = send_, .receive = receive_}};
 }
 
-RunInput CellData::run_input() const { return {.target = send_, .image = known_[0][0]->input}; }
+RunInput CellData::run_input() const { return {.target = send_, .image = run_image_}; }
 
 VerifiedCall CellData::verified_call(const Check& check) const {
   return {.problem = problem_,
@@ -92,47 +92,33 @@ VerifiedCall CellData::verified_call(const Check& check) const {
           .seed = static_cast<std::uint64_t>(check.seed)};
 }
 
-CellData::Known& CellData::known(const Check& check) {
+std::span<const std::byte> CellData::input_of(const Check& check) {
   auto& slot =
-      known_[check.pattern == DataPattern::exact ? 0 : 1][static_cast<std::size_t>(check.seed)];
+      inputs_[check.pattern == DataPattern::exact ? 0 : 1][static_cast<std::size_t>(check.seed)];
   if (!slot) {
-    slot.emplace();
-    slot->input.resize(send_.size());
-    fill_send(verified_call(check), rank_, slot->input);
+    slot.emplace(send_.size());
+    fill_send(verified_call(check), rank_, *slot);
   }
   return *slot;
 }
 
 std::optional<Fault> CellData::verify(Communicator& world, Operation* operation, const Check& check,
                                       const RunLimits& limits) {
-  Known& data = known(check);
+  const RunInput input{.target = send_, .image = input_of(check)};
   if (!receive_.empty()) std::memset(receive_.data(), poison, receive_.size());
-  // In place, the input lies within (or around) the poison, so it is written last.
-  const Deadline deadline = start_together(world, {.target = send_, .image = data.input}, limits);
+  // In place, the input lies within (or around) the poison: start_together writes it after that.
+  const Deadline deadline = start_together(world, input, limits);
   if (operation == nullptr) return std::nullopt;
+  std::optional<Mismatch> mismatch;
   if (auto fault = catch_fault([&] {
         operation->start();
         operation->wait(deadline);
+        mismatch = find_mismatch(verified_call(check), rank_, check.rounding, receive_);
       }))
     return fault;
-  return compare(check, data);
-}
-
-std::optional<Fault> CellData::compare(const Check& check, Known& data) const {
-  const bool is_known =
-      data.has_result &&
-      (receive_.empty() || std::memcmp(receive_.data(), data.result.data(), receive_.size()) == 0);
-  if (is_known) return std::nullopt;
-  const auto mismatch = find_mismatch(verified_call(check), rank_, check.rounding, receive_);
-  if (mismatch)
-    return Fault{Outcome::wrong, fmt::format("element {} is {}, expected {}", mismatch->element,
-                                             mismatch->got, mismatch->expected)};
-  // Only a result that every variant must reach bit by bit stands for later ones.
-  if (check.pattern == DataPattern::exact && !data.has_result) {
-    data.result.assign(receive_.begin(), receive_.end());
-    data.has_result = true;
-  }
-  return std::nullopt;
+  if (!mismatch) return std::nullopt;
+  return Fault{Outcome::wrong, fmt::format("element {} is {}, expected {}", mismatch->element,
+                                           mismatch->got, mismatch->expected)};
 }
 
 }  // namespace colltune

@@ -61,22 +61,17 @@ class CellData {
                                             const Check& check, const RunLimits& limits);
 
  private:
-  /// Input and, once a result was found right, that result: an equal result is right as well.
-  struct Known {
-    std::vector<std::byte> input;
-    std::vector<std::byte> result;
-    bool has_result = false;
-  };
   [[nodiscard]] VerifiedCall verified_call(const Check& check) const;
-  [[nodiscard]] Known& known(const Check& check);
-  [[nodiscard]] std::optional<Fault> compare(const Check& check, Known& data) const;
+  /// What this rank sends in a verified call; made once.
+  [[nodiscard]] std::span<const std::byte> input_of(const Check& check);
 
   Problem problem_;
   int rank_;
   int ranks_;
   std::span<std::byte> send_;
   std::span<std::byte> receive_;
-  std::array<std::array<std::optional<Known>, 2>, 2> known_;  ///< by pattern and seed
+  std::array<std::array<std::optional<std::vector<std::byte>>, 2>, 2> inputs_;  ///< pattern, seed
+  std::span<const std::byte> run_image_;
 };
 
 }  // namespace colltune

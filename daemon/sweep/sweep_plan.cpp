@@ -135,20 +135,26 @@ class Planner {
     }
   }
 
+  void skip(int world, const Problem& problem, std::string reason) {
+    plan_.skipped.push_back({.world = world, .problem = problem, .reason = std::move(reason)});
+  }
+
   void add_cell(int world, const Problem& problem) {
     const Topology& topology = plan_.worlds[static_cast<std::size_t>(world)].topology;
     Cell cell{
         .world = world,
         .key = {
             .problem = problem, .topology = topology, .environment_digest = environment_digest_}};
+    if (problem.registered && topology.nodes > 1) {
+      skip(world, problem, "registered buffers need ranks that share one node");
+      return;
+    }
     const auto found = selected_.find(problem.collective);
     if (found != selected_.end())
       for (const Implementation* implementation : found->second)
         add_variants(*implementation, cell);
     if (cell.variants.empty()) {
-      plan_.skipped.push_back({.world = world,
-                               .problem = problem,
-                               .reason = "no implementation that was chosen can run it here"});
+      skip(world, problem, "no implementation that was chosen can run it here");
       return;
     }
     trials_ += cell.variants.size();

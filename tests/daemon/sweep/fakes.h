@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "colltune/kernels/implementation.h"
+#include "colltune/kernels/thread_communicator.h"
+#include "colltune/sweep/control_plane.h"
+
+/// Implementations whose support, results and faults a test chooses.
+namespace colltune::fakes {
+
+/// What a fake answers and does. Every rank of a test shares it.
+struct Behaviour {
+  std::string name = "fake.base";
+  Collective collective = Collective::all_reduce;
+  std::string family = "fake";
+  bool is_baseline = false;
+  bool is_emulated = false;
+  std::vector<Variant> variants;  ///< empty: one without parameters
+  std::function<Support(const Problem&, const Topology&, const Capability&, const Variant&)>
+      supports = [](const auto&, const auto&, const auto&, const auto&) { return Support::yes(); };
+  /// Called on each rank for each call, with the number of the call: before the exchange, and on
+  /// the result.
+  std::function<void(int rank, int call)> at_prepare = [](int, int) {};
+  std::function<void(int rank, int call)> at_start = [](int, int) {};
+  std::function<void(int rank, int call)> at_wait = [](int, int) {};
+  std::function<void(int rank, int call, std::span<std::byte> result)> spoil =
+      [](int, int, std::span<std::byte>) {};
+};
+
+/// A right all-reduce of f32 sums: every rank reads every input between two bounded barriers.
+class SumOperation final : public Operation {
+ public:
+  SumOperation(const Behaviour& behaviour, Communicator& parent, const Call& call,
+               Deadline deadline)
+      : behaviour_(behaviour),
+        communicator_(parent.duplicate(deadline)),
+        board_(communicator_->allocate({call.buffers.send.size() + 1}, deadline)),
+        buffers_(call.buffers) {}
+
+  void start() override {
+    behaviour_.at_start(communicator_->rank(), calls_);
+    std::memcpy(board_->part(communicator_->rank()).data(), buffers_.send.data(),
+                buffers_.send.size());
+  }
+
+  void wait(Deadline deadline) override {
+    behaviour_.at_wait(communicator_->rank(), calls_);
+    communicator_->barrier(deadline);
+    for (std::size_t at = 0; at < buffers_.receive.size(); at += sizeof(float)) {
+      float sum = 0;
+      for (int rank = 0; rank < communicator_->size(); ++rank) {
+        float value = 0;
+        std::memcpy(&value, board_->part(rank).data() + at, sizeof value);
+        sum += value;
+      }
+      std::memcpy(buffers_.receive.data() + at, &sum, sizeof sum);
+    }
+    communicator_->barrier(deadline);
+    behaviour_.spoil(communicator_->rank(), calls_++, buffers_.receive);
+  }
+
+ private:
+  const Behaviour& behaviour_;
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<SymmetricMemory> board_;
+  CallBuffers buffers_;
+  int calls_ = 0;
+};
+
+class Fake final : public Implementation {
+ public:
+  explicit Fake(Behaviour behaviour) : behaviour_(std::move(behaviour)) {}
+
+  [[nodiscard]] std::string_view name() const override { return behaviour_.name; }
+  [[nodiscard]] std::string_view description() const override { return "for tests"; }
+  [[nodiscard]] Collective collective() const override { return behaviour_.collective; }
+  [[nodiscard]] std::string_view family() const override { return behaviour_.family; }
+  [[nodiscard]] bool is_baseline() const override { return behaviour_.is_baseline; }
+  [[nodiscard]] bool is_emulated(const Problem&) const override { return behaviour_.is_emulated; }
+  [[nodiscard]] std::vector<Variant> variants(const Problem&, const Topology&,
+                                              const Capability&) const override {
+    return behaviour_.variants.empty() ? std::vector<Variant>{{behaviour_.name, {}}}
+                                       : behaviour_.variants;
+  }
+  [[nodiscard]] Support supports(const Problem& problem, const Topology& topology,
+                                 const Capability& capability,
+                                 const Variant& variant) const override {
+    return behaviour_.supports(problem, topology, capability, variant);
+  }
+  [[nodiscard]] Limits limits(const Variant&) const override { return {.min_ranks = 1}; }
+  [[nodiscard]] std::string protocol(const Problem&, const Variant& variant) const override {
+    return "protocol of " + to_string(variant);
+  }
+  [[nodiscard]] Cost cost(const Problem&, const Topology&, const Variant&) const override {
+    return {.steps = 1};
+  }
+  [[nodiscard]] Numerics numerics(const Problem&, const Variant&) const override {
+    return {.rounding = Rounding::once, .numeric_class = NumericClass::rank_order};
+  }
+  [[nodiscard]] std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
+                                                   const Variant&,
+                                                   Deadline deadline) const override {
+    behaviour_.at_prepare(communicator.rank(), 0);
+    return std::make_unique<SumOperation>(behaviour_, communicator, call, deadline);
+  }
+
+ private:
+  Behaviour behaviour_;
+};
+
+inline Implementations make(std::vector<Behaviour> behaviours) {
+  Implementations all;
+  for (auto& behaviour : behaviours) all.push_back(std::make_unique<Fake>(std::move(behaviour)));
+  return all;
+}
+
+/// The ranks of a launch as threads: each runs `body` with its own control plane and communicator.
+inline void on_ranks(int ranks, std::chrono::milliseconds time_out,
+                     const std::function<void(ControlPlane&, Communicator&)>& body,
+                     const std::vector<int>& node_of_rank = {}) {
+  AbortFlag abort;
+  const auto planes = make_thread_control_planes(ranks, time_out);
+  const auto world = make_thread_world(ranks, abort, node_of_rank);
+  std::vector<std::jthread> threads;
+  for (std::size_t rank = 0; rank < planes.size(); ++rank)
+    threads.emplace_back([&, rank] { body(*planes[rank], *world[rank]); });
+}
+
+}  // namespace colltune::fakes

@@ -1,0 +1,382 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/measure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <latch>
+#include <mutex>
+
+#include "colltune/sweep/run_timer.h"
+#include "fakes.h"
+
+namespace colltune {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+/// Short, so that a test of a missing rank is short as well.
+MeasurePolicy short_policy() {
+  return {.warm_up_runs = 2,
+          .min_rounds = 3,
+          .max_rounds = 6,
+          .max_samples_per_round = 4,
+          .round_target = 2ms,
+          .call_limit_floor = 300ms};
+}
+
+/// A plan of one cell: all_reduce f32 sum over all ranks, every implementation with one variant.
+SweepPlan plan_of(const Implementations& implementations, int ranks, Problem problem = {}) {
+  if (problem.message_size.value == 0) problem.message_size = {64};
+  SweepPlan plan;
+  PlannedWorld world{.topology = {.ranks_per_node = ranks,
+                                  .ranks = ranks,
+                                  .architectures = {{"x86_64", ranks}},
+                                  .layout_digest = "uniform",
+                                  .interconnect = "shared-memory"}};
+  for (int rank = 0; rank < ranks; ++rank) world.ranks.push_back(rank);
+  Cell cell{.key = {.problem = problem, .topology = world.topology, .environment_digest = "e"}};
+  for (const auto& implementation : implementations)
+    cell.variants.push_back({.variant = {std::string(implementation->name()), {}},
+                             .family = std::string(implementation->family()),
+                             .protocol = "p",
+                             .is_baseline = implementation->is_baseline(),
+                             .rounding = Rounding::once,
+                             .call_limit = 1ms});
+  plan.worlds.push_back(std::move(world));
+  plan.cells.push_back(std::move(cell));
+  plan.precision = 1e-9;  // never reached: the number of rounds is known
+  return plan;
+}
+
+struct Result {
+  std::vector<Measurement> measurements;
+  PhaseTimes phases;
+};
+
+/// Measures the plan's only cell on thread ranks; rank 0's result.
+Result measure(const Implementations& implementations, const SweepPlan& plan, int launch_ranks,
+               const MeasurePolicy& policy = short_policy(), nanoseconds share = {}) {
+  Result result;
+  AbortFlag stop;
+  fakes::on_ranks(launch_ranks, 20s, [&](ControlPlane& control, Communicator& launch) {
+    Measurer measurer(
+        {.control = control, .launch = launch, .implementations = implementations, .plan = plan},
+        policy);
+    auto measurements = measurer.measure(plan.cells[0], share, stop);
+    if (control.rank() == 0)
+      result = {std::move(measurements), measurer.phases()};
+    else
+      EXPECT_TRUE(measurements.empty());
+    control.barrier();
+  });
+  return result;
+}
+
+Result measure(const Implementations& implementations, int ranks) {
+  return measure(implementations, plan_of(implementations, ranks), ranks);
+}
+
+class MeasureOnRanks : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, MeasureOnRanks, testing::Values(1, 2, 3, 4));
+
+TEST_P(MeasureOnRanks, EveryVariantGetsVerifiedSamplesOfTheSlowestRank) {
+  const int ranks = GetParam();
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}, {.name = "b"}});
+  const auto result = measure(implementations, ranks);
+  ASSERT_EQ(result.measurements.size(), 2u);
+  for (const auto& measured : result.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+    EXPECT_EQ(measured.samples.size(), 6u * static_cast<std::size_t>(measured.samples_per_round));
+    EXPECT_EQ(measured.slowest_ranks.size(), measured.samples.size());
+    EXPECT_THAT(measured.samples, Each(testing::Gt(0ns)));
+    EXPECT_THAT(measured.slowest_ranks, Each(AllOf(testing::Ge(0), testing::Lt(ranks))));
+    EXPECT_EQ(measured.ranks_ran, ranks);
+    EXPECT_EQ(measured.ranks_failed, 0);
+    EXPECT_EQ(measured.verified_calls, 2u);
+    EXPECT_EQ(measured.calls_per_sample, result.measurements[0].calls_per_sample);
+    EXPECT_EQ(measured.samples_per_round, result.measurements[0].samples_per_round);
+  }
+  EXPECT_TRUE(result.measurements[0].is_baseline);
+  for (const Phase phase : {Phase::batch, Phase::warm_up, Phase::verification, Phase::preparation})
+    EXPECT_GT(result.phases[phase].count(), 0) << name_of(phase);
+}
+
+TEST(Measure, TheSlowestRankIsNamedAndMakesTheTime) {
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true, .at_start = [](int rank, int) {
+                      if (rank == 2) std::this_thread::sleep_for(5ms);
+                    }}});
+  const auto measured = measure(implementations, 3).measurements.at(0);
+  EXPECT_THAT(measured.samples, Each(testing::Ge(5ms)));
+}
+
+TEST(Measure, RanksBeyondTheWorldTakePartInTheVotesAlone) {
+  std::atomic<int> largest_rank{-1};
+  const auto note = [&](int rank, int) {
+    for (int seen = largest_rank; rank > seen && !largest_rank.compare_exchange_weak(seen, rank);)
+      ;
+  };
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true, .at_start = note}});
+  const auto result = measure(implementations, plan_of(implementations, 2), 4);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok);
+  EXPECT_EQ(result.measurements.at(0).ranks_ran, 2);
+  EXPECT_EQ(largest_rank, 1);
+}
+
+TEST(Measure, AWorldMayLeaveOutRanksInTheMiddle) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepPlan plan = plan_of(implementations, 2);
+  plan.worlds[0].ranks = {0, 2};
+  const auto result = measure(implementations, plan, 3);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
+}
+
+TEST(Measure, InPlaceAndRegisteredBuffersAreVerifiedToo) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  for (const bool in_place : {false, true})
+    for (const bool registered : {false, true}) {
+      const auto plan =
+          plan_of(implementations, 2,
+                  {.message_size = {4096}, .in_place = in_place, .registered = registered});
+      const auto measured = measure(implementations, plan, 2).measurements.at(0);
+      EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+      EXPECT_EQ(measured.verified_calls, 2u);
+    }
+}
+
+/// One rank's last element is wrong in the given call only.
+fakes::Behaviour spoiler(int spoiled_rank, std::function<bool(int)> in_call) {
+  return {.name = "spoiler", .spoil = [=](int rank, int call, std::span<std::byte> result) {
+            if (rank == spoiled_rank && in_call(call)) result.back() ^= std::byte{0x40};
+          }};
+}
+
+TEST(Measure, AWrongElementOnOneRankEndsTheVariantAlone) {
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true}, spoiler(1, [](int) { return true; })});
+  const auto result = measure(implementations, 3);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok);
+  const auto& wrong = result.measurements.at(1);
+  EXPECT_EQ(wrong.outcome, Outcome::wrong);
+  EXPECT_THAT(wrong.detail, AllOf(HasSubstr("rank 1: element 15 is "), HasSubstr(", expected ")));
+  EXPECT_TRUE(wrong.samples.empty());
+  EXPECT_EQ(wrong.ranks_failed, 1);
+  EXPECT_EQ(wrong.verified_calls, 0u);
+}
+
+TEST(Measure, AVariantThatGoesWrongWhileItIsTimedIsCaughtAtTheEnd) {
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, spoiler(0, [](int call) { return call > 3; })});
+  const auto& wrong = measure(implementations, 2).measurements.at(1);
+  EXPECT_EQ(wrong.outcome, Outcome::wrong);
+  EXPECT_TRUE(wrong.samples.empty());
+  EXPECT_EQ(wrong.verified_calls, 1u);
+}
+
+TEST(Measure, AResultLeftFromTheCallBeforeIsWrong) {
+  // Delivers its first result for ever: right for the first data, stale for the second.
+  std::array<std::vector<std::byte>, 2> first;
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true},
+                   {.name = "stale", .spoil = [&](int rank, int, std::span<std::byte> result) {
+                      auto& kept = first[static_cast<std::size_t>(rank)];
+                      if (kept.empty()) kept.assign(result.begin(), result.end());
+                      std::ranges::copy(kept, result.begin());
+                    }}});
+  EXPECT_EQ(measure(implementations, 2).measurements.at(1).outcome, Outcome::wrong);
+}
+
+TEST(Measure, OneRankThatThrowsInPrepareBecomesAVote) {
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true},
+                   {.name = "bad", .at_prepare = [](int rank, int) {
+                      if (rank == 1) throw Error(StatusCode::resource_exhausted, "no memory");
+                    }}});
+  const auto result = measure(implementations, 3);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
+  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
+  EXPECT_EQ(result.measurements.at(1).detail, "rank 1: no memory");
+}
+
+TEST(Measure, AMissingImplementationOnARankIsAFault) {
+  const auto full = fakes::make({{.name = "base", .is_baseline = true}, {.name = "b"}});
+  const auto plan = plan_of(full, 2);
+  const auto lacking = fakes::make({{.name = "base", .is_baseline = true}});
+  std::vector<Measurement> measurements;
+  AbortFlag stop;
+  fakes::on_ranks(2, 20s, [&](ControlPlane& control, Communicator& launch) {
+    Measurer measurer({control, launch, control.rank() == 0 ? full : lacking, plan},
+                      short_policy());
+    auto own = measurer.measure(plan.cells[0], {}, stop);
+    if (control.rank() == 0) measurements = std::move(own);
+    control.barrier();
+  });
+  EXPECT_EQ(measurements.at(0).outcome, Outcome::ok);
+  EXPECT_EQ(measurements.at(1).outcome, Outcome::failed);
+  EXPECT_THAT(measurements.at(1).detail, HasSubstr("has no implementation b"));
+}
+
+/// The step in which a rank throws, and the call: 0 is verified, the later ones are timed.
+class Throwing : public testing::TestWithParam<std::tuple<bool, int>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, Throwing,
+                         testing::Combine(testing::Bool(), testing::Values(0, 2, 5)));
+
+TEST_P(Throwing, OneRankThatThrowsEndsTheVariantAndTheCellGoesOn) {
+  const auto [in_start, bad_call] = GetParam();
+  const auto raise = [bad_call = bad_call](int rank, int call) {
+    if (rank == 1 && call == bad_call) throw std::runtime_error("planted");
+  };
+  fakes::Behaviour bad{.name = "bad"};
+  (in_start ? bad.at_start : bad.at_wait) = raise;
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true}, bad, {.name = "c"}});
+  const auto result = measure(implementations, 3);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
+  EXPECT_EQ(result.measurements.at(2).outcome, Outcome::ok) << result.measurements[2].detail;
+  const auto& failed = result.measurements.at(1);
+  // The ranks that waited in vain timed out; the cause is what counts.
+  EXPECT_EQ(failed.outcome, Outcome::failed);
+  EXPECT_EQ(failed.detail, "rank 1: planted");
+  EXPECT_TRUE(failed.samples.empty());
+  EXPECT_EQ(failed.ranks_failed, 3);
+}
+
+TEST(Measure, ARankThatHangsBeyondTheLimitIsTimedOut) {
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, {.name = "slow", .at_wait = [](int rank, int call) {
+                                                 if (rank == 1 && call == 3)
+                                                   std::this_thread::sleep_for(500ms);
+                                               }}});
+  const auto result = measure(implementations, 2);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
+  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::timed_out);
+  EXPECT_THAT(result.measurements.at(1).detail, HasSubstr("rank"));
+}
+
+TEST(Measure, ARankThatNeverComesEndsTheOthersWithItsNumber) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  const auto plan = plan_of(implementations, 3);
+  AbortFlag stop;
+  fakes::on_ranks(3, 200ms, [&](ControlPlane& control, Communicator& launch) {
+    if (control.rank() == 2) return;
+    Measurer measurer({control, launch, implementations, plan}, short_policy());
+    EXPECT_THROW((void)measurer.measure(plan.cells[0], {}, stop), RankMissing);
+  });
+}
+
+TEST(Measure, StopsWhenTheIntervalsAreNarrowEnough) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepPlan plan = plan_of(implementations, 1);
+  plan.precision = 1e9;
+  auto policy = short_policy();
+  policy.max_rounds = 1000;
+  const auto measured = measure(implementations, plan, 1, policy).measurements.at(0);
+  EXPECT_EQ(measured.samples.size(), static_cast<std::size_t>(3 * measured.samples_per_round));
+}
+
+TEST(Measure, StopsAfterARoundWhenItsShareIsSpent) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  const auto plan = plan_of(implementations, 2);
+  const auto measured = measure(implementations, plan, 2, short_policy(), 1ns).measurements.at(0);
+  EXPECT_EQ(measured.outcome, Outcome::ok);
+  EXPECT_EQ(measured.samples.size(), static_cast<std::size_t>(measured.samples_per_round));
+}
+
+TEST(Measure, StopsAfterARoundWhenTheUserAsksForIt) {
+  AbortFlag stop;
+  stop.raise();
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  const auto plan = plan_of(implementations, 2);
+  fakes::on_ranks(2, 20s, [&](ControlPlane& control, Communicator& launch) {
+    Measurer measurer({control, launch, implementations, plan}, short_policy());
+    const auto measured = measurer.measure(plan.cells[0], {}, stop);
+    if (control.rank() == 0)
+      EXPECT_EQ(measured.at(0).samples.size(),
+                static_cast<std::size_t>(measured[0].samples_per_round));
+    control.barrier();
+  });
+}
+
+TEST(Measure, RivalsAreInterleavedInASeededOrder) {
+  // Which variant ran when, as rank 0 saw it.
+  const auto order_with = [](std::uint64_t seed) {
+    std::mutex mutex;
+    std::string order;
+    const auto note = [&](char name) {
+      return [&, name](int rank, int) {
+        if (rank != 0) return;
+        const std::scoped_lock lock(mutex);
+        if (order.empty() || order.back() != name) order += name;
+      };
+    };
+    const auto implementations =
+        fakes::make({{.name = "a", .is_baseline = true, .at_start = note('a')},
+                     {.name = "b", .at_start = note('b')},
+                     {.name = "c", .at_start = note('c')}});
+    SweepPlan plan = plan_of(implementations, 2);
+    plan.seed = seed;
+    auto policy = short_policy();
+    policy.max_samples_per_round = 1;
+    policy.max_rounds = 12;
+    const auto result = measure(implementations, plan, 2, policy);
+    EXPECT_EQ(result.measurements.at(0).seed, seed);
+    return order;
+  };
+  EXPECT_EQ(order_with(7), order_with(7));
+  EXPECT_NE(order_with(7), order_with(8));
+  // Verified and warmed up in order, then not one order for ever.
+  EXPECT_THAT(order_with(7), testing::StartsWith("abcabc"));
+  EXPECT_THAT(order_with(7), testing::Not(testing::StartsWith("abcabcabcabcabcabc")));
+}
+
+TEST(RunTimer, TimesExactlyTheCallsAskedFor) {
+  int started = 0;
+  int waited = 0;
+  class Counting final : public Operation {
+   public:
+    Counting(int& started, int& waited) : started_(started), waited_(waited) {}
+    void start() override { ++started_; }
+    void wait(Deadline) override { ++waited_; }
+
+   private:
+    int& started_;
+    int& waited_;
+  } operation(started, waited);
+  EXPECT_GE(time_calls(operation, 5, Deadline::max()).count(), 0);
+  EXPECT_EQ(started, 5);
+  EXPECT_EQ(waited, 5);
+  EXPECT_GT(clock_resolution().count(), 0);
+}
+
+TEST(RunTimer, RewritesTheInputBeforeTheBarrier) {
+  fakes::on_ranks(2, 20s, [](ControlPlane&, Communicator& world) {
+    std::vector<std::byte> target(64, std::byte{0});
+    const std::vector<std::byte> image(64, std::byte{7});
+    const Deadline deadline = start_together(world, {.target = target, .image = image},
+                                             {.calls = 3, .call_limit = 10s, .barrier_limit = 10s});
+    EXPECT_EQ(target, image);
+    EXPECT_GT(deadline, std::chrono::steady_clock::now() + 20s);
+  });
+}
+
+TEST(LongestStep, GrowsWithTheSlowestCall) {
+  const auto implementations = fakes::make({{.name = "base"}});
+  SweepPlan plan = plan_of(implementations, 2);
+  const auto usual = longest_step(plan, short_policy());
+  EXPECT_GT(usual, short_policy().call_limit_floor);
+  plan.cells[0].variants[0].call_limit = 100s;
+  EXPECT_GT(longest_step(plan, short_policy()), 100s);
+}
+
+}  // namespace
+}  // namespace colltune

@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/sweep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "colltune/kernels/catalogue.h"
+#include "colltune/sweep/decide.h"
+#include "colltune/sweep/report.h"
+#include "fakes.h"
+
+namespace colltune {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class MemoryJournal final : public Journal {
+ public:
+  void begin(const SweepPlan& plan) override { plans.push_back(plan); }
+  void append(std::span<const Measurement> measurements) override {
+    if (appended.size() == fail_at) throw Error(StatusCode::resource_exhausted, "disk full");
+    appended.emplace_back(measurements.begin(), measurements.end());
+  }
+
+  std::vector<SweepPlan> plans;
+  std::vector<std::vector<Measurement>> appended;
+  std::size_t fail_at = SIZE_MAX;
+};
+
+class CountingProgress final : public Progress {
+ public:
+  void begin_cell(const SweepProgress& progress, const Cell&) override {
+    EXPECT_EQ(progress.cells_done, begun++);
+  }
+  void end_cell(const SweepProgress& progress, const Cell&,
+                std::span<const Measurement> measurements) override {
+    EXPECT_EQ(progress.cells_done, ++ended);
+    trials += measurements.size();
+    EXPECT_EQ(progress.trials_done, trials);
+    EXPECT_GT(progress.elapsed, 0ns);
+    if (at_end) at_end();
+  }
+
+  std::size_t begun = 0;
+  std::size_t ended = 0;
+  std::size_t trials = 0;
+  std::function<void()> at_end;
+};
+
+MeasurePolicy short_policy() {
+  return {.warm_up_runs = 2,
+          .min_rounds = 3,
+          .max_rounds = 6,
+          .max_samples_per_round = 4,
+          .round_target = 2ms,
+          .call_limit_floor = 20s};
+}
+
+struct SweepRun {
+  MemoryJournal journal;
+  CountingProgress progress;
+  AbortFlag stop;
+  SweepOutcome outcome;  ///< rank 0's
+  std::vector<SweepEnd> ends;
+  std::vector<std::string> errors;
+};
+
+/// A whole sweep on thread ranks: exchange, plan, measure, journal.
+void sweep(SweepRun& run, int ranks, const Implementations& implementations, const SweepSpec& spec,
+           const std::vector<int>& node_of_rank = {}) {
+  run.ends.assign(static_cast<std::size_t>(ranks), SweepEnd::stopped);
+  run.errors.assign(static_cast<std::size_t>(ranks), "");
+  fakes::on_ranks(
+      ranks, 60s,
+      [&](ControlPlane& control, Communicator& launch) {
+        const auto rank = static_cast<std::size_t>(control.rank());
+        const bool is_first = rank == 0;
+        try {
+          const SweepSpec shared = share_sweep_spec(control, [&] { return spec; });
+          const Capability own = detect_capability(implementations, launch);
+          const Availability availability = exchange_capabilities(control, launch, own);
+          const SweepPlan plan = share_plan(control, shared, availability, implementations, "e");
+          SweepOutcome outcome = run_sweep({.control = control,
+                                            .launch = launch,
+                                            .implementations = implementations,
+                                            .journal = is_first ? &run.journal : nullptr,
+                                            .progress = is_first ? &run.progress : nullptr,
+                                            .stop = run.stop},
+                                           plan, short_policy());
+          run.ends[rank] = outcome.end;
+          EXPECT_GT(outcome.elapsed, 0ns);
+          EXPECT_LE(outcome.phases.total(), outcome.elapsed);
+          if (is_first)
+            run.outcome = std::move(outcome);
+          else
+            EXPECT_TRUE(outcome.measurements.empty());
+        } catch (const Error& error) {
+          run.errors[rank] = error.what();
+        }
+        control.barrier();
+      },
+      node_of_rank);
+}
+
+Implementations own_kernels() {
+  Implementations catalogue = make_catalogue();
+  std::erase_if(catalogue, [](const auto& item) { return !item->name().starts_with("cpu."); });
+  return catalogue;
+}
+
+class SweepOnRanks : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, SweepOnRanks, testing::Values(1, 2, 3, 4));
+
+TEST_P(SweepOnRanks, OwnKernelsAreMeasuredJournalledAndDecided) {
+  const Implementations kernels = own_kernels();
+  ASSERT_FALSE(kernels.empty());
+  SweepSpec spec{.collectives = {Collective::all_reduce},
+                 .data_types = {DataType::f32, DataType::bf16},
+                 .reduce_ops = {ReduceOp::sum, ReduceOp::max},
+                 .sizes = parse_sizes("8,4KiB,1MiB"),
+                 .in_place = {.off = true, .on = true}};
+  SweepRun run;
+  sweep(run, GetParam(), kernels, spec);
+  EXPECT_THAT(run.errors, testing::Each(""));
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
+  ASSERT_EQ(run.journal.plans.size(), 1u);
+  const SweepPlan& plan = run.journal.plans[0];
+  EXPECT_EQ(run.journal.appended.size(), plan.cells.size());
+  EXPECT_EQ(run.outcome.measurements.size(), count_trials(plan));
+  EXPECT_EQ(run.progress.begun, plan.cells.size());
+  EXPECT_EQ(run.progress.ended, plan.cells.size());
+  for (const auto& measured : run.outcome.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok)
+        << to_string(measured.variant) << " " << describe(measured.key.problem) << ": "
+        << measured.detail;
+    EXPECT_EQ(measured.ranks_ran, GetParam());
+    EXPECT_GE(measured.verified_calls, 2u);
+  }
+  if (!plan.cells.empty()) {
+    EXPECT_EQ(run.outcome.trials.at(Outcome::ok), count_trials(plan));
+  }
+  const auto decisions = decide(run.outcome.measurements, {}, "s");
+  std::size_t over_all = 0;
+  for (const auto& decision : decisions) over_all += decision.family == any_family ? 1 : 0;
+  EXPECT_EQ(over_all, plan.cells.size());
+  if (!plan.cells.empty()) {
+    EXPECT_THAT(render_results(run.outcome.measurements, decisions), HasSubstr("# all_reduce on"));
+  }
+}
+
+TEST(Sweep, SubWorldsOfOneLaunch) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepSpec spec{.collectives = {Collective::all_reduce},
+                 .sizes = parse_sizes("64,256"),
+                 .worlds = {{.nodes = 1, .ranks_per_node = 1},
+                            {.nodes = 1, .ranks_per_node = 2},
+                            {.nodes = 1, .ranks_per_node = 3}}};
+  SweepRun run;
+  sweep(run, 4, implementations, spec, {0, 1, 0, 0});
+  EXPECT_THAT(run.errors, testing::Each(""));
+  std::multiset<int> ranks;
+  for (const auto& measured : run.outcome.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+    EXPECT_EQ(measured.ranks_ran, measured.key.topology.ranks);
+    ranks.insert(measured.ranks_ran);
+  }
+  EXPECT_EQ(ranks, (std::multiset<int>{1, 1, 2, 2, 3, 3}));
+}
+
+SweepSpec three_cells() {
+  return {.collectives = {Collective::all_reduce}, .sizes = parse_sizes("64,128,256")};
+}
+
+TEST(Sweep, AJournalThatFailsEndsTheSweepOnAllRanks) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepRun run;
+  run.journal.fail_at = 1;
+  sweep(run, 3, implementations, three_cells());
+  EXPECT_THAT(run.errors, testing::Each("disk full"));
+  EXPECT_EQ(run.journal.appended.size(), 1u);
+}
+
+TEST(Sweep, EndsEarlyWhereTheUserAsksForIt) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepRun run;
+  run.progress.at_end = [&] { run.stop.raise(); };
+  sweep(run, 2, implementations, three_cells());
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::stopped));
+  EXPECT_EQ(run.outcome.measurements.size(), 1u);
+  EXPECT_EQ(run.journal.appended.size(), 1u);
+}
+
+TEST(Sweep, EndsWhenTheBudgetIsSpent) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepRun run;
+  SweepSpec spec = three_cells();
+  spec.budget = 1ns;
+  sweep(run, 2, implementations, spec);
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::budget));
+  EXPECT_TRUE(run.outcome.measurements.empty());
+}
+
+TEST(Sweep, AVariantThatFailsInOneCellDoesNotEndTheOthers) {
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, {.name = "bad", .at_prepare = [](int, int) {
+                                                 throw Error(StatusCode::internal, "planted");
+                                               }}});
+  SweepRun run;
+  sweep(run, 2, implementations, three_cells());
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
+  EXPECT_EQ(run.outcome.trials.at(Outcome::ok), 3u);
+  EXPECT_EQ(run.outcome.trials.at(Outcome::failed), 3u);
+  for (const auto& decision : decide(run.outcome.measurements, {}, "s"))
+    EXPECT_EQ(decision.ranked.size(), 1u);
+}
+
+TEST(Sweep, ShippedConfigurationsPlanOnTwoRanks) {
+  const auto catalogue = make_catalogue();
+  for (const char* file : {"quick", "bringup"}) {
+    const SweepSpec spec = load_sweep_spec(COLLTUNE_CONFIGS "/" + std::string(file) + ".json");
+    const Capability capability{.architecture = "x86_64", .features = {}};
+    const auto plan = make_plan(
+        spec, merge_capabilities(std::vector(2, capability), std::vector{0, 0}), catalogue, "e");
+    EXPECT_FALSE(plan.cells.empty() && plan.skipped.empty()) << file;
+  }
+}
+
+}  // namespace
+}  // namespace colltune
