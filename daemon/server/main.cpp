@@ -94,10 +94,10 @@ sigset_t block_signals() {
 
 /// Serves a new generation where there is one. True where one is served now.
 bool refresh(colltune::TableLoader& loader, colltune::TableSource& source) {
-  if (auto table = loader.load_if_changed()) {
+  if (const auto table = loader.load_if_changed()) {
+    source.replace(table);  // before it is said: who reads the log may ask at once
     spdlog::info("serving generation {} with {} decisions from {}", table->generation().number,
                  table->decisions().size(), loader.file().string());
-    source.replace(std::move(table));
   }
   return source.newest() != nullptr;
 }
