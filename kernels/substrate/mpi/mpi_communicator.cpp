@@ -17,6 +17,7 @@
 #include <fcntl.h>
 
 #include "mapping.h"
+#include "mpi/control_variable.h"
 #include "mpi/launch_check.h"
 #include "mpi/meeting.h"
 #include "mpi/mpi_handles.h"
@@ -81,8 +82,10 @@ class Descriptor {
 
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator(MpiComm comm, AbortFlag& abort_flag, std::vector<Seat> seats)
-      : comm_(std::move(comm)),
+  MpiCommunicator(std::shared_ptr<const MpiToolSession> tools, MpiComm comm, AbortFlag& abort_flag,
+                  std::vector<Seat> seats)
+      : tools_(std::move(tools)),
+        comm_(std::move(comm)),
         abort_flag_(abort_flag),
         seats_(std::move(seats)),
         nodes_(nodes_of(seats_)),
@@ -104,7 +107,8 @@ class MpiCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
     meet(comm_.get(), deadline, abort_flag_);
-    return std::make_unique<MpiCommunicator>(MpiComm::duplicate(comm_.get()), abort_flag_, seats_);
+    return std::make_unique<MpiCommunicator>(tools_, MpiComm::duplicate(comm_.get()), abort_flag_,
+                                             seats_);
   }
 
   std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
@@ -112,7 +116,8 @@ class MpiCommunicator final : public Communicator {
     MpiComm comm = MpiComm::split(comm_.get(), color, key);
     if (comm.get() == MPI_COMM_NULL) return nullptr;
     std::vector<Seat> seats = seats_of_members(comm.get());
-    return std::make_unique<MpiCommunicator>(std::move(comm), abort_flag_, std::move(seats));
+    return std::make_unique<MpiCommunicator>(tools_, std::move(comm), abort_flag_,
+                                             std::move(seats));
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
@@ -128,6 +133,9 @@ class MpiCommunicator final : public Communicator {
     return seats;
   }
 
+  // Kept open from the world on: the first session of a process makes Open MPI load every component
+  // that it has, and the end of the last one unloads them (0.1 s each time).
+  std::shared_ptr<const MpiToolSession> tools_;
   MpiComm comm_;
   AbortFlag& abort_flag_;
   std::vector<Seat> seats_;
@@ -221,7 +229,8 @@ std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline dea
   check_mpi(
       MPI_Allgather(&own, sizeof own, MPI_BYTE, seats.data(), sizeof own, MPI_BYTE, comm.get()),
       "MPI_Allgather");
-  return std::make_unique<MpiCommunicator>(std::move(comm), abort_flag, std::move(seats));
+  return std::make_unique<MpiCommunicator>(std::make_shared<const MpiToolSession>(),
+                                           std::move(comm), abort_flag, std::move(seats));
 }
 
 void prepare_mpi_environment() {
