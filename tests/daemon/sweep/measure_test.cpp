@@ -74,8 +74,9 @@ Result measure(const Implementations& implementations, const SweepPlan& plan, in
     auto measurements = measurer.measure(plan.cells[0], share, stop);
     if (control.rank() == 0)
       result = {std::move(measurements), measurer.phases()};
-    else
+    else {
       EXPECT_TRUE(measurements.empty());
+    }
     control.barrier();
   });
   return result;
@@ -300,9 +301,10 @@ TEST(Measure, StopsAfterARoundWhenTheUserAsksForIt) {
   fakes::on_ranks(2, 20s, [&](ControlPlane& control, Communicator& launch) {
     Measurer measurer({control, launch, implementations, plan}, short_policy());
     const auto measured = measurer.measure(plan.cells[0], {}, stop);
-    if (control.rank() == 0)
+    if (control.rank() == 0) {
       EXPECT_EQ(measured.at(0).samples.size(),
                 static_cast<std::size_t>(measured[0].samples_per_round));
+    }
     control.barrier();
   });
 }
