@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// What is particular to MPI: communicators, and Open MPI's forced algorithms.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "colltune/kernels/mpi_communicator.h"
+#include "conformance.h"
+#include "mpi/launch_check.h"
+#include "support/run_ranks.h"
+
+namespace colltune::test {
+namespace {
+
+class OverMpi : public testing::Test {
+ protected:
+  const Implementation& implementation(std::string_view name) const {
+    return *find_implementation(catalogue_, name);
+  }
+  Problem gather_problem() const {
+    return {.collective = Collective::all_gather,
+            .data_type = DataType::i32,
+            .reduce_op = ReduceOp::none,
+            .message_size = {static_cast<unsigned>(world_->size()) * 68U}};
+  }
+
+  AbortFlag abort_flag_;
+  std::unique_ptr<Communicator> world_ = make_mpi_world(abort_flag_, soon_enough());
+  Implementations catalogue_ = make_catalogue();
+};
+
+TEST_F(OverMpi, CommunicatorsSplitDuplicateAndShareMemory) {
+  EXPECT_NE(world_->native_mpi(), nullptr);
+  EXPECT_TRUE(world_->is_one_node());
+  const int rank = world_->rank();
+  const auto half = world_->split(rank % 2, -rank, soon_enough());
+  ASSERT_NE(half, nullptr);
+  EXPECT_EQ(half->size(), (world_->size() + 1 - rank % 2) / 2);
+  EXPECT_EQ(half->rank(), half->size() - 1 - rank / 2);
+  const auto none = world_->split(rank == 0 ? 0 : -1, 0, soon_enough());
+  EXPECT_EQ(none != nullptr, rank == 0);
+
+  const auto memory = half->allocate({5000}, soon_enough());
+  for (int r = 0; r < half->size(); ++r)
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory->part(r).data()) % (2U << 20), 0U);
+  memory->part(half->rank())[4999] = static_cast<std::byte>(half->rank() + 1);
+  half->barrier(soon_enough());
+  for (int r = 0; r < half->size(); ++r)
+    EXPECT_EQ(memory->part(r)[4999], static_cast<std::byte>(r + 1));
+  half->barrier(soon_enough());
+}
+
+TEST_F(OverMpi, AllocateFailsOnAllRanksAlike) {
+  EXPECT_THROW((void)world_->allocate({1ULL << 60}, soon_enough()), Error);
+  if (world_->size() > 1) {
+    EXPECT_THROW((void)world_->allocate({world_->rank() == 0 ? 64U : 128U}, soon_enough()), Error);
+  }
+  EXPECT_NE(world_->allocate({64}, soon_enough()), nullptr);
+}
+
+TEST_F(OverMpi, AMissingRankIsNamed) {
+  if (world_->size() == 1) GTEST_SKIP() << "needs 2 ranks";
+  const auto copy = world_->duplicate(soon_enough());
+  const int missing = world_->size() - 1;
+  if (world_->rank() != missing) {
+    try {
+      (void)copy->duplicate(std::chrono::steady_clock::now() + std::chrono::milliseconds(100));
+      ADD_FAILURE() << "rank " << missing << " never came";
+    } catch (const RankMissing& error) {
+      EXPECT_EQ(error.rank(), missing);
+    }
+  }
+  world_->barrier(soon_enough());
+}
+
+TEST_F(OverMpi, AlgorithmsAreDiscovered) {
+  const Capability capability = detect_capability(catalogue_, *world_);
+  ASSERT_TRUE(capability.has("mpi.library"));
+  EXPECT_FALSE(capability.architecture.empty());
+  EXPECT_NE(capability.value("cpu.cores"), "0");
+  if (!capability.value("mpi.library").starts_with("Open MPI")) GTEST_SKIP() << "not Open MPI";
+  EXPECT_TRUE(capability.has("mpi.tuned.use_dynamic_rules"));
+  for (const auto& named : enum_names(Collective{})) {
+    const std::string prefix = "mpi.tuned." + std::string(name_of(named.value)) + ".";
+    const auto first = capability.features.lower_bound(prefix);
+    ASSERT_NE(first, capability.features.end());
+    EXPECT_TRUE(first->first.starts_with(prefix)) << "no algorithm for " << prefix;
+  }
+}
+
+TEST_F(OverMpi, SupportsSaysWhyNot) {
+  const Capability here = detect_capability(catalogue_, *world_);
+  if (!here.value("mpi.library").starts_with("Open MPI")) GTEST_SKIP() << "not Open MPI";
+  const Implementation& tuned = implementation("mpi.all_gather_tuned");
+  Topology topology = topology_of(*world_, here);
+  topology.ranks = 4;
+  const auto reason = [&](const Capability& capability, const std::string& parameters) {
+    return tuned
+        .supports(gather_problem(), topology, capability,
+                  parse_variant("mpi.all_gather_tuned{" + parameters + "}"))
+        .reason();
+  };
+  EXPECT_EQ(reason(here, "algorithm=ring"), "");
+  EXPECT_EQ(reason(here, "algorithm=two_proc"), "takes at most 2 ranks");
+  EXPECT_EQ(reason(here, "algorithm=ring,segment_size=4096"),
+            "algorithm 'ring' does not take segment_size=4096");
+  EXPECT_EQ(reason(here, "algorithm=nonsense"),
+            "this Open MPI cannot force algorithm 'nonsense' for allgather");
+  Capability other = here;
+  other.features["mpi.library"] = "MPICH Version: 4.0.2";
+  EXPECT_EQ(reason(other, "algorithm=ring"), "not Open MPI, but MPICH Version: 4.0.2");
+  other = here;
+  other.features.erase("mpi.tuned.use_dynamic_rules");
+  EXPECT_EQ(reason(other, "algorithm=ring"),
+            "launched without OMPI_MCA_coll_tuned_use_dynamic_rules=1");
+  EXPECT_EQ(reason({}, "algorithm=ring"), "these ranks do not run under MPI");
+  Problem huge = gather_problem();
+  huge.message_size = {1ULL << 40};
+  EXPECT_EQ(implementation("mpi.all_gather")
+                .supports(huge, topology, here, {"mpi.all_gather", {}})
+                .reason(),
+            "MPI's counts end at 2147483647 elements");
+  topology.ranks = 3;
+  EXPECT_EQ(reason(here, "algorithm=neighbor"), "needs a multiple of 2 ranks");
+}
+
+TEST_F(OverMpi, AForcedAlgorithmIsTheOneThatRuns) {
+  const Capability capability = detect_capability(catalogue_, *world_);
+  if (!capability.has("mpi.tuned.all_gather.two_proc")) GTEST_SKIP() << "no two_proc here";
+  if (world_->size() < 3) GTEST_SKIP() << "needs 3 ranks: two_proc is right on 2";
+  // Open MPI's two_proc refuses other sizes when it is called: an Error, if and only if it is used.
+  const Implementation& tuned = implementation("mpi.all_gather_tuned");
+  const auto fault = [&](const std::string& algorithm) {
+    return find_fault(*world_, tuned,
+                      parse_variant("mpi.all_gather_tuned{algorithm=" + algorithm + "}"),
+                      {.problem = gather_problem()});
+  };
+  EXPECT_TRUE(fault("two_proc").starts_with("threw: MPI_Allgather failed")) << fault("two_proc");
+  EXPECT_EQ(fault("ring"), "");
+  EXPECT_EQ(find_fault(*world_, implementation("mpi.all_gather"), {"mpi.all_gather", {}},
+                       {.problem = gather_problem()}),
+            "")
+      << "the setting was not put back";
+  EXPECT_TRUE(fault("nonsense").starts_with("threw: rank 0: ")) << fault("nonsense");
+}
+
+TEST_F(OverMpi, ThreadsHaveNoMpiBehindThem) {
+  run_ranks(1, [&](Communicator& communicator) {
+    EXPECT_EQ(find_fault(communicator, implementation("mpi.all_gather"), {"mpi.all_gather", {}},
+                         {.problem = {.collective = Collective::all_gather,
+                                      .data_type = DataType::i32,
+                                      .reduce_op = ReduceOp::none}}),
+              "threw: this communicator has no MPI behind it");
+  });
+}
+
+TEST(LaunchCheck, SeparateWorldsAreRefused) {
+  const auto why = [](int size, std::vector<std::pair<std::string, const char*>> variables) {
+    return why_separate_worlds(size, [&](const char* name) -> const char* {
+      for (const auto& [key, value] : variables)
+        if (key == name) return value;
+      return nullptr;
+    });
+  };
+  EXPECT_EQ(why(1, {}), "");
+  EXPECT_EQ(why(4, {{"PMI_SIZE", "4"}}), "");
+  EXPECT_EQ(why(1, {{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "8"}}),
+            "");
+  EXPECT_NE(why(1, {{"PMI_SIZE", "4"}}).find("started 4 ranks (PMI_SIZE)"), std::string::npos);
+  EXPECT_NE(why(1, {{"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "8"}}).find("8 ranks"),
+            std::string::npos);
+  EXPECT_EQ(why(1, {{"SLURM_NTASKS", "8"}}), "");  // an allocation, but no srun
+}
+
+}  // namespace
+}  // namespace colltune::test
