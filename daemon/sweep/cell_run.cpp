@@ -57,51 +57,58 @@ void CellRun::vote_on(std::span<Trial* const> trials) {
   vote(setting_.control, trials);
 }
 
+void World::renew_operations() {
+  retired.push_back(std::move(operations));
+  operations = split();
+}
+
+void CellRun::make_data(Bytes largest_message) {
+  const PhaseScope scope(setting_.phases, Phase::preparation);
+  const auto no_buffers = catch_fault([&] {
+    const Problem& problem = cell_.key.problem;
+    const Deadline deadline = Clock::now() + limits_of(trials_.front()).call_limit;
+    data_.emplace(problem, *world_.starts,
+                  problem.registered
+                      ? world_.arena.registered(*world_.starts, largest_message, deadline)
+                      : world_.arena.plain(largest_message));
+  });
+  for (Trial& trial : trials_) trial.fault = no_buffers;
+}
+
+void CellRun::prepare_trial(Trial& trial) {
+  const PhaseScope scope(setting_.phases, Phase::preparation);
+  trial.fault = catch_fault([&] {
+    const Variant& variant = trial.planned->variant;
+    if (trial.implementation == nullptr)
+      throw Error(StatusCode::not_found,
+                  "this rank's build has no implementation " + variant.implementation);
+    trial.operation = trial.implementation->prepare(*world_.operations, data_->call(), variant,
+                                                    Clock::now() + limits_of(trial).call_limit);
+  });
+}
+
 void CellRun::prepare(const Implementations& implementations, Bytes largest_message) {
-  {
-    const PhaseScope scope(setting_.phases, Phase::preparation);
-    for (std::size_t i = 0; i < trials_.size(); ++i) {
-      trials_[i].planned = &cell_.variants[i];
-      trials_[i].implementation =
-          find_implementation(implementations, cell_.variants[i].variant.implementation);
-    }
-    if (world_.communicator) {
-      Communicator& world = *world_.communicator;
-      const Problem& problem = cell_.key.problem;
-      const auto no_buffers = catch_fault([&] {
-        data_.emplace(problem, world,
-                      problem.registered
-                          ? world_.arena.registered(world, largest_message,
-                                                    Clock::now() + limits_of(trials_[0]).call_limit)
-                          : world_.arena.plain(largest_message));
-      });
-      for (Trial& trial : trials_) trial.fault = no_buffers;
-    }
+  for (std::size_t i = 0; i < trials_.size(); ++i) {
+    trials_[i].planned = &cell_.variants[i];
+    trials_[i].implementation =
+        find_implementation(implementations, cell_.variants[i].variant.implementation);
   }
+  if (world_.is_member()) make_data(largest_message);
   vote_on(alive());  // a rank without buffers must not leave the others alone in prepare
-  if (alive().empty()) return;
-  if (world_.communicator) {
-    const PhaseScope scope(setting_.phases, Phase::preparation);
-    for (Trial& trial : trials_)
-      trial.fault = catch_fault([&] {
-        const auto& variant = trial.planned->variant;
-        if (trial.implementation == nullptr)
-          throw Error(StatusCode::not_found,
-                      "this rank's build has no implementation " + variant.implementation);
-        trial.operation =
-            trial.implementation->prepare(*world_.communicator, data_->call(), variant,
-                                          Clock::now() + limits_of(trial).call_limit);
-      });
+  for (Trial* trial : alive()) {
+    if (world_.is_member()) prepare_trial(*trial);
+    vote_on(std::span(&trial, 1));
+    // Where only some ranks threw, the next prepare would meet a communicator out of step.
+    if (!trial->is_alive()) world_.renew_operations();
   }
-  vote_on(alive());
 }
 
 void CellRun::verify(Trial& trial, const CellData::Check& check) {
-  if (world_.communicator) {
+  if (world_.is_member()) {
     const PhaseScope scope(setting_.phases, Phase::verification);
     CellData::Check own = check;
     own.rounding = trial.planned->rounding;
-    trial.fault = data_->verify(*world_.communicator, trial.operation.get(), own, limits_of(trial));
+    trial.fault = data_->verify(*world_.starts, trial.operation.get(), own, limits_of(trial));
   }
   Trial* const one = &trial;
   vote_on(std::span(&one, 1));
@@ -124,7 +131,7 @@ void CellRun::verify_last() {
 
 void CellRun::run_batch(Trial& trial, int runs, std::vector<std::int64_t>& packed,
                         std::size_t first) {
-  Communicator& world = *world_.communicator;
+  Communicator& world = *world_.starts;
   RunLimits limits = limits_of(trial);
   limits.calls = calls_per_sample_;
   const RunInput input = data_->run_input();
@@ -147,7 +154,7 @@ void CellRun::warm_up(nanoseconds time_left) {
   const int runs = setting_.policy.warm_up_runs;
   std::vector<std::int64_t> packed(trials.size() * static_cast<std::size_t>(runs));
   const auto begin = Clock::now();
-  if (world_.communicator) {
+  if (world_.is_member()) {
     const PhaseScope scope(setting_.phases, Phase::warm_up);
     for (std::size_t i = 0; i < trials.size(); ++i)
       run_batch(*trials[i], runs, packed, i * static_cast<std::size_t>(runs));
@@ -188,7 +195,7 @@ void CellRun::run_round(int round) {
   const auto runs = static_cast<std::size_t>(samples_per_round_);
   std::vector<std::int64_t> packed(trials.size() * runs);
   std::vector<std::int64_t> counts(2 * trials.size());  // ran, failed
-  if (world_.communicator) {
+  if (world_.is_member()) {
     const PhaseScope scope(setting_.phases, Phase::batch);
     for (const std::size_t i : round_order(trials.size(), setting_.plan.seed, round)) {
       run_batch(*trials[i], samples_per_round_, packed, i * runs);
@@ -264,6 +271,7 @@ std::vector<Measurement> CellRun::finish() {
   std::vector<Measurement> measurements;
   for (Trial& trial : trials_) {
     trial.operation.reset();
+    world_.is_suspect = world_.is_suspect || !trial.is_alive();
     if (setting_.control.rank() != 0) continue;
     const PlannedVariant& planned = *trial.planned;
     measurements.push_back({.key = cell_.key,
@@ -288,6 +296,7 @@ std::vector<Measurement> CellRun::finish() {
                             .numeric_class = planned.numeric_class,
                             .limits = planned.limits});
   }
+  world_.retired.clear();
   return measurements;
 }
 

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,10 +15,22 @@
 
 namespace colltune {
 
-/// The ranks of one world on this rank: `communicator` is null on ranks beyond it.
+/// The ranks of one world on this rank; the communicators are null on ranks beyond it.
+///
+/// The ranks start each run on a communicator that no implementation ever sees, so that a variant
+/// which leaves its own out of step cannot take the others with it.
 struct World {
-  std::unique_ptr<Communicator> communicator;
+  std::function<std::unique_ptr<Communicator>()> split;  ///< collective over the launch
+  std::unique_ptr<Communicator> starts;
+  std::unique_ptr<Communicator> operations;
+  /// Left out of step by a variant; kept while operations prepared on them live.
+  std::vector<std::unique_ptr<Communicator>> retired;
+  bool is_suspect = false;  ///< a variant failed on `operations` after it was prepared
   BufferArena arena;
+
+  [[nodiscard]] bool is_member() const { return starts != nullptr; }
+  /// Replaces `operations`. Collective over the launch.
+  void renew_operations();
 };
 
 /// One cell while it is measured. Its steps are collective over the launch, in the order in which
@@ -47,6 +61,8 @@ class CellRun {
  private:
   [[nodiscard]] std::vector<Trial*> alive();
   [[nodiscard]] RunLimits limits_of(const Trial& trial) const;
+  void make_data(Bytes largest_message);
+  void prepare_trial(Trial& trial);
   void verify(Trial& trial, const CellData::Check& check);
   void run_batch(Trial& trial, int runs, std::vector<std::int64_t>& packed, std::size_t first);
   void run_round(int round);

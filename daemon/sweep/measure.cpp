@@ -51,15 +51,24 @@ class Measurer::Impl {
   World& world_of(const Cell& cell) {
     const PhaseScope scope(phases_, Phase::preparation);
     std::optional<World>& world = worlds_[static_cast<std::size_t>(cell.world)];
-    if (world) return *world;
-    const auto& ranks = tools_.plan.worlds[static_cast<std::size_t>(cell.world)].ranks;
-    const auto own = std::ranges::find(ranks, tools_.launch.rank());
-    const bool is_member = own != ranks.end();
-    world.emplace();
-    world->communicator =
-        tools_.launch.split(is_member ? 0 : -1, static_cast<int>(own - ranks.begin()),
-                            Clock::now() + policy_.call_limit_floor);
+    if (!world) {
+      world.emplace();
+      world->split = [this, index = static_cast<std::size_t>(cell.world)] { return split(index); };
+      world->starts = world->split();
+      world->operations = world->split();
+    } else if (world->is_suspect) {
+      world->renew_operations();
+      world->retired.clear();
+    }
+    world->is_suspect = false;
     return *world;
+  }
+
+  std::unique_ptr<Communicator> split(std::size_t world) {
+    const auto& ranks = tools_.plan.worlds[world].ranks;
+    const auto own = std::ranges::find(ranks, tools_.launch.rank());
+    return tools_.launch.split(own != ranks.end() ? 0 : -1, static_cast<int>(own - ranks.begin()),
+                               Clock::now() + policy_.call_limit_floor);
   }
 
   Tools tools_;
