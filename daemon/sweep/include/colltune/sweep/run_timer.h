@@ -20,7 +20,7 @@ struct RunInput {
 /// One run's bounds and length.
 struct RunLimits {
   int calls = 1;                             ///< back-to-back calls per sample
-  std::chrono::nanoseconds call_limit{};     ///< for each call
+  std::chrono::nanoseconds call_limit{};     ///< for all calls of the sample together
   std::chrono::nanoseconds barrier_limit{};  ///< for the ranks to come to the start
 };
 
