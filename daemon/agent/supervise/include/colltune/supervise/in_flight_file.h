@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "colltune/vocabulary/names.h"
+
+namespace colltune {
+
+/// How far a launch came, as its rank 0 says. Part of the file's layout: values never change.
+enum class LaunchState {
+  starting = 0,  ///< no trial has begun
+  running = 1,
+  finished = 2,  ///< everything is stored; what happens afterwards costs nothing
+  refused = 3,   ///< ended in order by an error that a second launch would meet again
+};
+constexpr std::array<Named<LaunchState>, 4> enum_names(LaunchState) {
+  return {{{LaunchState::starting, "starting"},
+           {LaunchState::running, "running"},
+           {LaunchState::finished, "finished"},
+           {LaunchState::refused, "refused"}}};
+}
+constexpr std::string_view enum_title(LaunchState) { return "state of a launch"; }
+
+/// Which file, of all that ever had its name.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t created_ns = 0;  ///< as its creator read the clock
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+/// `<db>.in-flight`: the flight recorders of the ranks on rank 0's node (slot 0 is rank 0's) in a
+/// file mapped by all of them and by the supervisor, with the sweep's name and the launch's state.
+/// It outlives the processes, so that what was in flight when they died can be read. All space is
+/// allocated at creation: a full disk is an Error there, not a fault later.
+class InFlightFile {
+ public:
+  /// The file that belongs to a database.
+  [[nodiscard]] static std::filesystem::path path_for(const std::filesystem::path& database);
+
+  /// Rank 0: creates the file, or replaces what is left of an earlier launch. Readers of the old
+  /// one keep it. Throws Error(resource_exhausted) on a full disk, Error(failed_precondition) where
+  /// it cannot be created.
+  [[nodiscard]] static InFlightFile create(const std::filesystem::path& path, int slots);
+  /// The other ranks of the node. Throws Error(failed_precondition) where it is not one of ours.
+  [[nodiscard]] static InFlightFile join(const std::filesystem::path& path);
+  /// For reading. Empty where there is no such file or it is not one of ours.
+  [[nodiscard]] static std::optional<InFlightFile> open(const std::filesystem::path& path);
+
+  /// A slot's memory for its rank's FlightRecorder. Throws Error(out_of_range).
+  [[nodiscard]] std::span<std::byte> slot(int index);
+  /// All slots, for the watchdog and for rendering.
+  [[nodiscard]] std::span<std::byte> board();
+  [[nodiscard]] std::span<const std::byte> board() const;
+
+  /// Rank 0 alone. The uuid is cut at 64 bytes; it is set before the state becomes `running`.
+  void set_sweep(std::string_view uuid);
+  void set_state(LaunchState state) noexcept;
+
+  [[nodiscard]] std::string sweep_uuid() const;
+  [[nodiscard]] LaunchState state() const;
+  [[nodiscard]] const FileIdentity& identity() const { return identity_; }
+
+ private:
+  struct Header;
+  struct Unmap {
+    std::size_t size = 0;
+    void operator()(std::byte* memory) const noexcept;
+  };
+  InFlightFile(std::unique_ptr<std::byte, Unmap> memory, const FileIdentity& identity);
+  [[nodiscard]] static std::optional<InFlightFile> map(const std::filesystem::path& path,
+                                                       bool writable);
+  [[nodiscard]] Header& header() const;
+
+  std::unique_ptr<std::byte, Unmap> memory_;
+  FileIdentity identity_;
+};
+
+}  // namespace colltune

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "colltune/supervise/failure_log.h"
+
+namespace colltune {
+
+/// What `colltune-agent supervise` was asked for.
+struct SuperviseOptions {
+  std::filesystem::path database;    ///< the same as the launch's --db
+  std::vector<std::string> command;  ///< the launch: mpirun, srun, …
+  int failures = 2;                  ///< after which a variant is quarantined for the key
+  int launches = 100;                ///< at most
+  /// Launches that may fail one after the other without getting further: no trial to blame and no
+  /// new cell reached, or a trial that fails although it is quarantined.
+  int fruitless_launches = 5;
+  /// That a step may be late before the supervisor ends the launch. Longer than a watchdog's grace,
+  /// so that the ranks can say themselves who was where.
+  std::chrono::milliseconds grace{1000};
+  /// Between SIGTERM and SIGKILL: a launcher ends its ranks on other hosts meanwhile (Open MPI
+  /// 4.1.4 needs a little over one second).
+  std::chrono::milliseconds patience{3000};
+  /// That the agent may take to end after the user's SIGINT, SIGTERM or SIGHUP.
+  std::chrono::milliseconds farewell{10000};
+};
+
+/// Who is told what happens.
+struct SuperviseTools {
+  FailureLog& failures;
+  std::function<void(const std::string& text)> say;  ///< for a person; whole lines
+};
+
+/// Launches `options.command` until it ends in order, however often its ranks crash or hang: sees
+/// the failure, ends all processes of the launch, records the trial that was in flight and starts
+/// it again (the agent resumes by itself). Passes on SIGINT, SIGTERM, SIGHUP (which also end the
+/// supervision), SIGUSR1 and SIGUSR2. If this process is killed, all processes of the launch on
+/// this host end, and the launcher ends those on others.
+///
+/// The calling process has no other children, one thread, and calls run_launch_helper() first thing
+/// in main. Throws Error(invalid_argument) without a command, and what the failure log throws.
+///
+/// Returns the exit code:
+///   0       the sweep is complete
+///   1       it is complete, but variants were quarantined, or the agent found some wrong or failed
+///   2, 3, 5 the launch refused its input or the database (the agent's codes); not repeated
+///   4       given up: too many launches, or launches that get nowhere
+///   128+n   ended by signal n; the database is resumable
+[[nodiscard]] int supervise(const SuperviseOptions& options, const SuperviseTools& tools);
+
+}  // namespace colltune

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "descriptor.h"
+#include "keeper.h"
+
+namespace colltune {
+
+/// The environment of a launch: this process's, and what makes Open MPI notice a dead node within
+/// seconds (480 s without; 5.8 s were measured with it), unless the user set it otherwise.
+[[nodiscard]] std::vector<std::string> launch_environment(std::vector<std::string> own);
+
+/// One launch, seen from the supervisor.
+class Launch {
+ public:
+  /// Starts it. `mask` is the signal mask that it gets. Throws Error(unavailable).
+  Launch(const std::vector<std::string>& command, const sigset_t& mask);
+
+  /// Readable when there is something for `take_reports`.
+  [[nodiscard]] int channel() const { return channel_.get(); }
+  void pass_signal(int signal) { tell({KeeperCommand::Kind::pass_signal, signal}); }
+  /// SIGTERM, then SIGKILL after `patience`. The first call counts.
+  void end(std::chrono::milliseconds patience);
+  void kill() { tell({KeeperCommand::Kind::kill, 0}); }
+
+  /// Takes what the keeper reported. Where the keeper itself was killed, ends the launch here.
+  void take_reports(std::chrono::milliseconds patience);
+  [[nodiscard]] bool has_ended() const { return status_.has_value(); }
+  /// The launcher's wait status, once it ended.
+  [[nodiscard]] int status() const { return *status_; }
+  /// Processes that could not be killed.
+  [[nodiscard]] const std::vector<pid_t>& left() const { return left_; }
+
+ private:
+  void tell(const KeeperCommand& command);
+  void clean_up_after_keeper(std::chrono::milliseconds patience);
+
+  Descriptor channel_;
+  std::optional<int> status_;
+  std::vector<pid_t> left_;
+  bool is_ending_ = false;
+};
+
+}  // namespace colltune

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+namespace colltune {
+
+/// From now on, descendants of this process whose parent dies become its children: none escapes.
+void adopt_orphans();
+
+/// All descendants of this process by /proc, the dead that nobody reaped yet included.
+[[nodiscard]] std::vector<pid_t> find_descendants();
+
+/// Reaps every child that has ended, telling its pid and wait status.
+void reap_children(const std::function<void(pid_t, int)>& tell);
+
+/// SIGKILLs descendants, and those that they start meanwhile, until none is left or `patience` is
+/// over. Returns those that are left: in the kernel for good, or of another user.
+[[nodiscard]] std::vector<pid_t> kill_descendants(std::chrono::milliseconds patience,
+                                                  const std::function<void(pid_t, int)>& tell);
+
+/// Waits until no descendant is left, or `patience` is over.
+void await_descendants(std::chrono::milliseconds patience,
+                       const std::function<void(pid_t, int)>& tell);
+
+}  // namespace colltune

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/sweep/flight_recorder.h"
+#include "descriptor.h"
+
+namespace colltune {
+
+/// Looks at the ranks of a board from outside: which process died, whose step is late.
+class RankWatch {
+ public:
+  /// `board` outlives it.
+  explicit RankWatch(std::span<const std::byte> board);
+
+  /// Notices ranks that recorded something for the first time.
+  void find_new_ranks();
+  /// To poll: readable when a rank dies. Empty where the kernel has no pidfd (before 5.3): then
+  /// look again and again.
+  void append_poll(std::vector<pollfd>& polled) const;
+  /// Slots of ranks on this host that died without a word that they had finished.
+  [[nodiscard]] std::vector<std::size_t> find_dead() const;
+  /// True where a rank's step is more than `grace` late at `now`.
+  [[nodiscard]] bool is_late(SteadyTime now, std::chrono::nanoseconds grace) const;
+
+ private:
+  struct Rank {
+    bool is_known = false;
+    bool is_local = false;
+    pid_t pid = 0;
+    std::uint64_t start_ticks = 0;
+    Descriptor pidfd;
+  };
+  [[nodiscard]] std::span<const std::byte> region(std::size_t slot) const;
+
+  std::span<const std::byte> board_;
+  std::string host_;
+  std::vector<Rank> ranks_;
+};
+
+}  // namespace colltune

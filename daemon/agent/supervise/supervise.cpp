@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/supervise/supervise.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "colltune/supervise/in_flight_file.h"
+#include "colltune/sweep/flight_board.h"
+#include "colltune/vocabulary/error.h"
+#include "launch.h"
+#include "process_tree.h"
+#include "rank_watch.h"
+#include "spawn.h"
+#include "verdict.h"
+
+namespace colltune {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// Between two looks at the ranks: short against the 2 s in which a hang is found, long enough that
+// nobody who measures notices.
+constexpr auto look_interval = 100ms;
+// For a launcher to end its ranks after one died by itself: Open MPI 4.1.4 takes 1.1 s.
+constexpr auto patience_with_dead_rank = 2500ms;
+constexpr std::size_t history_shown = 3;
+
+constexpr int code_given_up = 4;
+constexpr int code_findings = 1;
+
+/// SIGINT and its like, taken by poll instead of handlers; gives the old mask back.
+class SignalInbox {
+ public:
+  SignalInbox() : inherited_(block_signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2})) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&set, signal);
+    inbox_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~SignalInbox() { pthread_sigmask(SIG_SETMASK, &inherited_, nullptr); }
+  SignalInbox(const SignalInbox&) = delete;
+  SignalInbox& operator=(const SignalInbox&) = delete;
+
+  [[nodiscard]] int descriptor() const { return inbox_.get(); }
+  [[nodiscard]] const sigset_t& inherited() const { return inherited_; }
+  [[nodiscard]] std::optional<int> take() const {
+    signalfd_siginfo info{};
+    if (read(inbox_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+    return static_cast<int>(info.ssi_signo);
+  }
+
+ private:
+  sigset_t inherited_;
+  Descriptor inbox_;
+};
+
+/// One launch from its start to its end: what the supervisor saw.
+class LaunchWatch {
+ public:
+  LaunchWatch(const SuperviseOptions& options, const SuperviseTools& tools,
+              const SignalInbox& signals)
+      : options_(options),
+        tools_(tools),
+        signals_(signals),
+        path_(InFlightFile::path_for(options.database)),
+        stale_(identity_at(path_)),
+        launch_(options.command, signals.inherited()) {}
+
+  /// Returns when all processes of the launch are gone.
+  void run() {
+    while (!launch_.has_ended()) {
+      wait_for_news();
+      find_in_flight_file();
+      take_signals();
+      launch_.take_reports(options_.patience);
+      if (launch_.has_ended()) break;
+      look_at_ranks();
+      if (kill_at_ && Clock::now() >= *kill_at_) launch_.kill();
+    }
+    find_in_flight_file();
+    take_snapshot();
+    if (file_) end_.sweep_uuid = file_->sweep_uuid();
+    end_.wait_status = launch_.status();
+    for (const pid_t left : launch_.left())
+      tools_.say(fmt::format("process {} could not be ended", left));
+  }
+
+  [[nodiscard]] std::optional<int> stopped_by() const { return stopped_by_; }
+  [[nodiscard]] LaunchState state() const { return file_ ? file_->state() : LaunchState::starting; }
+  /// True where a rank entered a step.
+  [[nodiscard]] bool took_a_step() const {
+    return std::ranges::any_of(end_.positions, [](const auto& rank) { return rank.steps > 0; });
+  }
+  [[nodiscard]] const LaunchEnd& end() const { return end_; }
+  [[nodiscard]] SteadyTime seen_at() const { return seen_at_; }
+
+ private:
+  static std::optional<FileIdentity> identity_at(const std::filesystem::path& path) {
+    const auto file = InFlightFile::open(path);
+    return file ? std::optional(file->identity()) : std::nullopt;
+  }
+
+  void wait_for_news() {
+    polled_.clear();
+    polled_.push_back({.fd = launch_.channel(), .events = POLLIN, .revents = 0});
+    polled_.push_back({.fd = signals_.descriptor(), .events = POLLIN, .revents = 0});
+    if (ranks_ && !has_failed_) ranks_->append_poll(polled_);
+    poll(polled_.data(), polled_.size(), static_cast<int>(look_interval / 1ms));
+  }
+
+  void find_in_flight_file() {
+    if (!file_) {
+      auto file = InFlightFile::open(path_);
+      // What an earlier launch left says nothing about this one.
+      if (!file || (stale_ && file->identity() == *stale_)) return;
+      file_.emplace(std::move(*file));
+      ranks_.emplace(std::as_const(*file_).board());
+    }
+    ranks_->find_new_ranks();
+  }
+
+  void take_signals() {
+    while (const auto signal = signals_.take()) {
+      launch_.pass_signal(*signal);
+      if (*signal == SIGUSR1 || *signal == SIGUSR2) continue;
+      // The second time the user means it.
+      kill_at_ = stopped_by_ ? Clock::now() : Clock::now() + options_.farewell;
+      stopped_by_ = *signal;
+    }
+  }
+
+  void look_at_ranks() {
+    if (!ranks_ || stopped_by_ || file_->state() == LaunchState::finished) return;
+    const SteadyTime now = Clock::now();
+    if (!has_failed_ && !ranks_->find_dead().empty()) {
+      take_snapshot();
+      end_because_dead_at_ = now + patience_with_dead_rank;
+    }
+    if (!has_failed_ && ranks_->is_late(now, options_.grace)) {
+      take_snapshot();
+      end_.ended_for = EndedFor::lateness;
+      launch_.end(options_.patience);
+    }
+    if (end_because_dead_at_ && now >= *end_because_dead_at_) {
+      end_because_dead_at_.reset();
+      end_.ended_for = EndedFor::dead_rank;
+      launch_.end(options_.patience);
+    }
+  }
+
+  /// Keeps where the ranks are at the first sign of a failure: what ends them also moves them.
+  void take_snapshot() {
+    if (!ranks_ || std::exchange(has_failed_, true)) return;
+    const auto board = std::as_const(*file_).board();
+    seen_at_ = Clock::now();
+    end_.positions = read_board(board);
+    for (const std::size_t slot : ranks_->find_dead())
+      if (const auto rank =
+              read_position(board.subspan(slot * flight_region_size, flight_region_size)))
+        end_.dead_first.push_back(rank->rank);
+    end_.missing = find_missing_ranks(end_.positions);
+  }
+
+  const SuperviseOptions& options_;
+  const SuperviseTools& tools_;
+  const SignalInbox& signals_;
+  std::filesystem::path path_;
+  std::optional<FileIdentity> stale_;
+  Launch launch_;
+  std::optional<InFlightFile> file_;
+  std::optional<RankWatch> ranks_;
+  std::vector<pollfd> polled_;
+  std::optional<int> stopped_by_;
+  std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> end_because_dead_at_;
+  bool has_failed_ = false;
+  LaunchEnd end_;
+  SteadyTime seen_at_;
+};
+
+/// Whether failing launches still get anywhere.
+class Progress {
+ public:
+  explicit Progress(int patience) : patience_(patience) {}
+
+  void note(const Verdict& verdict, bool is_quarantined_already) {
+    const bool got_further = verdict.cell > furthest_cell_;
+    furthest_cell_ = std::max(furthest_cell_, verdict.cell);
+    const bool is_fruitful = got_further || (verdict.trial && !is_quarantined_already);
+    fruitless_ = is_fruitful ? 0 : fruitless_ + 1;
+  }
+  void note_launch_without_step() { ++fruitless_; }
+  [[nodiscard]] bool is_stuck() const { return fruitless_ >= patience_; }
+  [[nodiscard]] int fruitless() const { return fruitless_; }
+
+ private:
+  int patience_;
+  int fruitless_ = 0;
+  std::int64_t furthest_cell_ = -1;
+};
+
+class Supervisor {
+ public:
+  Supervisor(const SuperviseOptions& options, const SuperviseTools& tools)
+      : options_(options), tools_(tools), progress_(options.fruitless_launches) {}
+
+  int run() {
+    adopt_orphans();
+    for (int launch = 1; launch <= options_.launches; ++launch) {
+      LaunchWatch watch(options_, tools_, signals_);
+      watch.run();
+      if (const auto code = conclude(watch)) return *code;
+      if (progress_.is_stuck()) {
+        tools_.say(
+            fmt::format("given up: {} launches in a row got no further", progress_.fruitless()));
+        return code_given_up;
+      }
+      if (launch < options_.launches) tools_.say(fmt::format("launch {} starts", launch + 1));
+    }
+    tools_.say(fmt::format("given up after {} launches", options_.launches));
+    return code_given_up;
+  }
+
+ private:
+  /// The exit code where the launch was the last one.
+  std::optional<int> conclude(const LaunchWatch& watch) {
+    const int status = watch.end().wait_status;
+    if (const auto signal = watch.stopped_by()) {
+      tools_.say(fmt::format("ended by signal {}; the same command goes on where it was", *signal));
+      constexpr int signal_base = 128;
+      return signal_base + *signal;
+    }
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (watch.state() == LaunchState::finished || code == 0) {
+      std::error_code ignored;
+      std::filesystem::remove(InFlightFile::path_for(options_.database), ignored);
+      if (code != 0 && code != code_findings)
+        tools_.say(fmt::format("everything was stored; afterwards the launch ended with {}",
+                               describe_wait_status(status)));
+      return code == 0 && quarantined_.empty() ? 0 : code_findings;
+    }
+    if (watch.state() == LaunchState::refused) return code > 0 ? code : code_given_up;
+    if (!watch.took_a_step()) return conclude_without_step(watch, code);
+    note_failure(watch);
+    return std::nullopt;
+  }
+
+  std::optional<int> conclude_without_step(const LaunchWatch& watch, int code) {
+    // Wrong input is not better the second time. (126, 127: the launcher could not be started.)
+    if (code == 2 || code == 3 || code == 5) return code;
+    if (code == 126 || code == 127) return exit_code_of(StatusCode::invalid_argument);
+    tools_.say(fmt::format("the launch ended with {} before any rank began",
+                           describe_wait_status(watch.end().wait_status)));
+    progress_.note_launch_without_step();
+    return std::nullopt;
+  }
+
+  void note_failure(const LaunchWatch& watch) {
+    const Verdict verdict = judge(watch.end());
+    tools_.say(fmt::format("{}: {}\n{}", name_of(verdict.outcome), verdict.detail,
+                           render_board(watch.end().positions, watch.seen_at(), history_shown)));
+    if (!verdict.trial) {
+      progress_.note(verdict, false);
+      return;
+    }
+    const FailedTrial& trial = *verdict.trial;
+    const auto identity = std::pair(trial.key_digest, trial.variant);
+    progress_.note(verdict, quarantined_.contains(identity));
+    const int failures = tools_.failures.record_failure(trial, verdict.outcome, verdict.detail);
+    if (failures < options_.failures || !quarantined_.insert(identity).second) return;
+    tools_.failures.quarantine(trial, verdict.outcome, verdict.detail);
+    tools_.say(
+        fmt::format("{} is quarantined for this key after {} failure(s)", trial.variant, failures));
+  }
+
+  const SuperviseOptions& options_;
+  const SuperviseTools& tools_;
+  SignalInbox signals_;
+  Progress progress_;
+  std::set<std::pair<std::string, std::string>> quarantined_;  ///< key digest, variant
+};
+
+}  // namespace
+
+int supervise(const SuperviseOptions& options, const SuperviseTools& tools) {
+  if (options.command.empty())
+    throw Error(StatusCode::invalid_argument,
+                "supervise: nothing to start; write the launch behind '--': "
+                "colltune-agent supervise --db tuning.db -- mpirun -n 4 colltune-agent sweep …");
+  if (options.failures < 1 || options.launches < 1 || options.fruitless_launches < 1)
+    throw Error(StatusCode::invalid_argument,
+                "supervise: the numbers of failures and launches are at least 1");
+  return Supervisor(options, tools).run();
+}
+
+}  // namespace colltune

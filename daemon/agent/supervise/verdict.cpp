@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "verdict.h"
+
+#include <fmt/core.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "colltune/sweep/flight_board.h"
+#include "colltune/sweep/watchdog.h"
+
+namespace colltune {
+namespace {
+
+const RankPosition* find_rank(const LaunchEnd& end, int rank) {
+  const auto found = std::ranges::find(end.positions, rank, &RankPosition::rank);
+  return found == end.positions.end() ? nullptr : &*found;
+}
+
+const RankPosition* find_fate(const LaunchEnd& end, Fate fate) {
+  const auto found = std::ranges::find(end.positions, fate, &RankPosition::fate);
+  return found == end.positions.end() ? nullptr : &*found;
+}
+
+bool ended_as_late(const LaunchEnd& end) {
+  return end.ended_for == EndedFor::lateness || find_fate(end, Fate::late) != nullptr ||
+         (WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == late_exit_code);
+}
+
+/// The launcher itself was killed, and its ranks with it: nobody's fault.
+bool lost_its_launcher(const LaunchEnd& end) {
+  return WIFSIGNALED(end.wait_status) && end.ended_for == EndedFor::nothing &&
+         end.positions.size() > 1;
+}
+
+/// The rank that died of itself; null where none is known to.
+const RankPosition* find_crashed(const LaunchEnd& end) {
+  if (const auto* rank = find_fate(end, Fate::signalled)) return rank;
+  if (const auto* rank = find_fate(end, Fate::exited)) return rank;
+  // A rank that was late ends the launch: those that died without a word died of that.
+  if (ended_as_late(end) || lost_its_launcher(end)) return nullptr;
+  return end.dead_first.empty() ? nullptr : find_rank(end, end.dead_first.front());
+}
+
+/// The rank whose step was to blame for a wait that did not end: one that is missing, else any in a
+/// trial; the newest of their steps, as the others' may be of the time before.
+const RankPosition* find_late(const LaunchEnd& end) {
+  for (const int missing : end.missing)
+    if (const auto* rank = find_rank(end, missing)) return rank;
+  const RankPosition* late = nullptr;
+  for (const RankPosition& position : end.positions) {
+    const StepRecord* step = position.current();
+    if (step == nullptr || !step->deadline || position.fate == Fate::finished) continue;
+    if (late == nullptr || *step->deadline < *late->current()->deadline) late = &position;
+  }
+  return late;
+}
+
+std::optional<FailedTrial> trial_of(const RankPosition* rank, const std::string& sweep_uuid) {
+  const StepRecord* step = rank == nullptr ? nullptr : rank->current();
+  if (step == nullptr || step->variant.size == 0) return std::nullopt;
+  return FailedTrial{.sweep_uuid = sweep_uuid,
+                     .key_digest = std::string(step->key_digest.view()),
+                     .variant = std::string(step->variant.view()),
+                     .variant_is_cut = step->variant_is_cut,
+                     .cell = step->cell};
+}
+
+std::string name(const RankPosition& rank) {
+  return fmt::format("rank {} on {} (pid {})", rank.rank, rank.host.view(), rank.pid);
+}
+
+std::string where(const RankPosition& rank) {
+  return rank.current() == nullptr ? "before its first step"
+                                   : "in " + describe_step(*rank.current());
+}
+
+std::string describe_crash(const RankPosition* rank) {
+  if (rank == nullptr) return "no rank of this node is known to have died first";
+  std::string how = "died";
+  if (rank->fate == Fate::signalled)
+    how = fmt::format("crashed by signal {} ({})", rank->fate_code, strsignal(rank->fate_code));
+  if (rank->fate == Fate::exited) how = "called exit()";
+  return fmt::format("{} {} {}", name(*rank), how, where(*rank));
+}
+
+std::string describe_lateness(const LaunchEnd& end, const RankPosition* rank) {
+  if (rank == nullptr) return "a rank of another node was late";
+  if (end.missing.empty())
+    return fmt::format("all ranks of this node were {} beyond its limit, none of them behind",
+                       where(*rank).substr(std::strlen("in ")));
+  std::string names;
+  for (const int missing : end.missing)
+    if (const auto* late = find_rank(end, missing))
+      names += (names.empty() ? "" : ", ") + name(*late);
+  return fmt::format("{} did not come out {} in time; the others waited", names,
+                     "of " + where(*rank).substr(std::strlen("in ")));
+}
+
+}  // namespace
+
+std::string describe_wait_status(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  const int code = WEXITSTATUS(status);
+  constexpr int signal_base = 128;  // a shell's, and Open MPI's, way to report a signal
+  if (code > signal_base && code < signal_base + 32)
+    return fmt::format("exit code {} ({})", code, strsignal(code - signal_base));
+  if (code == late_exit_code) return fmt::format("exit code {} (a rank was late)", code);
+  return fmt::format("exit code {}", code);
+}
+
+Verdict judge(const LaunchEnd& end) {
+  Verdict verdict;
+  for (const RankPosition& position : end.positions)
+    if (position.current() != nullptr)
+      verdict.cell = std::max(verdict.cell, position.current()->cell);
+  // Who crashed made the others late, not the other way round.
+  const RankPosition* crashed = find_crashed(end);
+  const bool is_late = crashed == nullptr && ended_as_late(end);
+  const RankPosition* blamed = is_late ? find_late(end) : crashed;
+  const bool is_nobodys_fault = !is_late && crashed == nullptr && lost_its_launcher(end);
+  if (!is_late && blamed == nullptr && !is_nobodys_fault && !end.missing.empty())
+    blamed = find_rank(end, end.missing.front());
+  verdict.outcome = is_late ? Outcome::timed_out : Outcome::crashed;
+  verdict.trial = trial_of(blamed, end.sweep_uuid);
+  verdict.detail = fmt::format("{}; the launch ended with {}",
+                               is_nobodys_fault ? "the launcher was killed"
+                               : is_late        ? describe_lateness(end, blamed)
+                                                : describe_crash(crashed),
+                               describe_wait_status(end.wait_status));
+  return verdict;
+}
+
+}  // namespace colltune

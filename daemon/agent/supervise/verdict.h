@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "colltune/supervise/failure_log.h"
+#include "colltune/supervise/in_flight_file.h"
+#include "colltune/sweep/flight_recorder.h"
+
+namespace colltune {
+
+/// Why the supervisor ended a launch, if it did.
+enum class EndedFor {
+  nothing,    ///< it ended by itself
+  lateness,   ///< a step was late
+  dead_rank,  ///< a rank had died, and the launcher did nothing about it
+};
+
+/// What was seen of a launch that failed.
+struct LaunchEnd {
+  int wait_status = 0;  ///< the launcher's
+  EndedFor ended_for = EndedFor::nothing;
+  std::string sweep_uuid;
+  /// As they were at the first sign of the failure.
+  std::vector<RankPosition> positions;
+  std::vector<int> dead_first;  ///< ranks that were dead when that was seen, others not yet
+  std::vector<int> missing;     ///< ranks that the others waited for, as far as known
+};
+
+/// What it means.
+struct Verdict {
+  Outcome outcome = Outcome::crashed;  ///< crashed or timed_out
+  std::optional<FailedTrial> trial;    ///< empty where no trial was in flight
+  std::int64_t cell = -1;              ///< the furthest that a rank had come
+  std::string detail;                  ///< for a person
+};
+
+/// Names the trial and the rank to blame: the rank that died by itself, else the one that the
+/// others waited for, else (all in the same step) the step. Pure.
+[[nodiscard]] Verdict judge(const LaunchEnd& end);
+
+/// "exit code 137 (Killed)", "signal 15 (Terminated)".
+[[nodiscard]] std::string describe_wait_status(int status);
+
+}  // namespace colltune
