@@ -117,6 +117,19 @@ void add_import(CLI::App& program, ImportOptions& options) {
   command.callback([&options] { run_import(options, std::cout, std::cerr); });
 }
 
+/// What to say of wrong usage: CLI11's text, and the commands where one of them is missing.
+std::string usage_message(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App* deepest = &program;
+  while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
+  std::string commands;
+  for (const CLI::App* command : deepest->get_subcommands([](const CLI::App*) { return true; }))
+    commands += (commands.empty() ? "" : ", ") + command->get_name();
+  std::string message = error.what();
+  for (const std::string& word : deepest->remaining()) message += " ('" + word + "' is none)";
+  if (!commands.empty()) message += "; allowed are " + commands;
+  return message + "; colltune --help tells more";
+}
+
 /// 0, or 1 after a message where standard output did not take the result (a full disk, say).
 int finish_output() {
   std::cout.flush();
@@ -149,7 +162,7 @@ int main(int argc, char** argv) {
     program.exit(help);
     return finish_output();
   } catch (const CLI::ParseError& error) {
-    std::cerr << "colltune: " << error.what() << "; colltune --help tells more\n";
+    std::cerr << "colltune: " << usage_message(program, error) << '\n';
     return exit_code_of(StatusCode::invalid_argument);
   } catch (const Error& error) {
     std::cerr << "colltune: " << error.what() << '\n';

@@ -1,0 +1,387 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The program `colltune` as a process, over a real database.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "colltune/db/store.h"
+#include "colltune/json/journal_lines.h"
+#include "literal_decisions.h"
+#include "process.h"
+
+namespace colltune {
+namespace {
+
+using testing::decision;
+using ::testing::HasSubstr;
+using testing::ranked;
+using testing::Result;
+using ::testing::StartsWith;
+using testing::test_environment;
+using testing::test_key;
+using testing::test_topology;
+
+Measurement measurement(const TuningKey& key, const std::string& variant, int sample_ns) {
+  return {.key = key,
+          .variant = parse_variant(variant),
+          .family = "colltune",
+          .protocol = variant,
+          .is_baseline = variant == "mpi.default",
+          .samples = {std::chrono::nanoseconds(sample_ns), std::chrono::nanoseconds(sample_ns + 10),
+                      std::chrono::nanoseconds(sample_ns + 40)},
+          .slowest_ranks = {0, 1, 0},
+          .samples_per_round = 3,
+          .ranks_ran = 2,
+          .verified_calls = 2,
+          .seed = 7};
+}
+
+SweepRecord sweep(const std::string& uuid, const std::string& started_at) {
+  return {.uuid = uuid,
+          .started_at = started_at,
+          .configuration = "{}",
+          .environment_digest = digest_of(test_environment()),
+          .launch = "2 ranks on 1 node",
+          .seed = 7,
+          .planned_trials = 4};
+}
+
+std::vector<Decision> decisions_of(const std::string& uuid, const std::string& small_winner) {
+  std::vector<Decision> all{
+      decision(test_key(1024), {ranked(small_winner, 1000, 2.0), ranked("mpi.default", 2000, 1.0)}),
+      decision(test_key(1 << 20), {ranked("mpi.default", 90000, 1.0)})};
+  for (auto& each : all) each.sweep_uuid = uuid;
+  return all;
+}
+
+class Cli : public ::testing::Test {
+ protected:
+  /// A database with one finished sweep and one generation.
+  void fill() const {
+    Store store(database);
+    store.put_environment(test_environment());
+    store.begin_sweep(sweep("sweep-1", "2026-01-01T00:00:00Z"));
+    const std::vector<Measurement> trials{measurement(test_key(1024), "cpu.one_shot{n=2}", 1000),
+                                          measurement(test_key(1024), "mpi.default", 2000)};
+    store.append("sweep-1", trials);
+    store.finish_sweep("sweep-1", SweepState::complete, "2026-01-01T00:01:00Z", "{}");
+    store.publish(decisions_of("sweep-1", "cpu.one_shot{n=2}"), "2026-01-01T00:01:00Z");
+  }
+
+  /// A results file of a sweep; `lines` of it where that is not negative.
+  std::string results(const std::string& uuid, const std::string& started_at,
+                      const std::string& small_winner) const {
+    std::ostringstream out;
+    JournalLineWriter writer(out, "results");
+    SweepRecord record = sweep(uuid, started_at);
+    writer.write(JournalRecord::environment, test_environment());
+    writer.write(JournalRecord::sweep, record);
+    writer.write(JournalRecord::measurement, measurement(test_key(1024), small_winner, 1000));
+    writer.write(JournalRecord::measurement, measurement(test_key(1024), "mpi.default", 2000));
+    for (const auto& each : decisions_of(uuid, small_winner))
+      writer.write(JournalRecord::decision, each);
+    record.state = SweepState::complete;
+    record.finished_at = started_at;
+    record.summary = "{}";
+    writer.write(JournalRecord::end, record);
+    return out.str();
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder.file(name), std::ios::binary) << text;
+    return folder.file(name);
+  }
+
+  [[nodiscard]] Result colltune(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), COLLTUNE_PROGRAM);
+    return testing::run_process(folder, arguments);
+  }
+
+  [[nodiscard]] Result lookup(std::vector<std::string> more) const {
+    std::vector<std::string> arguments{"lookup",  "all_reduce", "--dtype",          "f32",
+                                       "--nodes", "1",          "--ranks-per-node", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return colltune(arguments);
+  }
+
+  void expect_failure(const Result& result, int code, const std::string& part) const {
+    EXPECT_EQ(result.code, code) << result.errors;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.errors, StartsWith("colltune: "));
+    EXPECT_THAT(result.errors, HasSubstr(part));
+  }
+
+  testing::TemporaryFolder folder;
+  std::string database = folder.file("tuning.db");
+};
+
+TEST_F(Cli, LookupPrintsTheWinnerFirst) {
+  fill();
+  const Result result = lookup({"--bytes", "1KiB", "--op", "sum", "--db", database});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  EXPECT_EQ(result.errors, "");
+  EXPECT_THAT(result.out, HasSubstr("winner       cpu.one_shot{n=2}\n"));
+  EXPECT_THAT(result.out, HasSubstr("time         1.00 us, speed-up 2.00x\n"));
+  EXPECT_THAT(result.out, HasSubstr("source       measured (from 1KiB), match exact\n"));
+  EXPECT_THAT(result.out, HasSubstr("generation   1 of "));
+  EXPECT_THAT(result.out, HasSubstr("Open MPI 4.1.4"));
+  EXPECT_LT(result.out.find("1  cpu.one_shot"), result.out.find("2  mpi.default"));
+}
+
+TEST_F(Cli, LookupAsJsonCarriesTheDocumentedKeys) {
+  fill();
+  const Result result = lookup({"--bytes", "1024", "--db", database, "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["winner"], "cpu.one_shot{n=2}");
+  EXPECT_EQ(json["source"], "measured");
+  EXPECT_EQ(json["median_ns"], 1000);
+  EXPECT_EQ(json["speedup_over_baseline"], 2.0);
+  EXPECT_EQ(json["generation"]["number"], 1);
+  EXPECT_EQ(json["key"]["problem"]["collective"], "all_reduce");
+  ASSERT_EQ(json["alternatives"].size(), 1u);
+  EXPECT_EQ(json["alternatives"][0]["variant"], "mpi.default");
+  EXPECT_EQ(json["alternatives"][0]["family"], "openmpi");
+  EXPECT_EQ(json["environment"]["cpu_model"], "Test CPU");
+}
+
+TEST_F(Cli, AWorldThatIsNotUniqueIsAnErrorThatListsTheWorlds) {
+  fill();
+  {
+    Store store(database);
+    auto more = decisions_of("sweep-1", "cpu.one_shot{n=2}");
+    for (auto& each : more) each.key.topology = test_topology("x86_64-avx512");
+    store.publish(more, "2026-01-01T00:02:00Z");
+  }
+  expect_failure(lookup({"--bytes", "1024", "--db", database}), 2, "x86_64-avx512");
+  const Result named = lookup({"--bytes", "1024", "--db", database, "--arch", "x86_64-avx512"});
+  EXPECT_EQ(named.code, 0) << named.errors;
+}
+
+TEST_F(Cli, WrongQuestionsSayWhatIsAllowed) {
+  fill();
+  const std::vector<std::string> db{"--db", database};
+  const auto ask = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--db", database});
+    return colltune(arguments);
+  };
+  expect_failure(ask({"lookup", "all_redcue", "--bytes", "1K", "--dtype", "f32"}), 2, "all_gather");
+  expect_failure(ask({"lookup", "all_reduce", "--bytes", "1KB", "--dtype", "f32"}), 2,
+                 "--bytes: '1KB' is not a size");
+  expect_failure(ask({"lookup", "all_reduce", "--bytes", "1K", "--dtype", "f31"}), 2, "--dtype: ");
+  expect_failure(ask({"lookup", "all_reduce", "--bytes", "1K", "--dtype", "f32", "--op", "add"}), 2,
+                 "--op: unknown reduce op 'add'");
+  expect_failure(ask({"lookup", "all_reduce", "--bytes", "1K", "--dtype", "f32", "--op", "none"}),
+                 2, "--op: all_reduce needs");
+  expect_failure(ask({"lookup", "broadcast", "--bytes", "1K", "--dtype", "f32", "--op", "sum"}), 2,
+                 "--op: broadcast does not reduce");
+  expect_failure(ask({"lookup", "all_reduce", "--bytes", "1K", "--dtype", "f32", "--nodes", "0"}),
+                 2, "--nodes");
+  expect_failure(
+      ask({"lookup", "all_reduce", "--bytes", "1K", "--dtype", "f32", "--placement", "x"}), 2,
+      "dedicated, oversubscribed");
+  expect_failure(ask({"lookup", "all_reduce", "--bytes", "1K", "--dtype", "f32", "--bites"}), 2,
+                 "--bites");
+  expect_failure(ask({"lookup", "all_reduce", "--dtype", "f32"}), 2, "--bytes");
+  expect_failure(colltune({}), 2, "subcommand");
+  expect_failure(colltune({"show", "poems"}), 2, "sweeps, decisions, measurements, environments");
+}
+
+TEST_F(Cli, WhatIsNotStoredIsNotFound) {
+  fill();
+  expect_failure(lookup({"--bytes", "1K", "--in-place", "--db", database}), 3, "nothing is stored");
+  expect_failure(lookup({"--bytes", "1K", "--generation", "99", "--db", database}), 3, "99");
+  expect_failure(lookup({"--bytes", "1K", "--family", "nccl", "--db", database}), 3, "family");
+}
+
+TEST_F(Cli, DatabasesThatAreNotThereOrNotOurs) {
+  expect_failure(lookup({"--bytes", "1K", "--db", database}), 2, "there is no such file");
+  expect_failure(lookup({"--bytes", "1K"}), 2, "--db FILE or --server ADDRESS");
+  expect_failure(lookup({"--bytes", "1K", "--db", database, "--server", "unix:/x"}), 2, "both");
+  const std::string foreign = write("foreign.db", std::string(5000, 'x'));
+  for (const char* what : {"sweeps", "decisions", "measurements", "environments"}) {
+    const Result result = colltune({"show", what, "--db", foreign});
+    EXPECT_NE(result.code, 0);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.errors, HasSubstr("foreign.db"));
+  }
+  { Store empty(database); }
+  const Result nothing = lookup({"--bytes", "1K", "--db", database});
+  expect_failure(nothing, 3, "");
+}
+
+TEST_F(Cli, ShowPrintsTablesAndArrays) {
+  fill();
+  const auto array = [&](const char* what) {
+    const Result result = colltune({"show", what, "--db", database, "--json"});
+    EXPECT_EQ(result.code, 0) << result.errors;
+    return nlohmann::json::parse(result.out);
+  };
+  EXPECT_EQ(array("sweeps")[0]["state"], "complete");
+  ASSERT_EQ(array("decisions").size(), 2u);
+  EXPECT_EQ(array("decisions")[0]["winner"], "cpu.one_shot{n=2}");
+  EXPECT_EQ(array("measurements")[0]["sweep_uuid"], "sweep-1");
+  EXPECT_EQ(array("measurements")[0]["samples_ns"].size(), 3u);
+  EXPECT_EQ(array("environments")[0]["environment"]["cpu_model"], "Test CPU");
+
+  const auto table = [&](const char* what) {
+    return colltune({"show", what, "--db", database}).out;
+  };
+  EXPECT_THAT(table("sweeps"), HasSubstr("complete"));
+  // 1024 bytes in 1000 ns; all-reduce over two ranks has the factor 1.
+  EXPECT_THAT(table("decisions"),
+              ::testing::ContainsRegex("1KiB +256 +f32 +sum +no +any +1.00 +1.02 +1.02"));
+  EXPECT_THAT(table("measurements"), ::testing::ContainsRegex("ok +3 +1.01 +1.00 +1.04"));
+  EXPECT_THAT(table("environments"), HasSubstr(digest_of(test_environment())));
+  expect_failure(colltune({"show", "measurements", "--sweep", "none", "--db", database}), 3,
+                 "no sweep 'none'");
+}
+
+TEST_F(Cli, ExportWritesTheSameDocumentToAFileAndToStdout) {
+  fill();
+  const Result printed = colltune({"export", "json", "--db", database});
+  ASSERT_EQ(printed.code, 0) << printed.errors;
+  const std::string file = folder.file("out.json");
+  const Result written = colltune({"export", "json", "--db", database, "-o", file});
+  EXPECT_EQ(written.code, 0) << written.errors;
+  EXPECT_EQ(written.out, "");
+  EXPECT_EQ(testing::read_file(file), printed.out);
+  EXPECT_EQ(nlohmann::json::parse(printed.out)["format"], "colltune.decisions");
+  expect_failure(colltune({"export", "json", "--db", database, "-o", "/nowhere/x.json"}), 2,
+                 "/nowhere/x.json cannot be written");
+}
+
+TEST_F(Cli, ImportAddsAResultsFileOnce) {
+  const std::string file =
+      write("results.jsonl", results("sweep-2", "2026-02-01T00:00:00Z", "cpu.two_shot"));
+  const Result first = colltune({"import", file, "--db", database});
+  EXPECT_EQ(first.code, 0) << first.errors;
+  EXPECT_EQ(first.errors, "");
+  EXPECT_THAT(first.out, HasSubstr("2 measurements added, 2 decisions published as generation 1"));
+  const std::string exported = colltune({"export", "json", "--db", database}).out;
+  const Result second = colltune({"import", file, "--db", database});
+  EXPECT_EQ(second.code, 0) << second.errors;
+  EXPECT_THAT(second.out, HasSubstr("sweep-2 is there already: nothing changed"));
+  EXPECT_EQ(colltune({"export", "json", "--db", database}).out, exported);
+  EXPECT_EQ(StoreReader(database).measurements("sweep-2").size(), 2u);
+  EXPECT_EQ(StoreReader(database).sweeps()[0].state, SweepState::complete);
+}
+
+TEST_F(Cli, ImportOfAnOlderSweepKeepsTheDecisionsOfALaterOne) {
+  fill();
+  const std::string older =
+      write("older.jsonl", results("sweep-0", "2025-01-01T00:00:00Z", "cpu.two_shot"));
+  EXPECT_THAT(colltune({"import", older, "--db", database}).out, HasSubstr("no new decisions"));
+  const std::string newer =
+      write("newer.jsonl", results("sweep-2", "2026-02-01T00:00:00Z", "cpu.two_shot"));
+  EXPECT_THAT(colltune({"import", newer, "--db", database}).out, HasSubstr("generation 2"));
+  EXPECT_THAT(colltune({"import", older, "--db", database}).out, HasSubstr("nothing changed"));
+  const auto json =
+      nlohmann::json::parse(lookup({"--bytes", "1K", "--db", database, "--json"}).out);
+  EXPECT_EQ(json["winner"], "cpu.two_shot");
+}
+
+TEST_F(Cli, ImportTakesWhatAKilledSweepLeftAndTheRestLater) {
+  const std::string whole = results("sweep-2", "2026-02-01T00:00:00Z", "cpu.two_shot");
+  std::size_t third_line = 0;
+  for (int i = 0; i < 3; ++i) third_line = whole.find('\n', third_line) + 1;
+  const std::string cut = write("cut.jsonl", whole.substr(0, third_line + 30));
+  const Result first = colltune({"import", cut, "--db", database});
+  EXPECT_EQ(first.code, 0) << first.errors;
+  EXPECT_THAT(first.errors, HasSubstr("cut.jsonl:4: the last line is cut off"));
+  EXPECT_THAT(first.errors, HasSubstr("filed as partial"));
+  EXPECT_THAT(first.out, HasSubstr("1 measurements added, no new decisions"));
+  EXPECT_EQ(StoreReader(database).sweeps()[0].state, SweepState::partial);
+  EXPECT_THAT(colltune({"import", cut, "--db", database}).out, HasSubstr("nothing changed"));
+}
+
+TEST_F(Cli, ADamagedResultsFileChangesNothing) {
+  fill();
+  const std::string before = colltune({"show", "sweeps", "--db", database}).out;
+  std::string text = results("sweep-2", "2026-02-01T00:00:00Z", "cpu.two_shot");
+  text.replace(text.find("2000"), 4, "1999");
+  const std::string file = write("damaged.jsonl", text);
+  expect_failure(colltune({"import", file, "--db", database}), 5, "damaged.jsonl:4");
+  EXPECT_EQ(colltune({"show", "sweeps", "--db", database}).out, before);
+  expect_failure(colltune({"import", folder.file("none"), "--db", database}), 2, "cannot be read");
+  expect_failure(colltune({"import", write("empty", ""), "--db", database}), 2, "no sweep");
+  expect_failure(colltune({"import", write("text", "hello\n"), "--db", database}), 5, "text:1");
+}
+
+TEST_F(Cli, AResultsFileWhoseRecordsDoNotBelongTogetherIsRefused) {
+  const auto lines = [&](auto&& fill_lines) {
+    std::ostringstream out;
+    JournalLineWriter writer(out, "results");
+    fill_lines(writer);
+    return write("odd.jsonl", out.str());
+  };
+  const SweepRecord record = sweep("sweep-2", "2026-02-01T00:00:00Z");
+  const auto begin = [&](JournalLineWriter& writer) {
+    writer.write(JournalRecord::environment, test_environment());
+    writer.write(JournalRecord::sweep, record);
+  };
+  const Measurement trial = measurement(test_key(8), "cpu.one_shot", 10);
+  const auto import = [&](const std::string& file) {
+    return colltune({"import", file, "--db", database});
+  };
+  expect_failure(import(lines([&](auto& writer) { writer.write(JournalRecord::sweep, record); })),
+                 2, "odd.jsonl:1: environment");
+  expect_failure(import(lines([&](auto& writer) {
+                   writer.write(JournalRecord::environment, test_environment());
+                   writer.write(JournalRecord::measurement, trial);
+                 })),
+                 2, "odd.jsonl:2: the record belongs to no sweep");
+  expect_failure(import(lines([&](auto& writer) {
+                   begin(writer);
+                   writer.write(JournalRecord::measurement, trial);
+                   writer.write(JournalRecord::measurement, trial);
+                 })),
+                 2, "odd.jsonl:4: the trial of cpu.one_shot");
+  expect_failure(import(lines([&](auto& writer) {
+                   begin(writer);
+                   writer.write(JournalRecord::decision, decisions_of("another", "a")[0]);
+                 })),
+                 2, "odd.jsonl:3: the decision is of sweep 'another'");
+  expect_failure(import(lines([&](auto& writer) {
+                   begin(writer);
+                   writer.write(JournalRecord::end, sweep("another", ""));
+                 })),
+                 2, "odd.jsonl:3: the end is of sweep 'another'");
+  expect_failure(import(lines([&](auto& writer) {
+                   begin(writer);
+                   writer.write(JournalRecord::sweep, record);
+                 })),
+                 2, "odd.jsonl:3: sweep sweep-2 is in the file twice");
+  EXPECT_FALSE(std::filesystem::exists(database));
+}
+
+TEST_F(Cli, HelpShowsAnExample) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"--help"},
+                                             {"lookup", "--help"},
+                                             {"export", "--help"},
+                                             {"export", "json", "--help"},
+                                             {"show", "--help"},
+                                             {"show", "decisions", "--help"},
+                                             {"import", "--help"}}) {
+    const Result result = colltune(command);
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.errors, "");
+    EXPECT_THAT(result.out, HasSubstr("Example:\n  colltune "));
+    EXPECT_THAT(result.out, HasSubstr("Exit codes"));
+  }
+}
+
+TEST_F(Cli, AServerThatIsNotThereIsNamed) {
+  if (!COLLTUNE_HAS_SERVER) GTEST_SKIP() << "built without gRPC";
+  const std::string address = "unix:" + folder.file("nobody.sock");
+  expect_failure(lookup({"--bytes", "1K", "--server", address}), 4, address);
+  expect_failure(colltune({"export", "json", "--server", address}), 4, "start one with");
+  expect_failure(lookup({"--bytes", "1K", "--server", "nonsense"}), 2, "host:port");
+}
+
+}  // namespace
+}  // namespace colltune
