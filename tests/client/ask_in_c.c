@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: The colltune authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ask_in_c.h"
+
+#include <colltune/client.h>
+#include <stdio.h>
+#include <string.h>
+
+static colltune_query question(void) {
+  colltune_query query;
+  memset(&query, 0, sizeof query);
+  query.struct_size = sizeof query;
+  query.collective = "all_reduce";
+  query.data_type = "f32";
+  query.message_size_bytes = 1024;
+  query.nodes = 1;
+  query.ranks_per_node = 2;
+  return query;
+}
+
+int ask_in_c(const char* address, const char* architecture, char* text, size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_client* client = NULL;
+  colltune_answer* answer = NULL;
+  colltune_query query = question();
+  query.architecture = architecture;
+  int status = colltune_open(address, 60000, &client, &error);
+  if (status == 0) status = colltune_lookup(client, &query, &answer, &error);
+  colltune_close(client); /* the answer outlives it */
+  if (status == 0)
+    snprintf(text, size, "%s %s %s %llu %zu %lld %.1f %s %s", colltune_answer_winner(answer),
+             colltune_answer_source(answer), colltune_answer_match(answer),
+             (unsigned long long)colltune_answer_generation(answer), colltune_answer_count(answer),
+             (long long)colltune_answer_median_ns(answer, 0),
+             colltune_answer_speedup_over_baseline(answer, 0), colltune_answer_variant(answer, 1),
+             colltune_answer_family(answer, 1));
+  else
+    snprintf(text, size, "%s", error.message);
+  colltune_answer_free(answer);
+  return status;
+}
+
+/* The message of a lookup that must be refused as an invalid argument; NULL where it is not. */
+static const char* refused(const colltune_client* client, const colltune_query* query) {
+  static char message[2048];
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_answer* answer = NULL;
+  if (colltune_lookup(client, query, &answer, &error) != 3 || error.code != 3 || answer != NULL)
+    return NULL;
+  snprintf(message, sizeof message, "%s", error.message);
+  return message;
+}
+
+static int refused_with(const colltune_client* client, const colltune_query* query,
+                        const char* part) {
+  const char* message = refused(client, query);
+  return message != NULL && strstr(message, part) != NULL;
+}
+
+const char* misuse_in_c(void) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_client* client = NULL;
+  if (colltune_open("nonsense", 0, &client, &error) != 3 || client != NULL) return "open";
+  if (strstr(error.message, "nonsense") == NULL) return "open's message";
+  if (colltune_open(NULL, 0, &client, NULL) != 3) return "open without address";
+  if (colltune_open("unix:/nowhere", 0, NULL, &error) != 3) return "open without client";
+  if (colltune_open("unix:/nowhere/socket", 0, &client, &error) != 0) return "open later";
+
+  colltune_query query = question();
+  if (!refused_with(NULL, &query, "client is NULL")) return "lookup without client";
+  if (!refused_with(client, NULL, "query is NULL")) return "lookup without query";
+  if (colltune_lookup(client, &query, NULL, &error) != 3) return "lookup without answer";
+  query.struct_size = 8;
+  if (!refused_with(client, &query, "struct_size is 8")) return "small struct_size";
+  struct {
+    colltune_query query;
+    int newer;
+  } larger = {.query = question(), .newer = 1};
+  larger.query.struct_size = sizeof larger;
+  if (!refused_with(client, &larger.query, "does not know")) return "newer field in use";
+  query = question();
+  query.collective = "all_redcue";
+  if (!refused_with(client, &query, "all_reduce, all_gather")) return "unknown collective";
+  query = question();
+  query.data_type = NULL;
+  if (!refused_with(client, &query, "data_type is NULL")) return "no data type";
+  query = question();
+  query.in_place = 2;
+  if (!refused_with(client, &query, "in_place")) return "in_place 2";
+  query = question();
+  query.nodes = -1;
+  if (!refused_with(client, &query, "nodes is negative")) return "negative nodes";
+  query = question();
+  colltune_answer* answer = NULL;
+  if (colltune_lookup(client, &query, &answer, &error) != 14) return "unreachable";
+  if (strstr(error.message, "unix:/nowhere/socket") == NULL) return "unreachable's message";
+  colltune_close(client);
+
+  if (colltune_answer_winner(NULL) != NULL || colltune_answer_count(NULL) != 0 ||
+      colltune_answer_median_ns(NULL, 0) != -1 || colltune_answer_source(NULL) != NULL)
+    return "answer NULL";
+  colltune_answer_free(NULL);
+  colltune_close(NULL);
+  return "";
+}

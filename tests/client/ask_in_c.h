@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: The colltune authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef COLLTUNE_TESTS_ASK_IN_C_H
+#define COLLTUNE_TESTS_ASK_IN_C_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Asks for all_reduce f32 sum of 1 KiB on 1 x 2 ranks. Returns the status; `text` becomes what the
+ * answer's functions tell, or the error's message. */
+int ask_in_c(const char* address, const char* architecture, char* text, size_t size);
+
+/* Calls every function with wrong arguments; empty where all behaved, else which one did not. */
+const char* misuse_in_c(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The client library against a real colltuned over a real database.
+
+#include "colltune/client/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "ask_in_c.h"
+#include "colltune/db/store.h"
+#include "literal_decisions.h"
+#include "process.h"
+
+namespace colltune {
+namespace {
+
+using testing::decision;
+using ::testing::HasSubstr;
+using testing::ranked;
+using testing::test_environment;
+using testing::test_key;
+using testing::test_topology;
+
+/// A colltuned that serves one generation on a socket; ends with the test.
+class Daemon {
+ public:
+  Daemon() {
+    Store store(database);
+    store.put_environment(test_environment());
+    store.begin_sweep({.uuid = "sweep-1",
+                       .started_at = "2026-01-01T00:00:00Z",
+                       .configuration = "{}",
+                       .environment_digest = digest_of(test_environment())});
+    const std::vector<Decision> decisions{
+        decision(test_key(1024),
+                 {ranked("cpu.one_shot{n=2}", 1000, 2.0), ranked("mpi.default", 2000, 1.0)}),
+        decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)}),
+        decision(test_key(1024, test_topology("sm_90")), {ranked("mpi.default", 3000, 1.0)})};
+    generation = store.publish(decisions, "2026-01-01T00:01:00Z");
+    pid_ = testing::start_process({COLLTUNED_PROGRAM, "--db", database, "--listen", address},
+                                  folder.file("out"), folder.file("err"));
+  }
+  ~Daemon() {
+    ::kill(pid_, SIGTERM);
+    testing::wait_for_process(pid_);
+  }
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  /// Returns once the daemon says that it listens; throws where it ends or says nothing.
+  void wait_until_ready() const {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (testing::read_file(folder.file("out")).find("listening on") == std::string::npos) {
+      if (std::chrono::steady_clock::now() > deadline || ::waitpid(pid_, nullptr, WNOHANG) != 0)
+        throw std::runtime_error("colltuned is not ready: " +
+                                 testing::read_file(folder.file("err")));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+  testing::TemporaryFolder folder;
+  std::string database = folder.file("tuning.db");
+  std::string address = "unix:" + folder.file("socket");
+  Generation generation;
+
+ private:
+  pid_t pid_ = 0;
+};
+
+LookupQuery query(std::uint64_t bytes) {
+  return {.problem = test_key(bytes).problem,
+          .nodes = 1,
+          .ranks_per_node = 2,
+          .architecture = "x86_64-avx2"};
+}
+
+template <class Call>
+void expect_error(Call&& call, StatusCode code, const std::string& part) {
+  try {
+    call();
+    FAIL() << "no error; expected: " << part;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr(part));
+  }
+}
+
+class ClientOfDaemon : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    daemon = std::make_unique<Daemon>();
+    daemon->wait_until_ready();
+  }
+  static void TearDownTestSuite() { daemon.reset(); }
+
+  // A loaded machine may take longer than the library's default.
+  Client client{daemon->address, std::chrono::seconds(60)};
+  inline static std::unique_ptr<Daemon> daemon;
+};
+
+TEST_F(ClientOfDaemon, AnswersWithTheStoredDecision) {
+  const LookupAnswer answer = client.lookup(query(1024));
+  EXPECT_EQ(to_string(answer.decision.ranked.front().variant), "cpu.one_shot{n=2}");
+  EXPECT_EQ(answer.decision.ranked.size(), 2u);
+  EXPECT_EQ(answer.source, Source::measured);
+  EXPECT_EQ(answer.match, MatchLevel::exact);
+  EXPECT_EQ(answer.generation, daemon->generation);
+  EXPECT_EQ(client.newest_generation(), daemon->generation);
+}
+
+TEST_F(ClientOfDaemon, ErrorsKeepTheirCodes) {
+  LookupQuery ambiguous = query(1024);
+  ambiguous.architecture.reset();
+  expect_error([&] { (void)client.lookup(ambiguous); }, StatusCode::invalid_argument, "sm_90");
+  LookupQuery absent = query(1024);
+  absent.problem.in_place = true;
+  expect_error([&] { (void)client.lookup(absent); }, StatusCode::not_found, "nothing is stored");
+  LookupQuery pinned = query(1024);
+  pinned.generation = 99;
+  expect_error([&] { (void)client.lookup(pinned); }, StatusCode::not_found, "99");
+  expect_error([&] { (void)client.fetch_table({}, 99); }, StatusCode::not_found, "99");
+}
+
+TEST_F(ClientOfDaemon, ABatchHasAnAnswerOrAnErrorPerQuery) {
+  LookupQuery absent = query(1024);
+  absent.problem.in_place = true;
+  const std::vector<LookupQuery> queries{query(4096), absent, query(1024)};
+  const BatchAnswer batch = client.lookup_batch(queries);
+  EXPECT_EQ(batch.generation, daemon->generation);
+  ASSERT_EQ(batch.items.size(), 3u);
+  EXPECT_EQ(std::get<LookupAnswer>(batch.items[0]), client.lookup(query(4096)));
+  EXPECT_EQ(std::get<Error>(batch.items[1]).code(), StatusCode::not_found);
+  EXPECT_EQ(std::get<LookupAnswer>(batch.items[2]), client.lookup(query(1024)));
+}
+
+TEST_F(ClientOfDaemon, ALocalTableAnswersAsTheDaemonDoes) {
+  const LocalTable table = client.fetch_table();
+  EXPECT_EQ(table.generation(), daemon->generation);
+  EXPECT_EQ(table.decisions().size(), 3u);
+  ASSERT_EQ(table.environments().size(), 1u);
+  EXPECT_EQ(table.environments()[0].second, test_environment());
+  for (const std::uint64_t bytes : {64u, 1024u, 2000u, 4096u, 1u << 20})
+    EXPECT_EQ(table.find(query(bytes)), client.lookup(query(bytes))) << bytes;
+  LookupQuery absent = query(1024);
+  absent.problem.in_place = true;
+  expect_error([&] { (void)table.find(absent); }, StatusCode::not_found, "nothing is stored");
+}
+
+TEST_F(ClientOfDaemon, ATableOfOneWorldHoldsThatWorld) {
+  const LocalTable table = client.fetch_table({.architecture = "sm_90"});
+  ASSERT_EQ(table.decisions().size(), 1u);
+  EXPECT_EQ(architecture_name(table.decisions()[0].key.topology), "sm_90");
+}
+
+TEST_F(ClientOfDaemon, TheProgramAnswersFromTheServerAsFromTheFile) {
+  const auto run = [&](std::vector<std::string> command) {
+    command.insert(command.begin(), COLLTUNE_PROGRAM);
+    return testing::run_process(daemon->folder, command);
+  };
+  const std::vector<std::string> question{
+      "lookup", "all_reduce",       "--bytes", "1KiB",   "--dtype",     "f32",   "--nodes",
+      "1",      "--ranks-per-node", "2",       "--arch", "x86_64-avx2", "--json"};
+  auto remotely = question;
+  remotely.insert(remotely.end(), {"--server", daemon->address});
+  auto locally = question;
+  locally.insert(locally.end(), {"--db", daemon->database});
+  const auto answer = run(remotely);
+  EXPECT_EQ(answer.code, 0) << answer.errors;
+  EXPECT_EQ(answer.out, run(locally).out);
+  EXPECT_EQ(nlohmann::json::parse(answer.out)["environment"]["cpu_model"], "Test CPU");
+  EXPECT_EQ(run({"export", "json", "--server", daemon->address}).out,
+            run({"export", "json", "--db", daemon->database}).out);
+}
+
+TEST_F(ClientOfDaemon, TheCInterfaceAnswers) {
+  char text[256] = "";
+  EXPECT_EQ(ask_in_c(daemon->address.c_str(), "x86_64-avx2", text, sizeof text), 0) << text;
+  EXPECT_STREQ(text, "cpu.one_shot{n=2} measured exact 1 2 1000 2.0 mpi.default openmpi");
+  EXPECT_EQ(ask_in_c(daemon->address.c_str(), nullptr, text, sizeof text), 3);
+  EXPECT_THAT(text, HasSubstr("several worlds"));
+}
+
+TEST(Client, RefusesWhatIsNoAddress) {
+  for (const char* address : {"", "unix:", "somewhere", "host:", "host:0", "host:65536", "host:1x",
+                              ":50061", "::1:5", "[]:5", "http://host:5"})
+    expect_error([&] { const Client client(address); }, StatusCode::invalid_argument,
+                 "write unix:/path/to/socket or host:port");
+  for (const char* address : {"unix:/run/x", "host:50061", "127.0.0.1:1", "[::1]:50061"})
+    EXPECT_NO_THROW(const Client client(address)) << address;
+}
+
+TEST(Client, NamesTheAddressWhereNobodyListens) {
+  const testing::TemporaryFolder folder;
+  const std::string address = "unix:" + folder.file("nobody");
+  const Client client(address);
+  const auto expect_unavailable = [&](auto&& call) {
+    expect_error(call, StatusCode::unavailable, "no colltuned answers at " + address);
+  };
+  expect_unavailable([&] { (void)client.lookup(query(8)); });
+  expect_unavailable([&] { (void)client.lookup_batch({}); });
+  expect_unavailable([&] { (void)client.newest_generation(); });
+  expect_unavailable([&] { (void)client.fetch_table(); });
+}
+
+TEST(Client, EndsWithinItsDeadlineWhereAServerIsSilent) {
+  const testing::TemporaryFolder folder;
+  const testing::SilentListener silent(folder.file("silent"));
+  const Client client("unix:" + folder.file("silent"), std::chrono::milliseconds(200));
+  expect_error([&] { (void)client.lookup(query(8)); }, StatusCode::deadline_exceeded,
+               folder.file("silent") + " did not answer within 200 ms");
+}
+
+TEST(CInterface, RefusesWrongUse) { EXPECT_STREQ(misuse_in_c(), ""); }
+
+}  // namespace
+}  // namespace colltune
