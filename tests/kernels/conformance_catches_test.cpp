@@ -124,20 +124,17 @@ TEST(Conformance, CatchesAWrittenInput) {
 /// What the ranks of LateReader share.
 struct Meeting {
   const std::byte* input = nullptr;
-  std::atomic<std::uint64_t> started{0};  ///< the root's calls; one more when it is done
+  std::atomic<std::uint64_t> started{0};  ///< the root's calls
   std::atomic<std::uint64_t> read{0};     ///< the reader's calls
 };
 
-/// A broadcast from rank 0 to rank 1 whose reader comes only when the root has begun its next call:
-/// the root's wait returned too early. Ordered by atomics throughout, so that the fault shows every
-/// time and no sanitizer objects.
+/// A broadcast from rank 0 to rank 1 whose reader, in its first call, comes only when the root has
+/// begun its second: the root's wait returned too early. Ordered by atomics throughout, so that the
+/// fault shows every time and no sanitizer objects.
 class LateReaderOperation final : public Operation {
  public:
   LateReaderOperation(Meeting& meeting, const Call& call, int rank, const AbortFlag& abort_flag)
       : meeting_(meeting), call_(call), is_root_(rank == 0), abort_flag_(abort_flag) {}
-  ~LateReaderOperation() override {
-    if (is_root_) ++meeting_.started;
-  }
   void start() override {
     ++epoch_;
     if (!is_root_) return;
@@ -147,11 +144,12 @@ class LateReaderOperation final : public Operation {
   void wait(Deadline deadline) override {
     BoundedWait wait(deadline, abort_flag_, true);
     if (is_root_) {
-      while (meeting_.read < epoch_ - 1) wait.step(1, "the read before");
+      while (epoch_ > 1 && meeting_.read < epoch_) wait.step(1, "the read");
       std::ranges::copy(call_.buffers.send, call_.buffers.receive.begin());
       return;
     }
-    while (meeting_.started <= epoch_) wait.step(0, "the next call");
+    const std::uint64_t awaited = epoch_ == 1 ? 2 : epoch_;
+    while (meeting_.started < awaited) wait.step(0, "the start");
     std::memcpy(call_.buffers.receive.data(), meeting_.input, call_.buffers.receive.size());
     ++meeting_.read;
   }
@@ -197,7 +195,6 @@ TEST(Conformance, CatchesAReadAfterWait) {
                   .data_type = DataType::i32,
                   .reduce_op = ReduceOp::none,
                   .message_size = {17 * sizeof(std::int32_t)}};
-  // The last call has no next one to come too late for.
   test.calls = 2;
   EXPECT_EQ(fault_found(LateReader(), test).substr(0, 13), "element 0 is ");
 }
