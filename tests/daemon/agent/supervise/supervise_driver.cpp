@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// supervise_driver DB COMMAND…: supervise() with short times and a failure log in text files.
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "colltune/supervise/launch_helper.h"
+#include "colltune/supervise/supervise.h"
+#include "colltune/vocabulary/error.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using colltune::FailedTrial;
+using colltune::Outcome;
+
+class TextFailureLog final : public colltune::FailureLog {
+ public:
+  explicit TextFailureLog(const std::string& database)
+      : failures_(database + ".failures", std::ios::app),
+        quarantine_(database + ".quarantine", std::ios::app) {}
+
+  int record_failure(const FailedTrial& trial, Outcome outcome,
+                     const std::string& detail) override {
+    failures_ << name_of(outcome) << '|' << trial.sweep_uuid << '|' << trial.key_digest << '|'
+              << trial.variant << '|' << trial.cell << '|' << detail << std::endl;
+    return ++counts_[{trial.key_digest, trial.variant}];
+  }
+  void quarantine(const FailedTrial& trial, Outcome /*outcome*/,
+                  const std::string& /*detail*/) override {
+    quarantine_ << trial.key_digest << ' ' << trial.variant << std::endl;
+  }
+
+ private:
+  std::ofstream failures_;
+  std::ofstream quarantine_;
+  std::map<std::pair<std::string, std::string>, int> counts_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (const auto code = colltune::run_launch_helper(argc, argv)) return *code;
+  const std::string database = argv[1];
+  colltune::SuperviseOptions options{.database = database,
+                                     .command = {argv + 2, argv + argc},
+                                     .launches = 8,
+                                     .fruitless_launches = 3,
+                                     .grace = 700ms,
+                                     .patience = 2500ms,
+                                     .farewell = 3000ms};
+  try {
+    TextFailureLog log(database);
+    return colltune::supervise(options, {.failures = log, .say = [](const std::string& text) {
+                                           std::fprintf(stderr, "supervise: %s\n", text.c_str());
+                                         }});
+  } catch (const colltune::Error& error) {
+    std::fprintf(stderr, "supervise: %s\n", error.what());
+    return colltune::exit_code_of(error.code());
+  }
+}

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "supervised_launch.h"
+
+namespace colltune::literals {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+using testing::UnorderedElementsAreArray;
+
+const std::vector<std::string> all_trials{"digest-of-cell-0 bad{}", "digest-of-cell-0 good{}",
+                                          "digest-of-cell-1 bad{}", "digest-of-cell-1 good{}",
+                                          "digest-of-cell-2 bad{}", "digest-of-cell-2 good{}"};
+const std::vector<std::string> all_but_the_bad_one{
+    "digest-of-cell-0 bad{}", "digest-of-cell-0 good{}", "digest-of-cell-1 good{}",
+    "digest-of-cell-2 bad{}", "digest-of-cell-2 good{}"};
+const std::string the_bad_one = "11111111-2222-3333-4444-555555555555|digest-of-cell-1|bad{}|1|";
+
+std::string stem(const testing::TestParamInfo<std::string>& info) {
+  return info.param[0] == '_' ? "underscore" + info.param : info.param;
+}
+
+TEST(Supervise, LeavesAGoodLaunchAlone) {
+  SupervisedLaunch launch({}, {"none"});
+  EXPECT_EQ(launch.wait(), 0) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(1));
+  EXPECT_THAT(launch.lines("journal"), UnorderedElementsAreArray(all_trials));
+  EXPECT_FALSE(launch.has("in-flight"));
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
+
+class SuperviseCrash : public testing::TestWithParam<std::string> {};
+
+TEST_P(SuperviseCrash, IsRecordedAndTheSweepGoesOn) {
+  SupervisedLaunch launch({}, {GetParam(), "0", "1"});
+  EXPECT_EQ(launch.wait(), 0) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(2));
+  EXPECT_THAT(launch.lines("failures"), ElementsAre(StartsWith("crashed|" + the_bad_one)));
+  EXPECT_THAT(launch.lines("journal"), UnorderedElementsAreArray(all_trials));
+  EXPECT_THAT(launch.lines("quarantine"), IsEmpty());
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, SuperviseCrash,
+                         testing::Values("segv", "abort", "kill", "exit", "_exit",
+                                         "leave_child_and_crash"),
+                         stem);
+
+class SuperviseHang : public testing::TestWithParam<std::string> {};
+
+TEST_P(SuperviseHang, IsEndedRecordedAndQuarantined) {
+  SupervisedLaunch launch({}, {GetParam()});
+  EXPECT_EQ(launch.wait(), 1) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(3));
+  EXPECT_THAT(launch.lines("failures"), ElementsAre(StartsWith("timed_out|" + the_bad_one),
+                                                    StartsWith("timed_out|" + the_bad_one)));
+  EXPECT_THAT(launch.lines("quarantine"), ElementsAre("digest-of-cell-1 bad{}"));
+  EXPECT_THAT(launch.lines("journal"), UnorderedElementsAreArray(all_but_the_bad_one));
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, SuperviseHang,
+                         testing::Values("hang", "watched_hang", "stop", "stubborn"), stem);
+
+TEST(Supervise, SaysWhoCrashedOnWhatAndWhere) {
+  SupervisedLaunch launch({}, {"segv", "0", "1"});
+  launch.wait();
+  EXPECT_THAT(
+      launch.log(),
+      AllOf(HasSubstr("crashed by signal 11 (Segmentation fault) in batch of bad{} (cell 1, "
+                      "run 1)"),
+            HasSubstr("before: vote")));
+}
+
+TEST(Supervise, PrintsTheWatchdogsReport) {
+  SupervisedLaunch launch({}, {"watched_hang", "0", "1"});
+  launch.wait();
+  EXPECT_THAT(launch.log(), HasSubstr("batch of bad{} did not end within its limit of 0.300 s"));
+}
+
+TEST(Supervise, QuarantinesAVariantThatCrashesAgain) {
+  SupervisedLaunch launch({}, {"kill"});
+  EXPECT_EQ(launch.wait(), 1) << launch.log();
+  EXPECT_THAT(launch.lines("failures"), SizeIs(2));
+  EXPECT_THAT(launch.lines("journal"), UnorderedElementsAreArray(all_but_the_bad_one));
+}
+
+TEST(Supervise, DoesNotRepeatALaunchThatRefusesItsInput) {
+  SupervisedLaunch launch({}, {"wrong_input"});
+  EXPECT_EQ(launch.wait(), 2) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(1));
+}
+
+TEST(Supervise, DoesNotRepeatALaunchThatRefusesInTheMiddle) {
+  SupervisedLaunch launch({}, {"refuse"});
+  EXPECT_EQ(launch.wait(), 4) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(1));
+}
+
+TEST(Supervise, SaysThatTheLauncherIsMissing) {
+  SupervisedLaunch launch({"/nowhere/mpirun"}, {});
+  EXPECT_EQ(launch.wait(), 2) << launch.log();
+  EXPECT_THAT(launch.log(), HasSubstr("cannot start '/nowhere/mpirun': No such file"));
+}
+
+TEST(Supervise, RefusesAnEmptyCommand) {
+  SupervisedLaunch launch(std::vector<std::string>{});
+  EXPECT_EQ(launch.wait(), 2);
+  EXPECT_THAT(launch.log(), HasSubstr("nothing to start"));
+}
+
+TEST(Supervise, GivesUpOnLaunchesThatNeverBegin) {
+  SupervisedLaunch launch({}, {"die_early"});
+  EXPECT_EQ(launch.wait(), 4) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(3));
+}
+
+TEST(Supervise, GivesUpOnLaunchesThatGetNoFurther) {
+  SupervisedLaunch launch({}, {"crash_outside_trial"});
+  EXPECT_EQ(launch.wait(), 4) << launch.log();
+  EXPECT_THAT(launch.lines("failures"), IsEmpty());
+  EXPECT_THAT(launch.log(), HasSubstr("in a row got no further"));
+}
+
+TEST(Supervise, KeepsWhatAFinishedSweepStored) {
+  SupervisedLaunch launch({}, {"finish_badly"});
+  EXPECT_EQ(launch.wait(), 1) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(1));
+  EXPECT_THAT(launch.lines("failures"), IsEmpty());
+}
+
+TEST(Supervise, PassesOnUserSignals) {
+  SupervisedLaunch launch({}, {"linger", "0", "1"});
+  ASSERT_TRUE(comes_true([&] { return !launch.lines("lingers").empty(); })) << launch.log();
+  launch.signal(SIGUSR1);
+  EXPECT_TRUE(comes_true([&] { return launch.lines("signals").size() == 1; }));
+  launch.signal(SIGUSR2);
+  EXPECT_TRUE(comes_true([&] { return launch.lines("signals").size() == 2; }));
+  launch.touch("go");
+  EXPECT_EQ(launch.wait(), 0) << launch.log();
+  EXPECT_THAT(launch.lines("signals"),
+              ElementsAre(std::to_string(SIGUSR1), std::to_string(SIGUSR2)));
+}
+
+class SuperviseSignal : public testing::TestWithParam<int> {};
+
+TEST_P(SuperviseSignal, EndsTheLaunchAndBlamesNobody) {
+  SupervisedLaunch launch({}, {"linger"});
+  ASSERT_TRUE(comes_true([&] { return !launch.lines("lingers").empty(); })) << launch.log();
+  launch.signal(GetParam());
+  EXPECT_EQ(launch.wait(), 128 + GetParam()) << launch.log();
+  EXPECT_THAT(launch.processes(), IsEmpty());
+  EXPECT_THAT(launch.lines("launches"), SizeIs(1));
+  EXPECT_THAT(launch.lines("failures"), IsEmpty());
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, SuperviseSignal, testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+TEST(Supervise, EndsALaunchThatTakesNoNoticeOfTheUser) {
+  SupervisedLaunch launch({}, {"linger_stubbornly"});
+  ASSERT_TRUE(comes_true([&] { return !launch.lines("lingers").empty(); })) << launch.log();
+  launch.signal(SIGINT);
+  EXPECT_EQ(launch.wait(), 128 + SIGINT);
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
+
+TEST(Supervise, LeavesNoProcessWhenItIsKilled) {
+  SupervisedLaunch launch({}, {"linger_stubbornly"});
+  ASSERT_TRUE(comes_true([&] { return !launch.lines("lingers").empty(); })) << launch.log();
+  launch.signal(SIGKILL);
+  EXPECT_EQ(launch.wait(), 128 + SIGKILL);
+  EXPECT_TRUE(comes_true([&] { return launch.processes().empty(); }));
+}
+
+TEST(Supervise, GoesOnWhenTheKeeperIsKilled) {
+  SupervisedLaunch launch({}, {"linger", "0", "1"});
+  ASSERT_TRUE(comes_true([&] { return !launch.lines("lingers").empty(); })) << launch.log();
+  const pid_t keeper = launch.child_of(launch.driver());
+  ASSERT_GT(keeper, 0);
+  kill(keeper, SIGKILL);
+  EXPECT_EQ(launch.wait(), 0) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(2));
+  EXPECT_THAT(launch.lines("journal"), UnorderedElementsAreArray(all_trials));
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
+
+TEST(Supervise, TheLauncherEndsWithBothSupervisorAndKeeper) {
+  SupervisedLaunch launch({}, {"linger"});
+  ASSERT_TRUE(comes_true([&] { return !launch.lines("lingers").empty(); })) << launch.log();
+  const pid_t keeper = launch.child_of(launch.driver());
+  ASSERT_GT(keeper, 0);
+  launch.signal(SIGSTOP);
+  kill(keeper, SIGKILL);
+  launch.signal(SIGKILL);
+  EXPECT_EQ(launch.wait(), 128 + SIGKILL);
+  EXPECT_TRUE(comes_true([&] { return launch.processes().empty(); }));
+}
+
+}  // namespace
+}  // namespace colltune::literals

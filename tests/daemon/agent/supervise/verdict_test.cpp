@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "colltune/sweep/watchdog.h"
+
+namespace colltune {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+template <std::size_t Capacity>
+FixedText<Capacity> text(std::string_view from) {
+  FixedText<Capacity> out;
+  std::ranges::copy(from, out.bytes.begin());
+  out.size = from.size();
+  return out;
+}
+
+struct Where {
+  int rank = 0;
+  std::uint64_t collective_steps = 0;
+  std::string_view variant;
+  Fate fate = Fate::running;
+  int fate_code = 0;
+};
+
+RankPosition position(const Where& where) {
+  RankPosition out{.rank = where.rank,
+                   .pid = 1000 + where.rank,
+                   .host = text<64>("node7"),
+                   .fate = where.fate,
+                   .fate_code = where.fate_code,
+                   .steps = 1};
+  out.last[0] = {.sequence = where.collective_steps,
+                 .collective_steps = where.collective_steps,
+                 .phase = text<32>(where.variant.empty() ? "control" : "batch"),
+                 .key_digest = text<32>(where.variant.empty() ? "" : "k"),
+                 .variant = text<384>(where.variant),
+                 .cell = 5,
+                 .run = 2,
+                 .begin = SteadyTime(1s),
+                 .deadline = SteadyTime(2s + where.rank * 1ms)};
+  return out;
+}
+
+constexpr int exited(int code) { return code << 8; }
+
+TEST(Verdict, ACrashIsBlamedOnTheRankThatMarkedIt) {
+  const Verdict verdict =
+      judge({.wait_status = exited(139),
+             .sweep_uuid = "u",
+             .positions = {position({.rank = 0, .collective_steps = 8, .variant = "next{}"}),
+                           position({.rank = 1,
+                                     .collective_steps = 7,
+                                     .variant = "bad{}",
+                                     .fate = Fate::signalled,
+                                     .fate_code = SIGSEGV})},
+             .dead_first = {0, 1}});
+  EXPECT_EQ(verdict.outcome, Outcome::crashed);
+  EXPECT_EQ(verdict.trial,
+            (FailedTrial{.sweep_uuid = "u", .key_digest = "k", .variant = "bad{}", .cell = 5}));
+  EXPECT_THAT(verdict.detail, HasSubstr("rank 1 on node7 (pid 1001) crashed by signal 11"));
+  EXPECT_THAT(verdict.detail, HasSubstr("exit code 139 (Segmentation fault)"));
+}
+
+TEST(Verdict, ARankThatDiedWithoutAWordIsTheOneThatWasDeadFirst) {
+  const Verdict verdict =
+      judge({.wait_status = exited(137),
+             .positions = {position({.rank = 0, .collective_steps = 7, .variant = "a{}"}),
+                           position({.rank = 1, .collective_steps = 7, .variant = "b{}"})},
+             .dead_first = {1}});
+  EXPECT_EQ(verdict.outcome, Outcome::crashed);
+  ASSERT_TRUE(verdict.trial);
+  EXPECT_EQ(verdict.trial->variant, "b{}");
+}
+
+TEST(Verdict, LatenessIsBlamedOnTheRankThatTheOthersWaitFor) {
+  const Verdict verdict =
+      judge({.wait_status = exited(late_exit_code),
+             .positions = {position({.rank = 0, .collective_steps = 9, .fate = Fate::late}),
+                           position({.rank = 1, .collective_steps = 8, .variant = "bad{}"})},
+             .dead_first = {0, 1},
+             .missing = {1}});
+  EXPECT_EQ(verdict.outcome, Outcome::timed_out);
+  ASSERT_TRUE(verdict.trial);
+  EXPECT_EQ(verdict.trial->variant, "bad{}");
+  EXPECT_THAT(verdict.detail, HasSubstr("rank 1 on node7 (pid 1001) did not come out of batch of "
+                                        "bad{} (cell 5, run 2) in time; the others waited"));
+}
+
+TEST(Verdict, LatenessOfAllIsBlamedOnTheStepThatWasDueFirst) {
+  const Verdict verdict =
+      judge({.wait_status = SIGTERM,
+             .ended_for = EndedFor::lateness,
+             .positions = {position({.rank = 1, .collective_steps = 8, .variant = "bad{}"}),
+                           position({.rank = 0, .collective_steps = 8, .variant = "bad{}"})}});
+  EXPECT_EQ(verdict.outcome, Outcome::timed_out);
+  ASSERT_TRUE(verdict.trial);
+  EXPECT_THAT(verdict.detail, HasSubstr("all ranks of this node were batch of bad{}"));
+  EXPECT_THAT(verdict.detail, HasSubstr("signal 15 (Terminated)"));
+}
+
+TEST(Verdict, AStepOutsideATrialBlamesNoVariant) {
+  const Verdict verdict = judge({.wait_status = exited(137),
+                                 .positions = {position({.rank = 0, .collective_steps = 3})},
+                                 .dead_first = {0}});
+  EXPECT_FALSE(verdict.trial);
+  EXPECT_EQ(verdict.cell, 5);
+}
+
+TEST(Verdict, AKilledLauncherBlamesNobody) {
+  const Verdict verdict =
+      judge({.wait_status = SIGKILL,
+             .positions = {position({.rank = 0, .collective_steps = 7, .variant = "a{}"}),
+                           position({.rank = 1, .collective_steps = 6, .variant = "a{}"})},
+             .dead_first = {0, 1},
+             .missing = {1}});
+  EXPECT_FALSE(verdict.trial);
+  EXPECT_THAT(verdict.detail, HasSubstr("the launcher was killed"));
+}
+
+TEST(Verdict, ADeathOnAnotherNodeIsBlamedOnTheStepWhereItWasMissed) {
+  const Verdict verdict =
+      judge({.wait_status = exited(139),
+             .positions = {position({.rank = 0, .collective_steps = 7, .variant = "next{}"}),
+                           position({.rank = 1, .collective_steps = 6, .variant = "bad{}"})},
+             .missing = {1}});
+  EXPECT_EQ(verdict.outcome, Outcome::crashed);
+  ASSERT_TRUE(verdict.trial);
+  EXPECT_EQ(verdict.trial->variant, "bad{}");
+}
+
+}  // namespace
+}  // namespace colltune
