@@ -63,6 +63,23 @@ bool is_counted(const RankPosition& position) {
   return position.fate != Fate::finished && position.steps > 0;
 }
 
+/// Of ranks in the same step: those that are stopped or gone, else the only one that sleeps while
+/// others run (who waits inside a collective polls).
+std::vector<int> find_conspicuous_ranks(std::span<const RankPosition> positions) {
+  std::vector<int> halted;
+  std::vector<int> asleep;
+  std::size_t running = 0;
+  for (const RankPosition& position : positions) {
+    if (!is_counted(position)) continue;
+    const std::string_view condition = process_condition(position);
+    if (condition == "stopped" || condition == "gone") halted.push_back(position.rank);
+    if (condition == "sleeping" || condition == "in the kernel") asleep.push_back(position.rank);
+    if (condition == "running") ++running;
+  }
+  if (!halted.empty()) return halted;
+  return asleep.size() == 1 && running > 0 ? asleep : std::vector<int>{};
+}
+
 }  // namespace
 
 void Standing::add(std::uint64_t steps) {
@@ -97,15 +114,11 @@ std::vector<int> find_missing_ranks(std::span<const RankPosition> positions) {
   Standing standing;
   for (const RankPosition& position : positions)
     if (is_counted(position)) standing.add(position.current()->collective_steps);
+  if (!standing.is_uneven()) return find_conspicuous_ranks(positions);
   std::vector<int> missing;
-  for (const RankPosition& position : positions) {
-    if (!is_counted(position)) continue;
-    const std::string_view condition = process_condition(position);
-    const bool is_missing = standing.is_uneven()
-                                ? position.current()->collective_steps == standing.fewest_steps
-                                : condition == "stopped" || condition == "gone";
-    if (is_missing) missing.push_back(position.rank);
-  }
+  for (const RankPosition& position : positions)
+    if (is_counted(position) && position.current()->collective_steps == standing.fewest_steps)
+      missing.push_back(position.rank);
   return missing;
 }
 

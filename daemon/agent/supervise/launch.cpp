@@ -15,7 +15,7 @@
 
 #include "colltune/vocabulary/error.h"
 #include "process_tree.h"
-#include "spawn.h"
+#include "self_spawn.h"
 
 namespace colltune {
 namespace {

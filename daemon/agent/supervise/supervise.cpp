@@ -22,7 +22,7 @@
 #include "launch.h"
 #include "process_tree.h"
 #include "rank_watch.h"
-#include "spawn.h"
+#include "self_spawn.h"
 #include "verdict.h"
 
 namespace colltune {

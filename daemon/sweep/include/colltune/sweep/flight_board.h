@@ -26,7 +26,8 @@ struct Standing {
 };
 
 /// Ranks that others wait for: those with the fewest collective steps where they differ; else those
-/// that are stopped (a debugger, SIGSTOP) or gone. Empty where nothing tells them apart.
+/// that are stopped (a debugger, SIGSTOP) or gone; else the only one that sleeps while others run.
+/// Empty where nothing tells them apart.
 [[nodiscard]] std::vector<int> find_missing_ranks(std::span<const RankPosition> positions);
 
 /// A process as /proc shows it now: "running", "sleeping", "stopped", "gone"; "unknown" for one on

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "spawn.h"
+#include "self_spawn.h"
 
 #include <spawn.h>
 #include <unistd.h>
