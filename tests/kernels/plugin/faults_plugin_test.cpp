@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,20 +22,19 @@
 namespace colltune::test {
 namespace {
 
-using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 constexpr int ranks = 3;
 constexpr std::size_t elements = 17;
+constexpr std::size_t none = ~std::size_t{0};  ///< no element
 constexpr std::size_t guard_size = 64;
 constexpr std::byte guard{0xC5};
 
 /// What one rank saw of a number of calls.
 struct Observed {
-  std::vector<std::optional<std::size_t>> wrong;  ///< the first wrong element of each call
-  std::size_t written_before = 0;                 ///< guard bytes
+  std::vector<std::size_t> wrong;  ///< the first wrong element of each call, or none
+  std::size_t written_before = 0;  ///< guard bytes
   std::size_t written_past = 0;
   int changed_inputs = 0;  ///< calls
 };
@@ -62,7 +59,7 @@ Observed observe(Communicator& communicator, const Implementation& implementatio
     if (send != input) ++observed.changed_inputs;
     const auto mismatch = find_mismatch(
         verified, communicator.rank(), implementation.numerics(problem, variant).rounding, receive);
-    observed.wrong.push_back(mismatch ? std::optional(mismatch->element) : std::nullopt);
+    observed.wrong.push_back(mismatch ? mismatch->element : none);
   }
   const auto is_written = [](std::byte byte) { return byte != guard; };
   observed.written_before = static_cast<std::size_t>(
@@ -96,13 +93,13 @@ class FaultsPlugin : public testing::Test {
   void expect_wrong_everywhere(const std::string& name, std::size_t element,
                                DataType type = DataType::f32) {
     for (const Observed& observed : observe_all(name, 3, type)) {
-      EXPECT_THAT(observed.wrong, Each(std::optional(element))) << name;
+      EXPECT_THAT(observed.wrong, Each(element)) << name;
       expect_clean_beside(observed);
     }
   }
   void expect_right_everywhere(const std::string& name, DataType type = DataType::f32) {
     for (const Observed& observed : observe_all(name, 3, type)) {
-      EXPECT_THAT(observed.wrong, Each(std::optional<std::size_t>())) << name;
+      EXPECT_THAT(observed.wrong, Each(none)) << name;
       expect_clean_beside(observed);
     }
   }
@@ -192,9 +189,9 @@ TEST_F(FaultsPlugin, SpoilsNothingWhereThereIsNoSuchElement) {
 
 TEST_F(FaultsPlugin, SpoilsOneRank) {
   const auto observed = observe_all("fault.wrong_rank{after=0,element=2,rank=1}");
-  EXPECT_THAT(observed[0].wrong, Each(std::optional<std::size_t>()));
-  EXPECT_THAT(observed[1].wrong, Each(std::optional<std::size_t>(2)));
-  EXPECT_THAT(observed[2].wrong, Each(std::optional<std::size_t>()));
+  EXPECT_THAT(observed[0].wrong, Each(none));
+  EXPECT_THAT(observed[1].wrong, Each(std::size_t{2}));
+  EXPECT_THAT(observed[2].wrong, Each(none));
 }
 
 TEST_F(FaultsPlugin, SpoilsOneDataType) {
@@ -205,15 +202,15 @@ TEST_F(FaultsPlugin, SpoilsOneDataType) {
 
 TEST_F(FaultsPlugin, BeginsAfterSoManyGoodCalls) {
   for (const Observed& observed : observe_all("fault.wrong_element{after=2,element=1}", 4))
-    EXPECT_THAT(observed.wrong, ElementsAre(std::nullopt, std::nullopt, 1U, 1U));
+    EXPECT_THAT(observed.wrong, ElementsAre(none, none, 1U, 1U));
 }
 
 TEST_F(FaultsPlugin, SpoilsSomeOfManyCalls) {
   const auto observed = observe_all("fault.wrong_sometimes{element=4,n=10,seed=1}", 400);
-  const auto wrong = std::ranges::count(observed[0].wrong, std::optional<std::size_t>(4));
+  const auto wrong = std::ranges::count(observed[0].wrong, std::size_t{4});
   EXPECT_GT(wrong, 20);  // 40 are expected; the seed makes it the same number in every run
   EXPECT_LT(wrong, 60);
-  EXPECT_EQ(std::ranges::count(observed[0].wrong, std::optional<std::size_t>()), 400 - wrong);
+  EXPECT_EQ(std::ranges::count(observed[0].wrong, none), 400 - wrong);
   for (const Observed& other : observed) EXPECT_EQ(other.wrong, observed[0].wrong);
   EXPECT_NE(observe_all("fault.wrong_sometimes{element=4,n=10,seed=2}", 400)[0].wrong,
             observed[0].wrong);
@@ -222,21 +219,21 @@ TEST_F(FaultsPlugin, SpoilsSomeOfManyCalls) {
 
 TEST_F(FaultsPlugin, ReturnsTheResultOfTheCallBefore) {
   for (const Observed& observed : observe_all("fault.stale{after=0}", 4)) {
-    EXPECT_EQ(observed.wrong[0], std::nullopt);
+    EXPECT_EQ(observed.wrong[0], none);
     for (std::size_t call = 1; call < observed.wrong.size(); ++call)
-      EXPECT_NE(observed.wrong[call], std::nullopt) << call;
+      EXPECT_NE(observed.wrong[call], none) << call;
     expect_clean_beside(observed);
   }
 }
 
 TEST_F(FaultsPlugin, WritesOutsideOfTheReceiveBuffer) {
   for (const Observed& observed : observe_all("fault.writes_before{after=0,bytes=1}", 1)) {
-    EXPECT_THAT(observed.wrong, Each(std::optional<std::size_t>()));
+    EXPECT_THAT(observed.wrong, Each(none));
     EXPECT_EQ(observed.written_before, 1U);
     EXPECT_EQ(observed.written_past, 0U);
   }
   for (const Observed& observed : observe_all("fault.writes_past{after=0,bytes=9}", 1)) {
-    EXPECT_THAT(observed.wrong, Each(std::optional<std::size_t>()));
+    EXPECT_THAT(observed.wrong, Each(none));
     EXPECT_EQ(observed.written_before, 0U);
     EXPECT_EQ(observed.written_past, 9U);
   }
@@ -244,7 +241,7 @@ TEST_F(FaultsPlugin, WritesOutsideOfTheReceiveBuffer) {
 
 TEST_F(FaultsPlugin, ChangesTheInput) {
   for (const Observed& observed : observe_all("fault.changes_input{after=1}", 3)) {
-    EXPECT_THAT(observed.wrong, Each(std::optional<std::size_t>()));
+    EXPECT_THAT(observed.wrong, Each(none));
     EXPECT_EQ(observed.changed_inputs, 2);
     EXPECT_EQ(observed.written_before + observed.written_past, 0U);
   }
