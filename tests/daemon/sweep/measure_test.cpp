@@ -178,7 +178,7 @@ TEST(Measure, AWrongElementOnOneRankEndsTheVariantAlone) {
 TEST(Measure, AVariantThatGoesWrongWhileItIsTimedIsCaughtAtTheEnd) {
   const auto implementations = fakes::make(
       {{.name = "base", .is_baseline = true}, spoiler(0, [](int call) { return call > 3; })});
-  const auto& wrong = measure(implementations, 2).measurements.at(1);
+  const auto wrong = measure(implementations, 2).measurements.at(1);
   EXPECT_EQ(wrong.outcome, Outcome::wrong);
   EXPECT_TRUE(wrong.samples.empty());
   EXPECT_EQ(wrong.verified_calls, 1u);

@@ -123,7 +123,7 @@ TEST_P(SweepOnRanks, OwnKernelsAreMeasuredJournalledAndDecided) {
   SweepSpec spec{.collectives = {Collective::all_reduce},
                  .data_types = {DataType::f32, DataType::bf16},
                  .reduce_ops = {ReduceOp::sum, ReduceOp::max},
-                 .sizes = parse_sizes("8,4KiB,1MiB"),
+                 .sizes = parse_sizes("8,4KiB,64KiB"),
                  .in_place = {.off = true, .on = true}};
   SweepRun run;
   sweep(run, GetParam(), kernels, spec);
