@@ -11,6 +11,7 @@
 
 #include "colltune/vocabulary/canonical.h"
 #include "columns.h"
+#include "failures.h"
 #include "journal.h"
 
 namespace colltune::db {
@@ -43,9 +44,13 @@ Row row_of(const StoredDecision& stored) {
   return row;
 }
 
+std::string describe_place(const Decision& decision) {
+  return "decision for " + describe(decision.key.problem) + " on " +
+         describe(decision.key.topology) + ", family '" + decision.family + "'";
+}
+
 void check_decision(const Decision& decision, std::set<Place>& places) {
-  const std::string what = "decision for " + describe(decision.key.problem) + " on " +
-                           describe(decision.key.topology) + ", family '" + decision.family + "'";
+  const std::string what = describe_place(decision);
   if (decision.family.empty()) throw Error(StatusCode::invalid_argument, what + ": no family");
   if (decision.ranked.empty())
     throw Error(StatusCode::invalid_argument, what + ": ranks no variant");
@@ -139,42 +144,89 @@ void insert_decision(Connection& connection, const StoredDecision& stored) {
   }
 }
 
+void refuse_quarantined(std::span<const Decision> decisions,
+                        std::span<const QuarantineRecord> quarantines) {
+  for (const QuarantineRecord& quarantine : quarantines)
+    for (const Decision& decision : decisions)
+      for (const RankedVariant& ranked : decision.ranked)
+        if (quarantine.variant == ranked.variant && quarantine.key == decision.key)
+          throw Error(StatusCode::failed_precondition,
+                      describe_place(decision) + ": ranks " + to_string(ranked.variant) +
+                          ", which is in quarantine for this key since " + quarantine.since + " (" +
+                          quarantine.reason + "); release it to publish it");
+}
+
+/// A generation in the making.
+struct Draft {
+  std::int64_t number = 0;
+  std::int64_t next_decision_id = 0;
+  Complete complete;  ///< begins as the newest generation
+};
+
+/// Ends `stored` before this generation, where it was part of an earlier one.
+void retire(Connection& connection, const Draft& draft, StoredDecision& stored) {
+  if (stored.id == 0) return;
+  stored.valid_to = draft.number;
+  update_row(connection, decision_table(), stored.id, row_of(stored));
+}
+
+void replace(Connection& connection, Draft& draft, StoredDecision& stored,
+             const Decision& decision) {
+  retire(connection, draft, stored);
+  stored = {.id = draft.next_decision_id++,
+            .key_id = put_key(connection, decision.key),
+            .decision = decision,
+            .valid_from = draft.number,
+            .valid_to = {}};
+  insert_decision(connection, stored);
+}
+
+/// What is carried over goes on without the variants that were quarantined since.
+void leave_out_quarantined(Connection& connection, Draft& draft,
+                           std::span<const QuarantineRecord> quarantines) {
+  if (quarantines.empty()) return;
+  for (auto it = draft.complete.begin(); it != draft.complete.end();) {
+    StoredDecision& stored = it->second;
+    const auto rest = without_quarantined(stored.decision, quarantines);
+    if (!rest) {
+      retire(connection, draft, stored);
+      it = draft.complete.erase(it);
+      continue;
+    }
+    if (*rest != stored.decision) replace(connection, draft, stored, *rest);
+    ++it;
+  }
+}
+
 }  // namespace
 
 Generation put_generation(Connection& connection, std::span<const Decision> decisions,
                           const std::string& published_at) {
   std::set<Place> places;
   for (const Decision& decision : decisions) check_decision(decision, places);
+  const auto quarantines = read_quarantines_in_force(connection);
+  refuse_quarantined(decisions, quarantines);
 
   Meta meta = read_meta(connection);
-  Complete complete;
+  Draft draft{.number = meta.highest_number + 1,
+              .next_decision_id = next_id(connection, decision_table()),
+              .complete = {}};
   if (meta.newest_generation != 0)
-    complete =
+    draft.complete =
         load_complete(connection, load_generations(connection, meta).at(meta.newest_generation));
-  const std::int64_t number = meta.highest_number + 1;
-  std::int64_t id = next_id(connection, decision_table());
   for (const Decision& decision : decisions) {
-    StoredDecision& stored = complete[{decision.key, decision.family}];
-    if (stored.id != 0) {
-      if (stored.decision == decision) continue;
-      stored.valid_to = number;
-      update_row(connection, decision_table(), stored.id, row_of(stored));
-    }
-    stored = {.id = id++,
-              .key_id = put_key(connection, decision.key),
-              .decision = decision,
-              .valid_from = number,
-              .valid_to = {}};
-    insert_decision(connection, stored);
+    StoredDecision& stored = draft.complete[{decision.key, decision.family}];
+    if (stored.id == 0 || stored.decision != decision) replace(connection, draft, stored, decision);
   }
-  const std::string digest = digest_of_content(complete);
-  insert_row(connection, generation_table(), number,
-             {published_at, digest, static_cast<std::int64_t>(complete.size())});
-  meta.newest_generation = number;
-  meta.highest_number = number;
+  leave_out_quarantined(connection, draft, quarantines);
+  const std::string digest = digest_of_content(draft.complete);
+  insert_row(connection, generation_table(), draft.number,
+             {published_at, digest, static_cast<std::int64_t>(draft.complete.size())});
+  meta.newest_generation = draft.number;
+  meta.highest_number = draft.number;
   ++meta.generation_count;
   write_meta(connection, meta);
-  return {meta.store_uuid, static_cast<std::uint64_t>(number), digest};
+  return {meta.store_uuid, static_cast<std::uint64_t>(draft.number), digest};
 }
 
 PublishedTable read_published(Connection& connection, const std::optional<std::uint64_t>& number) {

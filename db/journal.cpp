@@ -140,6 +140,12 @@ std::map<std::int64_t, TuningKey> read_keys(Connection& connection, const std::s
   return keys;
 }
 
+std::optional<TuningKey> find_key(Connection& connection, const std::string& digest) {
+  const auto keys = read_keys(connection, "WHERE digest = ?", {digest});
+  if (keys.empty()) return {};
+  return keys.begin()->second;
+}
+
 void begin_sweep(Connection& connection, const SweepRecord& sweep) {
   if (sweep.uuid.empty()) throw Error(StatusCode::invalid_argument, "a sweep needs a uuid");
   for (const auto& stored : load_sweeps(connection))
@@ -154,6 +160,19 @@ void begin_sweep(Connection& connection, const SweepRecord& sweep) {
   const StoredSweep stored{.id = ++meta.sweep_count, .record = sweep};
   insert_row(connection, sweep_table(), stored.id, row_of(stored));
   write_meta(connection, meta);
+}
+
+void require_open_sweep(Connection& connection, const std::string& uuid) {
+  require_open(find_sweep(connection, uuid));
+}
+
+void resume_sweep(Connection& connection, const std::string& uuid) {
+  StoredSweep sweep = find_sweep(connection, uuid);
+  require_open(sweep);
+  sweep.record.state = SweepState::running;
+  sweep.record.finished_at.clear();
+  sweep.record.summary.clear();
+  update_row(connection, sweep_table(), sweep.id, row_of(sweep));
 }
 
 void finish_sweep(Connection& connection, const std::string& uuid, SweepState state,

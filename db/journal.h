@@ -30,7 +30,14 @@ std::string put_environment(Connection& connection, const Environment& environme
                                                           const std::string& condition = "",
                                                           const Row& parameters = {});
 
+/// The key with that digest; empty where none is stored.
+[[nodiscard]] std::optional<TuningKey> find_key(Connection& connection, const std::string& digest);
+
 void begin_sweep(Connection& connection, const SweepRecord& sweep);
+/// Makes a sweep that is not complete running.
+void resume_sweep(Connection& connection, const std::string& uuid);
+/// Error(not_found) where it is not stored, Error(failed_precondition) where it is complete.
+void require_open_sweep(Connection& connection, const std::string& uuid);
 void finish_sweep(Connection& connection, const std::string& uuid, SweepState state,
                   const std::string& finished_at, const std::string& summary);
 [[nodiscard]] std::vector<SweepRecord> read_sweeps(Connection& connection);

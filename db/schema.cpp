@@ -122,13 +122,13 @@ std::string new_uuid() {
 /// Runs the steps after `from` and notes the new version, all in one transaction.
 void migrate(Connection& connection, std::span<const Migration> history, std::int64_t from) {
   Transaction transaction(connection, Transaction::Kind::write);
-  for (const Migration& step : history)
-    if (step.to_version > from) step.apply(connection);
   Meta meta;
   if (from == 0)
     meta.store_uuid = new_uuid();
   else
-    meta = read_meta(connection);
+    meta = read_meta_of_any_version(connection);
+  for (const Migration& step : history)
+    if (step.to_version > from) step.apply(connection);
   meta.schema_version = history.back().to_version;
   meta.schema_digest = digest_of_schema(connection);
   if (from == 0) connection.execute("PRAGMA application_id=" + std::to_string(application_id));
@@ -177,10 +177,15 @@ void prepare_owned(Connection& connection, std::span<const Migration> history) {
                     "'); use a local disk");
 }
 
-void prepare_read(Connection& connection, std::span<const Migration> history) {
+void prepare_peek(Connection& connection, std::span<const Migration> history) {
   check_header(connection);
   connection.configure();
   quick_check(connection);
+  (void)checked_version(connection, history);
+}
+
+void prepare_read(Connection& connection, std::span<const Migration> history) {
+  prepare_peek(connection, history);
   const std::int64_t version = checked_version(connection, history);
   if (version < history.back().to_version)
     throw Error(StatusCode::failed_precondition,

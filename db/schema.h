@@ -15,7 +15,8 @@ namespace colltune::db {
 inline constexpr std::int64_t application_id = 0x4354756e;
 
 /// One step of the schema's history: takes a file of version `to_version` - 1 (0: an empty one) to
-/// `to_version`, inside the caller's transaction. A step that was released never changes.
+/// `to_version`, inside the caller's transaction, which also writes the row of `meta` anew. A step
+/// that was released never changes.
 struct Migration {
   std::int64_t to_version = 0;
   void (*apply)(Connection&) = nullptr;
@@ -32,6 +33,8 @@ struct Migration {
 [[nodiscard]] const Table& generation_table();
 [[nodiscard]] const Table& decision_table();
 [[nodiscard]] const Table& ranked_variant_table();
+[[nodiscard]] const Table& failure_table();
+[[nodiscard]] const Table& quarantine_table();
 
 /// The only row of table `meta`. Its counts make a lost row of another table noticed.
 struct Meta {
@@ -43,15 +46,22 @@ struct Meta {
   std::int64_t highest_number = 0;  ///< the highest generation number ever given
   std::int64_t environment_count = 0;
   std::int64_t sweep_count = 0;
+  std::int64_t failure_count = 0;
+  std::int64_t quarantine_count = 0;
 };
 [[nodiscard]] Meta read_meta(Connection& connection);
+/// The same from a file of any version up to ours; what that version lacks is 0.
+[[nodiscard]] Meta read_meta_of_any_version(Connection& connection);
 void write_meta(Connection& connection, const Meta& meta);
 
 /// Makes the open file usable by its owner: creates the schema in an empty file, checks a present
 /// one, migrates an older one after a backup beside it (`<path>.v<version>.backup`). Throws as
 /// Store's constructor does.
 void prepare_owned(Connection& connection, std::span<const Migration> history);
-/// Checks that the open file is ours, sound and of this version. Throws as StoreReader's
+/// Checks that the open file is ours, sound and of a version up to this one. Throws as
+/// prepare_read does.
+void prepare_peek(Connection& connection, std::span<const Migration> history);
+/// The same, and that it is of this very version. Throws as StoreReader's
 /// constructor does.
 void prepare_read(Connection& connection, std::span<const Migration> history);
 

@@ -153,8 +153,41 @@ CREATE TABLE ranked_variant (
 ) STRICT;
 )sql";
 
-constexpr std::array<Migration, 1> history{{
+// Released: never edit; add a step instead.
+// The columns of `meta` are exchanged in place, so that its text stays at the file's start, where a
+// damaged header is told from a foreign file.
+constexpr const char* version_2 = R"sql(
+ALTER TABLE meta DROP COLUMN row_checksum;
+ALTER TABLE meta ADD COLUMN failure_count INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE meta ADD COLUMN quarantine_count INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE meta ADD COLUMN row_checksum TEXT NOT NULL DEFAULT '';
+CREATE TABLE failure (
+  id INTEGER PRIMARY KEY,
+  key_id INTEGER NOT NULL REFERENCES tuning_key (id),
+  sweep_uuid TEXT NOT NULL REFERENCES sweep (uuid),
+  variant TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  recorded_at TEXT NOT NULL,
+  row_checksum TEXT NOT NULL
+) STRICT;
+CREATE TABLE quarantine (
+  id INTEGER PRIMARY KEY,
+  key_id INTEGER NOT NULL REFERENCES tuning_key (id),
+  variant TEXT NOT NULL,
+  failures INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  since TEXT NOT NULL,
+  released_at TEXT NOT NULL,
+  row_checksum TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX quarantine_in_force ON quarantine (key_id, variant) WHERE released_at = '';
+)sql";
+
+constexpr std::array<Migration, 2> history{{
     {1, [](Connection& connection) { connection.execute_script(version_1); }},
+    {2, [](Connection& connection) { connection.execute_script(version_2); }},
 }};
 
 }  // namespace

@@ -34,11 +34,14 @@ void check_snapshot(const std::filesystem::path& file, const Generation& newest)
                 file.string() + ": what was written is not what it should be: " + result);
 }
 
-/// What a present, sound snapshot says about itself.
+/// What a present, sound snapshot says about itself, also one of an older version.
 std::optional<Meta> peek(const std::filesystem::path& file) {
   try {
-    return read_meta(*open_for_reading(file));
-  } catch (const Error&) {  // missing or damaged: it is written anew
+    if (!std::filesystem::is_regular_file(file)) return {};
+    Connection connection(real_path(file), Access::immutable);
+    prepare_peek(connection, schema_history());
+    return read_meta_of_any_version(connection);
+  } catch (const Error&) {  // damaged or foreign: it is written anew
     return {};
   }
 }
@@ -72,7 +75,8 @@ void heal_snapshot(Connection& connection) {
     write_meta(connection, meta);
     transaction.commit();
   }
-  const bool fits = is_ours && snapshot->newest_generation == meta.newest_generation;
+  const bool fits = is_ours && snapshot->newest_generation == meta.newest_generation &&
+                    snapshot->schema_version == meta.schema_version;
   if (meta.newest_generation != 0 && !fits)
     write_snapshot(connection, read_published(connection, {}).generation);
 }

@@ -3,7 +3,10 @@
 
 #include "colltune/db/store.h"
 
+#include <ranges>
+
 #include "decisions.h"
+#include "failures.h"
 #include "file_system.h"
 #include "journal.h"
 #include "owner_lock.h"
@@ -122,6 +125,27 @@ void Store::append(const std::string& sweep_uuid, std::span<const Measurement> m
   });
 }
 
+std::optional<SweepRecord> Store::unfinished_sweep(const std::string& configuration,
+                                                   const std::string& environment_digest,
+                                                   const std::string& launch) const {
+  const auto sweeps = db::read_sweeps(impl_->connection());
+  for (const SweepRecord& sweep : std::views::reverse(sweeps)) {
+    const bool fits = sweep.configuration == configuration &&
+                      sweep.environment_digest == environment_digest && sweep.launch == launch;
+    if (!fits) continue;
+    if (sweep.state == SweepState::complete) return {};
+    if (sweep.state != SweepState::failed) return sweep;
+  }
+  return {};
+}
+
+void Store::resume_sweep(const std::string& sweep_uuid) {
+  impl_->transact([&](Connection& connection) {
+    db::resume_sweep(connection, sweep_uuid);
+    return true;
+  });
+}
+
 void Store::finish_sweep(const std::string& sweep_uuid, SweepState state,
                          const std::string& finished_at, const std::string& summary) {
   impl_->transact([&](Connection& connection) {
@@ -132,6 +156,41 @@ void Store::finish_sweep(const std::string& sweep_uuid, SweepState state,
 
 std::vector<Measurement> Store::measurements(const std::string& sweep_uuid) const {
   return db::read_measurements(impl_->connection(), sweep_uuid);
+}
+
+void Store::put_keys(std::span<const TuningKey> keys) {
+  impl_->transact([&](Connection& connection) {
+    for (const TuningKey& key : keys) (void)db::put_key(connection, key);
+    return true;
+  });
+}
+
+std::optional<TuningKey> Store::find_key(const std::string& digest) const {
+  return db::find_key(impl_->connection(), digest);
+}
+
+int Store::record_failure(const FailureRecord& failure) {
+  return impl_->transact(
+      [&](Connection& connection) { return db::record_failure(connection, failure); });
+}
+
+void Store::quarantine(const QuarantineRecord& quarantine) {
+  impl_->transact([&](Connection& connection) {
+    db::put_quarantine(connection, quarantine);
+    return true;
+  });
+}
+
+void Store::release_quarantine(const TuningKey& key, const Variant& variant,
+                               const std::string& released_at) {
+  impl_->transact([&](Connection& connection) {
+    db::release_quarantine(connection, key, variant, released_at);
+    return true;
+  });
+}
+
+std::vector<QuarantineRecord> Store::quarantines() const {
+  return db::read_quarantines_in_force(impl_->connection());
 }
 
 Generation Store::publish(std::span<const Decision> decisions, const std::string& published_at) {

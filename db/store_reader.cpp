@@ -3,6 +3,7 @@
 
 #include "colltune/db/store.h"
 #include "decisions.h"
+#include "failures.h"
 #include "journal.h"
 #include "reading.h"
 #include "schema.h"
@@ -49,6 +50,21 @@ std::vector<Measurement> StoreReader::measurements(
     const std::optional<std::string>& sweep_uuid) const {
   return impl_->read_one_state(
       [&](db::Connection& connection) { return db::read_measurements(connection, sweep_uuid); });
+}
+
+std::vector<FailureRecord> StoreReader::failures() const {
+  return impl_->read_one_state(
+      [](db::Connection& connection) { return db::read_failures(connection); });
+}
+
+std::vector<QuarantineRecord> StoreReader::quarantines() const {
+  return impl_->read_one_state(
+      [](db::Connection& connection) { return db::read_quarantines_in_force(connection); });
+}
+
+std::vector<QuarantineRecord> StoreReader::quarantine_history() const {
+  return impl_->read_one_state(
+      [](db::Connection& connection) { return db::read_quarantines(connection); });
 }
 
 PublishedTable StoreReader::published(const std::optional<std::uint64_t>& generation) const {

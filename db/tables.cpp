@@ -3,17 +3,68 @@
 
 // The tables of the newest schema, by the fields of what they hold.
 
+#include <algorithm>
+#include <concepts>
+
 #include "colltune/db/records.h"
 #include "columns.h"
 #include "schema.h"
 
 namespace colltune::db {
 
+namespace {
+
+/// Every column of `meta`, in order: its name and its place in Meta.
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Meta>
+void visit_columns(Self& meta, Visit&& visit) {
+  visit("store_uuid", meta.store_uuid);
+  visit("schema_version", meta.schema_version);
+  visit("schema_digest", meta.schema_digest);
+  visit("newest_generation", meta.newest_generation);
+  visit("generation_count", meta.generation_count);
+  visit("highest_number", meta.highest_number);
+  visit("environment_count", meta.environment_count);
+  visit("sweep_count", meta.sweep_count);
+  visit("failure_count", meta.failure_count);
+  visit("quarantine_count", meta.quarantine_count);
+}
+
+/// `meta` with the columns that the open file has, as every version orders them.
+Table present_meta_table(Connection& connection) {
+  Table table{"meta", {}};
+  Statement statement(connection.handle(),
+                      "SELECT name FROM pragma_table_info('meta') ORDER BY cid");
+  statement.start({});
+  while (statement.step()) table.columns.push_back(std::get<std::string>(statement.column(0)));
+  std::erase(table.columns, "id");
+  std::erase(table.columns, "row_checksum");
+  return table;
+}
+
+Meta read_meta_of(Connection& connection, const Table& table) {
+  Meta meta;
+  int rows = 0;
+  read_rows(connection, table, "", {}, [&](RowCursor& cursor, std::int64_t, const Row&) {
+    ++rows;
+    visit_columns(meta, [&](std::string_view name, auto& field) {
+      if (std::ranges::find(table.columns, name) != table.columns.end()) cursor.get(field);
+    });
+  });
+  if (rows != 1) fail_row(connection, "meta", 1, "is missing or not alone");
+  return meta;
+}
+
+}  // namespace
+
 const Table& meta_table() {
-  static const Table table{
-      "meta",
-      {"store_uuid", "schema_version", "schema_digest", "newest_generation", "generation_count",
-       "highest_number", "environment_count", "sweep_count"}};
+  static const Table table = [] {
+    Table columns{"meta", {}};
+    const Meta meta;
+    visit_columns(meta,
+                  [&](std::string_view name, const auto&) { columns.columns.emplace_back(name); });
+    return columns;
+  }();
   return table;
 }
 
@@ -54,28 +105,25 @@ const Table& ranked_variant_table() {
   return table;
 }
 
-Meta read_meta(Connection& connection) {
-  Meta meta;
-  int rows = 0;
-  read_rows(connection, meta_table(), "", {}, [&](RowCursor& cursor, std::int64_t, const Row&) {
-    ++rows;
-    cursor.get(meta.store_uuid);
-    cursor.get(meta.schema_version);
-    cursor.get(meta.schema_digest);
-    cursor.get(meta.newest_generation);
-    cursor.get(meta.generation_count);
-    cursor.get(meta.highest_number);
-    cursor.get(meta.environment_count);
-    cursor.get(meta.sweep_count);
-  });
-  if (rows != 1) fail_row(connection, "meta", 1, "is missing or not alone");
-  return meta;
+const Table& failure_table() {
+  static const Table table = table_of<FailureRecord>("failure", {"key_id"}, {});
+  return table;
+}
+
+const Table& quarantine_table() {
+  static const Table table = table_of<QuarantineRecord>("quarantine", {"key_id"}, {});
+  return table;
+}
+
+Meta read_meta(Connection& connection) { return read_meta_of(connection, meta_table()); }
+
+Meta read_meta_of_any_version(Connection& connection) {
+  return read_meta_of(connection, present_meta_table(connection));
 }
 
 void write_meta(Connection& connection, const Meta& meta) {
-  const Row row{meta.store_uuid,        meta.schema_version,   meta.schema_digest,
-                meta.newest_generation, meta.generation_count, meta.highest_number,
-                meta.environment_count, meta.sweep_count};
+  Row row;
+  visit_columns(meta, [&](std::string_view, const auto& field) { row.emplace_back(field); });
   if (connection.integer("SELECT count(*) FROM meta") == 0)
     insert_row(connection, meta_table(), 1, row);
   else

@@ -114,6 +114,27 @@ Decision some_decision(std::uint64_t message_size, const Environment& environmen
           .sweep_uuid = "sweep-1"};
 }
 
+FailureRecord some_failure(int number, const Environment& environment) {
+  const Measurement trial = some_measurement(number, environment);
+  return {.sweep_uuid = "sweep-1",
+          .key = trial.key,
+          .variant = trial.variant,
+          .outcome = number % 2 == 0 ? Outcome::crashed : Outcome::timed_out,
+          .detail = "rank 1 on host a: signal 11, launch " + std::to_string(number),
+          .recorded_at = "2026-01-02T03:30:00Z"};
+}
+
+QuarantineRecord some_quarantine(int number, const Environment& environment) {
+  const Measurement trial = some_measurement(number, environment);
+  return {.key = trial.key,
+          .variant = trial.variant,
+          .failures = 2 + number,
+          .outcome = Outcome::wrong,
+          .reason = "reason " + std::to_string(number),
+          .since = "2026-01-02T03:40:00Z",
+          .released_at = ""};
+}
+
 SweepRecord some_sweep(const std::string& uuid, const Environment& environment) {
   return {.uuid = uuid,
           .started_at = "2026-01-02T03:04:05Z",
@@ -134,7 +155,9 @@ Contents read_all(const StoreReader& reader) {
           .environments = std::move(environments),
           .measurements = reader.measurements(),
           .generation = published.generation,
-          .decisions = std::move(published.decisions)};
+          .decisions = std::move(published.decisions),
+          .failures = reader.failures(),
+          .quarantines = reader.quarantine_history()};
 }
 
 void fill(const std::filesystem::path& path) {
@@ -148,6 +171,10 @@ void fill(const std::filesystem::path& path) {
     const std::vector<Measurement> trial{some_measurement(i, i % 2 == 0 ? one : two)};
     store.append("sweep-1", trial);
   }
+  for (const int number : {20, 20, 21}) (void)store.record_failure(some_failure(number, one));
+  for (const int number : {20, 21}) store.quarantine(some_quarantine(number, one));
+  store.release_quarantine(some_quarantine(20, one).key, some_quarantine(20, one).variant,
+                           "2026-01-02T03:50:00Z");
   store.finish_sweep("sweep-1", SweepState::complete, "2026-01-02T04:00:00Z", "{}");
   std::vector<Decision> decisions;
   for (std::uint64_t size = 1024; size <= (1 << 20); size *= 2)

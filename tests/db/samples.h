@@ -32,6 +32,9 @@ class TemporaryFolder {
 [[nodiscard]] Measurement some_measurement(int number, const Environment& environment);
 [[nodiscard]] Decision some_decision(std::uint64_t message_size, const Environment& environment,
                                      const std::string& winner = "mpi.ring");
+/// Of the trial of some_measurement(number).
+[[nodiscard]] FailureRecord some_failure(int number, const Environment& environment);
+[[nodiscard]] QuarantineRecord some_quarantine(int number, const Environment& environment);
 [[nodiscard]] SweepRecord some_sweep(const std::string& uuid, const Environment& environment);
 
 /// What a database holds, as its reader tells it.
@@ -41,11 +44,15 @@ struct Contents {
   std::vector<Measurement> measurements;
   Generation generation;
   std::vector<Decision> decisions;
+  std::vector<FailureRecord> failures;
+  std::vector<QuarantineRecord> quarantines;  ///< released ones too
   friend bool operator==(const Contents&, const Contents&) = default;
 };
 [[nodiscard]] Contents read_all(const StoreReader& reader);
 
-/// Fills a new database at `path` with two environments, a sweep and two generations.
+/// Fills a new database at `path` with two environments, a sweep with three failures, two
+/// quarantines (one of them released), and two generations. Without the failures and quarantines it
+/// is what version_1.sql holds.
 void fill(const std::filesystem::path& path);
 
 /// The code of the Error that `act` throws, its message in `message`; a test failure otherwise.

@@ -16,7 +16,6 @@ namespace {
 
 using db::Access;
 using db::Connection;
-using db::Migration;
 
 std::vector<std::string> names(Connection& connection, const std::string& sql) {
   std::vector<std::string> found;
@@ -53,7 +52,7 @@ TEST(Schema, EveryTableHasTheColumnsThatAreWrittenAndIsStrict) {
   for (const db::Table* table :
        {&db::meta_table(), &db::environment_table(), &db::sweep_table(), &db::tuning_key_table(),
         &db::measurement_table(), &db::generation_table(), &db::decision_table(),
-        &db::ranked_variant_table()}) {
+        &db::ranked_variant_table(), &db::failure_table(), &db::quarantine_table()}) {
     std::vector<std::string> expected = table->columns;
     expected.insert(expected.begin(), "id");
     expected.emplace_back("row_checksum");
@@ -111,71 +110,6 @@ TEST(Schema, TheQueriesOfThePageRun) {
     ++queries;
   }
   EXPECT_GE(queries, 2);
-}
-
-/// A later version, as a later program would define it.
-std::vector<Migration> history_with_version_2() {
-  const auto released = db::schema_history();
-  std::vector<Migration> history(released.begin(), released.end());
-  history.push_back({2, [](Connection& connection) {
-                       connection.execute_script(
-                           "CREATE TABLE later (id INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT;"
-                           "INSERT INTO later VALUES (1, 'from the migration');");
-                     }});
-  return history;
-}
-
-TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
-  const TemporaryFolder folder;
-  fill(folder / "a.db");
-  const Contents before = read_all(StoreReader(folder / "a.db"));
-  {
-    Connection connection(folder / "a.db", Access::owner);
-    db::prepare_owned(connection, history_with_version_2());
-    EXPECT_EQ(connection.integer("PRAGMA user_version"), 2);
-    EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
-    EXPECT_EQ(db::read_meta(connection).schema_version, 2);
-  }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v1.backup")), before);
-  {
-    Connection connection(folder / "a.db", Access::owner);
-    db::prepare_owned(connection, history_with_version_2());  // nothing more to do
-    EXPECT_EQ(connection.integer("SELECT count(*) FROM later"), 1);
-  }
-  // The program of today meets the file of tomorrow.
-  std::string message;
-  EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }, &message),
-            StatusCode::failed_precondition);
-  EXPECT_NE(message.find("schema version 2"), std::string::npos) << message;
-  EXPECT_NE(message.find("newer"), std::string::npos) << message;
-  EXPECT_EQ(error_of([&] { StoreReader reader(folder / "a.db"); }),
-            StatusCode::failed_precondition);
-}
-
-TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
-  const TemporaryFolder folder;
-  fill(folder / "a.db");
-  const Contents before = read_all(StoreReader(folder / "a.db"));
-  auto history = history_with_version_2();
-  history.push_back({3, [](Connection& connection) {
-                       connection.execute("INSERT INTO no_such_table VALUES (1)");
-                     }});
-  {
-    Connection connection(folder / "a.db", Access::owner);
-    EXPECT_THROW(db::prepare_owned(connection, history), Error);
-  }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v1.backup")), before);
-}
-
-TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {
-  const TemporaryFolder folder;
-  fill(folder / "a.db");
-  Connection connection(folder / "a.db", Access::reader);
-  std::string message;
-  EXPECT_EQ(error_of([&] { db::prepare_read(connection, history_with_version_2()); }, &message),
-            StatusCode::failed_precondition);
-  EXPECT_NE(message.find("version 1"), std::string::npos) << message;
 }
 
 }  // namespace

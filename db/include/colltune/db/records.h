@@ -5,11 +5,14 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/measurement.h"
 
 namespace colltune {
 
@@ -71,6 +74,58 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("digest", self.digest);
   visit("environment", self.environment);
 }
+
+/// One failed attempt at a trial. Another attempt may follow, so it is no measurement.
+struct FailureRecord {
+  std::string sweep_uuid;
+  TuningKey key;
+  Variant variant;
+  Outcome outcome = Outcome::crashed;  ///< any but ok
+  std::string detail;       ///< who, where, signal or exit code, number of the launch; for a person
+  std::string recorded_at;  ///< UTC, ISO 8601
+
+  friend bool operator==(const FailureRecord&, const FailureRecord&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, FailureRecord>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("sweep_uuid", self.sweep_uuid);
+  visit("key", self.key);
+  visit("variant", self.variant);
+  visit("outcome", self.outcome);
+  visit("detail", self.detail);
+  visit("recorded_at", self.recorded_at);
+}
+
+/// A variant that is neither measured nor published for one key, in any sweep, until it is
+/// released. The key names the environment: a new version of a library starts afresh.
+struct QuarantineRecord {
+  TuningKey key;
+  Variant variant;
+  int failures = 0;                    ///< that led to it, at least 1
+  Outcome outcome = Outcome::crashed;  ///< of the last of them
+  std::string reason;                  ///< for a person
+  std::string since;                   ///< UTC, ISO 8601
+  std::string released_at;             ///< UTC, ISO 8601; empty while in force
+
+  friend bool operator==(const QuarantineRecord&, const QuarantineRecord&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, QuarantineRecord>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("key", self.key);
+  visit("variant", self.variant);
+  visit("failures", self.failures);
+  visit("outcome", self.outcome);
+  visit("reason", self.reason);
+  visit("since", self.since);
+  visit("released_at", self.released_at);
+}
+
+/// `decision` as it may be published beside `quarantines` in force: without the variants that are
+/// quarantined for its key, its reason saying so; empty where no variant is left.
+[[nodiscard]] std::optional<Decision> without_quarantined(
+    Decision decision, std::span<const QuarantineRecord> quarantines);
 
 /// Everything that a reader needs to answer from one generation.
 struct PublishedTable {

@@ -39,12 +39,41 @@ class Store {
   /// Appends finished trials of `sweep_uuid`: the journal. A trial (key, variant) that the sweep
   /// already has is Error(already_exists).
   void append(const std::string& sweep_uuid, std::span<const Measurement> measurements);
+  /// The newest sweep of exactly this configuration, environment and launch that is running (it was
+  /// killed: its owner would hold the database) or partial; the same command continues it. Empty
+  /// where there is none, or where a later sweep of exactly these is complete: what the older one
+  /// lacks was measured since.
+  [[nodiscard]] std::optional<SweepRecord> unfinished_sweep(const std::string& configuration,
+                                                            const std::string& environment_digest,
+                                                            const std::string& launch) const;
+  /// Makes a sweep that ended early running again. Error(failed_precondition) where it is complete.
+  void resume_sweep(const std::string& sweep_uuid);
   void finish_sweep(const std::string& sweep_uuid, SweepState state, const std::string& finished_at,
                     const std::string& summary);
   [[nodiscard]] std::vector<Measurement> measurements(const std::string& sweep_uuid) const;
+
+  /// Stores keys before anything is measured under them, so that `find_key` knows them.
+  void put_keys(std::span<const TuningKey> keys);
+  /// The key with that digest (digest_of_value); empty where none is stored.
+  [[nodiscard]] std::optional<TuningKey> find_key(const std::string& digest) const;
+  /// Returns how often this trial (key, variant) has failed in this sweep, this time included.
+  /// Error(failed_precondition) where the sweep is complete or the key's environment not stored.
+  int record_failure(const FailureRecord& failure);
+  /// Puts a variant into quarantine for a key. Where it is there already, `since` stays and the
+  /// rest is brought up to date.
+  void quarantine(const QuarantineRecord& quarantine);
+  /// Error(not_found) where no such quarantine is in force.
+  void release_quarantine(const TuningKey& key, const Variant& variant,
+                          const std::string& released_at);
+  /// Those in force, oldest first.
+  [[nodiscard]] std::vector<QuarantineRecord> quarantines() const;
+
   /// Publishes a generation: `decisions` replace those of equal key and family, all others are
-  /// carried over. Then writes the immutable snapshot that readers open, by a rename. Where only
-  /// that fails, the generation is stored, the Error says so, and the next call or owner writes it.
+  /// carried over. A decision that names a variant which is quarantined for its key is
+  /// Error(failed_precondition); one that is carried over goes on without it
+  /// (without_quarantined). Then writes the immutable snapshot that readers open, by a rename.
+  /// Where only that fails, the generation is stored, the Error says so, and the next call or owner
+  /// writes it.
   Generation publish(std::span<const Decision> decisions, const std::string& published_at);
 
  private:
@@ -67,6 +96,12 @@ class StoreReader {
   /// All measurements, or those of one sweep, in the order in which they were appended.
   [[nodiscard]] std::vector<Measurement> measurements(
       const std::optional<std::string>& sweep_uuid = {}) const;
+  /// Failed attempts, in the order in which they were recorded.
+  [[nodiscard]] std::vector<FailureRecord> failures() const;
+  /// Quarantines in force, oldest first.
+  [[nodiscard]] std::vector<QuarantineRecord> quarantines() const;
+  /// The same and those that were released.
+  [[nodiscard]] std::vector<QuarantineRecord> quarantine_history() const;
   /// The newest generation, or that very one. Throws Error(not_found) where there is none.
   [[nodiscard]] PublishedTable published(const std::optional<std::uint64_t>& generation = {}) const;
 

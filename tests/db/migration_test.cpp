@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Files of older versions: everything in them survives, whatever happens meanwhile.
+
+#include <fstream>
+#include <sstream>
+
+#include "child.h"
+#include "reading.h"
+#include "samples.h"
+#include "schema.h"
+
+namespace colltune::test {
+namespace {
+
+using db::Access;
+using db::Connection;
+using db::Migration;
+
+constexpr std::int64_t version_now = 2;
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A database as the program of version 1 left it, in WAL mode; its snapshot too where asked.
+void make_version_1(const std::filesystem::path& path, bool with_snapshot = false) {
+  {
+    Connection connection(path, Access::owner);
+    connection.execute_script(read_file(COLLTUNE_VERSION_1).c_str());
+    ASSERT_EQ(connection.text("PRAGMA journal_mode=WAL"), "wal");
+  }
+  if (!with_snapshot) return;
+  Connection connection(path, Access::owner);
+  connection.execute("VACUUM INTO ?", {snapshot_path(path).string()});
+}
+
+/// What `fill` writes, without that which version 1 did not have, under the name of another store.
+Contents contents_of_version_1(const std::string& store_uuid) {
+  const TemporaryFolder folder;
+  fill(folder / "new.db");
+  Contents contents = read_all(StoreReader(folder / "new.db"));
+  contents.generation.store_uuid = store_uuid;
+  contents.failures.clear();
+  contents.quarantines.clear();
+  return contents;
+}
+
+std::int64_t version_of(const std::filesystem::path& path) {
+  Connection connection(path, Access::reader);
+  return connection.integer("PRAGMA user_version");
+}
+
+std::string uuid_in(const std::filesystem::path& path) {
+  Connection connection(path, Access::reader);
+  return db::read_meta_of_any_version(connection).store_uuid;
+}
+
+/// The history of a later program: one more step.
+std::vector<Migration> history_with(void (*step)(Connection&)) {
+  const auto released = db::schema_history();
+  std::vector<Migration> history(released.begin(), released.end());
+  history.push_back({version_now + 1, step});
+  return history;
+}
+
+void add_later_table(Connection& connection) {
+  connection.execute_script(
+      "CREATE TABLE later (id INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT;"
+      "INSERT INTO later VALUES (1, 'from the migration');");
+}
+
+TEST(Migration, TheHistoryAscendsToTheVersionOfToday) {
+  std::int64_t version = 0;
+  for (const Migration& step : db::schema_history()) EXPECT_EQ(step.to_version, ++version);
+  EXPECT_EQ(version, version_now);
+}
+
+TEST(Migration, AFileOfVersion1KeepsEverythingAndTakesMore) {
+  const TemporaryFolder folder;
+  make_version_1(folder / "a.db", true);
+  const std::string uuid = uuid_in(folder / "a.db");
+  const Contents before = contents_of_version_1(uuid);
+  const Environment environment = some_environment("CPU one");
+  {
+    Store store(folder / "a.db");
+    EXPECT_EQ(store.uuid(), uuid);
+    EXPECT_TRUE(store.quarantines().empty());
+  }
+  EXPECT_EQ(version_of(folder / "a.db"), version_now);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+  EXPECT_EQ(version_of(folder / "a.db.v1.backup"), 1);
+  EXPECT_EQ(uuid_in(folder / "a.db.v1.backup"), uuid);
+  // Readers of today open the snapshot, so it is written anew.
+  EXPECT_EQ(version_of(snapshot_path(folder / "a.db")), version_now);
+  EXPECT_EQ(read_all(StoreReader(snapshot_path(folder / "a.db"))), before);
+
+  SweepRecord sweep = some_sweep("sweep-1", environment);
+  sweep.uuid = "sweep-2";
+  {
+    Store store(folder / "a.db");
+    store.begin_sweep(sweep);
+    FailureRecord failure = some_failure(0, environment);
+    failure.sweep_uuid = sweep.uuid;
+    EXPECT_EQ(store.record_failure(failure), 1);
+    store.quarantine(some_quarantine(0, environment));
+    EXPECT_EQ(store.publish({}, "t").number, before.generation.number + 1);
+  }
+  const StoreReader reader(folder / "a.db");
+  EXPECT_EQ(reader.failures().size(), 1U);
+  EXPECT_EQ(reader.quarantines(), std::vector{some_quarantine(0, environment)});
+  EXPECT_EQ(reader.measurements(), before.measurements);
+}
+
+TEST(Migration, ANewFileAndAMigratedOneHaveTheSameSchema) {
+  const TemporaryFolder folder;
+  make_version_1(folder / "a.db");
+  { Store store(folder / "a.db"); }
+  { Store store(folder / "b.db"); }
+  Connection migrated(folder / "a.db", Access::reader);
+  Connection fresh(folder / "b.db", Access::reader);
+  EXPECT_EQ(db::read_meta(migrated).schema_digest, db::read_meta(fresh).schema_digest);
+}
+
+TEST(Migration, AnOlderBackupCanTakeThePlaceOfTheDatabase) {
+  const TemporaryFolder folder;
+  make_version_1(folder / "a.db", true);
+  const Contents before = contents_of_version_1(uuid_in(folder / "a.db"));
+  { Store store(folder / "a.db"); }
+  std::filesystem::rename(folder / "a.db.v1.backup", folder / "b.db");
+  { Store store(folder / "b.db"); }
+  EXPECT_EQ(read_all(StoreReader(folder / "b.db")), before);
+}
+
+TEST(Migration, NumbersThatASnapshotOfVersion1HasUsedAreNotGivenAgain) {
+  const TemporaryFolder folder;
+  make_version_1(folder / "a.db", true);
+  {
+    // The database is a restored older copy: it knows of fewer generations than its snapshot.
+    Connection connection(folder / "a.db", Access::owner);
+    db::Table meta{"meta",
+                   {"store_uuid", "schema_version", "schema_digest", "newest_generation",
+                    "generation_count", "highest_number", "environment_count", "sweep_count"}};
+    db::Row row;
+    db::for_each_row(connection, meta, "", {},
+                     [&](std::int64_t, const db::Row& found) { row = found; });
+    ASSERT_EQ(row.at(3), db::Value(std::int64_t{2}));
+    connection.execute("DELETE FROM generation WHERE id = 2");
+    row.at(3) = row.at(4) = row.at(5) = std::int64_t{1};
+    db::update_row(connection, meta, 1, row);
+  }
+  Store store(folder / "a.db");
+  EXPECT_EQ(db::read_meta(*db::open_for_reading(folder / "a.db")).highest_number, 2);
+}
+
+TEST(Migration, AKillInTheMiddleLosesNothing) {
+  const TemporaryFolder folder;
+  make_version_1(folder / "a.db");
+  const Contents before = contents_of_version_1(uuid_in(folder / "a.db"));
+  static int pipe_to_parent;
+  {
+    Child owner([&](int pipe) {
+      pipe_to_parent = pipe;
+      Connection connection(folder / "a.db", Access::owner);
+      // Killed when version 2's step has run and its transaction is open.
+      db::prepare_owned(connection, history_with([](Connection& open) {
+                          add_later_table(open);
+                          report(pipe_to_parent, 1);
+                          pause();
+                        }));
+    });
+    ASSERT_EQ(owner.next(), 1);
+    owner.kill_now();
+  }
+  EXPECT_EQ(version_of(folder / "a.db"), 1);
+  EXPECT_EQ(version_of(folder / "a.db.v1.backup"), 1);
+  { Store store(folder / "a.db"); }
+  EXPECT_EQ(version_of(folder / "a.db"), version_now);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+}
+
+TEST(Migration, AHalfWrittenBackupIsWrittenAnew) {
+  const TemporaryFolder folder;
+  make_version_1(folder / "a.db");
+  std::ofstream(folder / "a.db.v1.backup.tmp") << "half written";
+  { Store store(folder / "a.db"); }
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.db.v1.backup.tmp"));
+  EXPECT_EQ(version_of(folder / "a.db.v1.backup"), 1);
+}
+
+TEST(Migration, ADamagedRowOfMetaStopsItBeforeAnythingChanges) {
+  const TemporaryFolder folder;
+  make_version_1(folder / "a.db");
+  {
+    Connection connection(folder / "a.db", Access::owner);
+    connection.execute("UPDATE meta SET sweep_count = 7");
+  }
+  std::string message;
+  EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }, &message), StatusCode::data_loss);
+  EXPECT_NE(message.find("table meta"), std::string::npos) << message;
+  EXPECT_EQ(version_of(folder / "a.db"), 1);
+}
+
+TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  const Contents before = read_all(StoreReader(folder / "a.db"));
+  {
+    Connection connection(folder / "a.db", Access::owner);
+    db::prepare_owned(connection, history_with(add_later_table));
+    EXPECT_EQ(connection.integer("PRAGMA user_version"), 3);
+    EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
+    EXPECT_EQ(db::read_meta(connection).schema_version, 3);
+  }
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v2.backup")), before);
+  {
+    Connection connection(folder / "a.db", Access::owner);
+    db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
+    EXPECT_EQ(connection.integer("SELECT count(*) FROM later"), 1);
+  }
+  // The program of today meets the file of tomorrow.
+  std::string message;
+  EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }, &message),
+            StatusCode::failed_precondition);
+  EXPECT_NE(message.find("schema version 3"), std::string::npos) << message;
+  EXPECT_NE(message.find("newer"), std::string::npos) << message;
+  EXPECT_EQ(error_of([&] { StoreReader reader(folder / "a.db"); }),
+            StatusCode::failed_precondition);
+}
+
+TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  const Contents before = read_all(StoreReader(folder / "a.db"));
+  const auto history = history_with([](Connection& connection) {
+    add_later_table(connection);
+    connection.execute("INSERT INTO no_such_table VALUES (1)");
+  });
+  {
+    Connection connection(folder / "a.db", Access::owner);
+    EXPECT_THROW(db::prepare_owned(connection, history), Error);
+  }
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v2.backup")), before);
+}
+
+TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {
+  const TemporaryFolder folder;
+  make_version_1(folder / "a.db");
+  std::string message;
+  EXPECT_EQ(error_of([&] { StoreReader reader(folder / "a.db"); }, &message),
+            StatusCode::failed_precondition);
+  EXPECT_NE(message.find("version 1"), std::string::npos) << message;
+  EXPECT_NE(message.find("colltune-agent"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace colltune::test
