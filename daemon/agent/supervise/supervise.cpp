@@ -142,9 +142,23 @@ class LaunchWatch {
     }
   }
 
+  /// Ends a launch in which nothing begins, or that does not end when all is done.
+  void look_at_whole_launch(SteadyTime now) {
+    if (state() == LaunchState::finished) {
+      if (!finished_at_) finished_at_ = now;
+      if (options_.finish_patience > 0ms && now > *finished_at_ + options_.finish_patience)
+        launch_.end(options_.patience);
+    } else if (!file_ && options_.start_patience > 0ms &&
+               now > started_at_ + options_.start_patience) {
+      launch_.end(options_.patience);
+    }
+  }
+
   void look_at_ranks() {
-    if (!ranks_ || stopped_by_ || file_->state() == LaunchState::finished) return;
+    if (stopped_by_) return;
     const SteadyTime now = Clock::now();
+    look_at_whole_launch(now);
+    if (!ranks_ || state() == LaunchState::finished) return;
     if (!has_failed_ && !ranks_->find_dead().empty()) {
       take_snapshot();
       end_because_dead_at_ = now + patience_with_dead_rank;
@@ -152,6 +166,7 @@ class LaunchWatch {
     if (!has_failed_ && ranks_->is_late(now, options_.grace)) {
       take_snapshot();
       end_.ended_for = EndedFor::lateness;
+      kill_stopped_ranks();
       launch_.end(options_.patience);
     }
     if (end_because_dead_at_ && now >= *end_because_dead_at_) {
@@ -159,6 +174,12 @@ class LaunchWatch {
       end_.ended_for = EndedFor::dead_rank;
       launch_.end(options_.patience);
     }
+  }
+
+  /// A launcher wakes stopped ranks before it ends them: they would go on measuring for a moment.
+  void kill_stopped_ranks() const {
+    for (const RankPosition& rank : end_.positions)
+      if (process_condition(rank) == "stopped") kill(rank.pid, SIGKILL);
   }
 
   /// Keeps where the ranks are at the first sign of a failure: what ends them also moves them.
@@ -180,6 +201,8 @@ class LaunchWatch {
   std::filesystem::path path_;
   std::optional<FileIdentity> stale_;
   Launch launch_;
+  SteadyTime started_at_ = Clock::now();
+  std::optional<SteadyTime> finished_at_;
   std::optional<InFlightFile> file_;
   std::optional<RankWatch> ranks_;
   std::vector<pollfd> polled_;

@@ -34,7 +34,7 @@ using colltune::LaunchState;
 
 constexpr int cells = 3;
 constexpr std::array variants{"bad{}", "good{}"};
-constexpr auto call_limit = 300ms;
+constexpr auto call_limit = 800ms;
 
 int from_environment(const char* name, int otherwise) {
   const char* value = std::getenv(name);
@@ -162,6 +162,7 @@ int main(int argc, char** argv) {
   if (rank.index == 0) append_line(rank.database + ".launches", "launch");
   if (fault == "wrong_input") return 2;
   if (fault == "die_early") return 1;
+  if (fault == "never_begin") sleep_for_ever();
   if (rank.size > 1) colltune::end_with_parent(parent);
   if (fault == "linger") {
     journal_of_signals = rank.database + ".signals";
@@ -205,7 +206,7 @@ int main(int argc, char** argv) {
                   .run = 1,
                   .limit = call_limit});
       if (cell == 1 && variant == variants[0] && rank.index == fault_rank && fault != "none" &&
-          fault != "finish_badly" && is_due(rank.database, times))
+          !fault.starts_with("finish_") && is_due(rank.database, times))
         do_fault(fault, rank);
       rank.wait_for_others();
       rank.enter({.phase = "vote", .is_collective = true});
@@ -217,5 +218,6 @@ int main(int argc, char** argv) {
   if (rank.index == 0) rank.file->set_state(LaunchState::finished);
   rank.recorder->mark(colltune::Fate::finished);
   if (fault == "finish_badly") raise(SIGSEGV);
+  if (fault == "finish_never") sleep_for_ever();
   return 0;
 }

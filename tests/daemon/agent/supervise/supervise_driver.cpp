@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // supervise_driver DB COMMAND…: supervise() with short times and a failure log in text files.
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
@@ -41,6 +43,12 @@ class TextFailureLog final : public colltune::FailureLog {
   std::map<std::pair<std::string, std::string>, int> counts_;
 };
 
+/// Short for the test that waits for it, long for the others.
+std::chrono::milliseconds start_patience() {
+  const char* given = std::getenv("COLLTUNE_TEST_START_PATIENCE_MS");
+  return std::chrono::milliseconds(given == nullptr ? 60'000 : std::atoi(given));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -52,6 +60,8 @@ int main(int argc, char** argv) {
                                      .fruitless_launches = 3,
                                      .grace = 700ms,
                                      .patience = 2500ms,
+                                     .start_patience = start_patience(),
+                                     .finish_patience = 3000ms,
                                      .farewell = 3000ms};
   try {
     TextFailureLog log(database);

@@ -37,7 +37,7 @@ class MpirunFailure : public testing::TestWithParam<Kind> {};
 TEST_P(MpirunFailure, IsBlamedOnTheRightRankAndTheSweepGoesOn) {
   SupervisedLaunch launch(launcher, {GetParam().fault, "1", "1"});
   EXPECT_EQ(launch.wait(), 0) << launch.log();
-  EXPECT_THAT(launch.lines("launches"), SizeIs(2));
+  EXPECT_THAT(launch.lines("launches"), SizeIs(2)) << launch.log();
   EXPECT_THAT(launch.lines("failures"),
               ElementsAre(AllOf(HasSubstr(GetParam().outcome), HasSubstr("|bad{}|1|"),
                                 HasSubstr(GetParam().words))))

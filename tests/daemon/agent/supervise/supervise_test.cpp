@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,7 @@ TEST(Supervise, SaysWhoCrashedOnWhatAndWhere) {
 TEST(Supervise, PrintsTheWatchdogsReport) {
   SupervisedLaunch launch({}, {"watched_hang", "0", "1"});
   launch.wait();
-  EXPECT_THAT(launch.log(), HasSubstr("batch of bad{} did not end within its limit of 0.300 s"));
+  EXPECT_THAT(launch.log(), HasSubstr("batch of bad{} did not end within its limit of 0.800 s"));
 }
 
 TEST(Supervise, QuarantinesAVariantThatCrashesAgain) {
@@ -138,6 +139,21 @@ TEST(Supervise, KeepsWhatAFinishedSweepStored) {
   EXPECT_EQ(launch.wait(), 1) << launch.log();
   EXPECT_THAT(launch.lines("launches"), SizeIs(1));
   EXPECT_THAT(launch.lines("failures"), IsEmpty());
+}
+
+TEST(Supervise, EndsALaunchThatDoesNotEndWhenAllIsStored) {
+  SupervisedLaunch launch({}, {"finish_never"});
+  EXPECT_EQ(launch.wait(), 1) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(1));
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
+
+TEST(Supervise, EndsLaunchesInWhichNoRankBegins) {
+  ASSERT_EQ(setenv("COLLTUNE_TEST_START_PATIENCE_MS", "300", 1), 0);
+  SupervisedLaunch launch({}, {"never_begin"});
+  ASSERT_EQ(unsetenv("COLLTUNE_TEST_START_PATIENCE_MS"), 0);
+  EXPECT_EQ(launch.wait(), 4) << launch.log();
+  EXPECT_THAT(launch.processes(), IsEmpty());
 }
 
 TEST(Supervise, PassesOnUserSignals) {

@@ -27,6 +27,11 @@ struct SuperviseOptions {
   /// Between SIGTERM and SIGKILL: a launcher ends its ranks on other hosts meanwhile (Open MPI
   /// 4.1.4 needs a little over one second).
   std::chrono::milliseconds patience{3000};
+  /// Until the first rank must have begun; 0: no limit (a launch that waits in a batch queue).
+  std::chrono::milliseconds start_patience{600'000};
+  /// That the launch may take to end once everything is stored; 0: no limit (agents that go on to
+  /// serve).
+  std::chrono::milliseconds finish_patience{60'000};
   /// That the agent may take to end after the user's SIGINT, SIGTERM or SIGHUP.
   std::chrono::milliseconds farewell{10000};
 };
