@@ -3,6 +3,7 @@
 
 #include "figures.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 namespace colltune {
@@ -27,5 +28,11 @@ double algorithm_bandwidth(Bytes size, std::chrono::nanoseconds time) {
 }
 
 std::string short_form(const std::string& digest) { return digest.substr(0, 8); }
+
+std::string now_utc() {
+  return fmt::format(
+      "{:%Y-%m-%dT%H:%M:%SZ}",
+      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
+}
 
 }  // namespace colltune

@@ -19,5 +19,7 @@ namespace colltune {
 [[nodiscard]] double algorithm_bandwidth(Bytes size, std::chrono::nanoseconds time);
 /// The first digits of a digest or a uuid, enough to tell them apart by eye.
 [[nodiscard]] std::string short_form(const std::string& digest);
+/// The time now, UTC, ISO 8601 with seconds.
+[[nodiscard]] std::string now_utc();
 
 }  // namespace colltune

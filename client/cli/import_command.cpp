@@ -3,10 +3,8 @@
 
 #include "import_command.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,6 +12,7 @@
 #include <set>
 
 #include "colltune/db/store.h"
+#include "figures.h"
 #include "results_file.h"
 
 namespace colltune {
@@ -23,12 +22,14 @@ namespace {
 struct Present {
   std::map<std::string, SweepRecord> sweeps;
   std::map<std::pair<TuningKey, std::string>, Decision> decisions;  ///< by key and family
+  std::vector<QuarantineRecord> quarantines;                        ///< in force
 };
 
 Present read_present(const std::filesystem::path& path) {
   Present present;
   const StoreReader reader(path);
   for (auto& sweep : reader.sweeps()) present.sweeps.emplace(sweep.uuid, sweep);
+  present.quarantines = reader.quarantines();
   try {
     for (auto& decision : reader.published().decisions)
       present.decisions.emplace(std::pair(decision.key, decision.family), decision);
@@ -36,12 +37,6 @@ Present read_present(const std::filesystem::path& path) {
     if (error.code() != StatusCode::not_found) throw;  // nothing is published yet
   }
   return present;
-}
-
-std::string now_utc() {
-  return fmt::format(
-      "{:%Y-%m-%dT%H:%M:%SZ}",
-      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
 }
 
 /// Measurements of `results` that the database does not hold.
@@ -68,8 +63,9 @@ std::vector<Decision> decisions_to_publish(const Present& present, const SweepRe
   std::vector<Decision> publish;
   for (const auto& decision : results.decisions) {
     const auto stored = present.decisions.find({decision.key, decision.family});
-    if (stored == present.decisions.end() || !stays(stored->second, present, results))
-      publish.push_back(decision);
+    if (stored != present.decisions.end() && stays(stored->second, present, results)) continue;
+    if (auto rest = without_quarantined(decision, present.quarantines))
+      publish.push_back(std::move(*rest));
   }
   return publish;
 }

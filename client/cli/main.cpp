@@ -13,6 +13,7 @@
 #include "export_command.h"
 #include "import_command.h"
 #include "lookup_command.h"
+#include "quarantine_command.h"
 #include "show_command.h"
 
 namespace {
@@ -104,6 +105,28 @@ void add_show(CLI::App& program, ShowOptions& options) {
       ->add_option("--sweep", options.sweep, "of this sweep only [all]");
   add("environments", "The versions and hardware facts that decisions hold for",
       run_show_environments);
+  add("failures", "The attempts at trials that failed", run_show_failures)
+      ->add_option("--sweep", options.sweep, "of this sweep only [all]");
+  add("quarantines", "The variants that are neither measured nor published for a key",
+      run_show_quarantines)
+      ->add_flag("--all", options.all, "also those that were released");
+}
+
+void add_quarantine(CLI::App& program, ReleaseOptions& options) {
+  CLI::App& command = *program.add_subcommand(
+      "quarantine", "Change which variants are in quarantine; 'show quarantines' lists them");
+  command.require_subcommand(1);
+  CLI::App& release =
+      *command.add_subcommand("release", "Let the next sweep measure a quarantined variant again");
+  const std::string footer = with_example(
+      "colltune quarantine release --variant 'cpu.one_shot{n=2}' --key-digest 5f0c --db tuning.db");
+  command.footer(footer);
+  release.footer(footer);
+  release.add_option("--db", options.database, "tuning database")->required();
+  release.add_option("--variant", options.variant, "as 'show quarantines' prints it")->required();
+  release.add_option("--key-digest", options.key_digest,
+                     "for the key whose digest begins so [for all keys]");
+  release.callback([&options] { run_release(options, std::cout); });
 }
 
 void add_import(CLI::App& program, ImportOptions& options) {
@@ -151,10 +174,12 @@ int main(int argc, char** argv) {
   ExportOptions export_options;
   ShowOptions show_options;
   ImportOptions import_options;
+  ReleaseOptions release_options;
   add_lookup(program, lookup_options);
   add_export(program, export_options);
   add_show(program, show_options);
   add_import(program, import_options);
+  add_quarantine(program, release_options);
   try {
     program.parse(argc, argv);
     return finish_output();

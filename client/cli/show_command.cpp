@@ -56,6 +56,14 @@ std::vector<std::string> times_of(const Measurement& measurement) {
   return texts;
 }
 
+/// `record` with the digest of its key, as a person names the key to other commands.
+template <class Record>
+nlohmann::json json_with_key_digest(const Record& record) {
+  nlohmann::json element = to_json_value(record);
+  element["key_digest"] = digest_of_value(record.key);
+  return element;
+}
+
 }  // namespace
 
 void run_show_sweeps(const ShowOptions& options, std::ostream& out) {
@@ -175,6 +183,56 @@ void run_show_environments(const ShowOptions& options, std::ostream& out) {
       if (!value.empty()) out << fmt::format("  {:<17} {}\n", name, value);
     });
   }
+}
+
+void run_show_failures(const ShowOptions& options, std::ostream& out) {
+  JsonLinesArray array(out);
+  TextTable table({{"sweep"},
+                   {"recorded"},
+                   {"key"},
+                   {"problem"},
+                   {"world"},
+                   {"variant"},
+                   {"outcome"},
+                   {"detail"}});
+  for (const auto& failure : open_database(options.database).failures()) {
+    if (!options.sweep.empty() && failure.sweep_uuid != options.sweep) continue;
+    if (options.json)
+      array.add(json_with_key_digest(failure));
+    else
+      table.add_row({short_form(failure.sweep_uuid), failure.recorded_at,
+                     short_form(digest_of_value(failure.key)), describe(failure.key.problem),
+                     describe(failure.key.topology), to_string(failure.variant),
+                     std::string(name_of(failure.outcome)), failure.detail});
+  }
+  if (options.json) return array.finish();
+  out << table.text();
+}
+
+void run_show_quarantines(const ShowOptions& options, std::ostream& out) {
+  const StoreReader reader = open_database(options.database);
+  JsonLinesArray array(out);
+  TextTable table({{"since"},
+                   {"released"},
+                   {"key"},
+                   {"problem"},
+                   {"world"},
+                   {"variant"},
+                   {"outcome"},
+                   {"failures", Align::right},
+                   {"reason"}});
+  for (const auto& record : options.all ? reader.quarantine_history() : reader.quarantines()) {
+    if (options.json)
+      array.add(json_with_key_digest(record));
+    else
+      table.add_row({record.since, record.released_at.empty() ? "-" : record.released_at,
+                     short_form(digest_of_value(record.key)), describe(record.key.problem),
+                     describe(record.key.topology), to_string(record.variant),
+                     std::string(name_of(record.outcome)), std::to_string(record.failures),
+                     record.reason});
+  }
+  if (options.json) return array.finish();
+  out << table.text();
 }
 
 }  // namespace colltune

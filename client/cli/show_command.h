@@ -13,6 +13,7 @@ struct ShowOptions {
   std::string database;
   std::string sweep;  ///< measurements of this sweep only; empty: all
   std::optional<std::uint64_t> generation;
+  bool all = false;  ///< also quarantines that were released
   bool json = false;
 };
 
@@ -21,5 +22,7 @@ void run_show_sweeps(const ShowOptions& options, std::ostream& out);
 void run_show_decisions(const ShowOptions& options, std::ostream& out);
 void run_show_measurements(const ShowOptions& options, std::ostream& out);
 void run_show_environments(const ShowOptions& options, std::ostream& out);
+void run_show_failures(const ShowOptions& options, std::ostream& out);
+void run_show_quarantines(const ShowOptions& options, std::ostream& out);
 
 }  // namespace colltune

@@ -9,6 +9,7 @@
 
 #include "colltune/db/store.h"
 #include "colltune/json/journal_lines.h"
+#include "colltune/vocabulary/canonical.h"
 #include "literal_decisions.h"
 #include "process.h"
 
@@ -240,6 +241,99 @@ TEST_F(Cli, ShowPrintsTablesAndArrays) {
                  "no sweep 'none'");
 }
 
+/// Puts the variant into quarantine for 1 KiB and for 1 MiB, after a failure of sweep-2.
+void quarantine_for_both_sizes(const std::string& database, const std::string& variant) {
+  Store store(database);
+  store.begin_sweep(sweep("sweep-2", "2026-01-02T00:00:00Z"));
+  for (const std::uint64_t size : {1024, 1 << 20}) {
+    const TuningKey key = test_key(size);
+    EXPECT_EQ(store.record_failure({.sweep_uuid = "sweep-2",
+                                    .key = key,
+                                    .variant = parse_variant(variant),
+                                    .outcome = Outcome::crashed,
+                                    .detail = "rank 1: signal 11",
+                                    .recorded_at = "2026-01-02T00:01:00Z"}),
+              1);
+    store.quarantine({.key = key,
+                      .variant = parse_variant(variant),
+                      .failures = 1,
+                      .outcome = Outcome::crashed,
+                      .reason = "rank 1 died",
+                      .since = "2026-01-02T00:02:00Z"});
+  }
+}
+
+TEST_F(Cli, ShowPrintsFailuresAndQuarantines) {
+  fill();
+  quarantine_for_both_sizes(database, "cpu.one_shot{n=2}");
+  const auto show = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "show");
+    arguments.insert(arguments.end(), {"--db", database});
+    const Result result = colltune(arguments);
+    EXPECT_EQ(result.code, 0) << result.errors;
+    return result.out;
+  };
+  EXPECT_THAT(show({"failures"}), HasSubstr("rank 1: signal 11"));
+  EXPECT_THAT(show({"quarantines"}),
+              ::testing::ContainsRegex("cpu.one_shot\\{n=2\\} +crashed +1 +rank 1 died"));
+  const auto failures = nlohmann::json::parse(show({"failures", "--json"}));
+  ASSERT_EQ(failures.size(), 2u);
+  EXPECT_EQ(failures[0]["sweep_uuid"], "sweep-2");
+  EXPECT_EQ(failures[0]["outcome"], "crashed");
+  EXPECT_EQ(show({"failures", "--json", "--sweep", "sweep-1"}), "[]\n");
+  const auto quarantines = nlohmann::json::parse(show({"quarantines", "--json"}));
+  ASSERT_EQ(quarantines.size(), 2u);
+  EXPECT_EQ(quarantines[0]["variant"], "cpu.one_shot{n=2}");
+  EXPECT_EQ(quarantines[0]["key"]["problem"]["collective"], "all_reduce");
+  EXPECT_EQ(quarantines[0]["key_digest"], digest_of_value(test_key(1024)));
+  EXPECT_EQ(quarantines[0]["failures"], 1);
+}
+
+TEST_F(Cli, QuarantinesAreReleasedForOneKeyOrForAll) {
+  fill();
+  quarantine_for_both_sizes(database, "cpu.one_shot{n=2}");
+  const auto release = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"quarantine", "release", "--db", database, "--variant"});
+    return colltune(more);
+  };
+  const std::string digest = digest_of_value(test_key(1024));
+  expect_failure(release({"cpu.two_shot"}), 3, "no quarantine of cpu.two_shot is in force");
+  expect_failure(release({"cpu.one_shot{n=2}", "--key-digest", "xyz"}), 3, "begins with 'xyz'");
+  expect_failure(release({"cpu.one_shot{n="}), 2, "cpu.one_shot{n=");
+  EXPECT_EQ(StoreReader(database).quarantines().size(), 2u);
+  const Result one = release({"cpu.one_shot{n=2}", "--key-digest", digest.substr(0, 8)});
+  EXPECT_EQ(one.code, 0) << one.errors;
+  EXPECT_THAT(one.out, StartsWith("released cpu.one_shot{n=2} for all_reduce"));
+  ASSERT_EQ(StoreReader(database).quarantines().size(), 1u);
+  EXPECT_EQ(StoreReader(database).quarantines()[0].key, test_key(1 << 20));
+  EXPECT_EQ(release({"cpu.one_shot{n=2}"}).code, 0);
+  EXPECT_EQ(colltune({"show", "quarantines", "--db", database, "--json"}).out, "[]\n");
+  const auto all = nlohmann::json::parse(
+      colltune({"show", "quarantines", "--db", database, "--json", "--all"}).out);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_NE(all[0]["released_at"], "");
+  {
+    Store owner(database);
+    expect_failure(release({"cpu.one_shot{n=2}"}), 2, "is owned by process");
+  }
+  const std::string missing = folder.file("missing.db");
+  expect_failure(colltune({"quarantine", "release", "--db", missing, "--variant", "a"}), 2,
+                 "there is no such file");
+  EXPECT_FALSE(std::filesystem::exists(missing));
+}
+
+TEST_F(Cli, ImportLeavesOutWhatIsInQuarantine) {
+  fill();
+  quarantine_for_both_sizes(database, "cpu.two_shot");
+  const std::string file =
+      write("results.jsonl", results("sweep-3", "2026-02-01T00:00:00Z", "cpu.two_shot"));
+  const Result result = colltune({"import", file, "--db", database});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  const auto json =
+      nlohmann::json::parse(lookup({"--bytes", "1K", "--db", database, "--json"}).out);
+  EXPECT_EQ(json["winner"], "mpi.default");
+}
+
 TEST_F(Cli, ExportWritesTheSameDocumentToAFileAndToStdout) {
   fill();
   const Result printed = colltune({"export", "json", "--db", database});
@@ -366,6 +460,8 @@ TEST_F(Cli, HelpShowsAnExample) {
                                              {"export", "json", "--help"},
                                              {"show", "--help"},
                                              {"show", "decisions", "--help"},
+                                             {"quarantine", "--help"},
+                                             {"quarantine", "release", "--help"},
                                              {"import", "--help"}}) {
     const Result result = colltune(command);
     EXPECT_EQ(result.code, 0);
