@@ -5,6 +5,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -13,8 +14,51 @@
 #include <vector>
 
 #include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/lookup.h"
+#include "colltune/vocabulary/measurement.h"
 
 namespace colltune {
+
+// What does not depend on the type is compiled once (values.cpp): the templates below only say
+// which of these to call.
+namespace json_detail {
+
+[[noreturn]] void fail(const std::string& where, std::string_view what);
+void put(nlohmann::json& object, std::string_view name, nlohmann::json&& value);
+void put(nlohmann::json& array, nlohmann::json&& value);
+
+[[nodiscard]] const std::string& read_string(const nlohmann::json& json, const std::string& where,
+                                             std::string_view expected);
+[[nodiscard]] bool read_bool(const nlohmann::json& json, const std::string& where);
+[[nodiscard]] double read_double(const nlohmann::json& json, const std::string& where);
+[[nodiscard]] std::int64_t read_signed(const nlohmann::json& json, const std::string& where,
+                                       std::int64_t least, std::int64_t most);
+[[nodiscard]] std::uint64_t read_unsigned(const nlohmann::json& json, const std::string& where,
+                                          std::uint64_t most);
+[[nodiscard]] Variant read_variant(const nlohmann::json& json, const std::string& where);
+[[nodiscard]] ParameterValue read_parameter(const nlohmann::json& json, const std::string& where);
+/// Items of an array.
+[[nodiscard]] std::size_t size_of_array(const nlohmann::json& json, const std::string& where);
+[[nodiscard]] const nlohmann::json& item_of(const nlohmann::json& json, std::size_t index);
+
+/// The members of an object, taken one by one; complains about those that nobody took.
+class Members {
+ public:
+  Members(const nlohmann::json& json, const std::string& where);
+  /// The member called `name`; null where an optional one is absent.
+  [[nodiscard]] const nlohmann::json* take(std::string_view name, bool is_optional);
+  [[nodiscard]] std::string path_of(std::string_view name) const;
+  void finish() const;
+
+ private:
+  const nlohmann::json& json_;
+  const std::string& where_;
+  std::vector<std::string_view> names_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace json_detail
 
 /// Any vocabulary value as JSON: enums by name, sizes and times as whole numbers (the key carries
 /// the unit), variants as `name{a=1}`, an empty optional as an absent key. One form for files,
@@ -35,15 +79,15 @@ template <class T>
     nlohmann::json object = nlohmann::json::object();
     visit_fields(value, [&](std::string_view name, const auto& field) {
       if constexpr (requires { field.has_value(); }) {
-        if (field) object[std::string(name)] = to_json_value(*field);
+        if (field) json_detail::put(object, name, to_json_value(*field));
       } else {
-        object[std::string(name)] = to_json_value(field);
+        json_detail::put(object, name, to_json_value(field));
       }
     });
     return object;
   } else if constexpr (requires { typename T::value_type; } && !std::same_as<T, std::string>) {
     nlohmann::json array = nlohmann::json::array();
-    for (const auto& item : value) array.push_back(to_json_value(item));
+    for (const auto& item : value) json_detail::put(array, to_json_value(item));
     return array;
   } else {
     return value;
@@ -52,83 +96,53 @@ template <class T>
 
 namespace json_detail {
 
-[[noreturn]] inline void fail(const std::string& where, const std::string& what) {
-  throw Error(StatusCode::invalid_argument, where + ": " + what);
-}
-
 template <class T>
 void read(const nlohmann::json& json, T& value, const std::string& where) {
   if constexpr (NamedEnum<T>) {
-    if (!json.is_string()) fail(where, "expected one of " + allowed_names<T>());
+    const std::string& name = read_string(json, where, "one of " + allowed_names<T>());
     try {
-      value = parse_name<T>(json.get_ref<const std::string&>());
+      value = parse_name<T>(name);
     } catch (const Error& error) {
       fail(where, error.what());
     }
   } else if constexpr (std::same_as<T, bool>) {
-    if (!json.is_boolean()) fail(where, "expected true or false");
-    value = json.get<bool>();
+    value = read_bool(json, where);
   } else if constexpr (std::same_as<T, Bytes>) {
     read(json, value.value, where);
   } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
     std::int64_t count = 0;
     read(json, count, where);
     value = std::chrono::nanoseconds(count);
-  } else if constexpr (std::integral<T>) {
-    if (!json.is_number_integer()) fail(where, "expected a whole number");
-    const bool fits = json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>())
-                                                : std::in_range<T>(json.get<std::int64_t>());
-    if (!fits) fail(where, "the number is out of range");
-    value = json.get<T>();
+  } else if constexpr (std::signed_integral<T>) {
+    using Range = std::numeric_limits<T>;
+    value = static_cast<T>(read_signed(json, where, Range::min(), Range::max()));
+  } else if constexpr (std::unsigned_integral<T>) {
+    value = static_cast<T>(read_unsigned(json, where, std::numeric_limits<T>::max()));
   } else if constexpr (std::floating_point<T>) {
-    if (!json.is_number()) fail(where, "expected a number");
-    value = json.get<T>();
+    value = static_cast<T>(read_double(json, where));
   } else if constexpr (std::same_as<T, std::string>) {
-    if (!json.is_string()) fail(where, "expected a string");
-    value = json.get<std::string>();
+    value = read_string(json, where, "a string");
   } else if constexpr (std::same_as<T, Variant>) {
-    if (!json.is_string()) fail(where, "expected a variant such as name{a=1}");
-    try {
-      value = parse_variant(json.get_ref<const std::string&>());
-    } catch (const Error& error) {
-      fail(where, error.what());
-    }
+    value = read_variant(json, where);
   } else if constexpr (std::same_as<T, ParameterValue>) {
-    if (json.is_string())
-      value = json.get<std::string>();
-    else if (json.is_number_integer())
-      read(json, value.template emplace<std::int64_t>(), where);
-    else
-      fail(where, "expected a whole number or a word");
+    value = read_parameter(json, where);
   } else if constexpr (Described<T>) {
-    if (!json.is_object()) fail(where, "expected an object");
-    std::size_t known = 0;
-    std::string names;
+    Members members(json, where);
     visit_fields(value, [&](std::string_view name, auto& field) {
-      names += names.empty() ? "" : ", ";
-      names += name;
-      const auto found = json.find(name);
-      if constexpr (requires { field.has_value(); }) {
-        if (found == json.end()) return;
-        ++known;
-        read(*found, field.emplace(), where + "/" + std::string(name));
+      constexpr bool is_optional = requires { field.has_value(); };
+      const nlohmann::json* member = members.take(name, is_optional);
+      if constexpr (is_optional) {
+        if (member != nullptr) read(*member, field.emplace(), members.path_of(name));
       } else {
-        if (found == json.end()) fail(where, "key '" + std::string(name) + "' is missing");
-        ++known;
-        read(*found, field, where + "/" + std::string(name));
+        read(*member, field, members.path_of(name));
       }
     });
-    if (known == json.size()) return;
-    for (const auto& [key, unused] : json.items()) {
-      bool listed = false;
-      visit_fields(value, [&](std::string_view name, auto&) { listed = listed || name == key; });
-      if (!listed) fail(where, "unknown key '" + key + "'; allowed are " + names);
-    }
+    members.finish();
   } else {
-    if (!json.is_array()) fail(where, "expected an array");
     value.clear();
-    for (std::size_t i = 0; i < json.size(); ++i)
-      read(json[i], value.emplace_back(), where + "/" + std::to_string(i));
+    const std::size_t size = size_of_array(json, where);
+    for (std::size_t i = 0; i < size; ++i)
+      read(item_of(json, i), value.emplace_back(), where + "/" + std::to_string(i));
   }
 }
 
@@ -142,5 +156,21 @@ template <class T>
   json_detail::read(json, value, where);
   return value;
 }
+
+// The large ones are compiled once.
+extern template nlohmann::json to_json_value(const Environment&);
+extern template nlohmann::json to_json_value(const TuningKey&);
+extern template nlohmann::json to_json_value(const Measurement&);
+extern template nlohmann::json to_json_value(const RankedVariant&);
+extern template nlohmann::json to_json_value(const Decision&);
+extern template nlohmann::json to_json_value(const LookupQuery&);
+extern template nlohmann::json to_json_value(const LookupAnswer&);
+extern template void json_detail::read(const nlohmann::json&, Environment&, const std::string&);
+extern template void json_detail::read(const nlohmann::json&, TuningKey&, const std::string&);
+extern template void json_detail::read(const nlohmann::json&, Measurement&, const std::string&);
+extern template void json_detail::read(const nlohmann::json&, RankedVariant&, const std::string&);
+extern template void json_detail::read(const nlohmann::json&, Decision&, const std::string&);
+extern template void json_detail::read(const nlohmann::json&, LookupQuery&, const std::string&);
+extern template void json_detail::read(const nlohmann::json&, LookupAnswer&, const std::string&);
 
 }  // namespace colltune
