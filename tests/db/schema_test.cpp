@@ -4,7 +4,7 @@
 #include "schema.h"
 
 #include <fstream>
-#include <regex>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -66,20 +66,25 @@ TEST(Schema, EveryTableHasTheColumnsThatAreWrittenAndIsStrict) {
             static_cast<std::int64_t>(known.size()));
 }
 
+/// The name in code quotes right behind `start`.
+std::string first_name_in(const std::string& line, std::string_view start) {
+  EXPECT_TRUE(line.starts_with(start)) << line;
+  return line.substr(start.size(), line.find('`', start.size()) - start.size());
+}
+
 TEST(Schema, ThePageNamesEveryTableAndColumn) {
   std::ifstream file(COLLTUNE_SCHEMA_PAGE);
   ASSERT_TRUE(file) << COLLTUNE_SCHEMA_PAGE;
   std::map<std::string, std::set<std::string>> documented;
   std::string line;
   std::string table;
-  std::smatch match;
   while (std::getline(file, line)) {
-    if (std::regex_match(line, match, std::regex("### `([a-z_]+)`.*")))
-      table = match[1];
+    if (line.starts_with("### "))
+      table = first_name_in(line, "### `");
     else if (line.starts_with("## "))
       table.clear();
-    else if (!table.empty() && std::regex_match(line, match, std::regex("\\| `([a-z_]+)` .*")))
-      documented[table].insert(match[1]);
+    else if (!table.empty() && line.starts_with("| `"))
+      documented[table].insert(first_name_in(line, "| `"));
   }
   const TemporaryFolder folder;
   fill(folder / "a.db");
