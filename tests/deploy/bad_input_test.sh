@@ -63,7 +63,7 @@ for command in "lookup all_reduce --bytes 1K --db" "show sweeps --db" "export js
   expect_code 2 "$colltune" $command "$work/foreign.db"
   expect_in err 'foreign\.db'
   # shellcheck disable=SC2086
-  expect_code 3 "$colltune" $command "$work/absent.db"
+  expect_code 2 "$colltune" $command "$work/absent.db"
   expect_in err 'absent\.db'
 done
 expect_code 0 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/good.json" --db "$work/newer.db" --allow-oversubscribe --quiet
@@ -71,6 +71,7 @@ python3 - "$work/newer.db" <<'PY'
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
 db.execute("PRAGMA user_version = 1000")
+db.execute("UPDATE meta SET schema_version = 1000")
 db.commit()
 PY
 expect_code 2 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/good.json" --db "$work/newer.db" --allow-oversubscribe
