@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The whole sweep over real MPI ranks: capabilities, plan, measuring, decisions, on all ranks and
+// on sub-worlds of the launch, with ranks that stay outside.
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "agreement.h"
+#include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/mpi_communicator.h"
+#include "colltune/sweep/availability.h"
+#include "colltune/sweep/decide.h"
+#include "colltune/sweep/sweep.h"
+#include "mpi_control_plane.h"
+
+namespace colltune {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RecordingJournal final : public Journal {
+ public:
+  void begin(const SweepPlan&) override { ++begun; }
+  void append(std::span<const Measurement> measurements) override {
+    appended.insert(appended.end(), measurements.begin(), measurements.end());
+  }
+  int begun = 0;
+  std::vector<Measurement> appended;
+};
+
+class SweepOverMpi : public ::testing::Test {
+ protected:
+  SweepOverMpi()
+      : world_(make_mpi_world(abort_, std::chrono::steady_clock::now() + 60s)),
+        control_(MPI_COMM_WORLD, 300s),
+        catalogue_(make_catalogue()),
+        availability_(
+            exchange_capabilities(control_, *world_, detect_capability(catalogue_, *world_))) {}
+
+  SweepPlan plan_of(const std::string& configuration) {
+    const SweepSpec spec =
+        share_sweep_spec(control_, [&] { return parse_sweep_spec(configuration, "test.json"); });
+    return share_plan(control_, spec, availability_, catalogue_, "environment");
+  }
+
+  SweepOutcome run(const SweepPlan& plan) {
+    MeasurePolicy policy;
+    policy.min_rounds = 3;
+    policy.max_rounds = 3;
+    policy.max_samples_per_round = 3;
+    return run_sweep({.control = control_,
+                      .launch = *world_,
+                      .implementations = catalogue_,
+                      .journal = control_.rank() == 0 ? &journal_ : nullptr,
+                      .stop = stop_},
+                     plan, policy);
+  }
+
+  AbortFlag abort_;
+  AbortFlag stop_;
+  std::unique_ptr<Communicator> world_;
+  MpiControlPlane control_;
+  Implementations catalogue_;
+  Availability availability_;
+  RecordingJournal journal_;
+};
+
+TEST_F(SweepOverMpi, EveryVariantOfEveryCollectiveIsRightAndTimed) {
+  const SweepPlan plan =
+      plan_of(R"({"version": 1, "sizes": "4KiB", "collectives": ["all_reduce", "all_gather",
+    "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter"]})");
+  const SweepOutcome outcome = run(plan);
+  EXPECT_EQ(outcome.end, SweepEnd::complete);
+  EXPECT_GT(outcome.phases[Phase::batch].count(), 0);
+  if (control_.rank() != 0) {
+    EXPECT_TRUE(outcome.measurements.empty());
+    return;
+  }
+  EXPECT_EQ(outcome.measurements.size(), count_trials(plan));
+  EXPECT_EQ(journal_.appended, outcome.measurements);
+  EXPECT_EQ(journal_.begun, 1);
+  std::set<Collective> baselines;
+  for (const Measurement& measurement : outcome.measurements) {
+    EXPECT_EQ(measurement.outcome, Outcome::ok)
+        << to_string(measurement.variant) << ": " << measurement.detail;
+    EXPECT_EQ(measurement.ranks_ran, world_->size());
+    EXPECT_EQ(measurement.ranks_failed, 0);
+    EXPECT_GT(measurement.verified_calls, 0U);
+    ASSERT_FALSE(measurement.samples.empty());
+    ASSERT_EQ(measurement.samples.size(), measurement.slowest_ranks.size());
+    EXPECT_GT(std::ranges::min(measurement.samples).count(), 0);
+    for (const int rank : measurement.slowest_ranks) {
+      EXPECT_GE(rank, 0);
+      EXPECT_LT(rank, world_->size());
+    }
+    if (measurement.is_baseline) baselines.insert(measurement.key.problem.collective);
+  }
+  EXPECT_EQ(baselines.size(), 8U);
+  for (const Decision& decision : decide(outcome.measurements, DecisionPolicy{}, "sweep"))
+    EXPECT_GT(decision.ranked.front().verified_calls, 0U);
+}
+
+TEST_F(SweepOverMpi, ForcedAlgorithmsOfOpenMpiTakePart) {
+  if (world_->size() < 2) GTEST_SKIP() << "with one rank there is nothing to force";
+  char library[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(library, &length);
+  if (std::string_view(library, static_cast<std::size_t>(length)).find("Open MPI") ==
+      std::string_view::npos)
+    GTEST_SKIP() << "not Open MPI";
+  const SweepPlan plan =
+      plan_of(R"({"version": 1, "sizes": "4KiB", "collectives": ["all_reduce"]})");
+  std::set<std::string> algorithms;
+  for (const PlannedVariant& planned : plan.cells.at(0).variants)
+    if (planned.variant.implementation == "mpi.all_reduce_tuned")
+      algorithms.insert(word(planned.variant, "algorithm"));
+  EXPECT_TRUE(algorithms.contains("recursive_doubling"));
+  EXPECT_TRUE(algorithms.contains("ring"));
+}
+
+TEST_F(SweepOverMpi, SubWorldsAreMeasuredWhileTheOthersStayOutside) {
+  if (world_->size() < 3) GTEST_SKIP() << "needs a rank that stays outside";
+  const SweepPlan plan =
+      plan_of(R"({"version": 1, "sizes": "1KiB", "collectives": ["all_reduce", "all_gather"],
+    "worlds": [{"nodes": 1, "ranks_per_node": 2}, {"nodes": 1, "ranks_per_node": 1}]})");
+  const SweepOutcome outcome = run(plan);
+  if (control_.rank() != 0) return;
+  std::set<int> sizes;
+  for (const Measurement& measurement : outcome.measurements) {
+    EXPECT_EQ(measurement.outcome, Outcome::ok)
+        << to_string(measurement.variant) << ": " << measurement.detail;
+    EXPECT_EQ(measurement.ranks_ran, measurement.key.topology.ranks);
+    sizes.insert(measurement.key.topology.ranks);
+  }
+  EXPECT_EQ(sizes, (std::set<int>{1, 2}));
+}
+
+TEST_F(SweepOverMpi, AllRanksMeetTheSameError) {
+  try {
+    (void)plan_of(R"({"version": 1, "sizes": "1KiB", "collectives": ["all_reduce"],
+                      "worlds": [{"nodes": 7, "ranks_per_node": 9}]})");
+    ADD_FAILURE() << "a world larger than the launch was planned";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::invalid_argument);
+    EXPECT_NE(std::string(error.what()).find('9'), std::string::npos) << error.what();
+  }
+  // An error of one rank becomes that of all.
+  const int last = world_->size() - 1;
+  try {
+    run_on_all_ranks(control_, [&] {
+      if (control_.rank() == last) throw Error(StatusCode::resource_exhausted, "no room");
+    });
+    ADD_FAILURE() << "the error of one rank was lost";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::resource_exhausted);
+    EXPECT_EQ(std::string(error.what()), "rank " + std::to_string(last) + ": no room");
+  }
+}
+
+}  // namespace
+}  // namespace colltune
