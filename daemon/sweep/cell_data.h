@@ -17,8 +17,11 @@
 
 namespace colltune {
 
+/// Bytes with a known pattern before and behind each buffer: who writes there is wrong.
+inline constexpr std::size_t guard_bytes = 1024;
+
 /// Memory for the buffers of all cells of a world: two regions, grown to the largest that was asked
-/// for, first touched by this rank.
+/// for, first touched by this rank. Around each lies room for guard bytes.
 class BufferArena {
  public:
   struct Regions {
@@ -26,7 +29,8 @@ class BufferArena {
     std::span<std::byte> second;
   };
 
-  /// Two private regions of `bytes` each, aligned to pages.
+  /// Two private regions of `bytes` each, aligned to pages; guard_bytes before and behind any part
+  /// that begins with the region are this rank's as well.
   [[nodiscard]] Regions plain(Bytes bytes);
   /// The same in symmetric memory. Collective over `communicator`; all ranks throw, or none.
   [[nodiscard]] Regions registered(Communicator& communicator, Bytes bytes, Deadline deadline);
@@ -50,17 +54,34 @@ class CellData {
   /// The input of the timed runs.
   [[nodiscard]] RunInput run_input() const;
 
-  /// Runs `operation` on known data and compares every element of the result. All ranks of the
-  /// world take part. A rank without an operation (its own fault) only comes to the start.
   struct Check {
     DataPattern pattern = DataPattern::exact;
     int seed = 0;  ///< 0 or 1: another one gives other data
     Rounding rounding = Rounding::exact;
   };
-  [[nodiscard]] std::optional<Fault> verify(Communicator& world, Operation* operation,
-                                            const Check& check, const RunLimits& limits);
+  /// Poisons the receive buffer; what is returned is to be written before the start of a call
+  /// whose result is checked.
+  [[nodiscard]] RunInput arm(const Check& check);
+  /// After such a call: compares every element of the result, the guard bytes and, where the call
+  /// leaves it alone, the input.
+  [[nodiscard]] std::optional<Fault> inspect(const Check& check);
+  /// Whether somebody wrote before or behind the buffers. Restores the guard bytes.
+  [[nodiscard]] std::optional<Fault> inspect_guards();
 
  private:
+  /// A result that the oracle found right: one comparison of memory instead of computing it again.
+  struct KnownResult {
+    std::vector<std::byte> bytes;
+    Rounding rounding = Rounding::exact;
+    bool is_strict = false;  ///< right for every rounding that a variant may declare
+  };
+  struct Guard {
+    std::span<std::byte> bytes;
+    std::string place;
+  };
+  void place_guards(const std::string& name, std::span<std::byte> buffer);
+  [[nodiscard]] bool keeps_input() const;
+  [[nodiscard]] std::optional<Fault> compare(const Check& check);
   [[nodiscard]] VerifiedCall verified_call(const Check& check) const;
   /// What this rank sends in a verified call; made once.
   [[nodiscard]] std::span<const std::byte> input_of(const Check& check);
@@ -71,6 +92,8 @@ class CellData {
   std::span<std::byte> send_;
   std::span<std::byte> receive_;
   std::array<std::array<std::optional<std::vector<std::byte>>, 2>, 2> inputs_;  ///< pattern, seed
+  std::array<std::array<KnownResult, 2>, 2> results_;                           ///< the same
+  std::vector<Guard> guards_;
   std::span<const std::byte> run_image_;
 };
 

@@ -7,9 +7,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cell_data.h"
+#include "colltune/sweep/flight_recorder.h"
 #include "colltune/sweep/measure.h"
 #include "trial.h"
 
@@ -42,6 +45,8 @@ class CellRun {
     const SweepPlan& plan;
     const MeasurePolicy& policy;
     PhaseTimes& phases;
+    FlightRecorder* recorder = nullptr;
+    std::int64_t cell = -1;  ///< index in the plan
   };
   CellRun(const Setting& setting, const Cell& cell, World& world);
 
@@ -55,6 +60,8 @@ class CellRun {
   void measure(std::chrono::steady_clock::time_point end_at, bool has_end, const AbortFlag& stop);
   /// One more verified call of each variant, on other data.
   void verify_last();
+  /// Verified runs of every variant that would win, until all that win have had them.
+  void soak(const AbortFlag& stop);
   /// The trials' measurements on rank 0, empty elsewhere. Destroys the operations.
   [[nodiscard]] std::vector<Measurement> finish();
 
@@ -63,12 +70,28 @@ class CellRun {
   [[nodiscard]] RunLimits limits_of(const Trial& trial) const;
   void make_data(Bytes largest_message);
   void prepare_trial(Trial& trial);
+  void enter(std::string_view phase, const Trial& trial, std::chrono::nanoseconds limit) const;
+  void enter_control() const;
   void verify(Trial& trial, const CellData::Check& check);
-  void run_batch(Trial& trial, int runs, std::vector<std::int64_t>& packed, std::size_t first);
-  void run_round(int round);
-  void take_samples(const std::vector<Trial*>& trials, const std::vector<std::int64_t>& packed,
-                    std::span<const std::int64_t> counts);
+  /// `inspected`: the number of the run whose result is compared after the clock reads; -1: none.
+  struct Batch {
+    std::string_view phase;
+    int runs = 0;
+    int inspected = -1;
+    std::span<std::int64_t> packed;  ///< one for each run
+  };
+  void run_batch(Trial& trial, const Batch& batch);
+  [[nodiscard]] std::optional<Fault> inspect_run(const Trial& trial, const CellData::Check& check);
+  /// Returns whether rank 0 has seen enough.
+  [[nodiscard]] bool run_round(int round, const std::function<bool()>& is_enough);
+  void take_samples(const std::vector<Trial*>& trials, std::span<const std::int64_t> packed);
+  [[nodiscard]] bool may_inspect_timed_runs() const;
   void vote_on(std::span<Trial* const> trials);
+  /// Destroys the operations of trials that ended.
+  void bury(std::span<Trial* const> trials);
+  void soak_trial(Trial& trial, const AbortFlag& stop);
+  [[nodiscard]] std::vector<std::size_t> unsoaked_winners() const;
+  [[nodiscard]] Measurement measurement_of(const Trial& trial) const;
   [[nodiscard]] bool is_precise() const;
 
   Setting setting_;
@@ -78,8 +101,8 @@ class CellRun {
   std::vector<Trial> trials_;
   int calls_per_sample_ = 1;
   int samples_per_round_ = 1;
+  std::string key_digest_;
   int rounds_ = 0;
-  int next_check_ = 0;
 };
 
 }  // namespace colltune

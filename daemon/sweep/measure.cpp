@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include "cell_run.h"
+#include "colltune/vocabulary/canonical.h"
 #include "phase_clock.h"
 
 namespace colltune {
@@ -32,21 +35,44 @@ class Measurer::Impl {
   }
 
   std::vector<Measurement> measure(const Cell& cell, nanoseconds share, const AbortFlag& stop) {
-    const auto end_at = Clock::now() + share;
-    CellRun run(
-        {.control = tools_.control, .plan = tools_.plan, .policy = policy_, .phases = phases_},
-        cell, world_of(cell));
+    const auto end_at = Clock::now() + share - std::min(share / 2, soak_time(cell));
+    if (tools_.recorder != nullptr)
+      tools_.recorder->enter({.phase = name_of(Phase::preparation),
+                              .key_digest = digest_of_value(cell.key),
+                              .cell = index_of(cell)});
+    CellRun run({.control = tools_.control,
+                 .plan = tools_.plan,
+                 .policy = policy_,
+                 .phases = phases_,
+                 .recorder = tools_.recorder,
+                 .cell = index_of(cell)},
+                cell, world_of(cell));
     run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
     run.verify_first();
     run.warm_up(end_at - Clock::now());
     run.measure(end_at, share.count() > 0, stop);
     run.verify_last();
+    run.soak(stop);
     return run.finish();
   }
 
   PhaseTimes& phases() { return phases_; }
 
  private:
+  /// What the soak of one winner of each family takes.
+  [[nodiscard]] nanoseconds soak_time(const Cell& cell) const {
+    std::set<std::string_view> families;
+    for (const auto& planned : cell.variants) families.insert(planned.family);
+    return tools_.plan.soak.runs == 0 ? nanoseconds{}
+                                      : tools_.plan.soak.time * static_cast<int>(families.size());
+  }
+
+  [[nodiscard]] std::int64_t index_of(const Cell& cell) const {
+    for (std::size_t i = 0; i < tools_.plan.cells.size(); ++i)
+      if (&tools_.plan.cells[i] == &cell) return static_cast<std::int64_t>(i);
+    return -1;
+  }
+
   /// Splits the launch when a world is met first: all ranks meet the cells in the same order.
   World& world_of(const Cell& cell) {
     const PhaseScope scope(phases_, Phase::preparation);

@@ -5,19 +5,20 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 namespace colltune {
 namespace {
 
 constexpr std::string_view row_format =
-    "{:>12} {:>12} {:>8} {:>6} {:>5} {:>9} {:>11} {:>8} {:>8} {:>9} {:>9}  {}\n";
+    "{:>12} {:>12} {:>8} {:>6} {:>5} {:>9} {:>11} {:>8} {:>8} {:>9} {:>8} {:>9}  {}\n";
 
 std::string header() {
   return fmt::format(fmt::runtime(row_format), "size", "count", "type", "redop", "root", "in-place",
-                     "time", "algbw", "busbw", "verified", "speed-up", "winner") +
+                     "time", "algbw", "busbw", "verified", "caught", "speed-up", "winner") +
          fmt::format(fmt::runtime(row_format), "(B)", "(elements)", "", "", "", "", "(us)",
-                     "(GB/s)", "(GB/s)", "(calls)", "(x base)", "");
+                     "(GB/s)", "(GB/s)", "(calls)", "(1/1000)", "(x base)", "");
 }
 
 std::string speedup_text(const Decision& decision) {
@@ -27,6 +28,13 @@ std::string speedup_text(const Decision& decision) {
   for (const auto& ranked : decision.ranked)
     if (ranked.is_baseline) is_baseline_emulated = ranked.is_emulated;
   return fmt::format("{:.2f}{}", winner.speedup_over_baseline, is_baseline_emulated ? "*" : "");
+}
+
+/// The probability with which a fault in 1 of 1,000 runs would have shown in `calls` verified ones.
+std::string caught_text(std::uint64_t calls) {
+  const double caught = 100 * (1 - std::pow(0.999, static_cast<double>(calls)));
+  // Never "100": that would be a promise.
+  return caught >= 99.95 ? ">99.9 %" : fmt::format("{:.1f} %", caught);
 }
 
 std::string row(const Decision& decision) {
@@ -43,7 +51,8 @@ std::string row(const Decision& decision) {
       shape_of(problem.collective).has_root ? "0" : "-", problem.in_place ? "yes" : "no",
       fmt::format("{:.2f}", ns / 1e3), fmt::format("{:.2f}", algbw),
       fmt::format("{:.2f}", algbw * bus_bandwidth_factor(problem.collective, ranks)),
-      winner.verified_calls, speedup_text(decision), to_string(winner.variant));
+      winner.verified_calls, caught_text(winner.verified_calls), speedup_text(decision),
+      to_string(winner.variant));
 }
 
 std::string title(const TuningKey& key) {

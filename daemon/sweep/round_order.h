@@ -28,4 +28,10 @@ inline std::vector<std::size_t> round_order(std::size_t n, std::uint64_t seed, i
   return order;
 }
 
+/// Which of a batch's runs is inspected: evenly drawn, from seed, round and rival alone.
+inline int choose_run(int runs, std::uint64_t seed, int round, std::size_t rival) {
+  std::uint64_t state = seed + 0xd1342543de82ef95u * static_cast<std::uint64_t>(round + 1) + rival;
+  return static_cast<int>(next_random(state) % static_cast<std::uint64_t>(runs));
+}
+
 }  // namespace colltune

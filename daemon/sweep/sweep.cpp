@@ -4,7 +4,10 @@
 #include "colltune/sweep/sweep.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 
+#include "colltune/sweep/flight_recorder.h"
 #include "phase_clock.h"
 #include "shared_result.h"
 
@@ -29,20 +32,35 @@ class Course {
   Course(const SweepTools& tools, const SweepPlan& plan) : tools_(tools), plan_(plan) {
     progress_.cells = plan.cells.size();
     progress_.trials = count_trials(plan);
-    for (const Cell& cell : plan.cells) weight_left_ += weight_of(cell);
+    std::map<TuningKey, std::size_t> stored;
+    for (const Measurement& measurement : tools.stored) ++stored[measurement.key];
+    for (std::size_t i = 0; i < plan.cells.size(); ++i) {
+      const Cell& cell = plan.cells[i];
+      if (const auto found = stored.find(cell.key); found != stored.end()) {
+        ++progress_.cells_done;
+        progress_.trials_done += found->second;
+      } else {
+        to_do_.push_back(i);
+        weight_left_ += weight_of(cell);
+      }
+    }
   }
 
-  void begin() {
+  void begin(SweepOutcome& outcome) {
     if (tools_.journal != nullptr) tools_.journal->begin(plan_);
+    for (const Measurement& measurement : tools_.stored) {
+      ++outcome.trials[measurement.outcome];
+      outcome.measurements.push_back(measurement);
+    }
   }
 
   /// Whether the next cell is measured; its share of the budget (0: none), else why not.
   nlohmann::json next() {
-    if (progress_.cells_done == plan_.cells.size()) return end_with(SweepEnd::complete);
+    if (to_do_.empty()) return end_with(SweepEnd::complete);
     if (tools_.stop.is_raised()) return end_with(SweepEnd::stopped);
     const nanoseconds elapsed = Clock::now() - begin_;
     if (plan_.budget.count() > 0 && elapsed >= plan_.budget) return end_with(SweepEnd::budget);
-    const Cell& cell = plan_.cells[progress_.cells_done];
+    const Cell& cell = plan_.cells[to_do_.front()];
     const double fraction = weight_of(cell) / weight_left_;
     nanoseconds share{};
     if (plan_.budget.count() > 0)
@@ -50,11 +68,12 @@ class Course {
                        nanoseconds(static_cast<std::int64_t>(
                            static_cast<double>((plan_.budget - elapsed).count()) * fraction)));
     if (tools_.progress != nullptr) tools_.progress->begin_cell(progress_, cell);
-    return {{"share_ns", share.count()}};
+    return {{"share_ns", share.count()}, {"cell", to_do_.front()}};
   }
 
   void keep(const Cell& cell, std::vector<Measurement> measured, SweepOutcome& outcome) {
     if (tools_.journal != nullptr) tools_.journal->append(measured);
+    to_do_.pop_front();
     ++progress_.cells_done;
     progress_.trials_done += measured.size();
     const double weight = weight_of(cell);
@@ -77,10 +96,17 @@ class Course {
   const SweepTools& tools_;
   const SweepPlan& plan_;
   SweepProgress progress_;
+  std::deque<std::size_t> to_do_;  ///< cells that are not done, in order
   double weight_left_ = 0;
   double weight_done_ = 0;
   Clock::time_point begin_ = Clock::now();
 };
+
+/// Neither is watched: the control plane has a time-out of its own, a disk has patience.
+void enter(const SweepTools& tools, Phase phase, bool is_collective) {
+  if (tools.recorder != nullptr)
+    tools.recorder->enter({.phase = name_of(phase), .is_collective = is_collective});
+}
 
 }  // namespace
 
@@ -92,18 +118,21 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
   Measurer measurer({.control = tools.control,
                      .launch = tools.launch,
                      .implementations = tools.implementations,
-                     .plan = plan},
+                     .plan = plan,
+                     .recorder = tools.recorder},
                     policy);
   std::vector<Measurement> measured;
   const Cell* last = nullptr;
-  for (std::size_t cell = 0;; ++cell) {
+  for (;;) {
     // One step of the control plane: what was measured is kept, then the next cell is chosen. A
     // journal that fails on rank 0 ends the sweep everywhere.
     const auto command = [&] {
       const PhaseScope scope(measurer.phases(), Phase::journal);
+      enter(tools, Phase::control, true);
       return share_json(tools.control, [&] {
+        enter(tools, Phase::journal, false);
         if (last == nullptr)
-          course.begin();
+          course.begin(outcome);
         else
           course.keep(*last, std::move(measured), outcome);
         return course.next();
@@ -113,7 +142,7 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
       outcome.end = from_json_value<SweepEnd>(command.at("end"), "from rank 0");
       break;
     }
-    last = &plan.cells[cell];
+    last = &plan.cells[command.at("cell").get<std::size_t>()];
     measured = measurer.measure(*last, nanoseconds(command.at("share_ns").get<std::int64_t>()),
                                 tools.stop);
   }

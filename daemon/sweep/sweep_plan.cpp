@@ -6,9 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "colltune/json/json.h"
+#include "colltune/vocabulary/canonical.h"
 #include "selection.h"
 #include "shared_result.h"
 
@@ -43,17 +46,22 @@ nanoseconds call_limit(const Cost& cost) {
 class Planner {
  public:
   Planner(const SweepSpec& spec, const Availability& availability,
-          const Implementations& implementations, const std::string& environment_digest)
+          const Implementations& implementations, const std::string& environment_digest,
+          std::span<const Quarantined> quarantined)
       : spec_(spec),
         availability_(availability),
         environment_digest_(environment_digest),
         selected_(select_implementations(spec, implementations)),
-        overrides_(spec.parameters) {}
+        overrides_(spec.parameters) {
+    for (const Quarantined& entry : quarantined)
+      quarantined_.emplace(std::pair(entry.key_digest, entry.variant), entry.reason);
+  }
 
   SweepPlan run() {
     plan_.budget = spec_.budget;
     plan_.precision = spec_.precision;
     plan_.seed = spec_.seed;
+    plan_.soak = spec_.soak;
     add_worlds();
     check_extent();
     for (std::size_t world = 0; world < plan_.worlds.size(); ++world)
@@ -192,6 +200,7 @@ class Planner {
     for (auto& variant : space) {
       Verdict verdict = is_empty ? ask_why_none(implementation, cell, kinds, variant)
                                  : ask(implementation, cell, kinds, variant);
+      if (verdict.reason.empty()) verdict.reason = quarantine_of(cell, variant);
       if (verdict.reason.empty())
         cell.variants.push_back(
             describe_variant(implementation, cell, std::move(variant), std::move(verdict)));
@@ -240,6 +249,13 @@ class Planner {
     return verdict;
   }
 
+  /// Empty where the variant is in no quarantine for this key.
+  std::string quarantine_of(const Cell& cell, const Variant& variant) const {
+    if (quarantined_.empty()) return {};
+    const auto found = quarantined_.find({digest_of_value(cell.key), to_string(variant)});
+    return found == quarantined_.end() ? std::string() : "quarantined: " + found->second;
+  }
+
   int first_rank(const Cell& cell, int kind) const {
     for (const int rank : plan_.worlds[static_cast<std::size_t>(cell.world)].ranks)
       if (availability_.kind_of_rank[static_cast<std::size_t>(rank)] == kind) return rank;
@@ -273,6 +289,7 @@ class Planner {
   const std::string& environment_digest_;
   std::map<Collective, std::vector<const Implementation*>> selected_;
   ParameterOverrides overrides_;
+  std::map<std::pair<std::string, std::string>, std::string> quarantined_;  ///< key, variant
   SweepPlan plan_;
   std::size_t trials_ = 0;
 };
@@ -286,15 +303,17 @@ std::size_t count_trials(const SweepPlan& plan) {
 }
 
 SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
-                    const Implementations& implementations, const std::string& environment_digest) {
-  return Planner(spec, availability, implementations, environment_digest).run();
+                    const Implementations& implementations, const std::string& environment_digest,
+                    std::span<const Quarantined> quarantined) {
+  return Planner(spec, availability, implementations, environment_digest, quarantined).run();
 }
 
 SweepPlan share_plan(ControlPlane& control, const SweepSpec& spec, const Availability& availability,
-                     const Implementations& implementations,
-                     const std::string& environment_digest) {
-  return share_result<SweepPlan>(
-      control, [&] { return make_plan(spec, availability, implementations, environment_digest); });
+                     const Implementations& implementations, const std::string& environment_digest,
+                     std::span<const Quarantined> quarantined) {
+  return share_result<SweepPlan>(control, [&] {
+    return make_plan(spec, availability, implementations, environment_digest, quarantined);
+  });
 }
 
 }  // namespace colltune

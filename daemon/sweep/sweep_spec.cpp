@@ -146,6 +146,16 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   if (const double precision = root.value("precision", 0.0); precision > 0)
     spec.precision = precision;
   spec.seed = root.value("seed", spec.seed);
+  if (root.contains("soak")) {
+    const json& soak = root.at("soak");
+    spec.soak.runs = soak.value("runs", spec.soak.runs);
+    if (soak.contains("seconds"))
+      spec.soak.time =
+          std::chrono::nanoseconds(std::llround(soak.at("seconds").get<double>() * 1e9));
+  }
+  const std::filesystem::path folder = std::filesystem::path(file_name).parent_path();
+  for (const auto& plugin : root.value("plugins", json::array()))
+    spec.plugins.push_back((folder / plugin.get<std::string>()).lexically_normal().string());
   return spec;
 }
 

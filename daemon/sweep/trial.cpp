@@ -71,25 +71,33 @@ std::optional<Fault> catch_fault(const std::function<void()>& action) {
   }
 }
 
-void vote(ControlPlane& control, std::span<Trial* const> trials) {
-  std::vector<std::int64_t> severities;
-  for (const Trial* trial : trials)
-    severities.push_back(trial->fault ? severity_of(trial->fault->outcome) : 0);
-  control.all_reduce_max(severities);
-  if (std::ranges::all_of(severities, [](std::int64_t severity) { return severity == 0; })) return;
+std::int64_t severity_of(const Trial& trial) {
+  return trial.fault ? severity_of(trial.fault->outcome) : 0;
+}
 
+bool settle(ControlPlane& control, std::span<Trial* const> trials,
+            std::span<const std::int64_t> severities) {
+  if (std::ranges::all_of(severities, [](std::int64_t severity) { return severity == 0; }))
+    return false;
   const auto by_rank = control.gather(to_payload(own_faults(trials)));
   for (std::size_t i = 0; i < trials.size(); ++i) {
     if (severities[i] == 0) continue;
     Trial& trial = *trials[i];
     trial.outcome = outcome_of(severities[i]);
-    trial.operation.reset();
     trial.samples.clear();
     trial.slowest_ranks.clear();
     trial.ranks_failed = 0;
   }
   if (control.rank() == 0) take_details(by_rank, trials);
   for (Trial* trial : trials) trial->fault.reset();
+  return true;
+}
+
+bool vote(ControlPlane& control, std::span<Trial* const> trials) {
+  std::vector<std::int64_t> severities;
+  for (const Trial* trial : trials) severities.push_back(severity_of(*trial));
+  control.all_reduce_max(severities);
+  return settle(control, trials, severities);
 }
 
 std::int64_t pack_duration(std::chrono::nanoseconds duration, int rank) {

@@ -32,6 +32,7 @@ struct Fault {
 struct Trial {
   const PlannedVariant* planned = nullptr;
   const Implementation* implementation = nullptr;
+  std::string name;                      ///< of the variant, printed
   std::unique_ptr<Operation> operation;  ///< null on ranks beyond the world
   std::optional<Fault> fault;            ///< this rank's, until the next vote
   Outcome outcome = Outcome::ok;
@@ -41,14 +42,24 @@ struct Trial {
   int ranks_ran = 0;
   int ranks_failed = 0;
   std::uint64_t verified_calls = 0;
+  std::int64_t runs = 0;  ///< begun in this cell: verified, warm-up, timed, soak
+  bool is_soaked = false;
 
   [[nodiscard]] bool is_alive() const { return outcome == Outcome::ok; }
 };
 
-/// Collective over the launch: where any rank has a fault, the trial ends with that outcome on all
-/// ranks, its operation is destroyed, its times are dropped, and rank 0 learns which rank said
-/// what. Where ranks differ, the cause counts more than the ranks that waited for it in vain.
-void vote(ControlPlane& control, std::span<Trial* const> trials);
+/// What this rank says about a trial: 0 where it has no fault; the MAX over the ranks is the cause.
+[[nodiscard]] std::int64_t severity_of(const Trial& trial);
+
+/// Collective over the launch, with the MAX over the ranks of each trial's severity: where any rank
+/// has a fault, the trial ends with that outcome on all ranks, its times are dropped, and rank 0
+/// learns which rank said what. Where ranks differ, the cause counts more than the ranks that
+/// waited for it in vain. Returns whether any trial ended.
+bool settle(ControlPlane& control, std::span<Trial* const> trials,
+            std::span<const std::int64_t> severities);
+
+/// The same with a reduction of its own.
+bool vote(ControlPlane& control, std::span<Trial* const> trials);
 
 /// The most ranks that a sample's packed form has room for.
 inline constexpr int packed_rank_bits = 20;

@@ -37,6 +37,8 @@ struct Behaviour {
   std::function<void(int rank, int call)> at_wait = [](int, int) {};
   std::function<void(int rank, int call, std::span<std::byte> result)> spoil =
       [](int, int, std::span<std::byte>) {};
+  std::function<void(int rank, int call, std::span<std::byte> input)> spoil_input =
+      [](int, int, std::span<std::byte>) {};
 };
 
 /// A right all-reduce of f32 sums: every rank reads every input between two bounded barriers.
@@ -68,6 +70,9 @@ class SumOperation final : public Operation {
       std::memcpy(buffers_.receive.data() + at, &sum, sizeof sum);
     }
     communicator_->barrier(deadline);
+    // A fault that no type system stops.
+    behaviour_.spoil_input(communicator_->rank(), calls_,
+                           {const_cast<std::byte*>(buffers_.send.data()), buffers_.send.size()});
     behaviour_.spoil(communicator_->rank(), calls_++, buffers_.receive);
   }
 

@@ -7,11 +7,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <latch>
 #include <mutex>
+#include <set>
 
+#include "colltune/sweep/flight_recorder.h"
 #include "colltune/sweep/run_timer.h"
+#include "colltune/vocabulary/canonical.h"
 #include "fakes.h"
 
 namespace colltune {
@@ -54,6 +58,7 @@ SweepPlan plan_of(const Implementations& implementations, int ranks, Problem pro
   plan.worlds.push_back(std::move(world));
   plan.cells.push_back(std::move(cell));
   plan.precision = 1e-9;  // never reached: the number of rounds is known
+  plan.soak.runs = 0;
   return plan;
 }
 
@@ -102,7 +107,8 @@ TEST_P(MeasureOnRanks, EveryVariantGetsVerifiedSamplesOfTheSlowestRank) {
     EXPECT_THAT(measured.slowest_ranks, Each(AllOf(testing::Ge(0), testing::Lt(ranks))));
     EXPECT_EQ(measured.ranks_ran, ranks);
     EXPECT_EQ(measured.ranks_failed, 0);
-    EXPECT_EQ(measured.verified_calls, 2u);
+    // Before, in each of the six rounds, after.
+    EXPECT_EQ(measured.verified_calls, 8u);
     EXPECT_EQ(measured.calls_per_sample, result.measurements[0].calls_per_sample);
     EXPECT_EQ(measured.samples_per_round, result.measurements[0].samples_per_round);
   }
@@ -151,7 +157,7 @@ TEST(Measure, InPlaceAndRegisteredBuffersAreVerifiedToo) {
                   {.message_size = {4096}, .in_place = in_place, .registered = registered});
       const auto measured = measure(implementations, plan, 2).measurements.at(0);
       EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
-      EXPECT_EQ(measured.verified_calls, 2u);
+      EXPECT_EQ(measured.verified_calls, 8u);
     }
 }
 
@@ -175,13 +181,172 @@ TEST(Measure, AWrongElementOnOneRankEndsTheVariantAlone) {
   EXPECT_EQ(wrong.verified_calls, 0u);
 }
 
-TEST(Measure, AVariantThatGoesWrongWhileItIsTimedIsCaughtAtTheEnd) {
+TEST(Measure, AVariantThatGoesWrongWhileItIsTimedIsCaughtWithItsRun) {
   const auto implementations = fakes::make(
       {{.name = "base", .is_baseline = true}, spoiler(0, [](int call) { return call > 3; })});
   const auto wrong = measure(implementations, 2).measurements.at(1);
   EXPECT_EQ(wrong.outcome, Outcome::wrong);
   EXPECT_TRUE(wrong.samples.empty());
   EXPECT_EQ(wrong.verified_calls, 1u);
+  EXPECT_THAT(wrong.detail, AllOf(HasSubstr("rank 0: element 15 is "), HasSubstr(" (run ")));
+}
+
+TEST(Measure, AWrongResultKeepsNoRankWaiting) {
+  // Were the rank that noticed to stop calling, the others would wait for the call's limit.
+  auto policy = short_policy();
+  policy.call_limit_floor = 60s;
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, spoiler(1, [](int call) { return call > 2; })});
+  const auto result = measure(implementations, plan_of(implementations, 3), 3, policy);
+  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::wrong);
+  EXPECT_EQ(result.measurements.at(1).ranks_failed, 1);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok);
+}
+
+/// Who writes outside: the receive buffer's bytes at `offset` from its begin or end, in the call.
+fakes::Behaviour stray_writer(bool behind, std::ptrdiff_t offset, int in_call) {
+  return {.name = "stray", .spoil = [=](int rank, int call, std::span<std::byte> result) {
+            if (rank != 1 || call != in_call) return;
+            std::byte* const at = (behind ? result.data() + result.size() : result.data()) + offset;
+            for (int i = 0; i < 4; ++i) at[i] ^= std::byte{0xFF};
+          }};
+}
+
+class StrayWrites : public testing::TestWithParam<std::tuple<bool, bool, bool, int>> {};
+INSTANTIATE_TEST_SUITE_P(Buffers, StrayWrites,
+                         testing::Combine(testing::Bool(), testing::Bool(), testing::Bool(),
+                                          testing::Values(0, 1, 4)));
+
+TEST_P(StrayWrites, AreFoundInVerifiedAndInTimedRuns) {
+  const auto [behind, in_place, registered, call] = GetParam();
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true},
+                                            stray_writer(behind, behind ? 0 : -4, call),
+                                            {.name = "last"}});
+  const auto plan = plan_of(
+      implementations, 2, {.message_size = {4096}, .in_place = in_place, .registered = registered});
+  const auto result = measure(implementations, plan, 2);
+  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::wrong);
+  EXPECT_THAT(result.measurements.at(1).detail,
+              HasSubstr(std::string("rank 1: wrote 4 byte(s) ") + (behind ? "behind" : "before") +
+                        (in_place ? " the buffer" : " the receive buffer")));
+  // The damage is put down to its author alone.
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
+  EXPECT_EQ(result.measurements.at(2).outcome, Outcome::ok) << result.measurements[2].detail;
+}
+
+TEST(Measure, AFarStrayWriteIsFoundUpToTheLastGuardByte) {
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true}, stray_writer(true, 1020, 0)});
+  EXPECT_EQ(measure(implementations, 2).measurements.at(1).outcome, Outcome::wrong);
+}
+
+TEST(Measure, AVariantThatChangesItsInputIsWrong) {
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true},
+       {.name = "eater", .spoil_input = [](int rank, int call, std::span<std::byte> input) {
+          if (rank == 1 && call == 0) input[5] ^= std::byte{1};
+        }}});
+  const auto wrong = measure(implementations, 2).measurements.at(1);
+  EXPECT_EQ(wrong.outcome, Outcome::wrong);
+  EXPECT_THAT(wrong.detail, HasSubstr("rank 1: changed byte 5 of its input"));
+}
+
+SweepPlan soaked_plan(const Implementations& implementations, int ranks, std::uint64_t runs) {
+  SweepPlan plan = plan_of(implementations, ranks);
+  plan.soak = {.runs = runs, .time = 60s};
+  return plan;
+}
+
+TEST(Soak, EveryWinnerRunsWithVerificationAndLosersDoNot) {
+  const auto slow = [](int, int) { std::this_thread::sleep_for(2ms); };
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true},
+                                            {.name = "slow", .at_start = slow},
+                                            {.name = "own", .family = "other", .at_start = slow}});
+  const auto result = measure(implementations, soaked_plan(implementations, 2, 100), 3);
+  EXPECT_EQ(result.measurements.at(0).verified_calls, 108u);
+  EXPECT_EQ(result.measurements.at(1).verified_calls, 8u);
+  EXPECT_EQ(result.measurements.at(2).verified_calls, 108u);  // wins its family
+  for (const auto& measured : result.measurements) EXPECT_EQ(measured.outcome, Outcome::ok);
+}
+
+TEST(Soak, ARareFaultOfAWinnerIsFoundAndTheNextOneIsSoakedInstead) {
+  const auto slow = [](int, int) { std::this_thread::sleep_for(1ms); };
+  // Fast, and wrong once in a thousand calls.
+  auto rare = spoiler(1, [](int call) { return call == 999; });
+  rare.name = "rare";
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true, .at_start = slow}, rare});
+  const auto result = measure(implementations, soaked_plan(implementations, 2, 1500), 2);
+  const auto& wrong = result.measurements.at(1);
+  EXPECT_EQ(wrong.outcome, Outcome::wrong);
+  EXPECT_THAT(wrong.detail,
+              AllOf(HasSubstr("rank 1: element 15 is "), HasSubstr("(run 999 of this variant)")));
+  EXPECT_TRUE(wrong.samples.empty());
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok);
+  EXPECT_EQ(result.measurements.at(0).verified_calls, 1508u);
+}
+
+TEST(Soak, AWinnerThatThrowsIsOut) {
+  const auto slow = [](int, int) { std::this_thread::sleep_for(1ms); };
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true, .at_start = slow},
+                                            {.name = "bad", .at_wait = [](int rank, int call) {
+                                               if (rank == 0 && call == 60)
+                                                 throw std::runtime_error("planted");
+                                             }}});
+  const auto result = measure(implementations, soaked_plan(implementations, 2, 80), 2);
+  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
+  EXPECT_EQ(result.measurements.at(1).detail, "rank 0: planted");
+  EXPECT_EQ(result.measurements.at(0).verified_calls, 88u);
+}
+
+TEST(Soak, EndsWhenItsTimeIsOver) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepPlan plan = plan_of(implementations, 2);
+  plan.soak = {.runs = 1'000'000'000, .time = 20ms};
+  const auto measured = measure(implementations, plan, 2).measurements.at(0);
+  EXPECT_EQ(measured.outcome, Outcome::ok);
+  EXPECT_GT(measured.verified_calls, 8u);
+}
+
+TEST(Measure, AllRanksOfTheLaunchRecordTheSameCollectiveSteps) {
+  struct alignas(64) Region {
+    std::array<std::byte, flight_region_size> bytes;
+  };
+  std::vector<Region> board(3);
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true}, spoiler(0, [](int) { return true; })});
+  const SweepPlan plan = soaked_plan(implementations, 2, 20);
+  AbortFlag stop;
+  fakes::on_ranks(3, 20s, [&](ControlPlane& control, Communicator& launch) {
+    FlightRecorder recorder(board[static_cast<std::size_t>(control.rank())].bytes, control.rank());
+    Measurer measurer({control, launch, implementations, plan, &recorder}, short_policy());
+    (void)measurer.measure(plan.cells[0], {}, stop);
+    control.barrier();
+  });
+  std::vector<RankPosition> positions;
+  for (const Region& region : board) positions.push_back(read_position(region.bytes).value());
+  std::set<std::string> phases;
+  for (const RankPosition& position : positions) {
+    ASSERT_EQ(position.steps, positions[0].steps);
+    for (std::size_t i = 0; i < position.steps; ++i) {
+      const StepRecord& step = position.last[i];
+      EXPECT_EQ(step.collective_steps, positions[0].last[i].collective_steps);
+      EXPECT_EQ(step.phase.view(), positions[0].last[i].phase.view());
+      EXPECT_EQ(step.run, positions[0].last[i].run);
+      EXPECT_EQ(step.cell, 0);
+      phases.insert(std::string(step.phase.view()));
+      if (step.phase.view() == "control") {
+        EXPECT_FALSE(step.deadline.has_value());
+      } else {
+        EXPECT_EQ(step.key_digest.view(), digest_of_value(plan.cells[0].key));
+        EXPECT_TRUE(step.deadline.has_value());
+      }
+      if (step.phase.view() == "verification") {
+        EXPECT_EQ(step.variant.view(), "base");
+      }
+    }
+  }
+  EXPECT_THAT(phases, testing::IsSupersetOf({"verification", "control", "preparation"}));
 }
 
 TEST(Measure, AResultLeftFromTheCallBeforeIsWrong) {

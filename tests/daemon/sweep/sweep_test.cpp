@@ -7,10 +7,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/sweep/decide.h"
+#include "colltune/sweep/flight_recorder.h"
 #include "colltune/sweep/report.h"
 #include "fakes.h"
 
@@ -63,6 +66,11 @@ MeasurePolicy short_policy() {
 }
 
 struct SweepRun {
+  struct alignas(64) Region {
+    std::array<std::byte, flight_region_size> bytes;
+  };
+  std::vector<Region> board;  ///< empty: no rank records where it is
+  std::vector<Measurement> stored;
   MemoryJournal journal;
   CountingProgress progress;
   AbortFlag stop;
@@ -81,18 +89,24 @@ void sweep(SweepRun& run, int ranks, const Implementations& implementations, con
       [&](ControlPlane& control, Communicator& launch) {
         const auto rank = static_cast<std::size_t>(control.rank());
         const bool is_first = rank == 0;
+        std::optional<FlightRecorder> recorder;
+        if (!run.board.empty()) recorder.emplace(run.board[rank].bytes, control.rank());
         try {
           const SweepSpec shared = share_sweep_spec(control, [&] { return spec; });
           const Capability own = detect_capability(implementations, launch);
           const Availability availability = exchange_capabilities(control, launch, own);
           const SweepPlan plan = share_plan(control, shared, availability, implementations, "e");
-          SweepOutcome outcome = run_sweep({.control = control,
-                                            .launch = launch,
-                                            .implementations = implementations,
-                                            .journal = is_first ? &run.journal : nullptr,
-                                            .progress = is_first ? &run.progress : nullptr,
-                                            .stop = run.stop},
-                                           plan, short_policy());
+          SweepOutcome outcome =
+              run_sweep({.control = control,
+                         .launch = launch,
+                         .implementations = implementations,
+                         .journal = is_first ? &run.journal : nullptr,
+                         .progress = is_first ? &run.progress : nullptr,
+                         .recorder = recorder ? &*recorder : nullptr,
+                         .stored = is_first ? std::span<const Measurement>(run.stored)
+                                            : std::span<const Measurement>(),
+                         .stop = run.stop},
+                        plan, short_policy());
           run.ends[rank] = outcome.end;
           EXPECT_GT(outcome.elapsed, 0ns);
           EXPECT_LE(outcome.phases.total(), outcome.elapsed);
@@ -124,7 +138,8 @@ TEST_P(SweepOnRanks, OwnKernelsAreMeasuredJournalledAndDecided) {
                  .data_types = {DataType::f32, DataType::bf16},
                  .reduce_ops = {ReduceOp::sum, ReduceOp::max},
                  .sizes = parse_sizes("8,4KiB,64KiB"),
-                 .in_place = {.off = true, .on = true}};
+                 .in_place = {.off = true, .on = true},
+                 .soak = {.runs = 50}};
   SweepRun run;
   sweep(run, GetParam(), kernels, spec);
   EXPECT_THAT(run.errors, testing::Each(""));
@@ -160,7 +175,8 @@ TEST(Sweep, SubWorldsOfOneLaunch) {
                  .sizes = parse_sizes("64,256"),
                  .worlds = {{.nodes = 1, .ranks_per_node = 1},
                             {.nodes = 1, .ranks_per_node = 2},
-                            {.nodes = 1, .ranks_per_node = 3}}};
+                            {.nodes = 1, .ranks_per_node = 3}},
+                 .soak = {.runs = 20}};
   SweepRun run;
   sweep(run, 4, implementations, spec, {0, 1, 0, 0});
   EXPECT_THAT(run.errors, testing::Each(""));
@@ -174,7 +190,64 @@ TEST(Sweep, SubWorldsOfOneLaunch) {
 }
 
 SweepSpec three_cells() {
-  return {.collectives = {Collective::all_reduce}, .sizes = parse_sizes("64,128,256")};
+  return {.collectives = {Collective::all_reduce},
+          .sizes = parse_sizes("64,128,256"),
+          .soak = {.runs = 20}};
+}
+
+TEST(Sweep, ContinuesAfterTheCellsThatAreStored) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}, {.name = "b"}});
+  SweepRun whole;
+  sweep(whole, 2, implementations, three_cells());
+  SweepRun first;
+  first.progress.at_end = [&] {
+    if (first.progress.ended == 2) first.stop.raise();
+  };
+  sweep(first, 2, implementations, three_cells());
+  ASSERT_THAT(first.ends, testing::Each(SweepEnd::stopped));
+  SweepRun rest;
+  rest.stored = first.outcome.measurements;
+  rest.progress.begun = rest.progress.ended = 2;
+  rest.progress.trials = 4;
+  sweep(rest, 2, implementations, three_cells());
+  EXPECT_THAT(rest.errors, testing::Each(""));
+  EXPECT_THAT(rest.ends, testing::Each(SweepEnd::complete));
+  ASSERT_EQ(rest.journal.appended.size(), 1u);
+  EXPECT_EQ(rest.journal.appended[0].at(0).key.problem.message_size, Bytes{256});
+  EXPECT_EQ(rest.outcome.trials, whole.outcome.trials);
+  // What was stored comes first and unchanged, and nothing twice.
+  ASSERT_EQ(rest.outcome.measurements.size(), 6u);
+  EXPECT_TRUE(std::equal(first.outcome.measurements.begin(), first.outcome.measurements.end(),
+                         rest.outcome.measurements.begin()));
+  std::size_t over_all = 0;
+  for (const auto& decision : decide(rest.outcome.measurements, {}, "s"))
+    over_all += decision.family == any_family ? 1 : 0;
+  EXPECT_EQ(over_all, 3u);
+}
+
+TEST(Sweep, WithEverythingStoredNothingIsMeasured) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepRun first;
+  sweep(first, 2, implementations, three_cells());
+  SweepRun again;
+  again.stored = first.outcome.measurements;
+  sweep(again, 2, implementations, three_cells());
+  EXPECT_THAT(again.ends, testing::Each(SweepEnd::complete));
+  EXPECT_TRUE(again.journal.appended.empty());
+  EXPECT_EQ(again.outcome.measurements, first.outcome.measurements);
+}
+
+TEST(Sweep, RecordsWhereEachRankIs) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepRun run;
+  run.board.resize(2);
+  sweep(run, 2, implementations, three_cells());
+  const auto first = read_position(run.board[0].bytes).value();
+  const auto second = read_position(run.board[1].bytes).value();
+  // Rank 0 alone writes the journal: a step, but none that the others take.
+  EXPECT_EQ(first.current()->phase.view(), "journal");
+  EXPECT_EQ(second.current()->phase.view(), "control");
+  EXPECT_EQ(first.current()->collective_steps, second.current()->collective_steps);
 }
 
 TEST(Sweep, AJournalThatFailsEndsTheSweepOnAllRanks) {

@@ -16,6 +16,8 @@
 
 namespace colltune {
 
+class FlightRecorder;
+
 /// What a rank's wall time goes into. Printed by name.
 enum class Phase {
   batch = 0,         ///< timed batch loops: rewriting of inputs, barrier, clock reads, the calls
@@ -72,6 +74,8 @@ class Measurer {
     Communicator& launch;
     const Implementations& implementations;
     const SweepPlan& plan;
+    /// Where this rank writes its position; null: nowhere.
+    FlightRecorder* recorder = nullptr;
   };
   Measurer(const Tools& tools, const MeasurePolicy& policy);
   ~Measurer();

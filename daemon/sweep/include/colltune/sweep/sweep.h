@@ -51,6 +51,11 @@ struct SweepTools {
   const Implementations& implementations;
   Journal* journal = nullptr;
   Progress* progress = nullptr;
+  /// Where this rank writes its position; null: nowhere.
+  FlightRecorder* recorder = nullptr;
+  /// Rank 0: what this sweep measured before it was interrupted. Cells whose key is among them are
+  /// done: they are neither measured nor journalled again, but count in the outcome.
+  std::span<const Measurement> stored = {};
   const AbortFlag& stop;  ///< raised on rank 0 (by a signal) to end early with what there is
 };
 
@@ -70,14 +75,15 @@ constexpr std::string_view enum_title(SweepEnd) { return "end of a sweep"; }
 /// What a sweep came to.
 struct SweepOutcome {
   SweepEnd end = SweepEnd::complete;      ///< the same on all ranks
-  std::vector<Measurement> measurements;  ///< rank 0 only, as journalled
+  std::vector<Measurement> measurements;  ///< rank 0 only: stored before, then as journalled
   std::map<Outcome, std::size_t> trials;  ///< rank 0 only: how many ended how
   PhaseTimes phases;                      ///< this rank's
   std::chrono::nanoseconds elapsed{};     ///< this rank's, from call to return
 };
 
-/// Measures every cell of `plan`, journalling each. Collective over all ranks of the launch. Throws
-/// on all ranks where the journal fails on rank 0.
+/// Measures every cell of `plan` that is not stored yet, journalling each; `Journal::begin` is
+/// called in any case. Collective over all ranks of the launch. Throws on all ranks where the
+/// journal fails on rank 0.
 [[nodiscard]] SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
                                      const MeasurePolicy& policy);
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,7 @@ struct SweepPlan {
   std::chrono::nanoseconds budget{};  ///< 0: none
   double precision = 0.02;
   std::uint64_t seed = 1;
+  Soak soak;
 
   friend bool operator==(const SweepPlan&, const SweepPlan&) = default;
 };
@@ -117,23 +119,33 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("budget_ns", self.budget);
   visit("precision", self.precision);
   visit("seed", self.seed);
+  visit("soak", self.soak);
 }
 
 /// Trials of all cells.
 [[nodiscard]] std::size_t count_trials(const SweepPlan& plan);
 
+/// A variant that must not run for a key.
+struct Quarantined {
+  std::string key_digest;  ///< digest_of_value of the TuningKey
+  std::string variant;     ///< printed
+  std::string reason;
+};
+
 /// Expands `spec`: pure and deterministic. Throws Error(invalid_argument) for a world larger than
 /// the launch, a pattern that matches nothing, an unknown parameter and more trials than a million.
 [[nodiscard]] SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
                                   const Implementations& implementations,
-                                  const std::string& environment_digest);
+                                  const std::string& environment_digest,
+                                  std::span<const Quarantined> quarantined = {});
 
 /// Collective: rank 0 makes the plan (the arguments of other ranks are not used); all ranks get it,
 /// or throw rank 0's Error.
 [[nodiscard]] SweepPlan share_plan(ControlPlane& control, const SweepSpec& spec,
                                    const Availability& availability,
                                    const Implementations& implementations,
-                                   const std::string& environment_digest);
+                                   const std::string& environment_digest,
+                                   std::span<const Quarantined> quarantined = {});
 
 /// The plan for a person (`--dry-run`): worlds, cells with their variants, and what is skipped with
 /// its reason.

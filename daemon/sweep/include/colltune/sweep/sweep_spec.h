@@ -61,6 +61,21 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("values", self.values);
 }
 
+/// How long a variant that would win is run with verification before it is published: whichever
+/// bound comes first; 0 of either: not at all.
+struct Soak {
+  std::uint64_t runs = 5000;
+  std::chrono::nanoseconds time = std::chrono::seconds(2);
+
+  friend auto operator<=>(const Soak&, const Soak&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Soak>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("runs", self.runs);
+  visit("time_ns", self.time);
+}
+
 /// What the user asks for: lists form a product. Each key of the configuration file is one field;
 /// `configs/README.md` describes them.
 struct SweepSpec {
@@ -77,7 +92,10 @@ struct SweepSpec {
   std::chrono::nanoseconds budget{};  ///< of the whole sweep; 0: none
   double precision = 0.02;  ///< relative half width of the median's confidence interval to reach
   std::uint64_t seed = 1;   ///< of the order of the rounds
-  std::string text;         ///< the configuration as read
+  Soak soak;
+  std::vector<std::string> plugins;  ///< paths of shared objects; relative ones begin at the
+                                     ///< configuration's folder
+  std::string text;                  ///< the configuration as read
 
   friend bool operator==(const SweepSpec&, const SweepSpec&) = default;
 };
@@ -97,6 +115,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("budget_ns", self.budget);
   visit("precision", self.precision);
   visit("seed", self.seed);
+  visit("soak", self.soak);
+  visit("plugins", self.plugins);
   visit("text", self.text);
 }
 
