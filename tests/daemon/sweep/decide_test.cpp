@@ -281,14 +281,26 @@ TEST(RenderResults, ShowsTheColumnsOfNcclTests) {
   const std::string table = render_results(trials, decide(trials, {}, "s"));
   EXPECT_THAT(table, HasSubstr("# all_reduce on 1x2 x86_64 (2 rank(s))"));
   for (const char* column : {"size", "count", "type", "redop", "root", "in-place", "time", "algbw",
-                             "busbw", "verified", "winner", "speed-up"})
+                             "busbw", "verified", "caught", "winner", "speed-up"})
     EXPECT_THAT(table, HasSubstr(column));
   // 1024 bytes are 256 floats; about 1 us, so about 1 GB/s; two ranks: busbw equals algbw.
   EXPECT_THAT(table, testing::ContainsRegex("1024 +256 +f32 +sum +- +no +(0\\.9|1\\.0)[0-9] +1\\.0"
-                                            "[0-9]? +1\\.0[0-9]? +2 +2\\.00  fast"));
+                                            "[0-9]? +1\\.0[0-9]? +2 +0\\.2 % +2\\.00  fast"));
   EXPECT_THAT(table, HasSubstr("2.00*  fast"));
   EXPECT_THAT(table, HasSubstr("wrong: broken of all_reduce f32 sum 1KiB on 1x2 x86_64: rank 1: "
                                "element 3 is 4, expected 5"));
+}
+
+TEST(RenderResults, ShowsHowLikelyARareFaultWouldHaveBeenCaught) {
+  auto measured = trial({"base", 1000, true});
+  const auto table_with = [&](std::uint64_t calls) {
+    measured.verified_calls = calls;
+    const std::vector<Measurement> trials{measured};
+    return render_results(trials, decide(trials, {}, "s"));
+  };
+  EXPECT_THAT(table_with(693), HasSubstr(" 693   50.0 % "));
+  EXPECT_THAT(table_with(5000), HasSubstr(" 5000   99.3 % "));
+  EXPECT_THAT(table_with(100000), HasSubstr(" 100000  >99.9 % "));
 }
 
 TEST(RenderResults, BusBandwidthFollowsTheCollective) {

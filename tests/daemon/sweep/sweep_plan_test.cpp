@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "colltune/vocabulary/canonical.h"
 #include "fakes.h"
 
 namespace colltune {
@@ -247,6 +248,41 @@ TEST(Plan, AProblemThatNobodyCanRunIsSkipped) {
   ASSERT_EQ(plan.skipped.size(), 1u);
   EXPECT_EQ(plan.skipped[0].variant, "");
   EXPECT_THAT(plan.skipped[0].reason, HasSubstr("no implementation"));
+}
+
+TEST(Plan, QuarantinedVariantsAreSkippedForTheirKeyAlone) {
+  const auto implementations = fakes::make({{.name = "a"}, {.name = "b"}});
+  const SweepSpec spec = spec_of("1KiB,2KiB");
+  const SweepPlan all = make_plan(spec, launch(1, 2), implementations, "e");
+  const std::vector<Quarantined> quarantined{{.key_digest = digest_of_value(all.cells.at(0).key),
+                                              .variant = "b",
+                                              .reason = "crashed twice"}};
+  const SweepPlan plan = make_plan(spec, launch(1, 2), implementations, "e", quarantined);
+  EXPECT_THAT(names(plan.cells.at(0)), ElementsAre("a"));
+  EXPECT_THAT(names(plan.cells.at(1)), ElementsAre("a", "b"));
+  ASSERT_EQ(plan.skipped.size(), 1u);
+  EXPECT_EQ(plan.skipped[0].variant, "b");
+  EXPECT_EQ(plan.skipped[0].reason, "quarantined: crashed twice");
+  EXPECT_EQ(plan.skipped[0].problem, all.cells.at(0).key.problem);
+  // In another environment it is another key.
+  EXPECT_TRUE(make_plan(spec, launch(1, 2), implementations, "f", quarantined).skipped.empty());
+}
+
+TEST(Plan, AProblemWhoseVariantsAreAllInQuarantineIsSkipped) {
+  const auto implementations = fakes::make({{.name = "a"}});
+  const SweepPlan all = make_plan(spec_of(), launch(1, 2), implementations, "e");
+  const std::vector<Quarantined> quarantined{
+      {.key_digest = digest_of_value(all.cells.at(0).key), .variant = "a", .reason = "hangs"}};
+  const SweepPlan plan = make_plan(spec_of(), launch(1, 2), implementations, "e", quarantined);
+  EXPECT_TRUE(plan.cells.empty());
+  EXPECT_EQ(plan.skipped.at(0).reason, "quarantined: hangs");
+}
+
+TEST(Plan, CarriesTheSoak) {
+  SweepSpec spec = spec_of();
+  spec.soak = {.runs = 7, .time = 3ms};
+  const auto implementations = fakes::make({{.name = "a"}});
+  EXPECT_EQ(make_plan(spec, launch(1, 2), implementations, "e").soak, spec.soak);
 }
 
 TEST(Plan, RegisteredBuffersNeedOneNode) {

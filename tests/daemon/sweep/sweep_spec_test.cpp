@@ -128,6 +128,31 @@ TEST(SweepSpec, EveryKeyIsRead) {
   EXPECT_EQ(spec.seed, 42u);
 }
 
+TEST(SweepSpec, SoakIsReadAndHasDefaults) {
+  const auto soak = [](const std::string& line) {
+    return parse_sweep_spec(with(line), "my.json").soak;
+  };
+  EXPECT_EQ(soak(""), (Soak{.runs = 5000, .time = std::chrono::seconds(2)}));
+  EXPECT_EQ(soak(R"("soak": {})"), Soak{});
+  EXPECT_EQ(soak(R"("soak": {"seconds": 0.1})"),
+            (Soak{.runs = 5000, .time = std::chrono::milliseconds(100)}));
+  EXPECT_EQ(soak(R"("soak": {"runs": 0, "seconds": 0})"), (Soak{.runs = 0, .time = {}}));
+  EXPECT_THAT(spec_error(with(R"("soak": {"run": 1})")),
+              HasSubstr("my.json: /soak: unknown key 'run'; allowed are runs, seconds"));
+  EXPECT_THAT(spec_error(with(R"("soak": {"runs": -1})")), HasSubstr("/soak/runs"));
+  EXPECT_THAT(spec_error(with(R"("soak": {"seconds": "2"})")), HasSubstr("/soak/seconds"));
+}
+
+TEST(SweepSpec, PlugInsBeginAtTheFolderOfTheConfiguration) {
+  const std::string text = with(R"("plugins": ["mine.so", "../lib/a.so", "/opt/b.so"])");
+  EXPECT_EQ(parse_sweep_spec(text, "/etc/colltune/my.json").plugins,
+            (std::vector<std::string>{"/etc/colltune/mine.so", "/etc/lib/a.so", "/opt/b.so"}));
+  EXPECT_EQ(parse_sweep_spec(text, "my.json").plugins.at(0), "mine.so");
+  EXPECT_TRUE(parse_sweep_spec(with(""), "my.json").plugins.empty());
+  EXPECT_THAT(spec_error(with(R"("plugins": "mine.so")")), HasSubstr("/plugins"));
+  EXPECT_THAT(spec_error(with(R"("plugins": [""])")), HasSubstr("/plugins/0"));
+}
+
 TEST(SweepSpec, PrecisionZeroIsTheDefault) {
   EXPECT_EQ(parse_sweep_spec(with(R"("precision": 0)"), "x").precision, SweepSpec{}.precision);
 }
