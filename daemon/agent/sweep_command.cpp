@@ -14,6 +14,7 @@
 #include "agreement.h"
 #include "colltune/json/json.h"
 #include "colltune/kernels/catalogue.h"
+#include "colltune/plugin/load_plugin.h"
 #include "colltune/sweep/availability.h"
 #include "colltune/sweep/decide.h"
 #include "colltune/sweep/report.h"
@@ -138,6 +139,26 @@ std::chrono::milliseconds control_time_out(const SweepPlan& plan, const MeasureP
   return std::chrono::duration_cast<std::chrono::milliseconds>(longest_step(plan, policy)) + floor;
 }
 
+/// The build's implementations and those of the user's plug-ins, the same on every rank.
+Implementations load_catalogue(ControlPlane& control, const SweepOptions& options,
+                               const SweepSpec& spec) {
+  Implementations catalogue = make_catalogue();
+  run_on_all_ranks(control, [&] {
+    for (const auto& plugin : spec.plugins) add_plugin(catalogue, plugin);
+    for (const auto& plugin : options.plugins) add_plugin(catalogue, plugin);
+  });
+  return catalogue;
+}
+
+std::vector<Quarantined> quarantined(const SweepJournal& journal) {
+  std::vector<Quarantined> trials;
+  for (const QuarantineRecord& record : journal.quarantines())
+    trials.push_back({.key_digest = digest_of_value(record.key),
+                      .variant = to_string(record.variant),
+                      .reason = record.reason});
+  return trials;
+}
+
 bool all_trials_are_ok(const SweepOutcome& outcome) {
   return std::ranges::all_of(outcome.trials,
                              [](const auto& entry) { return entry.first == Outcome::ok; });
@@ -145,7 +166,8 @@ bool all_trials_are_ok(const SweepOutcome& outcome) {
 
 /// Rank 0: decides, publishes, prints.
 int conclude(const SweepOptions& options, const SweepProcess& process, const SweepOutcome& outcome,
-             SweepJournal& journal, const std::string& sweep_uuid) {
+             SweepJournal& journal) {
+  const std::string& sweep_uuid = journal.sweep_uuid();
   const auto decisions = decide(outcome.measurements, DecisionPolicy{}, sweep_uuid);
   const auto elapsed = std::chrono::steady_clock::now() - process.begin;
   const auto generation =
@@ -173,7 +195,7 @@ int run_sweep_command(const SweepOptions& options, const SweepProcess& process) 
 
   const SweepSpec spec =
       share_sweep_spec(control, [&] { return load_sweep_spec(options.configuration); });
-  const Implementations catalogue = make_catalogue();
+  const Implementations catalogue = load_catalogue(control, options, spec);
   Capability own;
   run_on_all_ranks(control, [&] { own = detect_capability(catalogue, process.launch); });
   Environment environment = detect_environment(process.malloc_settings);
@@ -181,43 +203,53 @@ int run_sweep_command(const SweepOptions& options, const SweepProcess& process) 
   const std::string launch = exchange_facts(control, environment);
   const Availability availability = exchange_capabilities(control, process.launch, own);
   const std::string digest = digest_of(environment);
-  const SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
 
+  std::unique_ptr<SweepJournal> journal;
+  run_on_rank_zero(control, [&] {
+    if (options.dry_run) return;
+    journal = std::make_unique<SweepJournal>(options.database, options.results);
+  });
+  const SweepPlan plan = share_plan(control, spec, availability, catalogue, digest,
+                                    journal ? quarantined(*journal) : std::vector<Quarantined>{});
   if (options.dry_run) {
     if (is_first) fmt::print("{}", render_plan(plan));
     return 0;
   }
   run_on_rank_zero(control, [&] {
     if (!options.allow_oversubscribe) refuse_oversubscription(plan);
+    journal->file_under({.uuid = random_uuid(),
+                         .started_at = utc_now(),
+                         .finished_at = {},
+                         .configuration = spec.text,
+                         .environment_digest = digest,
+                         .launch = launch,
+                         .seed = plan.seed,
+                         .summary = {}},
+                        environment, options.resume);
+    if (!journal->stored().empty() && !options.quiet)
+      fmt::print(stderr, "continuing sweep {}: {} trial(s) are stored already\n",
+                 journal->sweep_uuid(), journal->stored().size());
   });
-
-  std::unique_ptr<SweepJournal> journal;
-  const std::string sweep_uuid = is_first ? random_uuid() : std::string();
-  run_on_rank_zero(control, [&] {
-    journal = std::make_unique<SweepJournal>(options.database, options.results);
-    journal->describe({.uuid = sweep_uuid,
-                       .started_at = utc_now(),
-                       .configuration = spec.text,
-                       .environment_digest = digest,
-                       .launch = launch,
-                       .seed = plan.seed},
-                      environment);
-  });
+  process.watch = std::make_unique<RankWatch>(control, process.launch, options.database,
+                                              is_first ? journal->sweep_uuid() : std::string());
   std::unique_ptr<ConsoleProgress> progress;
   if (is_first && !options.quiet) progress = std::make_unique<ConsoleProgress>(stderr);
 
   const MeasurePolicy policy;
   process.set_control_time_out(control_time_out(plan, policy));
-  const SweepOutcome outcome = run_sweep({.control = control,
-                                          .launch = process.launch,
-                                          .implementations = catalogue,
-                                          .journal = journal.get(),
-                                          .progress = progress.get(),
-                                          .stop = process.stop},
-                                         plan, policy);
+  const SweepOutcome outcome =
+      run_sweep({.control = control,
+                 .launch = process.launch,
+                 .implementations = catalogue,
+                 .journal = journal.get(),
+                 .progress = progress.get(),
+                 .recorder = &process.watch->recorder(),
+                 .stored = journal ? std::span(journal->stored()) : std::span<const Measurement>{},
+                 .stop = process.stop},
+                plan, policy);
+  process.watch->recorder().enter({.phase = "end"});
   int code = 0;
-  run_on_rank_zero(control,
-                   [&] { code = conclude(options, process, outcome, *journal, sweep_uuid); });
+  run_on_rank_zero(control, [&] { code = conclude(options, process, outcome, *journal); });
   std::int64_t agreed = code;
   control.all_reduce_max({&agreed, 1});
   return static_cast<int>(agreed);

@@ -5,12 +5,16 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "colltune/kernels/abort_flag.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/sweep/control_plane.h"
+#include "rank_watch.h"
+#include "sweep_journal.h"
 
 namespace colltune {
 
@@ -22,6 +26,8 @@ struct SweepOptions {
   bool dry_run = false;
   bool quiet = false;
   bool allow_oversubscribe = false;
+  std::vector<std::filesystem::path> plugins;  ///< besides those of the configuration
+  Resume resume = Resume::automatic;
 };
 
 /// What the command works with; all of it outlives the call.
@@ -33,6 +39,8 @@ struct SweepProcess {
   std::chrono::steady_clock::time_point begin;  ///< end of MPI_Init
   /// Bounds the control plane's waits once the plan is known.
   std::function<void(std::chrono::milliseconds)> set_control_time_out;
+  /// Made by the command before the first trial; lives until MPI is finalized.
+  std::unique_ptr<RankWatch>& watch;
 };
 
 /// Plans, measures, decides and publishes. Collective; throws the same Error on all ranks where one

@@ -9,6 +9,16 @@
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
+namespace {
+
+/// Killed, or interrupted by the user: not ended by its own budget.
+bool was_cut_short(const SweepRecord& sweep) {
+  if (sweep.state == SweepState::running) return true;
+  const auto summary = nlohmann::json::parse(sweep.summary, nullptr, false);
+  return summary.is_object() && summary.value("end", "") == name_of(SweepEnd::stopped);
+}
+
+}  // namespace
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -28,35 +38,59 @@ std::string random_uuid() {
 }
 
 SweepJournal::SweepJournal(const std::optional<std::filesystem::path>& database,
-                           const std::optional<std::filesystem::path>& results) {
+                           const std::optional<std::filesystem::path>& results)
+    : results_path_(results) {
   if (database) store_.emplace(*database);
-  if (!results) return;
-  results_name_ = results->string();
-  if (std::filesystem::exists(*results))
-    throw Error(
-        StatusCode::already_exists,
-        results_name_ +
-            " exists already; results of another sweep are not overwritten: name another file");
-  results_.open(*results, std::ios::binary);
-  if (!results_) throw Error(StatusCode::failed_precondition, results_name_ + " cannot be created");
-  lines_.emplace(results_, results_name_);
 }
 
-void SweepJournal::describe(SweepRecord sweep, Environment environment) {
+std::vector<QuarantineRecord> SweepJournal::quarantines() const {
+  return store_ ? store_->quarantines() : std::vector<QuarantineRecord>{};
+}
+
+void SweepJournal::file_under(SweepRecord sweep, Environment environment, Resume resume) {
   sweep_ = std::move(sweep);
   environment_ = std::move(environment);
+  if (store_ && resume != Resume::never) {
+    auto earlier =
+        store_->unfinished_sweep(sweep_.configuration, sweep_.environment_digest, sweep_.launch);
+    if (earlier && (resume == Resume::always || was_cut_short(*earlier))) {
+      sweep_ = *std::move(earlier);
+      is_continued_ = true;
+      stored_ = store_->measurements(sweep_.uuid);
+    }
+  }
+  if (results_path_) open_results(is_continued_);
+}
+
+void SweepJournal::open_results(bool replaces) {
+  const std::string name = results_path_->string();
+  if (!replaces && std::filesystem::exists(*results_path_))
+    throw Error(
+        StatusCode::already_exists,
+        name + " exists already; results of another sweep are not overwritten: name another file");
+  results_.open(*results_path_, std::ios::binary | std::ios::trunc);
+  if (!results_) throw Error(StatusCode::failed_precondition, name + " cannot be created");
+  lines_.emplace(results_, name);
 }
 
 void SweepJournal::begin(const SweepPlan& plan) {
   sweep_.planned_trials = count_trials(plan);
   if (store_) {
     store_->put_environment(environment_);
-    store_->begin_sweep(sweep_);
+    if (is_continued_)
+      store_->resume_sweep(sweep_.uuid);
+    else
+      store_->begin_sweep(sweep_);
+    std::vector<TuningKey> keys;
+    for (const Cell& cell : plan.cells) keys.push_back(cell.key);
+    store_->put_keys(keys);
   }
-  if (lines_) {
-    lines_->write(JournalRecord::environment, environment_);
-    lines_->write(JournalRecord::sweep, sweep_);
-  }
+  if (!lines_) return;
+  lines_->write(JournalRecord::environment, environment_);
+  lines_->write(JournalRecord::sweep, sweep_);
+  // The file of the launch that stopped may end in the middle of a line: it is written anew.
+  for (const Measurement& measurement : stored_)
+    lines_->write(JournalRecord::measurement, measurement);
 }
 
 void SweepJournal::append(std::span<const Measurement> measurements) {
@@ -77,8 +111,11 @@ std::optional<Generation> SweepJournal::finish(SweepState state,
     lines_->write(JournalRecord::end, sweep_);
   }
   if (!store_) return std::nullopt;
+  // In this order: a kill in between leaves an unfinished sweep, which is then continued and
+  // published again, never a finished one without decisions.
+  Generation generation = store_->publish(decisions, sweep_.finished_at);
   store_->finish_sweep(sweep_.uuid, state, sweep_.finished_at, summary);
-  return store_->publish(decisions, sweep_.finished_at);
+  return generation;
 }
 
 }  // namespace colltune

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rank_watch.h"
+
+#include <algorithm>
+
+#include "agreement.h"
+
+namespace colltune {
+namespace {
+
+/// Ranks of the launch on the same node as `rank` that come before it.
+int local_rank(std::span<const int> nodes, int rank) {
+  const auto own = static_cast<std::size_t>(rank);
+  return static_cast<int>(std::ranges::count(nodes.first(own), nodes[own]));
+}
+
+}  // namespace
+
+RankWatch::RankWatch(ControlPlane& control, const Communicator& launch,
+                     const std::optional<std::filesystem::path>& database,
+                     const std::string& sweep_uuid)
+    : is_first_(launch.rank() == 0) {
+  const auto nodes = launch.nodes();
+  const bool shares_file = database && nodes[static_cast<std::size_t>(launch.rank())] == nodes[0];
+  run_on_rank_zero(control, [&] {
+    if (!database) return;
+    const auto slots = static_cast<int>(std::ranges::count(nodes, nodes[0]));
+    file_ = InFlightFile::create(InFlightFile::path_for(*database), slots);
+    file_->set_sweep(sweep_uuid);
+  });
+  run_on_all_ranks(control, [&] {
+    if (shares_file && !is_first_) file_ = InFlightFile::join(InFlightFile::path_for(*database));
+    if (!file_) own_ = std::make_unique<Region>();
+    recorder_.emplace(
+        file_ ? file_->slot(local_rank(nodes, launch.rank())) : std::span(own_->bytes),
+        launch.rank());
+    crash_marks_.emplace(*recorder_);
+    WatchdogOptions options;
+    if (file_) options.board = file_->board();
+    watchdog_.emplace(*recorder_, std::move(options));
+  });
+}
+
+void RankWatch::set_state(LaunchState state) noexcept {
+  if (is_first_ && file_) file_->set_state(state);
+}
+
+}  // namespace colltune

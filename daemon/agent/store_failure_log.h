@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "colltune/supervise/failure_log.h"
+
+namespace colltune {
+
+/// The supervisor's failures and quarantines in the tuning database. It opens the database for each
+/// call and closes it again: between two launches nobody else owns it.
+class StoreFailureLog final : public FailureLog {
+ public:
+  explicit StoreFailureLog(std::filesystem::path database) : database_(std::move(database)) {}
+
+  [[nodiscard]] int record_failure(const FailedTrial& trial, Outcome outcome,
+                                   const std::string& detail) override;
+  void quarantine(const FailedTrial& trial, Outcome outcome, const std::string& detail) override;
+
+ private:
+  std::filesystem::path database_;
+  int failures_ = 0;  ///< of the trial that was recorded last: the one that is quarantined, if any
+};
+
+}  // namespace colltune
