@@ -281,7 +281,9 @@ TEST(Soak, ARareFaultOfAWinnerIsFoundAndTheNextOneIsSoakedInstead) {
                    {.name = "next", .family = "other", .at_start = [](int, int) {
                       std::this_thread::sleep_for(3ms);
                     }}});
-  const auto result = measure(implementations, soaked_plan(implementations, 2, 600), 2);
+  auto policy = short_policy();
+  policy.max_calls_per_sample = 1;  // the number of a call is that of its run
+  const auto result = measure(implementations, soaked_plan(implementations, 2, 600), 2, policy);
   const auto& wrong = result.measurements.at(1);
   EXPECT_EQ(wrong.outcome, Outcome::wrong);
   EXPECT_THAT(wrong.detail,
