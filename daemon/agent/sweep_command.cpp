@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "agreement.h"
@@ -164,11 +166,25 @@ bool all_trials_are_ok(const SweepOutcome& outcome) {
                              [](const auto& entry) { return entry.first == Outcome::ok; });
 }
 
+/// What may decide: a variant that was right and fast in an earlier launch of this sweep, and has
+/// been quarantined since, may not.
+std::vector<Measurement> without(std::span<const Quarantined> in_quarantine,
+                                 const std::vector<Measurement>& measurements) {
+  std::set<std::pair<std::string, std::string>> excluded;
+  for (const Quarantined& trial : in_quarantine) excluded.emplace(trial.key_digest, trial.variant);
+  std::vector<Measurement> kept;
+  std::ranges::copy_if(measurements, std::back_inserter(kept), [&](const Measurement& trial) {
+    return !excluded.contains({digest_of_value(trial.key), to_string(trial.variant)});
+  });
+  return kept;
+}
+
 /// Rank 0: decides, publishes, prints.
 int conclude(const SweepOptions& options, const SweepProcess& process, const SweepOutcome& outcome,
-             SweepJournal& journal) {
+             std::span<const Quarantined> in_quarantine, SweepJournal& journal) {
   const std::string& sweep_uuid = journal.sweep_uuid();
-  const auto decisions = decide(outcome.measurements, DecisionPolicy{}, sweep_uuid);
+  const auto decisions =
+      decide(without(in_quarantine, outcome.measurements), DecisionPolicy{}, sweep_uuid);
   const auto elapsed = std::chrono::steady_clock::now() - process.begin;
   const auto generation =
       journal.finish(state_of(outcome.end), decisions, summary_of(outcome, elapsed));
@@ -204,19 +220,23 @@ int run_sweep_command(const SweepOptions& options, const SweepProcess& process) 
   const Availability availability = exchange_capabilities(control, process.launch, own);
   const std::string digest = digest_of(environment);
 
-  std::unique_ptr<SweepJournal> journal;
-  run_on_rank_zero(control, [&] {
-    if (options.dry_run) return;
-    journal = std::make_unique<SweepJournal>(options.database, options.results);
-  });
-  const SweepPlan plan = share_plan(control, spec, availability, catalogue, digest,
-                                    journal ? quarantined(*journal) : std::vector<Quarantined>{});
+  // Planned before anything is opened: what cannot be planned leaves no trace.
+  SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
   if (options.dry_run) {
     if (is_first) fmt::print("{}", render_plan(plan));
     return 0;
   }
   run_on_rank_zero(control, [&] {
     if (!options.allow_oversubscribe) refuse_oversubscription(plan);
+  });
+  std::unique_ptr<SweepJournal> journal;
+  std::vector<Quarantined> in_quarantine;
+  run_on_rank_zero(control, [&] {
+    journal = std::make_unique<SweepJournal>(options.database, options.results);
+    in_quarantine = quarantined(*journal);
+  });
+  plan = share_plan(control, spec, availability, catalogue, digest, in_quarantine);
+  run_on_rank_zero(control, [&] {
     journal->file_under({.uuid = random_uuid(),
                          .started_at = utc_now(),
                          .finished_at = {},
@@ -249,7 +269,8 @@ int run_sweep_command(const SweepOptions& options, const SweepProcess& process) 
                 plan, policy);
   process.watch->recorder().enter({.phase = "end"});
   int code = 0;
-  run_on_rank_zero(control, [&] { code = conclude(options, process, outcome, *journal); });
+  run_on_rank_zero(control,
+                   [&] { code = conclude(options, process, outcome, in_quarantine, *journal); });
   std::int64_t agreed = code;
   control.all_reduce_max({&agreed, 1});
   return static_cast<int>(agreed);

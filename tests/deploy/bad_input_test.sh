@@ -58,7 +58,7 @@ expect_code 2 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/good.json" --db
 expect_in err 'foreign\.db'
 checks=$((checks + 1))
 cmp -s "$work/foreign.db" "$work/foreign.copy" || fail "a foreign file was changed"
-for command in "lookup all_reduce --bytes 1K --db" "show sweeps --db" "export json --db"; do
+for command in "lookup all_reduce --bytes 1K --dtype f32 --db" "show sweeps --db" "export json --db"; do
   # shellcheck disable=SC2086
   expect_code 2 "$colltune" $command "$work/foreign.db"
   expect_in err 'foreign\.db'
@@ -89,9 +89,9 @@ expect_code 0 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/good.json" --db
 start_daemon "unix:$work/s" "$work/t.db"
 expect_code 2 "$colltuned" --db "$work/t.db" --listen "unix:$work/s"
 expect_in err 'in use|listens'
-expect_code 4 "$colltune" lookup all_reduce --bytes 1K --server "unix:$work/nobody"
+expect_code 4 "$colltune" lookup all_reduce --bytes 1K --dtype f32 --server "unix:$work/nobody"
 expect_in err 'nobody'
-expect_code 2 "$colltune" lookup all_reduced --bytes 1K --db "$work/t.db"
+expect_code 2 "$colltune" lookup all_reduced --bytes 1K --dtype f32 --db "$work/t.db"
 expect_in err 'all_reduced'
-expect_code 3 "$colltune" lookup all_to_all --bytes 1K --db "$work/t.db"
+expect_code 3 "$colltune" lookup all_to_all --bytes 1K --dtype f32 --db "$work/t.db"
 finish

@@ -60,7 +60,7 @@ start_daemon() {
   "$colltuned" --db "$2" --listen "$1" >"$work/daemon.out" 2>"$work/daemon.err" &
   daemons+=($!)
   for _ in $(seq 600); do
-    grep -q listening "$work/daemon.out" && return 0
+    grep -q -s listening "$work/daemon.out" && return 0
     kill -0 "${daemons[-1]}" 2>/dev/null || break
     sleep 0.05
   done

@@ -50,7 +50,7 @@ expect_code 0 "$colltune" export json --server "unix:$work/s" -o "$work/by_serve
 expect_code 0 "$colltune" export json --db "$db" -o "$work/by_file.json"
 checks=$((checks + 1))
 cmp -s "$work/by_server.json" "$work/by_file.json" || fail "the exports of daemon and file differ"
-expect_code 0 "$colltune" lookup all_reduce --bytes 3000 --nodes 1 --ranks-per-node 2 --server "unix:$work/s" --json \
+expect_code 0 "$colltune" lookup all_reduce --bytes 3000 --dtype f32 --nodes 1 --ranks-per-node 2 --server "unix:$work/s" --json \
   ${placement[@]+"${placement[@]}"}
 expect_json 'data["source"] == "interpolated"'
 
