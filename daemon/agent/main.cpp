@@ -208,6 +208,12 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
   sweep->add_flag("--allow-oversubscribe", options.allow_oversubscribe,
                   "measure with more ranks than cores; results are kept apart (placement "
                   "oversubscribed)");
+  sweep
+      ->add_option_function<int>(
+          "--call-limit",
+          [&options](int seconds) { options.call_limit = std::chrono::seconds(seconds); },
+          "seconds before which no call counts as timed out (default 10)")
+      ->check(CLI::Range(1, 3600));
   auto* resume = sweep->add_flag_callback(
       "--resume", [&options] { options.resume = colltune::Resume::always; },
       "continue the unfinished sweep of the same configuration, environment and launch, also where "

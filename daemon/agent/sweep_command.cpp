@@ -255,7 +255,8 @@ int run_sweep_command(const SweepOptions& options, const SweepProcess& process) 
   std::unique_ptr<ConsoleProgress> progress;
   if (is_first && !options.quiet) progress = std::make_unique<ConsoleProgress>(stderr);
 
-  const MeasurePolicy policy;
+  MeasurePolicy policy;
+  policy.call_limit_floor = options.call_limit;
   process.set_control_time_out(control_time_out(plan, policy));
   const SweepOutcome outcome =
       run_sweep({.control = control,

@@ -28,6 +28,8 @@ struct SweepOptions {
   bool allow_oversubscribe = false;
   std::vector<std::filesystem::path> plugins;  ///< besides those of the configuration
   Resume resume = Resume::automatic;
+  /// No call counts as timed out earlier than this, however cheap its cost line says it is.
+  std::chrono::seconds call_limit = std::chrono::seconds(10);
 };
 
 /// What the command works with; all of it outlives the call.

@@ -4,6 +4,9 @@
 #
 # Sourced by the end-to-end tests. Wants: COLLTUNE_BIN (programs), COLLTUNE_SOURCE (the tree), COLLTUNE_MPIRUN.
 set -uo pipefail
+if [ "$(id -u)" -eq 0 ]; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
 agent=$COLLTUNE_BIN/colltune-agent
 colltuned=$COLLTUNE_BIN/colltuned
 colltune=$COLLTUNE_BIN/colltune
