@@ -22,8 +22,8 @@ if(COLLTUNE_SANITIZE)
   target_link_options(colltune_options INTERFACE -fsanitize=${COLLTUNE_SANITIZE})
 endif()
 
-# The header check: every public header of every target compiles alone (`cmake --build --target
-# all_verify_interface_header_sets`; part of `all` where COLLTUNE_HEADER_CHECK is on).
+# The header check: every public header of every target compiles alone (target all_verify_interface_header_sets, which
+# the build preset `dev` names beside `all`).
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${COLLTUNE_HEADER_CHECK})
 
 # colltune_library(NAME [SHARED|STATIC] SOURCES … PUBLIC … PRIVATE …)
