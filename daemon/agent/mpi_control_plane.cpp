@@ -16,7 +16,9 @@
 namespace colltune {
 namespace {
 
-constexpr int last_tag = 32767;  // the least upper bound that MPI guarantees
+// Steps are taken in order, so that a message can only be mistaken for one that is many steps
+// older: a short cycle of tags keeps them apart, far below the 32767 that MPI guarantees.
+constexpr int last_tag = 1023;
 
 void check(int code, std::string_view what) {
   if (code == MPI_SUCCESS) return;
