@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "agreement.h"
+#include "colltune/decide/decide.h"
 #include "colltune/json/json.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/plugin/load_plugin.h"
 #include "colltune/sweep/availability.h"
-#include "colltune/sweep/decide.h"
 #include "colltune/sweep/report.h"
 #include "colltune/sweep/sweep.h"
 #include "console_progress.h"

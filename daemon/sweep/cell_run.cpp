@@ -10,10 +10,10 @@
 #include <limits>
 #include <set>
 
+#include "colltune/decide/decide.h"
+#include "colltune/decide/statistics.h"
 #include "colltune/kernels/catalogue.h"
-#include "colltune/sweep/decide.h"
 #include "colltune/sweep/run_timer.h"
-#include "colltune/sweep/statistics.h"
 #include "colltune/vocabulary/canonical.h"
 #include "phase_clock.h"
 #include "round_order.h"

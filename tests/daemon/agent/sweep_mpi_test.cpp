@@ -12,10 +12,10 @@
 #include <set>
 
 #include "agreement.h"
+#include "colltune/decide/decide.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/mpi_communicator.h"
 #include "colltune/sweep/availability.h"
-#include "colltune/sweep/decide.h"
 #include "colltune/sweep/sweep.h"
 #include "mpi_control_plane.h"
 

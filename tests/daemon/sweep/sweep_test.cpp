@@ -11,8 +11,8 @@
 #include <optional>
 #include <set>
 
+#include "colltune/decide/decide.h"
 #include "colltune/kernels/catalogue.h"
-#include "colltune/sweep/decide.h"
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/sweep/report.h"
 #include "fakes.h"

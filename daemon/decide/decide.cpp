@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/sweep/decide.h"
+#include "colltune/decide/decide.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-#include "colltune/sweep/statistics.h"
+#include "colltune/decide/statistics.h"
 
 namespace colltune {
 namespace {
@@ -83,14 +83,14 @@ struct Field {
   const Candidate* reference = nullptr;  ///< that speed-ups refer to
 };
 
-struct Verdict {
+struct Judgement {
   std::size_t winner = 0;  ///< index into Field::ranked
   std::string reason;
 };
 
 std::string percent(double fraction) { return fmt::format("{:.3g} %", 100 * fraction); }
 
-Verdict judge_without_baseline(const Field& field) {
+Judgement judge_without_baseline(const Field& field) {
   const Candidate& fastest = *field.ranked.front();
   if (field.reference == nullptr)
     return {0, fmt::format("no baseline was measured: {} is the fastest of {} variant(s)",
@@ -113,7 +113,7 @@ std::string why_not(const Candidate& rival, const Duel& duel, const DecisionPoli
                               *duel.lower_bound, duel.rounds);
 }
 
-Verdict judge(const Field& field, const DecisionPolicy& policy) {
+Judgement judge(const Field& field, const DecisionPolicy& policy) {
   if (field.own_baseline == nullptr) return judge_without_baseline(field);
   const Candidate& baseline = *field.own_baseline;
   const std::size_t rivals = field.ranked.size() - 1;
@@ -181,7 +181,7 @@ std::optional<Decision> decide_family(const std::vector<Candidate>& all, const s
   if (field.ranked.empty()) return std::nullopt;
   if (field.own_baseline != nullptr) field.reference = field.own_baseline;
 
-  const Verdict verdict = judge(field, policy);
+  const Judgement verdict = judge(field, policy);
   const auto winner = field.ranked.begin() + static_cast<std::ptrdiff_t>(verdict.winner);
   std::rotate(field.ranked.begin(), winner, winner + 1);
   Decision decision{.key = all.front().measurement->key, .family = family};

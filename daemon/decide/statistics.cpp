@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/sweep/statistics.h"
+#include "colltune/decide/statistics.h"
 
 #include <algorithm>
 #include <cmath>

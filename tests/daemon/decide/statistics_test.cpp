@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/decide/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace colltune {
+namespace {
+
+TEST(Statistics, MedianOfOddAndEvenCounts) {
+  EXPECT_EQ(median_of(std::vector<double>{3, 1, 2}), 2);
+  EXPECT_EQ(median_of(std::vector<double>{4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(median_of(std::vector<double>{7}), 7);
+}
+
+TEST(Statistics, IntervalOfTheMedianIsTheBinomialOne) {
+  // Tables of the sign test: at 95 % two-sided, 10 samples leave out 1 on each side, 20 leave out
+  // 5, 6 none, and 5 are too few.
+  EXPECT_EQ(samples_outside_interval(10, 0.95), 1u);
+  EXPECT_EQ(samples_outside_interval(20, 0.95), 5u);
+  EXPECT_EQ(samples_outside_interval(6, 0.95), 0u);
+  EXPECT_EQ(samples_outside_interval(5, 0.95), std::nullopt);
+  EXPECT_EQ(samples_outside_interval(0, 0.95), std::nullopt);
+  // The normal approximation takes over without a jump.
+  EXPECT_NEAR(double(*samples_outside_interval(500, 0.95)),
+              double(*samples_outside_interval(501, 0.95)), 1.5);
+  EXPECT_NEAR(double(*samples_outside_interval(100000, 0.95)), 49690, 2);
+}
+
+TEST(Statistics, IntervalEndsAreSamples) {
+  std::vector<double> values;
+  for (int i = 20; i > 0; --i) values.push_back(i);
+  EXPECT_EQ(median_interval(values, 0.95), (MedianInterval{.median = 10.5, .low = 6, .high = 15}));
+  EXPECT_EQ(median_interval(std::vector<double>{5, 9}, 0.95),
+            (MedianInterval{.median = 7, .low = 5, .high = 9}));
+}
+
+TEST(Statistics, LowerBoundNeedsEnoughSamples) {
+  // One-sided: 0.5^5 = 3.1 % is the chance that five samples all exceed the median.
+  EXPECT_EQ(median_lower_bound(std::vector<double>{5, 4, 3, 2, 1}, 0.95), 1);
+  EXPECT_EQ(median_lower_bound(std::vector<double>{4, 3, 2, 1}, 0.95), std::nullopt);
+  EXPECT_EQ(median_lower_bound({}, 0.95), std::nullopt);
+}
+
+}  // namespace
+}  // namespace colltune
