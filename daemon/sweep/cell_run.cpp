@@ -366,6 +366,7 @@ Measurement CellRun::measurement_of(const Trial& trial) const {
           .family = planned.family,
           .protocol = planned.protocol,
           .is_baseline = planned.is_baseline,
+          .is_twin = planned.is_twin,
           .is_emulated = planned.is_emulated,
           .outcome = trial.outcome,
           .detail = trial.detail,
@@ -390,7 +391,8 @@ std::vector<std::size_t> CellRun::unsoaked_winners() const {
   std::set<std::size_t> winners;
   for (const Decision& decision : decide(measurements, {}, {}))
     for (std::size_t i = 0; i < trials_.size(); ++i)
-      if (!trials_[i].is_soaked && trials_[i].planned->variant == decision.ranked.front().variant)
+      if (!trials_[i].is_soaked && !trials_[i].planned->is_twin &&
+          trials_[i].planned->variant == decision.ranked.front().variant)
         winners.insert(i);
   return {winners.begin(), winners.end()};
 }

@@ -18,8 +18,8 @@ std::string describe_in_world(const SweepPlan& plan, int world, const Problem& p
 std::string variants_of(const Cell& cell) {
   std::string text;
   for (const auto& planned : cell.variants)
-    text +=
-        (text.empty() ? "" : " ") + to_string(planned.variant) + (planned.is_baseline ? "*" : "");
+    text += (text.empty() ? "" : " ") + to_string(planned.variant) +
+            (planned.is_baseline ? "*" : "") + (planned.is_twin ? "**" : "");
   return text;
 }
 
@@ -56,7 +56,7 @@ std::string render_plan(const SweepPlan& plan) {
   text += "\n\nWorlds:\n";
   for (const auto& world : plan.worlds)
     text += fmt::format("  {}: {} rank(s)\n", describe(world.topology), world.ranks.size());
-  text += "\nMeasured (* is the baseline):\n";
+  text += "\nMeasured (* is the baseline, ** the same once more, for the null test):\n";
   for (const auto& cell : plan.cells)
     text += fmt::format("  {}: {}\n", describe_in_world(plan, cell.world, cell.key.problem),
                         variants_of(cell));

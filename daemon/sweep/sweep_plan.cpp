@@ -62,16 +62,24 @@ class Planner {
     plan_.precision = spec_.precision;
     plan_.seed = spec_.seed;
     plan_.soak = spec_.soak;
+    plan_.input_mode = spec_.input_mode;
+    plan_.synchronization = spec_.synchronization;
+    plan_.decision = spec_.decision;
     add_worlds();
     check_extent();
-    for (std::size_t world = 0; world < plan_.worlds.size(); ++world)
-      for (const auto& problem : problems_of(static_cast<int>(world)))
-        add_cell(static_cast<int>(world), problem);
+    add_cells(spec_.sizes, false);
+    add_cells(spec_.holdout_sizes, true);
     overrides_.check_all_known();
     return std::move(plan_);
   }
 
  private:
+  void add_cells(const std::vector<Bytes>& sizes, bool is_holdout) {
+    for (std::size_t world = 0; world < plan_.worlds.size(); ++world)
+      for (const auto& problem : problems_of(static_cast<int>(world), sizes))
+        add_cell(static_cast<int>(world), problem, is_holdout);
+  }
+
   void add_worlds() {
     const auto add = [&](std::vector<int> ranks) {
       Topology topology = topology_of(availability_, ranks);
@@ -86,17 +94,17 @@ class Planner {
                              static_cast<std::size_t>(spec_.registered.off + spec_.registered.on);
     const std::size_t keys = plan_.worlds.size() * spec_.collectives.size() *
                              spec_.data_types.size() * spec_.reduce_ops.size() *
-                             spec_.sizes.size() * axes;
+                             (spec_.sizes.size() + spec_.holdout_sizes.size()) * axes;
     if (keys > most_trials)
-      fail_too_many(
-          fmt::format("{} keys ({} worlds x {} collectives x {} types x {} ops x {} "
-                      "sizes x {} buffer modes)",
-                      keys, plan_.worlds.size(), spec_.collectives.size(), spec_.data_types.size(),
-                      spec_.reduce_ops.size(), spec_.sizes.size(), axes));
+      fail_too_many(fmt::format(
+          "{} keys ({} worlds x {} collectives x {} types x {} ops x {} "
+          "sizes x {} buffer modes)",
+          keys, plan_.worlds.size(), spec_.collectives.size(), spec_.data_types.size(),
+          spec_.reduce_ops.size(), spec_.sizes.size() + spec_.holdout_sizes.size(), axes));
   }
 
   /// The product of the axes in the order of the configuration, sizes rounded and each once.
-  std::vector<Problem> problems_of(int world) {
+  std::vector<Problem> problems_of(int world, const std::vector<Bytes>& sizes) {
     std::vector<Problem> problems;
     for (const Collective collective : spec_.collectives) {
       const bool reduces = shape_of(collective).reduces;
@@ -106,7 +114,7 @@ class Planner {
         for (const ReduceOp op : ops)
           for (const bool registered : values_of(spec_.registered))
             for (const bool in_place : values_of(spec_.in_place))
-              append_sizes(world,
+              append_sizes(world, sizes,
                            {.collective = collective,
                             .data_type = type,
                             .reduce_op = op,
@@ -124,10 +132,11 @@ class Planner {
     return values;
   }
 
-  void append_sizes(int world, Problem problem, std::vector<Problem>& problems) {
+  void append_sizes(int world, const std::vector<Bytes>& sizes, Problem problem,
+                    std::vector<Problem>& problems) {
     const int ranks = plan_.worlds[static_cast<std::size_t>(world)].topology.ranks;
     std::set<Bytes> rounded;
-    for (const Bytes size : spec_.sizes) {
+    for (const Bytes size : sizes) {
       problem.message_size = round_message_size(problem.collective, problem.data_type, size, ranks);
       if (problem.message_size.value == 0) {
         Problem asked = problem;
@@ -147,12 +156,18 @@ class Planner {
     plan_.skipped.push_back({.world = world, .problem = problem, .reason = std::move(reason)});
   }
 
-  void add_cell(int world, const Problem& problem) {
+  void add_cell(int world, const Problem& problem, bool is_holdout) {
     const Topology& topology = plan_.worlds[static_cast<std::size_t>(world)].topology;
-    Cell cell{
-        .world = world,
-        .key = {
-            .problem = problem, .topology = topology, .environment_digest = environment_digest_}};
+    Cell cell{.world = world,
+              .key = {.problem = problem,
+                      .topology = topology,
+                      .environment_digest = environment_digest_},
+              .is_holdout = is_holdout};
+    if (is_holdout && std::ranges::any_of(
+                          plan_.cells, [&](const Cell& other) { return other.key == cell.key; })) {
+      skip(world, problem, "this held-out size is one of the sizes, once rounded");
+      return;
+    }
     if (problem.registered && topology.nodes > 1) {
       skip(world, problem, "registered buffers need ranks that share one node");
       return;
@@ -165,9 +180,20 @@ class Planner {
       skip(world, problem, "no implementation that was chosen can run it here");
       return;
     }
+    if (spec_.null_test) add_twin(cell);
     trials_ += cell.variants.size();
     if (trials_ + plan_.skipped.size() > most_trials) fail_too_many("more trials than that");
     plan_.cells.push_back(std::move(cell));
+  }
+
+  static void add_twin(Cell& cell) {
+    const auto baseline = std::ranges::find_if(
+        cell.variants, [](const auto& planned) { return planned.is_baseline; });
+    if (baseline == cell.variants.end()) return;
+    PlannedVariant twin = *baseline;
+    twin.is_baseline = false;
+    twin.is_twin = true;
+    cell.variants.insert(baseline + 1, std::move(twin));
   }
 
   /// Kinds of the world in the order in which its ranks show them.

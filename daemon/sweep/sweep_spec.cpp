@@ -21,6 +21,9 @@ namespace {
 
 using nlohmann::json;
 
+// Of the key "synchronization": each cell takes what works there.
+constexpr std::string_view automatic = "auto";
+
 std::string_view trim(std::string_view text) {
   constexpr std::string_view blank = " \t\n\r";
   const auto first = text.find_first_not_of(blank);
@@ -81,6 +84,15 @@ std::vector<Bytes> read_sizes(const json& value, const std::string& where) {
     append(value, where);
   sort_unique(sizes);
   return sizes;
+}
+
+void read_holdout(const json& root, const std::string& where, SweepSpec& spec) {
+  spec.holdout_sizes = read_sizes(root.at("holdout_sizes"), where);
+  for (const Bytes size : spec.holdout_sizes)
+    if (std::ranges::binary_search(spec.sizes, size))
+      throw Error(StatusCode::invalid_argument,
+                  where + ": " + format_bytes(size) +
+                      " is one of /sizes as well; held-out sizes are those that do not decide");
 }
 
 BooleanAxis read_axis(const json& list) {
@@ -153,6 +165,17 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
       spec.soak.time =
           std::chrono::nanoseconds(std::llround(soak.at("seconds").get<double>() * 1e9));
   }
+  if (root.contains("input"))
+    spec.input_mode = from_json_value<InputMode>(root.at("input"), place("input"));
+  if (const auto& how = root.value("synchronization", std::string(automatic)); how != automatic)
+    spec.synchronization = from_json_value<Synchronization>(how, place("synchronization"));
+  if (root.contains("holdout_sizes")) read_holdout(root, place("holdout_sizes"), spec);
+  if (root.contains("decision")) {
+    const json& decision = root.at("decision");
+    spec.decision.confidence = decision.value("confidence", spec.decision.confidence);
+    spec.decision.minimum_margin = decision.value("minimum_margin", spec.decision.minimum_margin);
+  }
+  spec.null_test = root.value("null_test", spec.null_test);
   const std::filesystem::path folder = std::filesystem::path(file_name).parent_path();
   for (const auto& plugin : root.value("plugins", json::array()))
     spec.plugins.push_back((folder / plugin.get<std::string>()).lexically_normal().string());

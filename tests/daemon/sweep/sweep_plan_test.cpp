@@ -39,7 +39,7 @@ Availability launch(int nodes, int ranks_per_node, const Capability& capability 
 }
 
 SweepSpec spec_of(const std::string& sizes = "1KiB") {
-  return {.collectives = {Collective::all_reduce}, .sizes = parse_sizes(sizes)};
+  return {.collectives = {Collective::all_reduce}, .sizes = parse_sizes(sizes), .null_test = false};
 }
 
 template <class Action>
@@ -283,6 +283,67 @@ TEST(Plan, CarriesTheSoak) {
   spec.soak = {.runs = 7, .time = 3ms};
   const auto implementations = fakes::make({{.name = "a"}});
   EXPECT_EQ(make_plan(spec, launch(1, 2), implementations, "e").soak, spec.soak);
+}
+
+TEST(Plan, TheBaselineHasATwinBesideIt) {
+  const auto implementations = fakes::make({{.name = "a"}, {.name = "z", .is_baseline = true}});
+  SweepSpec spec = spec_of("1KiB,2KiB");
+  spec.null_test = true;
+  const SweepPlan plan = make_plan(spec, launch(1, 2), implementations, "e");
+  EXPECT_EQ(count_trials(plan), 6u);
+  for (const Cell& cell : plan.cells) {
+    EXPECT_THAT(names(cell), ElementsAre("z", "z", "a"));
+    EXPECT_TRUE(cell.variants[0].is_baseline);
+    EXPECT_FALSE(cell.variants[0].is_twin);
+    EXPECT_TRUE(cell.variants[1].is_twin);
+    // Whoever looks for the baseline finds one.
+    EXPECT_FALSE(cell.variants[1].is_baseline);
+    EXPECT_FALSE(cell.variants[2].is_twin);
+  }
+  EXPECT_THAT(render_plan(plan), HasSubstr("1KiB: z* z** a"));
+}
+
+TEST(Plan, WithoutABaselineThereIsNoTwinAndAQuarantinedOneTakesItsTwinAlong) {
+  SweepSpec spec = spec_of();
+  spec.null_test = true;
+  EXPECT_THAT(names(make_plan(spec, launch(1, 2), fakes::make({{.name = "a"}}), "e").cells.at(0)),
+              ElementsAre("a"));
+  const auto implementations = fakes::make({{.name = "a"}, {.name = "z", .is_baseline = true}});
+  const SweepPlan all = make_plan(spec, launch(1, 2), implementations, "e");
+  const std::vector<Quarantined> quarantined{
+      {.key_digest = digest_of_value(all.cells.at(0).key), .variant = "z", .reason = "hangs"}};
+  const SweepPlan plan = make_plan(spec, launch(1, 2), implementations, "e", quarantined);
+  EXPECT_THAT(names(plan.cells.at(0)), ElementsAre("a"));
+}
+
+TEST(Plan, HeldOutSizesComeAfterAllOthers) {
+  SweepSpec spec = spec_of("1KiB,4KiB");
+  spec.collectives = {Collective::all_reduce, Collective::all_gather};
+  spec.holdout_sizes = parse_sizes("2KiB,1025");
+  const auto implementations =
+      fakes::make({{.name = "ar"}, {.name = "ag", .collective = Collective::all_gather}});
+  const SweepPlan plan = make_plan(spec, launch(1, 2), implementations, "e");
+  std::vector<std::string> cells;
+  for (const Cell& cell : plan.cells)
+    cells.push_back(describe(cell.key.problem) + (cell.is_holdout ? " held out" : ""));
+  EXPECT_THAT(cells,
+              ElementsAre("all_reduce f32 sum 1KiB", "all_reduce f32 sum 4KiB",
+                          "all_gather f32 1KiB", "all_gather f32 4KiB",
+                          "all_reduce f32 sum 2KiB held out", "all_gather f32 2KiB held out"));
+  // 1025 bytes are 1 KiB of whole elements.
+  ASSERT_EQ(plan.skipped.size(), 2u);
+  EXPECT_THAT(plan.skipped[0].reason, HasSubstr("is one of the sizes"));
+}
+
+TEST(Plan, CarriesHowToMeasureAndToDecide) {
+  SweepSpec spec = spec_of();
+  spec.input_mode = InputMode::hot;
+  spec.synchronization = Synchronization::window;
+  spec.decision = {.minimum_margin = 0.5, .confidence = 0.75};
+  const SweepPlan plan = make_plan(spec, launch(1, 2), fakes::make({{.name = "a"}}), "e");
+  EXPECT_EQ(plan.input_mode, InputMode::hot);
+  EXPECT_EQ(plan.synchronization, Synchronization::window);
+  EXPECT_EQ(plan.decision, spec.decision);
 }
 
 TEST(Plan, RegisteredBuffersNeedOneNode) {

@@ -94,6 +94,11 @@ TEST(SweepSpec, DefaultsOfAbsentKeys) {
   EXPECT_EQ(spec.budget.count(), 0);
   EXPECT_EQ(spec.precision, 0.02);
   EXPECT_EQ(spec.seed, 1u);
+  EXPECT_EQ(spec.input_mode, InputMode::rewritten);
+  EXPECT_FALSE(spec.synchronization.has_value());
+  EXPECT_TRUE(spec.holdout_sizes.empty());
+  EXPECT_EQ(spec.decision, DecisionPolicy{});
+  EXPECT_TRUE(spec.null_test);
   EXPECT_EQ(spec.text, with(""));
 }
 
@@ -106,7 +111,9 @@ TEST(SweepSpec, EveryKeyIsRead) {
     "in_place": [true, false], "registered": [true],
     "implementations": {"include": ["mpi.*", "cpu.*"], "exclude": ["cpu.x"]},
     "parameters": {"mpi.*": {"segment": [0, 1024], "mode": ["fast"]}},
-    "budget_seconds": 2.5, "precision": 0.1, "seed": 42})",
+    "budget_seconds": 2.5, "precision": 0.1, "seed": 42,
+    "input": "rotating", "synchronization": "window", "holdout_sizes": "16,32",
+    "decision": {"confidence": 0.9, "minimum_margin": 0.05}, "null_test": false})",
                                           "my.json");
   EXPECT_THAT(spec.collectives, ElementsAre(Collective::broadcast, Collective::all_reduce));
   EXPECT_THAT(spec.data_types, ElementsAre(DataType::f16, DataType::i8));
@@ -126,6 +133,26 @@ TEST(SweepSpec, EveryKeyIsRead) {
   EXPECT_EQ(spec.budget, std::chrono::milliseconds(2500));
   EXPECT_EQ(spec.precision, 0.1);
   EXPECT_EQ(spec.seed, 42u);
+  EXPECT_EQ(spec.input_mode, InputMode::rotating);
+  EXPECT_EQ(spec.synchronization, Synchronization::window);
+  EXPECT_EQ(spec.holdout_sizes, bytes({16, 32}));
+  EXPECT_EQ(spec.decision, (DecisionPolicy{.minimum_margin = 0.05, .confidence = 0.9}));
+  EXPECT_FALSE(spec.null_test);
+}
+
+TEST(SweepSpec, HeldOutSizesAreNotAmongTheSizes) {
+  EXPECT_EQ(spec_error(with(R"("holdout_sizes": [16, "8"])")),
+            "my.json: /holdout_sizes: 8 is one of /sizes as well; held-out sizes are those that do "
+            "not decide");
+}
+
+TEST(SweepSpec, HowToDecideIsChecked) {
+  EXPECT_THAT(spec_error(with(R"("decision": {"confidence": 1})")),
+              HasSubstr("/decision/confidence"));
+  EXPECT_THAT(spec_error(with(R"("decision": {"margin": 0.1})")),
+              HasSubstr("unknown key 'margin'; allowed are confidence, minimum_margin"));
+  EXPECT_THAT(spec_error(with(R"("synchronization": "clock")")), HasSubstr("/synchronization"));
+  EXPECT_THAT(spec_error(with(R"("input": "cold")")), HasSubstr("/input"));
 }
 
 TEST(SweepSpec, SoakIsReadAndHasDefaults) {

@@ -176,7 +176,8 @@ TEST(Sweep, SubWorldsOfOneLaunch) {
                  .worlds = {{.nodes = 1, .ranks_per_node = 1},
                             {.nodes = 1, .ranks_per_node = 2},
                             {.nodes = 1, .ranks_per_node = 3}},
-                 .soak = {.runs = 20}};
+                 .soak = {.runs = 20},
+                 .null_test = false};
   SweepRun run;
   sweep(run, 4, implementations, spec, {0, 1, 0, 0});
   EXPECT_THAT(run.errors, testing::Each(""));
@@ -192,7 +193,8 @@ TEST(Sweep, SubWorldsOfOneLaunch) {
 SweepSpec three_cells() {
   return {.collectives = {Collective::all_reduce},
           .sizes = parse_sizes("64,128,256"),
-          .soak = {.runs = 20}};
+          .soak = {.runs = 20},
+          .null_test = false};
 }
 
 TEST(Sweep, ContinuesAfterTheCellsThatAreStored) {

@@ -6,16 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "colltune/decide/decision_policy.h"
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/measurement.h"
 
 namespace colltune {
-
-/// What a variant must show to replace the baseline.
-struct DecisionPolicy {
-  double minimum_margin = 0.02;  ///< by which its median must be faster
-  double confidence = 0.95;      ///< that it is faster at all, over all rivals together
-};
 
 /// Ranks the variants of each key: once for all families together and once for each family that has
 /// a variant that may rank. Pure; replayable with another policy. The order of `measurements` does

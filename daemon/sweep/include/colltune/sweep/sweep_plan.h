@@ -38,6 +38,8 @@ struct PlannedVariant {
   std::string family;
   std::string protocol;
   bool is_baseline = false;
+  /// The baseline once more, as a trial of its own that never wins: what it seems to gain is noise.
+  bool is_twin = false;
   bool is_emulated = false;
   Rounding rounding = Rounding::exact;
   NumericClass numeric_class = NumericClass::any;
@@ -54,6 +56,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("family", self.family);
   visit("protocol", self.protocol);
   visit("is_baseline", self.is_baseline);
+  visit("is_twin", self.is_twin);
   visit("is_emulated", self.is_emulated);
   visit("rounding", self.rounding);
   visit("numeric_class", self.numeric_class);
@@ -62,11 +65,12 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("supporting_kinds", self.supporting_kinds);
 }
 
-/// One key and the variants that race for it, the baseline first.
+/// One key and the variants that race for it, the baseline first, then its twin.
 struct Cell {
   int world = 0;  ///< index into SweepPlan::worlds
   TuningKey key;
   std::vector<PlannedVariant> variants;
+  bool is_holdout = false;  ///< of a size that is kept out of deciding; after all others
 
   friend bool operator==(const Cell&, const Cell&) = default;
 };
@@ -76,6 +80,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("world", self.world);
   visit("key", self.key);
   visit("variants", self.variants);
+  visit("is_holdout", self.is_holdout);
 }
 
 /// What is not measured, and why.
@@ -107,6 +112,9 @@ struct SweepPlan {
   double precision = 0.02;
   std::uint64_t seed = 1;
   Soak soak;
+  InputMode input_mode = InputMode::rewritten;
+  std::optional<Synchronization> synchronization;  ///< empty: what works in each cell
+  DecisionPolicy decision;
 
   friend bool operator==(const SweepPlan&, const SweepPlan&) = default;
 };
@@ -120,6 +128,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("precision", self.precision);
   visit("seed", self.seed);
   visit("soak", self.soak);
+  visit("input_mode", self.input_mode);
+  visit("synchronization", self.synchronization);
+  visit("decision", self.decision);
 }
 
 /// Trials of all cells.

@@ -6,13 +6,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "colltune/decide/decide.h"
 #include "colltune/sweep/control_plane.h"
 #include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/collective.h"
+#include "colltune/vocabulary/measurement.h"
 
 namespace colltune {
 
@@ -93,6 +96,11 @@ struct SweepSpec {
   double precision = 0.02;  ///< relative half width of the median's confidence interval to reach
   std::uint64_t seed = 1;   ///< of the order of the rounds
   Soak soak;
+  InputMode input_mode = InputMode::rewritten;
+  std::optional<Synchronization> synchronization;  ///< empty: what works in each cell
+  std::vector<Bytes> holdout_sizes;                ///< measured, but kept out of deciding
+  DecisionPolicy decision;
+  bool null_test = true;  ///< whether the baseline enters each cell a second time, as its twin
   std::vector<std::string> plugins;  ///< paths of shared objects; relative ones begin at the
                                      ///< configuration's folder
   std::string text;                  ///< the configuration as read
@@ -116,6 +124,11 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("precision", self.precision);
   visit("seed", self.seed);
   visit("soak", self.soak);
+  visit("input_mode", self.input_mode);
+  visit("synchronization", self.synchronization);
+  visit("holdout_sizes", self.holdout_sizes);
+  visit("decision", self.decision);
+  visit("null_test", self.null_test);
   visit("plugins", self.plugins);
   visit("text", self.text);
 }
