@@ -78,4 +78,31 @@ std::optional<double> median_lower_bound(std::span<const double> values, double 
   return sorted(values)[*outside];
 }
 
+std::optional<double> median_upper_bound(std::span<const double> values, double confidence) {
+  const auto outside = left_out_on_one_side(values.size(), 1 - confidence);
+  if (!outside) return std::nullopt;
+  return sorted(values)[values.size() - 1 - *outside];
+}
+
+double rate_upper_bound(std::size_t events, std::size_t trials, double confidence) {
+  if (events >= trials) return 1;
+  const auto chance_of_so_few = [&](double rate) {
+    double sum = 0;
+    for (std::size_t k = 0; k <= events; ++k) {
+      const double log_ways = std::lgamma(trials + 1.0) - std::lgamma(k + 1.0) -
+                              std::lgamma(static_cast<double>(trials - k) + 1);
+      sum += std::exp(log_ways + static_cast<double>(k) * std::log(rate) +
+                      static_cast<double>(trials - k) * std::log1p(-rate));
+    }
+    return sum;
+  };
+  double low = 0;
+  double high = 1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (chance_of_so_few(middle) > 1 - confidence ? low : high) = middle;
+  }
+  return high;
+}
+
 }  // namespace colltune

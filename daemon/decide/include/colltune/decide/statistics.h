@@ -35,4 +35,13 @@ struct MedianInterval {
 [[nodiscard]] std::optional<double> median_lower_bound(std::span<const double> values,
                                                        double confidence);
 
+/// The value that the median does not exceed with at least `confidence` (one-sided). Empty where
+/// there are too few samples.
+[[nodiscard]] std::optional<double> median_upper_bound(std::span<const double> values,
+                                                       double confidence);
+
+/// The rate that the chance of an event does not exceed with at least `confidence` (one-sided),
+/// after it came `events` times in `trials` (Clopper and Pearson 1934); 1 without trials.
+[[nodiscard]] double rate_upper_bound(std::size_t events, std::size_t trials, double confidence);
+
 }  // namespace colltune

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+namespace colltune {
+
+/// What a variant must show to displace the baseline. The defaults are chosen by the operating
+/// characteristics that tests/bench/decide_bench prints.
+struct DecisionPolicy {
+  /// By which it must be faster.
+  double minimum_margin = 0.02;
+  /// That no variant of a key is taken for faster than the baseline by chance, over all rivals of
+  /// the key together.
+  double confidence = 0.99;
+
+  friend bool operator==(const DecisionPolicy&, const DecisionPolicy&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, DecisionPolicy>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("minimum_margin", self.minimum_margin);
+  visit("confidence", self.confidence);
+}
+
+}  // namespace colltune

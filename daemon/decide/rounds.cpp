@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/decide/rounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "colltune/decide/statistics.h"
+
+namespace colltune {
+
+bool counts(const Measurement& measurement, std::size_t sample) {
+  return measurement.marks.empty() || measurement.marks[sample] == 0;
+}
+
+std::vector<double> round_medians(const Measurement& measurement) {
+  const auto per_round = static_cast<std::size_t>(std::max(1, measurement.samples_per_round));
+  std::vector<double> medians;
+  std::vector<double> round;
+  for (std::size_t first = 0; first < measurement.samples.size(); first += per_round) {
+    round.clear();
+    const std::size_t end = std::min(first + per_round, measurement.samples.size());
+    for (std::size_t i = first; i < end; ++i)
+      if (counts(measurement, i))
+        round.push_back(static_cast<double>(measurement.samples[i].count()) /
+                        measurement.calls_per_sample);
+    medians.push_back(round.empty() ? std::numeric_limits<double>::quiet_NaN() : median_of(round));
+  }
+  return medians;
+}
+
+std::vector<double> paired_ratios(std::span<const double> reference,
+                                  std::span<const double> rival) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < std::min(reference.size(), rival.size()); ++round)
+    if (reference[round] > 0 && rival[round] > 0) ratios.push_back(reference[round] / rival[round]);
+  return ratios;
+}
+
+}  // namespace colltune
