@@ -30,8 +30,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int barrier_limits = 3;
 // A clock step within a sample stays below this share of it.
 constexpr double clock_share = 0.01;
-// Preparing and destroying may register memory and set up connections.
-constexpr nanoseconds preparation_limit = std::chrono::seconds(60);
+// Preparing and destroying may register memory and set up connections: a minute where calls get the
+// ten seconds that are the default, less where the user expects less.
+constexpr int preparation_limits = 6;
 // Own waits give up at the call limit, then the ranks vote: a watchdog waits longer than that.
 constexpr nanoseconds watchdog_air = std::chrono::seconds(1);
 // A variant this much slower than the fastest needs no narrow interval.
@@ -97,11 +98,15 @@ void CellRun::vote_on(std::span<Trial* const> trials) {
   if (has_ended) bury(trials);
 }
 
+nanoseconds CellRun::preparation_limit() const {
+  return preparation_limits * setting_.policy.call_limit_floor;
+}
+
 void CellRun::bury(std::span<Trial* const> trials) {
   const PhaseScope scope(setting_.phases, Phase::preparation);
   for (Trial* trial : trials) {
     if (trial->is_alive()) continue;
-    enter(name_of(Phase::preparation), *trial, preparation_limit);
+    enter(name_of(Phase::preparation), *trial, preparation_limit());
     trial->operation.reset();
   }
 }
@@ -143,11 +148,11 @@ void CellRun::prepare(const Implementations& implementations, Bytes largest_mess
     trials_[i].implementation =
         find_implementation(implementations, cell_.variants[i].variant.implementation);
   }
-  enter(name_of(Phase::preparation), trials_.front(), preparation_limit);
+  enter(name_of(Phase::preparation), trials_.front(), preparation_limit());
   if (world_.is_member()) make_data(largest_message);
   vote_on(alive());  // a rank without buffers must not leave the others alone in prepare
   for (Trial* trial : alive()) {
-    enter(name_of(Phase::preparation), *trial, preparation_limit);
+    enter(name_of(Phase::preparation), *trial, preparation_limit());
     if (world_.is_member()) prepare_trial(*trial);
     vote_on(std::span(&trial, 1));
     // Where only some ranks threw, the next prepare would meet a communicator out of step.
@@ -470,7 +475,7 @@ std::vector<Measurement> CellRun::finish() {
   const PhaseScope scope(setting_.phases, Phase::preparation);
   std::vector<Measurement> measurements;
   for (Trial& trial : trials_) {
-    enter(name_of(Phase::preparation), trial, preparation_limit);
+    enter(name_of(Phase::preparation), trial, preparation_limit());
     trial.operation.reset();
     world_.is_suspect = world_.is_suspect || !trial.is_alive();
     if (setting_.control.rank() == 0) measurements.push_back(measurement_of(trial));

@@ -68,6 +68,7 @@ class CellRun {
  private:
   [[nodiscard]] std::vector<Trial*> alive();
   [[nodiscard]] RunLimits limits_of(const Trial& trial) const;
+  [[nodiscard]] std::chrono::nanoseconds preparation_limit() const;
   void make_data(Bytes largest_message);
   void prepare_trial(Trial& trial);
   void enter(std::string_view phase, const Trial& trial, std::chrono::nanoseconds limit) const;
