@@ -36,6 +36,10 @@ struct StoredGeneration {
   std::int64_t decision_count = 0;
 };
 
+Row row_of(const StoredGeneration& generation) {
+  return {generation.published_at, generation.content_digest, generation.decision_count};
+}
+
 Row row_of(const StoredDecision& stored) {
   Row row{stored.key_id};
   put_fields(row, stored.decision);
@@ -58,6 +62,11 @@ void check_decision(const Decision& decision, std::set<Place>& places) {
     if (!std::isfinite(ranked.speedup_over_baseline))
       throw Error(StatusCode::invalid_argument,
                   what + ": the speed-up of " + to_string(ranked.variant) + " is no number");
+  const Confirmation& confirmation = decision.confirmation;
+  for (const double number : {confirmation.speedup, confirmation.low, confirmation.high})
+    if (!std::isfinite(number))
+      throw Error(StatusCode::invalid_argument,
+                  what + ": the speed-up that was confirmed is no number");
   if (!places.emplace(decision.key, decision.family).second)
     throw Error(StatusCode::invalid_argument, what + ": is given twice");
 }
@@ -85,8 +94,8 @@ std::map<std::int64_t, StoredGeneration> load_generations(Connection& connection
   return generations;
 }
 
-/// The complete table of one generation, verified.
-Complete load_complete(Connection& connection, const StoredGeneration& generation) {
+/// The decisions of one generation, each row verified; whether any is missing is not.
+Complete load_decisions(Connection& connection, const StoredGeneration& generation) {
   const std::string valid = "valid_from <= ?1 AND (valid_to IS NULL OR valid_to > ?1)";
   const Row at{generation.number};
   const auto keys =
@@ -126,6 +135,12 @@ Complete load_complete(Connection& connection, const StoredGeneration& generatio
     Place place{stored.decision.key, stored.decision.family};
     complete.emplace(std::move(place), std::move(stored));
   }
+  return complete;
+}
+
+/// The complete table of one generation, verified.
+Complete load_complete(Connection& connection, const StoredGeneration& generation) {
+  Complete complete = load_decisions(connection, generation);
   if (static_cast<std::int64_t>(complete.size()) != generation.decision_count ||
       digest_of_content(complete) != generation.content_digest)
     fail_row(connection, "generation", generation.number,
@@ -220,13 +235,27 @@ Generation put_generation(Connection& connection, std::span<const Decision> deci
   }
   leave_out_quarantined(connection, draft, quarantines);
   const std::string digest = digest_of_content(draft.complete);
-  insert_row(connection, generation_table(), draft.number,
-             {published_at, digest, static_cast<std::int64_t>(draft.complete.size())});
+  insert_row(
+      connection, generation_table(), draft.number,
+      row_of(StoredGeneration{.published_at = published_at,
+                              .content_digest = digest,
+                              .decision_count = static_cast<std::int64_t>(draft.complete.size())}));
   meta.newest_generation = draft.number;
   meta.highest_number = draft.number;
   ++meta.generation_count;
   write_meta(connection, meta);
   return {meta.store_uuid, static_cast<std::uint64_t>(draft.number), digest};
+}
+
+void restate_generations(Connection& connection) {
+  for (auto& [number, generation] : load_generations(connection, read_meta(connection))) {
+    const Complete complete = load_decisions(connection, generation);
+    if (static_cast<std::int64_t>(complete.size()) != generation.decision_count)
+      fail_row(connection, "generation", number,
+               "does not fit its decisions: one is missing or damaged");
+    generation.content_digest = digest_of_content(complete);
+    update_row(connection, generation_table(), number, row_of(generation));
+  }
 }
 
 PublishedTable read_published(Connection& connection, const std::optional<std::uint64_t>& number) {

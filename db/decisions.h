@@ -16,6 +16,10 @@ namespace colltune::db {
 Generation put_generation(Connection& connection, std::span<const Decision> decisions,
                           const std::string& published_at);
 
+/// Takes the content digests of all generations anew, after a migration that changed what decisions
+/// look like. Wants a write transaction around it.
+void restate_generations(Connection& connection);
+
 /// The newest generation, or that very one, complete and checked against its content digest.
 /// Error(not_found) where there is none.
 [[nodiscard]] PublishedTable read_published(Connection& connection,

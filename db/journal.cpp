@@ -3,6 +3,8 @@
 
 #include "journal.h"
 
+#include <cmath>
+
 #include "colltune/vocabulary/canonical.h"
 #include "columns.h"
 
@@ -200,15 +202,20 @@ void append_measurements(Connection& connection, const std::string& sweep_uuid,
   require_open(sweep);
   std::int64_t id = next_id(connection, measurement_table());
   for (const Measurement& measurement : measurements) {
+    if (!std::isfinite(measurement.conditions.steal))
+      throw Error(StatusCode::invalid_argument,
+                  "the steal index of " + to_string(measurement.variant) + " for " +
+                      describe(measurement.key.problem) + " is no number");
     const Row row = row_of(measurement, sweep.id, put_key(connection, measurement.key));
     try {
       insert_row(connection, measurement_table(), id, row);
     } catch (const SqliteError& error) {
       if (!error.is_duplicate()) throw;
       throw Error(StatusCode::already_exists, "sweep '" + sweep_uuid + "' already has " +
-                                                  to_string(measurement.variant) + " for " +
-                                                  describe(measurement.key.problem) + " on " +
-                                                  describe(measurement.key.topology));
+                                                  to_string(measurement.variant) +
+                                                  (measurement.is_twin ? " as twin" : "") +
+                                                  " for " + describe(measurement.key.problem) +
+                                                  " on " + describe(measurement.key.topology));
     }
     sweep.journal_digest =
         extend_journal(sweep.journal_digest, row_checksum(measurement_table(), id, row));

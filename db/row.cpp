@@ -3,6 +3,8 @@
 
 #include "row.h"
 
+#include <utility>
+
 #include "colltune/vocabulary/canonical.h"
 
 namespace colltune::db {
@@ -28,6 +30,16 @@ Row with_id_and_checksum(const Table& table, std::int64_t id, const Row& row) {
 }
 
 }  // namespace
+
+Table present_table(Connection& connection, std::string name) {
+  Table table{std::move(name), {}};
+  Statement statement(connection.handle(), "SELECT name FROM pragma_table_info(?) ORDER BY cid");
+  statement.start({table.name});
+  while (statement.step()) table.columns.push_back(std::get<std::string>(statement.column(0)));
+  std::erase(table.columns, "id");
+  std::erase(table.columns, "row_checksum");
+  return table;
+}
 
 std::string row_checksum(const Table& table, std::int64_t id, const Row& row) {
   std::string text;

@@ -19,6 +19,9 @@ struct Table {
   std::vector<std::string> columns;
 };
 
+/// The table called `name` as the open file has it, whatever its version.
+[[nodiscard]] Table present_table(Connection& connection, std::string name);
+
 /// XXH3 (128 bits, as text) over the table's name, the id and every value with its kind and length:
 /// a row moved to another place does not fit either.
 [[nodiscard]] std::string row_checksum(const Table& table, std::int64_t id, const Row& row);

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <random>
@@ -12,6 +13,7 @@
 #include "colltune/db/records.h"
 #include "colltune/vocabulary/canonical.h"
 #include "columns.h"
+#include "decisions.h"
 #include "file_system.h"
 
 namespace colltune::db {
@@ -134,6 +136,10 @@ void migrate(Connection& connection, std::span<const Migration> history, std::in
   if (from == 0) connection.execute("PRAGMA application_id=" + std::to_string(application_id));
   connection.execute("PRAGMA user_version=" + std::to_string(meta.schema_version));
   write_meta(connection, meta);
+  const bool changes_decisions = std::ranges::any_of(history, [&](const Migration& step) {
+    return step.to_version > from && step.changes_decisions;
+  });
+  if (from != 0 && changes_decisions) restate_generations(connection);
   transaction.commit();
 }
 

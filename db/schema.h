@@ -20,7 +20,11 @@ inline constexpr std::int64_t application_id = 0x4354756e;
 struct Migration {
   std::int64_t to_version = 0;
   void (*apply)(Connection&) = nullptr;
+  /// Decisions look different after it, so that the digests of generations are taken anew.
+  bool changes_decisions = false;
 };
+/// Version 3's step, which is long.
+void apply_version_3(Connection& connection);
 /// All steps, ascending from 1; the last one's version is what this program reads and writes.
 [[nodiscard]] std::span<const Migration> schema_history();
 

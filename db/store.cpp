@@ -130,7 +130,8 @@ std::optional<SweepRecord> Store::unfinished_sweep(const std::string& configurat
                                                    const std::string& launch) const {
   const auto sweeps = db::read_sweeps(impl_->connection());
   for (const SweepRecord& sweep : std::views::reverse(sweeps)) {
-    const bool fits = sweep.configuration == configuration &&
+    const bool fits = sweep.purpose == SweepPurpose::choose &&
+                      sweep.configuration == configuration &&
                       sweep.environment_digest == environment_digest && sweep.launch == launch;
     if (!fits) continue;
     if (sweep.state == SweepState::complete) return {};

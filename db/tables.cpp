@@ -30,18 +30,6 @@ void visit_columns(Self& meta, Visit&& visit) {
   visit("quarantine_count", meta.quarantine_count);
 }
 
-/// `meta` with the columns that the open file has, as every version orders them.
-Table present_meta_table(Connection& connection) {
-  Table table{"meta", {}};
-  Statement statement(connection.handle(),
-                      "SELECT name FROM pragma_table_info('meta') ORDER BY cid");
-  statement.start({});
-  while (statement.step()) table.columns.push_back(std::get<std::string>(statement.column(0)));
-  std::erase(table.columns, "id");
-  std::erase(table.columns, "row_checksum");
-  return table;
-}
-
 Meta read_meta_of(Connection& connection, const Table& table) {
   Meta meta;
   int rows = 0;
@@ -118,7 +106,7 @@ const Table& quarantine_table() {
 Meta read_meta(Connection& connection) { return read_meta_of(connection, meta_table()); }
 
 Meta read_meta_of_any_version(Connection& connection) {
-  return read_meta_of(connection, present_meta_table(connection));
+  return read_meta_of(connection, present_table(connection, "meta"));
 }
 
 void write_meta(Connection& connection, const Meta& meta) {

@@ -122,7 +122,9 @@ TEST(JournalLines, MissingAndSwappedLinesAreNoticed) {
 TEST(JournalLines, AnotherFormatIsAClearError) {
   expect_error("{\"hello\":1}\n", StatusCode::invalid_argument, "key 'version' is missing");
   expect_error("[1,2]\n", StatusCode::invalid_argument, "expected an object");
-  expect_error("{\"version\":2}\n", StatusCode::invalid_argument, "format version 2");
+  for (const int version : {journal_version - 1, journal_version + 1})
+    expect_error("{\"version\":" + std::to_string(version) + "}\n", StatusCode::invalid_argument,
+                 "format version " + std::to_string(version));
   expect_error("\n", StatusCode::data_loss, "results.jsonl:1");
   expect_error(std::string(100000, '[') + "\n", StatusCode::data_loss, "nested too deep");
 }

@@ -3,7 +3,9 @@
 
 // Files of older versions: everything in them survives, whatever happens meanwhile.
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "child.h"
@@ -18,7 +20,7 @@ using db::Access;
 using db::Connection;
 using db::Migration;
 
-constexpr std::int64_t version_now = 2;
+constexpr std::int64_t version_now = 3;
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -28,11 +30,13 @@ std::string read_file(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// A database as the program of version 1 left it, in WAL mode; its snapshot too where asked.
-void make_version_1(const std::filesystem::path& path, bool with_snapshot = false) {
+/// A database as the program of `version` left it, in WAL mode; its snapshot too where asked.
+void make_version(int version, const std::filesystem::path& path, bool with_snapshot = false) {
   {
     Connection connection(path, Access::owner);
-    connection.execute_script(read_file(COLLTUNE_VERSION_1).c_str());
+    const auto name = "version_" + std::to_string(version) + ".sql";
+    connection.execute_script(
+        read_file(std::filesystem::path(COLLTUNE_OLD_VERSIONS) / name).c_str());
     ASSERT_EQ(connection.text("PRAGMA journal_mode=WAL"), "wal");
   }
   if (!with_snapshot) return;
@@ -40,14 +44,20 @@ void make_version_1(const std::filesystem::path& path, bool with_snapshot = fals
   connection.execute("VACUUM INTO ?", {snapshot_path(path).string()});
 }
 
-/// What `fill` writes, without that which version 1 did not have, under the name of another store.
-Contents contents_of_version_1(const std::string& store_uuid) {
+void make_version_1(const std::filesystem::path& path, bool with_snapshot = false) {
+  make_version(1, path, with_snapshot);
+}
+
+/// What `fill` writes, without that which `version` did not have, under the name of another store.
+Contents contents_of(int version, const std::string& store_uuid) {
   const TemporaryFolder folder;
-  fill(folder / "new.db");
+  fill(folder / "new.db", Fields::of_version_2);
   Contents contents = read_all(StoreReader(folder / "new.db"));
   contents.generation.store_uuid = store_uuid;
-  contents.failures.clear();
-  contents.quarantines.clear();
+  if (version == 1) {
+    contents.failures.clear();
+    contents.quarantines.clear();
+  }
   return contents;
 }
 
@@ -85,7 +95,7 @@ TEST(Migration, AFileOfVersion1KeepsEverythingAndTakesMore) {
   const TemporaryFolder folder;
   make_version_1(folder / "a.db", true);
   const std::string uuid = uuid_in(folder / "a.db");
-  const Contents before = contents_of_version_1(uuid);
+  const Contents before = contents_of(1, uuid);
   const Environment environment = some_environment("CPU one");
   {
     Store store(folder / "a.db");
@@ -117,20 +127,120 @@ TEST(Migration, AFileOfVersion1KeepsEverythingAndTakesMore) {
   EXPECT_EQ(reader.measurements(), before.measurements);
 }
 
-TEST(Migration, ANewFileAndAMigratedOneHaveTheSameSchema) {
+TEST(Migration, AFileOfVersion2KeepsEverythingAndTakesMore) {
   const TemporaryFolder folder;
-  make_version_1(folder / "a.db");
+  make_version(2, folder / "a.db", true);
+  const std::string uuid = uuid_in(folder / "a.db");
+  const Contents before = contents_of(2, uuid);
+  ASSERT_EQ(before.failures.size(), 3U);
   { Store store(folder / "a.db"); }
-  { Store store(folder / "b.db"); }
-  Connection migrated(folder / "a.db", Access::reader);
-  Connection fresh(folder / "b.db", Access::reader);
-  EXPECT_EQ(db::read_meta(migrated).schema_digest, db::read_meta(fresh).schema_digest);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+  EXPECT_EQ(version_of(folder / "a.db.v2.backup"), 2);
+  EXPECT_EQ(read_all(StoreReader(snapshot_path(folder / "a.db"))), before);
+  {
+    // The older generation is whole as well, with the decision that the newest has no more.
+    const StoreReader reader(folder / "a.db");
+    EXPECT_EQ(reader.published(1).decisions.size(), 11U);
+  }
+
+  // A journal that goes on, and another generation.
+  const Environment environment = some_environment("CPU one");
+  SweepRecord sweep = some_sweep("sweep-2", environment);
+  sweep.purpose = SweepPurpose::confirm;
+  sweep.confirmation = "confirmation-1";
+  const std::vector trial{some_measurement(1, environment)};
+  const Decision decision = some_decision(4096, environment);
+  {
+    Store store(folder / "a.db");
+    store.begin_sweep(sweep);
+    store.append("sweep-2", trial);
+    EXPECT_EQ(store.publish(std::vector{decision}, "t").number, before.generation.number + 1);
+  }
+  const StoreReader reader(folder / "a.db");
+  EXPECT_EQ(reader.measurements("sweep-1"), before.measurements);
+  EXPECT_EQ(reader.measurements("sweep-2"), trial);
+  EXPECT_EQ(reader.sweeps().back(), sweep);
+  const auto decisions = reader.published().decisions;
+  EXPECT_NE(std::ranges::find(decisions, decision), decisions.end());
+}
+
+TEST(Migration, OldDecisionsSayWhatTheirRankingSaid) {
+  struct Case {
+    std::vector<int> baselines;
+    Verdict verdict;
+  };
+  for (const Case& expected : {Case{{0, 1}, Verdict::displaced}, Case{{1, 0}, Verdict::kept},
+                               Case{{1, 1}, Verdict::kept}, Case{{0, 0}, Verdict::no_baseline}}) {
+    const TemporaryFolder folder;
+    make_version(2, folder / "a.db");
+    {
+      Connection connection(folder / "a.db", Access::owner);
+      const db::Table table = db::present_table(connection, "ranked_variant");
+      const auto column = std::ranges::find(table.columns, "is_baseline") - table.columns.begin();
+      std::map<std::int64_t, db::Row> rows;
+      db::for_each_row(connection, table, "", {},
+                       [&](std::int64_t id, const db::Row& row) { rows.emplace(id, row); });
+      for (auto& [id, row] : rows) {
+        row.at(static_cast<std::size_t>(column)) =
+            std::int64_t{expected.baselines.at(static_cast<std::size_t>((id - 1) % 2))};
+        db::update_row(connection, table, id, row);
+      }
+    }
+    { Store store(folder / "a.db"); }
+    for (const Decision& decision : StoreReader(folder / "a.db").published().decisions) {
+      EXPECT_EQ(decision.verdict, expected.verdict);
+      EXPECT_EQ(decision.status, DecisionStatus::provisional);
+      EXPECT_EQ(decision.confirmation, Confirmation{});
+    }
+  }
+}
+
+/// Whatever is damaged in a file of version 2, the step does not write a new checksum over it.
+TEST(Migration, DamageInTheRowsThatAreRewrittenStopsIt) {
+  const std::map<std::string, std::string> damages{
+      {"UPDATE measurement SET verified_calls = 98 WHERE id = 3", "table measurement, row 3"},
+      {"DELETE FROM measurement WHERE id = 12", "table sweep, row 1"},
+      {"UPDATE measurement SET sweep_id = 2 WHERE id = 12", "table measurement, row 12"},
+      {"UPDATE sweep SET launch = ''", "table sweep, row 1"},
+      {"UPDATE decision SET reason = '' WHERE id = 4", "table decision, row 4"},
+      {"DELETE FROM decision WHERE id = 4", "table decision, row 5 follows a gap"},
+      {"DELETE FROM decision WHERE id = 13", "table generation, row 2"},
+      {"UPDATE ranked_variant SET median_ns = 1 WHERE id = 7", "table ranked_variant, row 7"},
+      {"DELETE FROM ranked_variant WHERE id = 7", "table ranked_variant, row 8 follows a gap"},
+      {"DELETE FROM ranked_variant WHERE id > 24", "table decision, row 13"},
+      {"UPDATE generation SET decision_count = 3", "table generation, row 1"}};
+  for (const auto& [damage, where] : damages) {
+    const TemporaryFolder folder;
+    make_version(2, folder / "a.db");
+    {
+      Connection connection(folder / "a.db", Access::owner);
+      connection.execute("PRAGMA foreign_keys=OFF");
+      connection.execute(damage);
+    }
+    std::string message;
+    EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }, &message), StatusCode::data_loss);
+    EXPECT_NE(message.find(where), std::string::npos) << damage << ": " << message;
+    EXPECT_EQ(version_of(folder / "a.db"), 2) << damage;
+  }
+}
+
+TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
+  const TemporaryFolder folder;
+  make_version(1, folder / "1.db");
+  make_version(2, folder / "2.db");
+  for (const char* name : {"1.db", "2.db", "new.db"}) Store store(folder / name);
+  const auto digest = [&](const char* name) {
+    Connection connection(folder / name, Access::reader);
+    return db::read_meta(connection).schema_digest;
+  };
+  EXPECT_EQ(digest("1.db"), digest("new.db"));
+  EXPECT_EQ(digest("2.db"), digest("new.db"));
 }
 
 TEST(Migration, AnOlderBackupCanTakeThePlaceOfTheDatabase) {
   const TemporaryFolder folder;
   make_version_1(folder / "a.db", true);
-  const Contents before = contents_of_version_1(uuid_in(folder / "a.db"));
+  const Contents before = contents_of(1, uuid_in(folder / "a.db"));
   { Store store(folder / "a.db"); }
   std::filesystem::rename(folder / "a.db.v1.backup", folder / "b.db");
   { Store store(folder / "b.db"); }
@@ -161,7 +271,7 @@ TEST(Migration, NumbersThatASnapshotOfVersion1HasUsedAreNotGivenAgain) {
 TEST(Migration, AKillInTheMiddleLosesNothing) {
   const TemporaryFolder folder;
   make_version_1(folder / "a.db");
-  const Contents before = contents_of_version_1(uuid_in(folder / "a.db"));
+  const Contents before = contents_of(1, uuid_in(folder / "a.db"));
   static int pipe_to_parent;
   {
     Child owner([&](int pipe) {
@@ -213,11 +323,11 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
   {
     Connection connection(folder / "a.db", Access::owner);
     db::prepare_owned(connection, history_with(add_later_table));
-    EXPECT_EQ(connection.integer("PRAGMA user_version"), 3);
+    EXPECT_EQ(connection.integer("PRAGMA user_version"), version_now + 1);
     EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
-    EXPECT_EQ(db::read_meta(connection).schema_version, 3);
+    EXPECT_EQ(db::read_meta(connection).schema_version, version_now + 1);
   }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v2.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v3.backup")), before);
   {
     Connection connection(folder / "a.db", Access::owner);
     db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
@@ -227,7 +337,8 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
   std::string message;
   EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }, &message),
             StatusCode::failed_precondition);
-  EXPECT_NE(message.find("schema version 3"), std::string::npos) << message;
+  EXPECT_NE(message.find("schema version " + std::to_string(version_now + 1)), std::string::npos)
+      << message;
   EXPECT_NE(message.find("newer"), std::string::npos) << message;
   EXPECT_EQ(error_of([&] { StoreReader reader(folder / "a.db"); }),
             StatusCode::failed_precondition);
@@ -246,7 +357,7 @@ TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
     EXPECT_THROW(db::prepare_owned(connection, history), Error);
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v2.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v3.backup")), before);
 }
 
 TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {

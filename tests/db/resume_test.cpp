@@ -47,6 +47,19 @@ TEST_F(Resume, TheNewestUnfinishedSweepIsFound) {
   EXPECT_EQ(unfinished_uuid(), "next");
 }
 
+TEST_F(Resume, AConfirmationIsNoSweepToTakeUp) {
+  SweepRecord confirmation = some_sweep("confirmation", environment);
+  confirmation.purpose = SweepPurpose::confirm;
+  confirmation.confirmation = "c";
+  store.begin_sweep(confirmation);
+  EXPECT_EQ(unfinished(), std::nullopt);
+  store.begin_sweep(some_sweep("killed", environment));
+  confirmation.uuid = "another";
+  store.begin_sweep(confirmation);
+  end("another", SweepState::complete);
+  EXPECT_EQ(unfinished_uuid(), "killed");
+}
+
 TEST_F(Resume, OnlyASweepOfExactlyTheseIsFound) {
   const Environment other = some_environment("another CPU");
   store.put_environment(other);

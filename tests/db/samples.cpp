@@ -55,11 +55,14 @@ Measurement some_measurement(int number, const Environment& environment) {
       .family = "open_mpi",
       .protocol = "ring/1",
       .is_baseline = number % 2 == 0,
+      .is_twin = number % 3 == 1,
+      .is_holdout = true,
       .is_emulated = true,
       .outcome = Outcome::timed_out,
       .detail = std::string("a \"quoted\" detail, \0 included; ü", 32),
       .samples = {},
       .slowest_ranks = {},
+      .marks = {},
       .samples_per_round = 3,
       .calls_per_sample = 7,
       .ranks_ran = 8,
@@ -77,10 +80,18 @@ Measurement some_measurement(int number, const Environment& environment) {
                  .max_message = {1 << 30},
                  .data_types = {DataType::f32, DataType::bf16},
                  .reduce_ops = {ReduceOp::sum},
-                 .alignment = {64}}};
+                 .alignment = {64}},
+      .conditions = {.steal = 0.125,
+                     .longest_gap = std::chrono::nanoseconds(12345),
+                     .involuntary_switches = 3,
+                     .page_faults = 4,
+                     .throttle_events = 5,
+                     .lowest_frequency_khz = 2'000'000,
+                     .clock_error = std::chrono::nanoseconds(321)}};
   for (int i = 0; i < 20; ++i) {
     measurement.samples.emplace_back(100'000 + (i * 7919 * (number + 1)) % 5000);
     measurement.slowest_ranks.push_back(i % 8);
+    measurement.marks.push_back(i % 7);
   }
   return measurement;
 }
@@ -111,7 +122,10 @@ Decision some_decision(std::uint64_t message_size, const Environment& environmen
           .family = "open_mpi",
           .ranked = {first, second},
           .reason = "beats the baseline by 10%",
-          .sweep_uuid = "sweep-1"};
+          .sweep_uuid = "sweep-1",
+          .verdict = Verdict::displaced,
+          .status = DecisionStatus::confirmed,
+          .confirmation = {.launches = 5, .speedup = 1.09, .low = 1.05, .high = 1.11}};
 }
 
 FailureRecord some_failure(int number, const Environment& environment) {
@@ -145,7 +159,23 @@ SweepRecord some_sweep(const std::string& uuid, const Environment& environment) 
           .launch = "8 ranks on 2 nodes",
           .seed = 0x8000000000000001ULL,
           .planned_trials = 77,
-          .summary = ""};
+          .summary = "",
+          .purpose = SweepPurpose::choose,
+          .confirmation = ""};
+}
+
+Measurement as_of_version_2(Measurement measurement) {
+  measurement.is_twin = false;
+  measurement.is_holdout = false;
+  measurement.marks.clear();
+  measurement.conditions = {};
+  return measurement;
+}
+
+Decision as_of_version_2(Decision decision) {
+  decision.status = DecisionStatus::provisional;
+  decision.confirmation = {};
+  return decision;
 }
 
 Contents read_all(const StoreReader& reader) {
@@ -160,7 +190,10 @@ Contents read_all(const StoreReader& reader) {
           .quarantines = reader.quarantine_history()};
 }
 
-void fill(const std::filesystem::path& path) {
+void fill(const std::filesystem::path& path, Fields fields) {
+  const auto known = [&]<class Value>(Value value) {
+    return fields == Fields::of_version_2 ? as_of_version_2(std::move(value)) : std::move(value);
+  };
   const Environment one = some_environment("CPU one");
   const Environment two = some_environment("CPU two");
   Store store(path);
@@ -168,7 +201,7 @@ void fill(const std::filesystem::path& path) {
   store.put_environment(two);
   store.begin_sweep(some_sweep("sweep-1", one));
   for (int i = 0; i < 12; ++i) {
-    const std::vector<Measurement> trial{some_measurement(i, i % 2 == 0 ? one : two)};
+    const std::vector<Measurement> trial{known(some_measurement(i, i % 2 == 0 ? one : two))};
     store.append("sweep-1", trial);
   }
   for (const int number : {20, 20, 21}) (void)store.record_failure(some_failure(number, one));
@@ -178,9 +211,9 @@ void fill(const std::filesystem::path& path) {
   store.finish_sweep("sweep-1", SweepState::complete, "2026-01-02T04:00:00Z", "{}");
   std::vector<Decision> decisions;
   for (std::uint64_t size = 1024; size <= (1 << 20); size *= 2)
-    decisions.push_back(some_decision(size, one));
+    decisions.push_back(known(some_decision(size, one)));
   store.publish(decisions, "2026-01-02T04:00:01Z");
-  decisions = {some_decision(2048, one, "cpu.two_shot"), some_decision(2048, two)};
+  decisions = {known(some_decision(2048, one, "cpu.two_shot")), known(some_decision(2048, two))};
   store.publish(decisions, "2026-01-02T04:00:02Z");
 }
 

@@ -65,7 +65,13 @@ Decision some_decision() {
                        .verified_calls = 3,
                        .rounding = Rounding::once,
                        .limits = {.data_types = {DataType::f32}, .reduce_ops = {ReduceOp::avg}}};
-  return {.key = some_key(), .ranked = {ranked, ranked}, .reason = "ü \"", .sweep_uuid = "s"};
+  return {.key = some_key(),
+          .ranked = {ranked, ranked},
+          .reason = "ü \"",
+          .sweep_uuid = "s",
+          .verdict = Verdict::undecided,
+          .status = DecisionStatus::confirmed,
+          .confirmation = {.launches = 5, .speedup = 1.0 / 3, .low = 0.1, .high = 1e300}};
 }
 
 TEST(Json, EveryDescribedTypeRoundTrips) {
@@ -79,14 +85,24 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
   expect_round_trip(
       Measurement{.key = some_key(),
                   .variant = parse_variant("x{a=-1}"),
+                  .is_twin = true,
+                  .is_holdout = true,
                   .outcome = Outcome::crashed,
                   .detail = "line\nline",
                   .samples = {std::chrono::nanoseconds(0), std::chrono::nanoseconds(INT64_MIN),
                               std::chrono::nanoseconds(5)},
                   .slowest_ranks = {0, 1, 2},
+                  .marks = {0, 7, 4},
                   .seed = UINT64_MAX,
-                  .input_mode = InputMode::hot,
-                  .synchronization = Synchronization::window});
+                  .input_mode = InputMode::rotating,
+                  .synchronization = Synchronization::window,
+                  .conditions = {.steal = 1.0 / 3,
+                                 .longest_gap = std::chrono::nanoseconds(1),
+                                 .involuntary_switches = 2,
+                                 .page_faults = 3,
+                                 .throttle_events = 4,
+                                 .lowest_frequency_khz = UINT64_MAX,
+                                 .clock_error = std::chrono::nanoseconds(5)}});
   expect_round_trip(LookupAnswer{.decision = some_decision(),
                                  .source = Source::interpolated,
                                  .match = MatchLevel::nearest_size,
@@ -167,7 +183,8 @@ TEST(Json, ErrorsNamePathAndWhatIsAllowed) {
             std::string::npos);
   EXPECT_EQ(
       error_with("/familly", "any"),
-      "file.json: unknown key 'familly'; allowed are key, family, ranked, reason, sweep_uuid");
+      "file.json: unknown key 'familly'; allowed are key, family, ranked, reason, sweep_uuid, "
+      "verdict, status, confirmation");
   json missing = to_json_value(some_decision());
   missing["key"].erase("topology");
   EXPECT_EQ(error_of<Decision>(missing), "file.json/key: key 'topology' is missing");

@@ -102,6 +102,8 @@ TEST(Enums, HaveTheVocabularysEnumeratorsAndUnspecified) {
   expect_same_enumerators<NumericClass>(*v1::NumericClass_descriptor());
   expect_same_enumerators<Placement>(*v1::Placement_descriptor());
   expect_same_enumerators<Rounding>(*v1::Rounding_descriptor());
+  expect_same_enumerators<Verdict>(*v1::Verdict_descriptor());
+  expect_same_enumerators<DecisionStatus>(*v1::DecisionStatus_descriptor());
   expect_same_enumerators<Source>(*v1::Source_descriptor());
   expect_same_enumerators<MatchLevel>(*v1::MatchLevel_descriptor());
 }
@@ -215,6 +217,18 @@ INSTANTIATE_TEST_SUITE_P(
                 "answer.decision.ranked[1].limits.alignment_bytes: 0 is not allowed"},
         Invalid{"not_a_number", [](auto& m) { second(m).set_speedup_over_baseline(std::nan("")); },
                 "answer.decision.ranked[1].speedup_over_baseline: must be a finite"},
+        Invalid{"missing_verdict", [](auto& m) { m.mutable_decision()->clear_verdict(); },
+                "answer.decision.verdict: verdict is missing; allowed are displaced, kept, "},
+        Invalid{
+            "unknown_status",
+            [](auto& m) { m.mutable_decision()->set_status(static_cast<v1::DecisionStatus>(9)); },
+            "answer.decision.status: unknown decision status 9; allowed are provisional, "},
+        Invalid{
+            "confirmed_speedup_is_no_number",
+            [](auto& m) { m.mutable_decision()->mutable_confirmation()->set_low(std::nan("")); },
+            "answer.decision.confirmation.low: must be a finite"},
+        Invalid{"missing_confirmation", [](auto& m) { m.mutable_decision()->clear_confirmation(); },
+                "answer.decision.confirmation: is missing"},
         Invalid{"long_string",
                 [](auto& m) { m.mutable_decision()->set_reason(std::string(4097, 'x')); },
                 "answer.decision.reason: the string has 4097 bytes; at most 4096"},

@@ -31,7 +31,17 @@ constexpr std::array<Named<SweepState>, 4> enum_names(SweepState) {
 }
 constexpr std::string_view enum_title(SweepState) { return "sweep state"; }
 
-/// One run of `colltune-agent sweep`.
+/// What a sweep's measurements are for. Stored by name.
+enum class SweepPurpose {
+  choose = 0,   ///< deciding
+  confirm = 1,  ///< checking decisions in a fresh launch: baseline against chosen, nothing else
+};
+constexpr std::array<Named<SweepPurpose>, 2> enum_names(SweepPurpose) {
+  return {{{SweepPurpose::choose, "choose"}, {SweepPurpose::confirm, "confirm"}}};
+}
+constexpr std::string_view enum_title(SweepPurpose) { return "sweep purpose"; }
+
+/// One launch that measures: of `colltune-agent sweep`, or one of `colltune-agent confirm`.
 struct SweepRecord {
   std::string uuid;
   std::string started_at;   ///< UTC, ISO 8601
@@ -43,6 +53,8 @@ struct SweepRecord {
   std::uint64_t seed = 0;
   std::uint64_t planned_trials = 0;
   std::string summary;  ///< JSON written at the end: shares of time, counts of outcomes
+  SweepPurpose purpose = SweepPurpose::choose;
+  std::string confirmation{};  ///< names the confirmation that this launch is part of; empty: none
 
   friend bool operator==(const SweepRecord&, const SweepRecord&) = default;
 };
@@ -59,6 +71,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("seed", self.seed);
   visit("planned_trials", self.planned_trials);
   visit("summary", self.summary);
+  visit("purpose", self.purpose);
+  visit("confirmation", self.confirmation);
 }
 
 /// An environment with the digest that keys name it by.

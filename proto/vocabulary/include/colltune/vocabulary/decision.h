@@ -55,14 +55,64 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("limits", self.limits);
 }
 
+/// What the measurements said about the baseline. Stored and sent by name.
+enum class Verdict {
+  displaced = 0,  ///< a rival is faster by the margin and by more than the noise
+  kept = 1,       ///< no rival can be faster by the margin
+  undecided =
+      2,  ///< some rival may be faster by the margin, but noise hides it: the baseline stays
+  no_baseline = 3,  ///< there is none in this family: the fastest leads
+};
+constexpr std::array<Named<Verdict>, 4> enum_names(Verdict) {
+  return {{{Verdict::displaced, "displaced"},
+           {Verdict::kept, "kept"},
+           {Verdict::undecided, "undecided"},
+           {Verdict::no_baseline, "no_baseline"}}};
+}
+constexpr std::string_view enum_title(Verdict) { return "verdict"; }
+
+/// How far a decision may be trusted. Stored and sent by name.
+enum class DecisionStatus {
+  provisional = 0,  ///< by one launch
+  confirmed = 1,    ///< measured again in fresh launches, which agreed
+};
+constexpr std::array<Named<DecisionStatus>, 2> enum_names(DecisionStatus) {
+  return {{{DecisionStatus::provisional, "provisional"}, {DecisionStatus::confirmed, "confirmed"}}};
+}
+constexpr std::string_view enum_title(DecisionStatus) { return "decision status"; }
+
+/// What fresh launches said about a decision's winner: its speed-up over the baseline, paired
+/// within each launch; the launch is the unit.
+struct Confirmation {
+  std::uint64_t launches = 0;
+  double speedup = 0;  ///< median of the launches; 0 where nothing was to be compared
+  double low = 0;      ///< bounds of its confidence interval
+  double high = 0;
+
+  friend bool operator==(const Confirmation&, const Confirmation&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Confirmation>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("launches", self.launches);
+  visit("speedup", self.speedup);
+  visit("low", self.low);
+  visit("high", self.high);
+}
+
 /// The ranked variants for a key within one family (or `any_family`). `ranked` is never empty; its
-/// first entry is the winner; the others follow by median.
+/// first entry is the winner. Then come the others that are proven to beat the baseline, the
+/// baseline, and the rest, each group by median: whoever cannot run the first and takes the next
+/// one never does worse than the baseline by anything that was measured.
 struct Decision {
   TuningKey key;
   std::string family{any_family};
   std::vector<RankedVariant> ranked;
   std::string reason;      ///< why the first one won, in a sentence
   std::string sweep_uuid;  ///< the sweep whose measurements decided
+  Verdict verdict = Verdict::no_baseline;
+  DecisionStatus status = DecisionStatus::provisional;
+  Confirmation confirmation{};  ///< of the winner; empty while provisional
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };
@@ -74,6 +124,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("ranked", self.ranked);
   visit("reason", self.reason);
   visit("sweep_uuid", self.sweep_uuid);
+  visit("verdict", self.verdict);
+  visit("status", self.status);
+  visit("confirmation", self.confirmation);
 }
 
 /// A published set of decisions: always the complete table. Numbers are never used again, also

@@ -33,9 +33,12 @@ constexpr std::string_view enum_title(Outcome) { return "outcome"; }
 enum class InputMode {
   rewritten = 0,  ///< its owner wrote it just before (what applications do)
   hot = 1,        ///< untouched since the last run
+  rotating = 2,   ///< another buffer each run, out of more than the caches hold
 };
-constexpr std::array<Named<InputMode>, 2> enum_names(InputMode) {
-  return {{{InputMode::rewritten, "rewritten"}, {InputMode::hot, "hot"}}};
+constexpr std::array<Named<InputMode>, 3> enum_names(InputMode) {
+  return {{{InputMode::rewritten, "rewritten"},
+           {InputMode::hot, "hot"},
+           {InputMode::rotating, "rotating"}}};
 }
 constexpr std::string_view enum_title(InputMode) { return "input mode"; }
 
@@ -49,6 +52,40 @@ constexpr std::array<Named<Synchronization>, 2> enum_names(Synchronization) {
 }
 constexpr std::string_view enum_title(Synchronization) { return "synchronization"; }
 
+/// Why a sample does not count; `Measurement::marks` holds sums of these. Persisted: never change a
+/// value.
+enum class RunMark : int {
+  gap = 1,       ///< some rank's clock jumped by more than 10 us in the spin windows around the run
+  switched = 2,  ///< some rank was taken off its core against its will
+  late = 4,      ///< some rank came to the common start too late
+};
+
+/// What the machine did to the ranks while a trial was timed; each the worst of all ranks.
+struct Conditions {
+  /// Share of the spin windows around the runs that lay in gaps of the clock above 1 us: time that
+  /// something else took (hypervisor, interrupts, other processes). Negative: not observed.
+  double steal = -1;
+  std::chrono::nanoseconds longest_gap{};  ///< in those windows
+  std::uint64_t involuntary_switches = 0;  ///< of the measuring thread, around and in timed runs
+  std::uint64_t page_faults = 0;           ///< in timed runs: the variant touches fresh memory
+  std::uint64_t throttle_events = 0;       ///< thermal or power, where the kernel counts them
+  std::uint64_t lowest_frequency_khz = 0;  ///< of the cores; 0: not readable
+  std::chrono::nanoseconds clock_error{};  ///< bound on the offsets between the ranks' clocks
+
+  friend bool operator==(const Conditions&, const Conditions&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Conditions>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("steal", self.steal);
+  visit("longest_gap_ns", self.longest_gap);
+  visit("involuntary_switches", self.involuntary_switches);
+  visit("page_faults", self.page_faults);
+  visit("throttle_events", self.throttle_events);
+  visit("lowest_frequency_khz", self.lowest_frequency_khz);
+  visit("clock_error_ns", self.clock_error);
+}
+
 /// Outcome and raw samples of one trial: one variant under one key.
 ///
 /// A sample is the time of the SLOWEST rank over `calls_per_sample` back-to-back calls; all
@@ -61,12 +98,17 @@ struct Measurement {
   std::string family;
   std::string protocol;
   bool is_baseline = false;
+  bool is_twin = false;  ///< the baseline once more under a second name: the null test; never ranks
+  bool is_holdout =
+      false;  ///< of a size that is kept out of deciding, to test what is interpolated
   bool is_emulated =
       false;  ///< the library lacks this type or operator: it was composed from what it has
   Outcome outcome = Outcome::ok;
   std::string detail;  ///< why it is not ok
   std::vector<std::chrono::nanoseconds> samples;
   std::vector<int> slowest_ranks;  ///< which rank made each sample's MAX; as long as `samples`
+  /// For each sample the sum of its RunMarks, 0 where it counts; empty where all count.
+  std::vector<int> marks;
   int samples_per_round = 1;
   int calls_per_sample = 1;
   int ranks_ran = 0;
@@ -78,6 +120,7 @@ struct Measurement {
   Rounding rounding = Rounding::exact;
   NumericClass numeric_class = NumericClass::any;  ///< what the variant guarantees
   Limits limits;
+  Conditions conditions;
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
@@ -89,11 +132,14 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("family", self.family);
   visit("protocol", self.protocol);
   visit("is_baseline", self.is_baseline);
+  visit("is_twin", self.is_twin);
+  visit("is_holdout", self.is_holdout);
   visit("is_emulated", self.is_emulated);
   visit("outcome", self.outcome);
   visit("detail", self.detail);
   visit("samples_ns", self.samples);
   visit("slowest_ranks", self.slowest_ranks);
+  visit("marks", self.marks);
   visit("samples_per_round", self.samples_per_round);
   visit("calls_per_sample", self.calls_per_sample);
   visit("ranks_ran", self.ranks_ran);
@@ -105,6 +151,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("rounding", self.rounding);
   visit("numeric_class", self.numeric_class);
   visit("limits", self.limits);
+  visit("conditions", self.conditions);
 }
 
 }  // namespace colltune
