@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <exception>
 #include <functional>
@@ -44,7 +45,8 @@ class ThreadGroup {
         nodes(renumber_nodes(rank_nodes)),
         is_oversubscribed(static_cast<int>(nodes.size()) > hardware_threads()),
         boards(nodes.size()),
-        arrivals_(nodes.size()) {}
+        arrivals_(nodes.size()),
+        outboxes_(nodes.size()) {}
 
   [[nodiscard]] int size() const { return static_cast<int>(nodes.size()); }
 
@@ -59,6 +61,32 @@ class ThreadGroup {
     }
   }
 
+  std::int64_t all_reduce_max(int rank, std::uint64_t epoch, std::int64_t value,
+                              Deadline deadline) {
+    // Two slots: who is one call ahead writes the other one; two ahead is nobody.
+    arrivals_[static_cast<std::size_t>(rank)].values[epoch % 2] = value;
+    barrier(rank, epoch, deadline);
+    for (const Arrival& arrival : arrivals_) value = std::max(value, arrival.values[epoch % 2]);
+    return value;
+  }
+
+  void send_word(int from, int to, std::int64_t word, Deadline deadline) {
+    Outbox& outbox = outboxes_[static_cast<std::size_t>(from)];
+    outbox.word = word;
+    outbox.to.store(to, std::memory_order_release);
+    BoundedWait wait(deadline, abort_flag, is_oversubscribed);
+    while (outbox.to.load(std::memory_order_acquire) >= 0) wait.step(to, "a word to be taken");
+  }
+
+  std::int64_t receive_word(int from, int to, Deadline deadline) {
+    Outbox& outbox = outboxes_[static_cast<std::size_t>(from)];
+    BoundedWait wait(deadline, abort_flag, is_oversubscribed);
+    while (outbox.to.load(std::memory_order_acquire) != to) wait.step(from, "a word");
+    const std::int64_t word = outbox.word;
+    outbox.to.store(-1, std::memory_order_release);
+    return word;
+  }
+
   AbortFlag& abort_flag;
   const std::vector<int> nodes;
   const bool is_oversubscribed;
@@ -67,8 +95,15 @@ class ThreadGroup {
  private:
   struct alignas(128) Arrival {
     std::atomic<std::uint64_t> epoch{0};
+    std::array<std::int64_t, 2> values{};  ///< guarded by the epoch
+  };
+  /// A rank's word on its way; `to` is -1 where there is none, and guards the word.
+  struct alignas(128) Outbox {
+    std::atomic<int> to{-1};
+    std::int64_t word = 0;
   };
   std::vector<Arrival> arrivals_;
+  std::vector<Outbox> outboxes_;
 };
 
 class ThreadMemory final : public SymmetricMemory {
@@ -97,6 +132,15 @@ class ThreadCommunicator final : public Communicator {
   const void* native_mpi() const override { return nullptr; }
 
   void barrier(Deadline deadline) override { group_->barrier(rank_, ++epoch_, deadline); }
+  std::int64_t all_reduce_max(std::int64_t value, Deadline deadline) override {
+    return group_->all_reduce_max(rank_, ++epoch_, value, deadline);
+  }
+  void send_word(int to, std::int64_t word, Deadline deadline) override {
+    group_->send_word(rank_, to, word, deadline);
+  }
+  std::int64_t receive_word(int from, Deadline deadline) override {
+    return group_->receive_word(from, rank_, deadline);
+  }
 
   std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
     return split(0, rank_, deadline);

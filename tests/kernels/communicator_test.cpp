@@ -41,6 +41,43 @@ TEST(ThreadCommunicator, BarrierNamesTheMissingRank) {
   }
 }
 
+TEST(ThreadCommunicator, TheLargestValueIsKnownToAllInEveryCall) {
+  run_ranks(5, [&](Communicator& communicator) {
+    for (std::int64_t round = 0; round < 200; ++round) {
+      const std::int64_t own = 1000 * round - (communicator.rank() == round % 5 ? 0 : 7);
+      EXPECT_EQ(communicator.all_reduce_max(own, soon_enough()), 1000 * round);
+    }
+    EXPECT_EQ(communicator.all_reduce_max(-5 - communicator.rank(), soon_enough()), -5);
+  });
+}
+
+TEST(ThreadCommunicator, WordsStayInOrderAndGoToWhomTheyAreSent) {
+  run_ranks(4, [&](Communicator& communicator) {
+    for (std::int64_t round = 0; round < 50; ++round)
+      for (int other = 1; other < 4; ++other) {
+        if (communicator.rank() == 0) {
+          communicator.send_word(other, 100 * round + other, soon_enough());
+          EXPECT_EQ(communicator.receive_word(other, soon_enough()), round - other);
+        } else if (communicator.rank() == other) {
+          EXPECT_EQ(communicator.receive_word(0, soon_enough()), 100 * round + other);
+          communicator.send_word(0, round - other, soon_enough());
+        }
+      }
+  });
+}
+
+TEST(ThreadCommunicator, AWordThatDoesNotComeNamesItsSender) {
+  AbortFlag abort_flag;
+  const auto world = make_thread_world(3, abort_flag);
+  try {
+    (void)world[0]->receive_word(2, in_50_milliseconds());
+    FAIL() << "rank 2 sent nothing";
+  } catch (const RankMissing& missing) {
+    EXPECT_EQ(missing.rank(), 2);
+  }
+  EXPECT_THROW(world[0]->send_word(1, 7, in_50_milliseconds()), RankMissing);
+}
+
 TEST(ThreadCommunicator, AbortFlagEndsAWait) {
   AbortFlag abort_flag;
   const auto world = make_thread_world(2, abort_flag);

@@ -53,6 +53,31 @@ TEST_F(OverMpi, CommunicatorsSplitDuplicateAndShareMemory) {
   half->barrier(soon_enough());
 }
 
+TEST_F(OverMpi, TheLargestValueIsKnownToAll) {
+  EXPECT_EQ(world_->all_reduce_max(-10 - world_->rank(), soon_enough()), -10);
+  EXPECT_EQ(world_->all_reduce_max(std::int64_t{1} << (40 + world_->rank()), soon_enough()),
+            std::int64_t{1} << (39 + world_->size()));
+}
+
+TEST_F(OverMpi, WordsGoToAndFroAndOneThatDoesNotComeIsMissed) {
+  for (int other = 1; other < world_->size(); ++other)
+    for (std::int64_t round = 0; round < 20; ++round) {
+      if (world_->rank() == 0) {
+        world_->send_word(other, 100 * round + other, soon_enough());
+        EXPECT_EQ(world_->receive_word(other, soon_enough()), round - other);
+      } else if (world_->rank() == other) {
+        EXPECT_EQ(world_->receive_word(0, soon_enough()), 100 * round + other);
+        world_->send_word(0, round - other, soon_enough());
+      }
+    }
+  if (world_->rank() == world_->size() - 1 && world_->size() > 1) {
+    EXPECT_THROW((void)world_->receive_word(
+                     0, std::chrono::steady_clock::now() + std::chrono::milliseconds(20)),
+                 RankMissing);
+  }
+  world_->barrier(soon_enough());
+}
+
 TEST_F(OverMpi, AllocateFailsOnAllRanksAlike) {
   EXPECT_THROW((void)world_->allocate({1ULL << 60}, soon_enough()), Error);
   if (world_->size() > 1) {

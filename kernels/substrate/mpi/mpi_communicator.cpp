@@ -21,6 +21,7 @@
 #include "mpi/launch_check.h"
 #include "mpi/meeting.h"
 #include "mpi/mpi_handles.h"
+#include "mpi/word_exchange.h"
 #include "node_map.h"
 
 namespace colltune {
@@ -103,6 +104,21 @@ class MpiCommunicator final : public Communicator {
 
   void barrier(Deadline /*deadline*/) override {
     check_mpi(MPI_Barrier(comm_.get()), "MPI_Barrier");
+  }
+
+  std::int64_t all_reduce_max(std::int64_t value, Deadline /*deadline*/) override {
+    std::int64_t largest = value;
+    check_mpi(MPI_Allreduce(&value, &largest, 1, MPI_INT64_T, MPI_MAX, comm_.get()),
+              "MPI_Allreduce");
+    return largest;
+  }
+
+  void send_word(int to, std::int64_t word, Deadline deadline) override {
+    colltune::send_word(comm_.get(), to, word, {deadline, abort_flag_});
+  }
+
+  std::int64_t receive_word(int from, Deadline deadline) override {
+    return colltune::receive_word(comm_.get(), from, {deadline, abort_flag_});
   }
 
   std::unique_ptr<Communicator> duplicate(Deadline deadline) override {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +50,12 @@ class Communicator {
   /// barrier under MPI, which nothing inside the process can bound: there a watchdog ends the
   /// process, and the deadline has no effect.
   virtual void barrier(Deadline deadline) = 0;
+  /// Collective: the largest of all ranks' values. A barrier as well, and bounded like one.
+  [[nodiscard]] virtual std::int64_t all_reduce_max(std::int64_t value, Deadline deadline) = 0;
+  /// One word to another rank and from one: what a message between the two costs, and what lies
+  /// between their clocks. Words between two ranks stay in order; a rank sends one at a time.
+  virtual void send_word(int to, std::int64_t word, Deadline deadline) = 0;
+  [[nodiscard]] virtual std::int64_t receive_word(int from, Deadline deadline) = 0;
 
   /// Raised when the operation cannot complete; looked at by every bounded wait on this
   /// communicator.
