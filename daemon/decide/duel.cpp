@@ -50,6 +50,7 @@ bool is_bimodal(const Duel& duel, const DecisionPolicy& policy) {
 
 Standing judge(const Duel& duel, const DecisionPolicy& policy, double twin_noise) {
   const double needed = 1 + policy.minimum_margin;
+  if (duel.rounds == 0) return Standing::open;
   if (!duel.low || !duel.high) return duel.highest >= needed ? Standing::open : Standing::beaten;
   if (duel.ratio < needed) return Standing::beaten;
   const bool is_proven = *duel.low > 1 && duel.ratio > twin_noise && !is_bimodal(duel, policy);
@@ -59,11 +60,12 @@ Standing judge(const Duel& duel, const DecisionPolicy& policy, double twin_noise
 std::string explain(const Duel& duel, const DecisionPolicy& policy, double twin_noise) {
   if (duel.rounds == 0) return "has no round in common with the baseline in which both count";
   const std::string faster = fmt::format("is {:.3f}x as fast", duel.ratio);
+  const double needed = 1 + policy.minimum_margin;
+  if (duel.low ? duel.ratio < needed : duel.highest < needed)
+    return fmt::format("{}, less than the margin of {:.3g} %", faster, 100 * policy.minimum_margin);
   if (!duel.low)
     return fmt::format("{}, but {} common round(s) are too few to tell it from noise", faster,
                        duel.rounds);
-  if (duel.ratio < 1 + policy.minimum_margin)
-    return fmt::format("{}, less than the margin of {:.3g} %", faster, 100 * policy.minimum_margin);
   if (is_bimodal(duel, policy))
     return fmt::format(
         "{}, but bimodal: {:.3f}x in {:.0f} % of {} common rounds, {:.3f}x in the "

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "colltune/vocabulary/error.h"
 #include "trials.h"
 
 namespace colltune {
@@ -51,6 +52,8 @@ TEST(Decide, FasterRivalWinsWithItsEvidence) {
   EXPECT_EQ(winner.protocol, "p");
   EXPECT_EQ(decision.sweep_uuid, "sweep");
   EXPECT_EQ(decision.key, key());
+  EXPECT_EQ(decision.verdict, Verdict::displaced);
+  EXPECT_EQ(decision.status, DecisionStatus::provisional);
   EXPECT_THAT(decision.reason, HasSubstr("fast{a=1} is 2.0"));
   EXPECT_THAT(decision.reason, HasSubstr("20 common rounds"));
 }
@@ -62,16 +65,41 @@ TEST(Decide, DriftThatHitsAllAlikeIsNoNoise) {
 }
 
 TEST(Decide, NoiseKeepsTheBaseline) {
-  const Decision decision =
-      decide_any({trial({"base", 1060, true}), trial({"noisy", 1000, false, "mpi", 0.3})});
+  // Steps of the noise spread evenly: one mode.
+  auto noisy = trial({"noisy", 1000});
+  for (std::size_t i = 0; i < noisy.samples.size(); ++i)
+    noisy.samples[i] = noisy.samples[i] * (75 + 3 * static_cast<int>((i * 7) % 20)) / 100;
+  const Decision decision = decide_any({trial({"base", 1060, true}), noisy});
   EXPECT_EQ(names(decision).front(), "base");
-  EXPECT_THAT(decision.reason, HasSubstr("the baseline base stays: noisy is"));
+  EXPECT_EQ(decision.verdict, Verdict::undecided);
+  EXPECT_THAT(decision.reason, HasSubstr("the baseline base stays, undecided: noisy is 1.0"));
+  EXPECT_THAT(decision.reason, HasSubstr("which is within the noise (at least 0."));
+}
+
+TEST(Decide, ABimodalRivalKeepsTheBaseline) {
+  const Decision decision =
+      decide_any({trial({"base", 1060, true}), trial({"bimodal", 1000, false, "mpi", 0.3})});
+  EXPECT_EQ(names(decision).front(), "base");
+  EXPECT_EQ(decision.verdict, Verdict::undecided);
+  EXPECT_THAT(decision.reason, HasSubstr("bimodal: 1.514x in 45 % of 20 common rounds"));
+}
+
+TEST(Decide, ABimodalRivalKeepsTheBaselineHoweverManyRounds) {
+  // Two of three rounds 1.3 times as fast, the third slower: no noise, but no winner either.
+  auto bimodal = trial({.variant = "bimodal", .median = 1000, .rounds = 300});
+  for (std::size_t i = 0; i < bimodal.samples.size(); ++i)
+    bimodal.samples[i] = bimodal.samples[i] * (i % 3 == 0 ? 130 : 77) / 100;
+  const auto base = trial({.variant = "base", .median = 1000, .is_baseline = true, .rounds = 300});
+  const Decision decision = decide_any({base, bimodal});
+  EXPECT_EQ(names(decision).front(), "base");
+  EXPECT_THAT(decision.reason, HasSubstr("bimodal"));
 }
 
 TEST(Decide, MarginKeepsTheBaseline) {
   const std::vector<Measurement> both{trial({"base", 1010, true}), trial({"fast", 1000})};
   EXPECT_THAT(decide_any(both).reason, HasSubstr("less than the margin of 2 %"));
   EXPECT_EQ(names(decide_any(both)).front(), "base");
+  EXPECT_EQ(decide_any(both).verdict, Verdict::kept);
   EXPECT_EQ(names(decide_any(both, {.minimum_margin = 0.005})).front(), "fast");
 }
 
@@ -79,17 +107,19 @@ TEST(Decide, TooFewRoundsKeepTheBaseline) {
   const Decision decision = decide_any(
       {trial({"base", 2000, true, "mpi", 0, 3}), trial({"fast", 1000, false, "mpi", 0, 3})});
   EXPECT_EQ(names(decision).front(), "base");
+  EXPECT_EQ(decision.verdict, Verdict::undecided);
   EXPECT_THAT(decision.reason, HasSubstr("3 common round(s) are too few"));
 }
 
 TEST(Decide, ManyRivalsNeedMoreEvidence) {
-  // Six rounds are enough against one rival (1.6 %), not against twenty.
-  std::vector<Measurement> trials{trial({"base", 2000, true, "mpi", 0, 6}),
-                                  trial({"fast", 1000, false, "mpi", 0, 6})};
+  // Eight rounds are enough against one rival (0.4 %), not against twenty.
+  std::vector<Measurement> trials{trial({"base", 2000, true, "mpi", 0, 8}),
+                                  trial({"fast", 1000, false, "mpi", 0, 8})};
   EXPECT_EQ(names(decide_any(trials)).front(), "fast");
   for (int i = 0; i < 19; ++i)
-    trials.push_back(trial({"slow" + std::to_string(i), 5000, false, "mpi", 0, 6}));
+    trials.push_back(trial({"slow" + std::to_string(i), 5000, false, "mpi", 0, 8}));
   EXPECT_EQ(names(decide_any(trials)).front(), "base");
+  EXPECT_EQ(names(decide_any(trials, {.confidence = 0.9})).front(), "fast");
 }
 
 TEST(Decide, ASteadySecondWinsWhereTheFirstIsNoise) {
@@ -99,11 +129,105 @@ TEST(Decide, ASteadySecondWinsWhereTheFirstIsNoise) {
   EXPECT_EQ(names(decision).front(), "steady");
 }
 
+TEST(Decide, WhatIsProvenStandsBeforeTheBaselineAndNothingElse) {
+  const Decision decision =
+      decide_any({trial({"base", 1200, true}), trial({"noisy", 900, false, "mpi", 0.4}),
+                  trial({"second", 1100}), trial({"first", 1000}), trial({"slow", 1300}),
+                  trial({"level", 1195})});
+  EXPECT_THAT(names(decision), ElementsAre("first", "second", "base", "noisy", "level", "slow"));
+}
+
+Measurement twin_of(const std::string& variant, double median) {
+  auto measurement = trial({variant, median, true});
+  measurement.is_twin = true;
+  return measurement;
+}
+
+TEST(Decide, TheTwinNeverRanksAndBoundsWhatCounts) {
+  const std::vector<Measurement> steady{trial({"base", 1100, true}), trial({"fast", 1000}),
+                                        twin_of("base", 1100)};
+  EXPECT_THAT(names(decide_any(steady)), ElementsAre("fast", "base"));
+  for (const double of_twin : {950, 1250}) {
+    const Decision decision =
+        decide_any({trial({"base", 1100, true}), trial({"fast", 1000}), twin_of("base", of_twin)});
+    EXPECT_THAT(names(decision), ElementsAre("base", "fast"));
+    EXPECT_EQ(decision.verdict, Verdict::undecided);
+    EXPECT_THAT(decision.reason, HasSubstr("the baseline differs from its own twin by 1.1"));
+  }
+}
+
+TEST(Decide, HeldOutSizesAreNotDecided) {
+  auto held_out = trial({"base", 1000, true}, key(4096));
+  held_out.is_holdout = true;
+  const auto decisions =
+      decide(std::vector<Measurement>{held_out, trial({"base", 1000, true})}, {}, "s");
+  ASSERT_EQ(decisions.size(), 2u);  // any and mpi
+  EXPECT_EQ(decisions[0].key, key());
+  EXPECT_EQ(decisions[1].key, key());
+}
+
+TEST(Decide, MarkedSamplesDoNotCount) {
+  // Fast only where the machine was disturbed.
+  auto lucky = trial({"lucky", 1000});
+  lucky.marks.assign(lucky.samples.size(), 0);
+  for (std::size_t i = 0; i < lucky.samples.size(); ++i)
+    if (i % 10 == 0)
+      lucky.samples[i] *= 2;
+    else
+      lucky.marks[i] = static_cast<int>(RunMark::gap);
+  const Decision decision = decide_any({trial({"base", 1500, true}), lucky});
+  EXPECT_THAT(names(decision), ElementsAre("base", "lucky"));
+  EXPECT_EQ(decision.ranked[1].samples, 2u);
+  EXPECT_GE(decision.ranked[1].low.count(), 1500);
+  EXPECT_NEAR(decision.ranked[1].speedup_over_baseline, 0.75, 0.01);
+}
+
+TEST(Decide, WhereNothingCountsTheBaselineStays) {
+  auto base = trial({"base", 2000, true});
+  base.marks.assign(base.samples.size(), static_cast<int>(RunMark::switched));
+  const Decision decision = decide_any({base, trial({"fast", 1000})});
+  EXPECT_EQ(names(decision).front(), "base");
+  EXPECT_EQ(decision.verdict, Verdict::undecided);
+  EXPECT_EQ(decision.ranked[0].samples, 0u);
+  EXPECT_NEAR(double(decision.ranked[0].median.count()), 2000, 100);
+  EXPECT_THAT(decision.reason, HasSubstr("no round in common"));
+}
+
 TEST(Decide, TiesAreDecidedByNameAndForTheBaseline) {
   const Decision decision =
       decide_any({trial({"b", 1000}), trial({"a", 1000}), trial({"z", 1000, true})});
   EXPECT_THAT(names(decision), ElementsAre("z", "a", "b"));
+  EXPECT_EQ(decision.verdict, Verdict::kept);
   EXPECT_THAT(decision.reason, HasSubstr("the baseline z is the fastest"));
+}
+
+TEST(Decide, AmongEqualsTheSimplerWins) {
+  const auto base = trial({"base", 2000, true});
+  // Faster by 1 %, but with a parameter more.
+  EXPECT_THAT(names(decide_any({base, trial({"a{chunk=1}", 990}), trial({"b", 1000})})),
+              ElementsAre("b", "a{chunk=1}", "base"));
+  EXPECT_THAT(decide_any({base, trial({"a{chunk=1}", 990}), trial({"b", 1000})}).reason,
+              HasSubstr("the fastest, a{chunk=1}, is not clearly faster and less simple"));
+  // Faster by 3 %, which is certain.
+  EXPECT_THAT(names(decide_any({base, trial({"a{chunk=1}", 970}), trial({"b", 1000})})),
+              ElementsAre("a{chunk=1}", "b", "base"));
+  // Faster by 3 %, which may be noise.
+  EXPECT_THAT(
+      names(decide_any({base, trial({"a{chunk=1}", 970, false, "mpi", 0.04}), trial({"b", 1000})})),
+      ElementsAre("b", "a{chunk=1}", "base"));
+  // The same bits in every run are worth more than fewer parameters.
+  auto ordered = trial({"a{chunk=1}", 1000});
+  ordered.numeric_class = NumericClass::rank_order;
+  EXPECT_THAT(names(decide_any({base, ordered, trial({"b", 1000})})),
+              ElementsAre("a{chunk=1}", "b", "base"));
+  auto rounded = trial({"a", 1000});
+  rounded.rounding = Rounding::each_step;
+  EXPECT_THAT(names(decide_any({base, rounded, trial({"b", 1000})})),
+              ElementsAre("b", "a", "base"));
+  auto emulated = trial({"a", 1000});
+  emulated.is_emulated = true;
+  EXPECT_THAT(names(decide_any({base, emulated, trial({"b", 1000})})),
+              ElementsAre("b", "a", "base"));
 }
 
 TEST(Decide, OrderOfMeasurementsDoesNotMatter) {
@@ -149,6 +273,7 @@ TEST(Decide, WithoutABaselineTheFastestWins) {
   const Decision decision = decide_any({base, trial({"a", 2000}), trial({"b", 1000})});
   EXPECT_THAT(names(decision), ElementsAre("b", "a"));
   EXPECT_EQ(decision.ranked[0].speedup_over_baseline, 0);
+  EXPECT_EQ(decision.verdict, Verdict::no_baseline);
   EXPECT_THAT(decision.reason, HasSubstr("no baseline was measured"));
 }
 
@@ -165,6 +290,7 @@ TEST(Decide, FamiliesAreRankedApart) {
   // Without a baseline of its own, the family's speed-ups refer to the key's.
   EXPECT_NEAR(decisions[1].ranked[0].speedup_over_baseline, 2, 0.01);
   EXPECT_THAT(decisions[1].reason, HasSubstr("no baseline of its own"));
+  EXPECT_EQ(decisions[1].verdict, Verdict::no_baseline);
   EXPECT_EQ(decisions[2].family, "mpi");
   EXPECT_THAT(names(decisions[2]), ElementsAre("ring", "base"));
 }
@@ -191,6 +317,8 @@ TEST(Decide, TimesArePerCall) {
 
 TEST(Decide, ATrialThatOccursTwiceIsRefused) {
   EXPECT_THROW((void)decide(std::vector<Measurement>{trial({"a", 1}), trial({"a", 2})}, {}, "s"),
+               Error);
+  EXPECT_THROW((void)decide(std::vector<Measurement>{twin_of("a", 1), twin_of("a", 2)}, {}, "s"),
                Error);
 }
 

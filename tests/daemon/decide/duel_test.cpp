@@ -67,6 +67,7 @@ TEST(Duel, TooFewRoundsHaveNoBounds) {
   EXPECT_EQ(judge(duel, {}), Standing::open);
   EXPECT_THAT(explain(duel, {}), HasSubstr("4 common round(s) are too few"));
   EXPECT_EQ(judge(fight(constant(1000, 4), constant(1000, 4), 0.05), {}), Standing::beaten);
+  EXPECT_EQ(judge({}, {}), Standing::open);
   EXPECT_EQ(fight({}, {}, 0.05), Duel{});
   EXPECT_THAT(explain({}, {}), HasSubstr("no round in common"));
 }

@@ -45,5 +45,19 @@ TEST(Statistics, LowerBoundNeedsEnoughSamples) {
   EXPECT_EQ(median_lower_bound({}, 0.95), std::nullopt);
 }
 
+TEST(Statistics, UpperBoundIsTheLowerBoundFromTheOtherSide) {
+  EXPECT_EQ(median_upper_bound(std::vector<double>{5, 4, 3, 2, 1}, 0.95), 5);
+  EXPECT_EQ(median_upper_bound(std::vector<double>{4, 3, 2, 1}, 0.95), std::nullopt);
+  EXPECT_EQ(median_upper_bound(std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 0.95), 9);
+}
+
+TEST(Statistics, UpperBoundOfARate) {
+  // Nothing in 100: 1 - 0.05^(1/100). Five in 500: tables of Clopper and Pearson.
+  EXPECT_NEAR(rate_upper_bound(0, 100, 0.95), 0.02951, 1e-5);
+  EXPECT_NEAR(rate_upper_bound(5, 500, 0.95), 0.02091, 1e-4);
+  EXPECT_EQ(rate_upper_bound(0, 0, 0.95), 1);
+  EXPECT_EQ(rate_upper_bound(3, 3, 0.95), 1);
+}
+
 }  // namespace
 }  // namespace colltune

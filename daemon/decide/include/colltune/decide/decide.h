@@ -12,16 +12,28 @@
 
 namespace colltune {
 
-/// Ranks the variants of each key: once for all families together and once for each family that has
-/// a variant that may rank. Pure; replayable with another policy. The order of `measurements` does
-/// not matter.
-///
-/// Only variants with outcome `ok`, samples and verified calls rank, by their median. A rival
-/// replaces the baseline where it is faster by the minimum margin and its ratio to the baseline in
-/// the same rounds exceeds 1 with confidence (order statistics, divided by the number of rivals);
-/// otherwise the baseline stays. In a family without a baseline of its own the fastest wins and
-/// speed-ups refer to the key's baseline. Decisions come ordered by key, `any_family` first.
+/// Ranks the variants of each key and judges the baseline: once for all families together and once
+/// for each family that has a variant that may rank. Pure; replayable with another policy. The
+/// order of `measurements` does not matter. Decisions come ordered by key, `any_family` first.
 /// Throws Error(invalid_argument) where a trial occurs twice.
+///
+/// - Only variants with outcome `ok`, samples and verified calls rank; twins and held-out sizes
+///   never do. Samples with a RunMark do not count. Where no sample of a variant counts, its median
+///   is that of all, and it proves nothing.
+/// - The unit is the round (round_medians). A speed-up is the median over the common rounds of
+///   baseline / variant in the same round; `speedup_over_baseline` and the order refer to it.
+/// - Each rival is judged against the baseline by judge() (duel.h); the risk is divided by the
+///   number of rivals of the key, and a gain must exceed what the baseline's twin shows.
+/// - `displaced`: some rival is proven. The fastest of those wins, or the simplest of its equals:
+///   those that it leads by less than the margin, or by less than twice the margin where that may
+///   be noise. Simpler is, in this order: a baseline, a stronger numeric class, fewer roundings,
+///   not emulated, fewer parameters, the name.
+/// - `undecided`: none is proven, but some rival is open: at least as fast by the margin without
+///   the proof (noise, twin, two modes), or with too few rounds to exclude it. The baseline stays.
+/// - `kept`: no rival is faster by the margin.
+/// - `no_baseline`: the family has none of its own: the fastest (the simplest of its equals) leads;
+///   speed-ups refer to the key's baseline.
+/// - Order: the winner, the others that are proven, the baseline, the rest; each by speed-up.
 [[nodiscard]] std::vector<Decision> decide(std::span<const Measurement> measurements,
                                            const DecisionPolicy& policy,
                                            const std::string& sweep_uuid);

@@ -49,7 +49,7 @@ enum class Standing {
 /// `minimum_margin`, its lower bound exceeds 1, it exceeds `twin_noise`, and the rounds do not
 /// fall into two groups of which the slower is not faster by the margin. Open: the ratio is at
 /// least 1 + `minimum_margin` without that proof, or the rounds are too few for any bound and some
-/// round reached the margin. Beaten: otherwise.
+/// round reached the margin, or there is no common round. Beaten: otherwise.
 [[nodiscard]] Standing judge(const Duel& duel, const DecisionPolicy& policy, double twin_noise = 1);
 
 /// Whether the rounds fall into two groups that do not agree on the rival.

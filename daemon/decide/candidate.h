@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "colltune/decide/duel.h"
+#include "colltune/decide/statistics.h"
+#include "colltune/vocabulary/measurement.h"
+
+namespace colltune {
+
+/// A trial that may rank (or a twin), with what is derived from its samples.
+struct Candidate {
+  const Measurement* measurement = nullptr;
+  std::vector<double> rounds;  ///< see round_medians
+  std::size_t samples = 0;     ///< that count
+  /// Of the median of the rounds, ns per call; of all samples where none counts.
+  MedianInterval per_call;
+};
+
+/// The trials of one key.
+struct Contest {
+  std::vector<Candidate> candidates;  ///< without twins; simpler ones first
+  std::vector<Candidate> twins;
+
+  /// How many rivals a baseline has: what the risk is divided by.
+  [[nodiscard]] std::size_t rivals() const;
+  /// The twin of that baseline against it.
+  [[nodiscard]] Duel twin_duel(const Candidate& baseline, double risk) const;
+};
+
+/// `is_holdout` picks the trials of held-out sizes, or those of all others. Throws
+/// Error(invalid_argument) where a trial occurs twice.
+[[nodiscard]] std::map<TuningKey, Contest> contests_of(std::span<const Measurement> measurements,
+                                                       bool is_holdout, double confidence);
+
+/// Baselines first; then by what they guarantee of the bits, fewer roundings, not emulated, fewer
+/// parameters, name.
+[[nodiscard]] bool is_simpler(const Measurement& a, const Measurement& b);
+
+/// The fastest baseline among `candidates`, by median; null where there is none.
+[[nodiscard]] const Candidate* fastest_baseline(std::span<const Candidate* const> candidates);
+
+}  // namespace colltune

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "colltune/decide/decision_policy.h"
+#include "colltune/vocabulary/measurement.h"
+
+namespace colltune {
+
+/// How often noise alone would have displaced a baseline: the twin, which is the baseline once
+/// more, judged as a rival of the same cell is (judge() in duel.h, the same risk). One difference:
+/// a rival's gain must also exceed the twin's, which a twin's own cannot; so rivals win by chance
+/// less often than this says.
+struct NullTest {
+  std::size_t keys = 0;    ///< with a baseline and its twin, both measured
+  std::size_t wins = 0;    ///< keys in which the twin would have displaced the baseline
+  std::size_t losses = 0;  ///< keys in which the baseline would have displaced its twin
+  /// Of the chance of a win: one-sided, 95 %; 1 without keys.
+  double upper_bound = 1;
+
+  friend bool operator==(const NullTest&, const NullTest&) = default;
+};
+
+/// Held-out sizes take part. Throws Error(invalid_argument) where a trial occurs twice.
+[[nodiscard]] NullTest null_test(std::span<const Measurement> measurements,
+                                 const DecisionPolicy& policy);
+
+}  // namespace colltune

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/decide/null_test.h"
+
+#include "candidate.h"
+#include "colltune/decide/duel.h"
+
+namespace colltune {
+
+NullTest null_test(std::span<const Measurement> measurements, const DecisionPolicy& policy) {
+  constexpr double confidence_of_bound = 0.95;
+  NullTest test;
+  for (const bool is_holdout : {false, true})
+    for (const auto& [key, contest] : contests_of(measurements, is_holdout, policy.confidence)) {
+      const double risk = risk_of_duel(policy, contest.rivals());
+      for (const Candidate& twin : contest.twins)
+        for (const Candidate& baseline : contest.candidates) {
+          if (!baseline.measurement->is_baseline ||
+              baseline.measurement->variant != twin.measurement->variant)
+            continue;
+          const auto wins = [&](const Candidate& rival, const Candidate& reference) {
+            return judge(fight(reference.rounds, rival.rounds, risk), policy) == Standing::proven;
+          };
+          ++test.keys;
+          test.wins += wins(twin, baseline) ? 1 : 0;
+          test.losses += wins(baseline, twin) ? 1 : 0;
+        }
+    }
+  test.upper_bound = rate_upper_bound(test.wins, test.keys, confidence_of_bound);
+  return test;
+}
+
+}  // namespace colltune
