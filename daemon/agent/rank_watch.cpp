@@ -3,6 +3,8 @@
 
 #include "rank_watch.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 
 #include "agreement.h"
@@ -39,6 +41,8 @@ RankWatch::RankWatch(ControlPlane& control, const Communicator& launch,
     crash_marks_.emplace(*recorder_);
     WatchdogOptions options;
     if (file_) options.board = file_->board();
+    // Where MPI is part of the program itself, its frames tell nothing.
+    if (const void* mpi = dlsym(RTLD_DEFAULT, "MPI_Init")) options.peer_libraries.push_back(mpi);
     watchdog_.emplace(*recorder_, std::move(options));
   });
 }

@@ -27,6 +27,19 @@ void append_step(BoundedText& text, const StepRecord& step) {
   }
 }
 
+void append_whereabouts(BoundedText& text, const RankPosition& position) {
+  switch (position.whereabouts) {
+    case Whereabouts::unknown:
+      return;
+    case Whereabouts::silent:
+      text << "      does not say what it is in: stopped, or inside the kernel\n";
+      return;
+    case Whereabouts::elsewhere:
+    case Whereabouts::at_peers:
+      text << "      in " << position.stack.view() << "\n";
+  }
+}
+
 void append_rank(BoundedText& text, const RankPosition& position, const Standing& standing,
                  SteadyTime now, std::size_t history) {
   text << "  rank " << position.rank << " on " << position.host.view() << ", pid " << position.pid
@@ -50,6 +63,7 @@ void append_rank(BoundedText& text, const RankPosition& position, const Standing
       text << "; " << step->collective_steps - standing.fewest_steps << " steps ahead";
   }
   text << "\n";
+  append_whereabouts(text, position);
   for (std::size_t i = 1; i < position.steps && i <= history; ++i) {
     const StepRecord& before = position.last[i];
     text << "      before: ";
@@ -63,8 +77,8 @@ bool is_counted(const RankPosition& position) {
   return position.fate != Fate::finished && position.steps > 0;
 }
 
-/// Of ranks in the same step: those that are stopped or gone, else the only one that sleeps while
-/// others run (who waits inside a collective polls).
+/// Of ranks in the same step: those that are stopped or died without a word, else the only one that
+/// sleeps while others run (who waits inside a collective polls).
 std::vector<int> find_conspicuous_ranks(std::span<const RankPosition> positions) {
   std::vector<int> halted;
   std::vector<int> asleep;
@@ -72,12 +86,27 @@ std::vector<int> find_conspicuous_ranks(std::span<const RankPosition> positions)
   for (const RankPosition& position : positions) {
     if (!is_counted(position)) continue;
     const std::string_view condition = process_condition(position);
-    if (condition == "stopped" || condition == "gone") halted.push_back(position.rank);
+    const bool died = condition == "gone" && position.fate != Fate::late;
+    if (condition == "stopped" || died) halted.push_back(position.rank);
     if (condition == "sleeping" || condition == "in the kernel") asleep.push_back(position.rank);
     if (condition == "running") ++running;
   }
   if (!halted.empty()) return halted;
   return asleep.size() == 1 && running > 0 ? asleep : std::vector<int>{};
+}
+
+/// Those that are in code of their own while others are inside the communication library: who waits
+/// there waits for them. Empty where that tells nobody apart.
+std::vector<int> find_ranks_elsewhere(std::span<const RankPosition> positions,
+                                      std::uint64_t collective_steps) {
+  std::vector<int> elsewhere;
+  std::size_t at_peers = 0;
+  for (const RankPosition& position : positions) {
+    if (!is_counted(position) || position.current()->collective_steps != collective_steps) continue;
+    if (position.whereabouts == Whereabouts::elsewhere) elsewhere.push_back(position.rank);
+    if (position.whereabouts == Whereabouts::at_peers) ++at_peers;
+  }
+  return at_peers > 0 ? elsewhere : std::vector<int>{};
 }
 
 }  // namespace
@@ -114,8 +143,9 @@ std::vector<int> find_missing_ranks(std::span<const RankPosition> positions) {
   Standing standing;
   for (const RankPosition& position : positions)
     if (is_counted(position)) standing.add(position.current()->collective_steps);
+  std::vector<int> missing = find_ranks_elsewhere(positions, standing.fewest_steps);
+  if (!missing.empty()) return missing;
   if (!standing.is_uneven()) return find_conspicuous_ranks(positions);
-  std::vector<int> missing;
   for (const RankPosition& position : positions)
     if (is_counted(position) && position.current()->collective_steps == standing.fewest_steps)
       missing.push_back(position.rank);

@@ -114,7 +114,10 @@ struct FlightRecorder::Layout {
   Word board_claim;
   Word host_size;
   std::array<Word, 8> host;
-  std::array<Word, 46> unused;
+  Word whereabouts;  // stored after the text
+  Word stack_size;
+  std::array<Word, 32> stack;
+  std::array<Word, 12> unused;
   std::array<Slot, steps_kept> ring;
 };
 
@@ -162,6 +165,10 @@ struct FlightReader {
     if (fate % 256 <= static_cast<std::uint64_t>(Fate::exited))
       position.fate = static_cast<Fate>(fate % 256);
     position.fate_code = static_cast<int>(fate / 256);
+    const std::uint64_t whereabouts = layout.whereabouts.load(std::memory_order_acquire);
+    if (whereabouts <= static_cast<std::uint64_t>(Whereabouts::silent))
+      position.whereabouts = static_cast<Whereabouts>(whereabouts);
+    load_text(layout.stack, layout.stack_size.load(std::memory_order_relaxed), position.stack);
     for (const Slot& slot : layout.ring)
       if (const auto step = load_step(slot)) position.last[position.steps++] = *step;
     std::sort(position.last.begin(),
@@ -219,6 +226,11 @@ void FlightRecorder::mark(Fate fate, int code) noexcept {
       std::memory_order_acq_rel);
 }
 
+void FlightRecorder::locate(Whereabouts whereabouts, std::string_view stack) noexcept {
+  layout_->stack_size.store(store_text(layout_->stack, stack), std::memory_order_relaxed);
+  layout_->whereabouts.store(static_cast<std::uint64_t>(whereabouts), std::memory_order_release);
+}
+
 std::optional<RankPosition> read_position(std::span<const std::byte> region) {
   std::optional<RankPosition> position;
   if (const auto* layout = FlightReader::find(region))
@@ -248,6 +260,13 @@ bool claim_board(std::span<std::byte> board) noexcept {
     return layout->board_claim.exchange(1, std::memory_order_acq_rel) == 0;
   }
   return true;
+}
+
+bool is_claimed(std::span<const std::byte> board) noexcept {
+  for (; board.size() >= flight_region_size; board = board.subspan(flight_region_size))
+    if (const auto* layout = FlightReader::find(board.first(flight_region_size)))
+      return layout->board_claim.load(std::memory_order_acquire) != 0;
+  return false;
 }
 
 }  // namespace colltune

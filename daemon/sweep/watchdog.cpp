@@ -19,6 +19,7 @@
 #include "bounded_text.h"
 #include "colltune/sweep/flight_board.h"
 #include "colltune/vocabulary/error.h"
+#include "stack_probe.h"
 
 namespace colltune {
 namespace {
@@ -31,6 +32,14 @@ constexpr std::size_t text_per_rank = 8192;
 // A report goes out in one write where the reader takes it: lines of several ranks stay whole.
 constexpr std::size_t longest_report = 1 << 20;
 
+// A thread that runs, or sits in a system call that a signal interrupts, answers within
+// microseconds once it has a core.
+constexpr auto patience_with_thread = 100ms;
+// For the watchdogs of ranks in the same step to look as well: as long as one of their intervals,
+// and less than the supervisor's grace.
+constexpr auto patience_with_peers = 300ms;
+constexpr auto look_at_peers = 10ms;
+
 /// No signal of the process shall run its handler on the watchdog's thread.
 std::jthread start_without_signals(auto body) {
   sigset_t all;
@@ -42,6 +51,9 @@ std::jthread start_without_signals(auto body) {
   return thread;
 }
 
+/// Its address tells which file this code is in.
+void anchor() {}
+
 }  // namespace
 
 Watchdog::Watchdog(FlightRecorder& recorder, WatchdogOptions options)
@@ -49,11 +61,19 @@ Watchdog::Watchdog(FlightRecorder& recorder, WatchdogOptions options)
       options_(std::move(options)),
       text_(std::min(longest_report,
                      text_per_rank * (1 + options_.board.size() / flight_region_size))),
+      probe_(std::make_unique<StackProbe>()),
+      code_(std::make_unique<CodeMap>()),
       wake_up_(eventfd(0, EFD_CLOEXEC)) {
   if (wake_up_ < 0)
     throw Error(StatusCode::resource_exhausted,
                 std::string("the watchdog cannot start: eventfd: ") + std::strerror(errno));
   options_.interval = std::max(options_.interval, std::chrono::milliseconds(shortest_interval));
+  code_->read();
+  own_file_ = code_->file_at(reinterpret_cast<std::uintptr_t>(&anchor));
+  for (const void* address : options_.peer_libraries)
+    if (const auto file = code_->file_at(reinterpret_cast<std::uintptr_t>(address));
+        !file.empty() && file != own_file_)
+      peer_files_.emplace_back(file);
   thread_ = start_without_signals([this](const std::stop_token& stop) { watch(stop); });
 }
 
@@ -67,14 +87,17 @@ Watchdog::~Watchdog() {
 
 void Watchdog::watch(const std::stop_token& stop) {
   std::uint64_t reported = 0;
+  bool is_located = false;
   while (!stop.stop_requested()) {
     pollfd wake_up{.fd = wake_up_, .events = POLLIN, .revents = 0};
     poll(&wake_up, 1, static_cast<int>(options_.interval.count()));
     if (stop.stop_requested()) return;
     const auto step = read_current_step(recorder_.region());
     const SteadyTime now = std::chrono::steady_clock::now();
-    if (!step || !step->deadline || now <= *step->deadline + options_.grace) continue;
-    if (step->sequence == reported) continue;
+    const bool is_late = step && step->deadline && now > *step->deadline + options_.grace;
+    // Another rank is late: where this one is tells who waits for whom.
+    if (!is_late && !is_located && is_claimed(options_.board)) is_located = (locate_thread(), true);
+    if (!is_late || step->sequence == reported) continue;
     reported = step->sequence;
     recorder_.mark(Fate::late);
     report(*step, now);
@@ -83,8 +106,52 @@ void Watchdog::watch(const std::stop_token& stop) {
   }
 }
 
+void Watchdog::locate_thread() {
+  const auto stack = probe_->take(patience_with_thread);
+  if (stack.empty()) return recorder_.locate(Whereabouts::silent, {});
+  code_->read();
+  std::array<char, 256> memory{};
+  BoundedText text(memory);
+  Whereabouts whereabouts = Whereabouts::elsewhere;
+  std::string_view last;
+  for (const std::uintptr_t address : stack) {
+    const std::string_view file = code_->file_at(address);
+    if (file.empty() || file == last) continue;
+    text << (last.empty() ? "" : " < ") << file;
+    last = file;
+    if (file == own_file_) break;
+    if (is_peer_library(file)) whereabouts = Whereabouts::at_peers;
+  }
+  recorder_.locate(whereabouts, text.view());
+}
+
+bool Watchdog::is_peer_library(std::string_view file) const {
+  return std::ranges::find(peer_files_, file) != peer_files_.end();
+}
+
+void Watchdog::await_peers(const StepRecord& late) const {
+  const auto is_to_come = [&](std::span<const std::byte> region) {
+    const auto peer = read_position(region);
+    return peer && peer->whereabouts == Whereabouts::unknown && peer->current() != nullptr &&
+           peer->current()->collective_steps == late.collective_steps &&
+           (peer->fate == Fate::running || peer->fate == Fate::late) &&
+           process_condition(*peer) != "stopped" && process_condition(*peer) != "gone";
+  };
+  const auto is_anyone_to_come = [&] {
+    for (std::span<const std::byte> left = options_.board; left.size() >= flight_region_size;
+         left = left.subspan(flight_region_size))
+      if (is_to_come(left.first(flight_region_size))) return true;
+    return false;
+  };
+  const auto end = std::chrono::steady_clock::now() + patience_with_peers;
+  while (is_anyone_to_come() && std::chrono::steady_clock::now() < end)
+    poll(nullptr, 0, static_cast<int>(look_at_peers / 1ms));
+}
+
 void Watchdog::report(const StepRecord& late, SteadyTime now) {
   const bool prints_all = !options_.board.empty() && claim_board(options_.board);
+  locate_thread();
+  await_peers(late);
   const std::span<const std::byte> shown =
       prints_all ? std::span<const std::byte>(options_.board) : recorder_.region();
   std::array<char, 1024> first_line{};

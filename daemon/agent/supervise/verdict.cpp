@@ -87,17 +87,34 @@ std::string describe_crash(const RankPosition* rank) {
   return fmt::format("{} {} {}", name(*rank), how, where(*rank));
 }
 
+std::string names_of_others(const LaunchEnd& end) {
+  std::string names;
+  for (const RankPosition& rank : end.positions)
+    if (std::ranges::find(end.missing, rank.rank) == end.missing.end())
+      names += fmt::format("{}rank {}", names.empty() ? "" : ", ", rank.rank);
+  return names.empty() ? "ranks of other nodes" : names;
+}
+
 std::string describe_lateness(const LaunchEnd& end, const RankPosition* rank) {
   if (rank == nullptr) return "a rank of another node was late";
   if (end.missing.empty())
     return fmt::format("all ranks of this node were {} beyond its limit, none of them behind",
                        where(*rank).substr(std::strlen("in ")));
   std::string names;
+  bool all_wait = true;
   for (const int missing : end.missing)
-    if (const auto* late = find_rank(end, missing))
+    if (const auto* late = find_rank(end, missing)) {
       names += (names.empty() ? "" : ", ") + name(*late);
-  return fmt::format("{} did not come out {} in time; the others waited", names,
-                     "of " + where(*rank).substr(std::strlen("in ")));
+      if (late->whereabouts == Whereabouts::elsewhere || late->whereabouts == Whereabouts::at_peers)
+        names += fmt::format(" in {}", late->stack.view());
+      all_wait = all_wait && late->whereabouts == Whereabouts::at_peers;
+    }
+  const std::string what = "of " + where(*rank).substr(std::strlen("in "));
+  // Who is behind and waits inside MPI was left alone by those who went on.
+  if (all_wait)
+    return fmt::format("{} did not come out {} in time, waiting for {}, who left that call", names,
+                       what, names_of_others(end));
+  return fmt::format("{} did not come out {} in time; the others waited", names, what);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -208,6 +209,62 @@ TEST(FlightBoard, ARankThatFinishedIsMissedByNobody) {
   EXPECT_THAT(find_missing_ranks(read_board(memory.board())), IsEmpty());
 }
 
+TEST(FlightRecorder, SaysWhatTheThreadWasFoundIn) {
+  Memory memory(1);
+  FlightRecorder recorder(memory.region(0), 0);
+  EXPECT_EQ(read_position(memory.region(0))->whereabouts, Whereabouts::unknown);
+  recorder.locate(Whereabouts::at_peers, "libmpi.so < " + std::string(300, 'x'));
+  const auto position = read_position(memory.region(0));
+  EXPECT_EQ(position->whereabouts, Whereabouts::at_peers);
+  EXPECT_EQ(position->stack.view(), "libmpi.so < " + std::string(256 - 12, 'x'));
+}
+
+/// Three ranks in the same step, of which rank 2 went on by `ahead` steps.
+std::vector<RankPosition> positions_at(std::array<Whereabouts, 3> whereabouts, int ahead = 0) {
+  Memory memory(3);
+  std::vector<RankPosition> positions;
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto region = memory.region(static_cast<std::size_t>(rank));
+    FlightRecorder recorder(region, rank);
+    recorder.enter({.phase = "batch", .variant = "acme.ring{}"});
+    for (int i = 0; rank == 2 && i < ahead; ++i) recorder.enter({.phase = "batch"});
+    recorder.locate(whereabouts[static_cast<std::size_t>(rank)], "");
+    recorder.mark(Fate::late);
+    positions.push_back(*read_position(region));
+  }
+  return positions;
+}
+
+TEST(FlightBoard, WhoIsInsideTheLibraryWaitsForWhoIsNot) {
+  using enum Whereabouts;
+  EXPECT_THAT(find_missing_ranks(positions_at({at_peers, elsewhere, at_peers})), ElementsAre(1));
+  EXPECT_THAT(find_missing_ranks(positions_at({elsewhere, at_peers, elsewhere})),
+              ElementsAre(0, 2));
+  // A rank that did not answer is neither.
+  EXPECT_THAT(find_missing_ranks(positions_at({at_peers, elsewhere, silent})), ElementsAre(1));
+}
+
+TEST(FlightBoard, WhereAllAreAlikeNobodyIsNamed) {
+  using enum Whereabouts;
+  EXPECT_THAT(find_missing_ranks(positions_at({at_peers, at_peers, at_peers})), IsEmpty());
+  EXPECT_THAT(find_missing_ranks(positions_at({elsewhere, elsewhere, elsewhere})), IsEmpty());
+}
+
+TEST(FlightBoard, OfTheRanksBehindThoseInsideTheLibraryAreNotToBlame) {
+  using enum Whereabouts;
+  EXPECT_THAT(find_missing_ranks(positions_at({at_peers, elsewhere, at_peers}, 1)), ElementsAre(1));
+  EXPECT_THAT(find_missing_ranks(positions_at({at_peers, at_peers, elsewhere}, 1)),
+              ElementsAre(0, 1));
+}
+
+TEST(FlightBoard, ARankThatItsWatchdogEndedIsNotTakenForOneThatDied) {
+  // Both processes are gone when the supervisor looks, and neither was in the library.
+  auto positions =
+      positions_at({Whereabouts::elsewhere, Whereabouts::elsewhere, Whereabouts::elsewhere});
+  for (RankPosition& position : positions) position.pid = 0x7ffffffe;
+  EXPECT_THAT(find_missing_ranks(positions), IsEmpty());
+}
+
 TEST(FlightBoard, IsCutWhereTheMemoryEnds) {
   Memory memory(1);
   FlightRecorder recorder(memory.region(0), 0);
@@ -262,6 +319,50 @@ TEST(Watchdog, ReportsALateStepOnceAndCallsBack) {
                                          HasSubstr("rank 1 on"), HasSubstr("preparation")));
   close(pipe_ends[0]);
   EXPECT_EQ(read_position(memory.region(0))->fate, Fate::late);
+}
+
+/// Where the watchdog finds this thread, which waits in libc; `peer` is its way to know a library.
+RankPosition located(const void* peer) {
+  Memory memory(1);
+  FlightRecorder recorder(memory.region(0), 0);
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  std::array<int, 2> pipe_ends{};
+  EXPECT_EQ(pipe2(pipe_ends.data(), O_CLOEXEC), 0);
+  {
+    WatchdogOptions options{.board = memory.board(), .interval = 100ms, .grace = 0ms};
+    options.report_to = nowhere;
+    options.peer_libraries = {peer};
+    options.on_late = [&](const StepRecord&) { close(pipe_ends[1]); };
+    const Watchdog watchdog(recorder, options);
+    recorder.enter({.phase = "batch", .variant = "slow{}", .limit = 1ns});
+    // Until the watchdog has reported; a system call that its question interrupts goes on.
+    drain(pipe_ends[0]);
+  }
+  close(pipe_ends[0]);
+  close(nowhere);
+  return *read_position(memory.region(0));
+}
+
+TEST(Watchdog, FindsOutWhatItsThreadIsIn) {
+  // read(2) lies in libc: as a library of peers it is one that the thread waits in.
+  const auto* const libc = reinterpret_cast<const void*>(&::getppid);
+  const RankPosition waiting = located(libc);
+  EXPECT_EQ(waiting.whereabouts, Whereabouts::at_peers) << waiting.stack.view();
+  EXPECT_THAT(std::string(waiting.stack.view()), HasSubstr("libc.so"));
+  EXPECT_THAT(std::string(waiting.stack.view()), HasSubstr(" < "));
+  EXPECT_EQ(located(nullptr).whereabouts, Whereabouts::elsewhere);
+}
+
+TEST(Watchdog, LooksWhereItsThreadIsWhenAnotherRankIsLate) {
+  Memory memory(2);
+  FlightRecorder own(memory.region(0), 0);
+  FlightRecorder other(memory.region(1), 1);
+  const Watchdog watchdog(own, {.board = memory.board(), .interval = 100ms});
+  own.enter({.phase = "control"});
+  EXPECT_TRUE(claim_board(memory.board()));
+  // Ends at the test's time-out where nobody looks.
+  while (read_position(memory.region(0))->whereabouts == Whereabouts::unknown) poll(nullptr, 0, 1);
+  EXPECT_EQ(read_position(memory.region(0))->fate, Fate::running);
 }
 
 TEST(Watchdog, EndsTheProcessWithItsExitCode) {

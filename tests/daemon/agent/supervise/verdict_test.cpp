@@ -98,6 +98,23 @@ TEST(Verdict, LatenessIsBlamedOnTheRankThatTheOthersWaitFor) {
                                         "bad{} (cell 5, run 2) in time; the others waited"));
 }
 
+TEST(Verdict, ARankLeftAloneInsideTheLibraryIsToldFromOneThatHangs) {
+  RankPosition left = position({.rank = 0, .collective_steps = 8, .variant = "bad{}"});
+  left.whereabouts = Whereabouts::at_peers;
+  left.stack = text<256>("libmpi.so < acme.so");
+  LaunchEnd end{.wait_status = exited(late_exit_code),
+                .positions = {left, position({.rank = 1, .collective_steps = 9})},
+                .missing = {0}};
+  EXPECT_THAT(
+      judge(end).detail,
+      HasSubstr("rank 0 on node7 (pid 1000) in libmpi.so < acme.so did not come out of batch "
+                "of bad{} (cell 5, run 2) in time, waiting for rank 1, who left that call"));
+  end.positions[0].whereabouts = Whereabouts::elsewhere;
+  end.positions[0].stack = text<256>("acme.so");
+  EXPECT_THAT(judge(end).detail, HasSubstr("(pid 1000) in acme.so did not come out of batch of "
+                                           "bad{} (cell 5, run 2) in time; the others waited"));
+}
+
 TEST(Verdict, LatenessOfAllIsBlamedOnTheStepThatWasDueFirst) {
   const Verdict verdict =
       judge({.wait_status = SIGTERM,

@@ -72,6 +72,22 @@ constexpr std::array<Named<Fate>, 5> enum_names(Fate) {
 }
 constexpr std::string_view enum_title(Fate) { return "fate of a rank"; }
 
+/// What a rank's thread was found to do when a step was late. Part of the record's layout: values
+/// never change.
+enum class Whereabouts {
+  unknown = 0,    ///< nobody asked
+  elsewhere = 1,  ///< in code that waits for nobody: the user's, a plug-in's, ours
+  at_peers = 2,   ///< inside the communication library: it waits for other ranks, or works there
+  silent = 3,     ///< it did not answer: stopped, or inside the kernel
+};
+constexpr std::array<Named<Whereabouts>, 4> enum_names(Whereabouts) {
+  return {{{Whereabouts::unknown, "unknown"},
+           {Whereabouts::elsewhere, "elsewhere"},
+           {Whereabouts::at_peers, "at_peers"},
+           {Whereabouts::silent, "silent"}}};
+}
+constexpr std::string_view enum_title(Whereabouts) { return "whereabouts of a rank"; }
+
 /// How many of its last steps a rank keeps.
 constexpr std::size_t steps_kept = 32;
 
@@ -83,7 +99,9 @@ struct RankPosition {
   FixedText<64> host;
   Fate fate = Fate::running;
   int fate_code = 0;
-  std::size_t steps = 0;                    ///< how many of `last` are filled
+  Whereabouts whereabouts = Whereabouts::unknown;
+  FixedText<256> stack;   ///< the files on its call stack, the innermost call first
+  std::size_t steps = 0;  ///< how many of `last` are filled
   std::array<StepRecord, steps_kept> last;  ///< the newest first
   [[nodiscard]] const StepRecord* current() const { return steps == 0 ? nullptr : last.data(); }
 };
@@ -108,6 +126,9 @@ class FlightRecorder {
   /// Says how this rank's work ended. The first word counts: a crash after `finished` changes
   /// nothing.
   void mark(Fate fate, int code = 0) noexcept;
+  /// Says what this rank's thread was found to do; `stack` is cut at 256 bytes. For one other
+  /// thread, the watchdog's.
+  void locate(Whereabouts whereabouts, std::string_view stack) noexcept;
 
   [[nodiscard]] std::span<const std::byte> region() const { return region_; }
 
@@ -128,5 +149,7 @@ class FlightRecorder {
 
 /// True for the first caller among all that share the board: the one who prints it.
 [[nodiscard]] bool claim_board(std::span<std::byte> board) noexcept;
+/// Whether somebody has.
+[[nodiscard]] bool is_claimed(std::span<const std::byte> board) noexcept;
 
 }  // namespace colltune
