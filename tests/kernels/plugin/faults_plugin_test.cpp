@@ -134,8 +134,9 @@ TEST_F(FaultsPlugin, SaysWhatItCannotDo) {
     };
     const Problem problem{.message_size = {64}};
     const Problem in_place{.message_size = {64}, .in_place = true};
-    EXPECT_EQ(reason(problem, "fault.spins{after=0,at=wait,rank=1}"), "there is no rank 1");
-    EXPECT_EQ(reason(problem, "fault.spins{after=0,at=sea,rank=0}"),
+    EXPECT_EQ(reason(problem, "fault.spins{after=0,at=wait,peers=signals,rank=1}"),
+              "there is no rank 1");
+    EXPECT_EQ(reason(problem, "fault.spins{after=0,at=sea,peers=signals,rank=0}"),
               "at must be prepare, start or wait");
     EXPECT_EQ(reason(problem, "fault.wrong_sometimes{element=0,n=0,seed=1}"),
               "n must be at least 1");
@@ -248,7 +249,7 @@ TEST_F(FaultsPlugin, ChangesTheInput) {
 }
 
 TEST_F(FaultsPlugin, LeavesTheOthersWaitingForTheRankThatLeft) {
-  const Variant variant = parse_variant("fault.leaves_one_waiting{after=0,rank=1}");
+  const Variant variant = parse_variant("fault.leaves_one_waiting{after=0,peers=signals,rank=1}");
   std::vector<int> missing(ranks, -1);
   run_ranks(ranks, [&](Communicator& communicator) {
     std::vector<std::byte> send(4);

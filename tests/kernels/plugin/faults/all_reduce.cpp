@@ -6,6 +6,8 @@
 #include <array>
 #include <cstring>
 
+#include "mpi_wait.h"
+
 namespace faults {
 namespace {
 
@@ -44,7 +46,8 @@ AllReduce::AllReduce(const Request& request)
       rank_(host_.rank(communicator_)),
       ranks_(host_.size(communicator_)),
       faulty_rank_(request.settings.has("rank") ? request.settings.number("rank") : -1),
-      after_(request.settings.number("after")) {}
+      after_(request.settings.number("after")),
+      waits_in_mpi_(request.settings.word("peers") == "mpi") {}
 
 colltune_status AllReduce::allocate(std::int64_t deadline_ns) {
   return host_.allocate(communicator_, 2 * size_, 1, deadline_ns, &memory_);
@@ -72,6 +75,10 @@ void AllReduce::stage_input() {
 }
 
 colltune_status AllReduce::wait_for_all(std::int64_t deadline_ns) {
+  if (waits_in_mpi_ && !wait_in_mpi(host_.mpi_comm(communicator_))) {
+    host_.fail(communicator_, "the ranks are no MPI processes");
+    return colltune_failed_precondition;
+  }
   for (std::int32_t distance = 1; distance < ranks_; ++distance) {
     const colltune_status status = host_.signal_wait(memory_, (rank_ + distance) % ranks_, staged,
                                                      calls_, deadline_ns, "the staged input");

@@ -51,7 +51,8 @@ struct Request {
 
 /// A correct all-reduce (sum of f32, f64 or i32): each rank stages its input in a slot of its own,
 /// waits for all, and adds everybody's in rank order. Slots are used in turn, so that a slot is
-/// written again only two calls later, when each peer has signalled the call between.
+/// written again only two calls later, when each peer has signalled the call between. With the
+/// setting peers=mpi it waits for the others inside MPI before, where no deadline ends it.
 class AllReduce : public colltune_operation {
  public:
   explicit AllReduce(const Request& request);
@@ -95,6 +96,7 @@ class AllReduce : public colltune_operation {
   colltune_memory* memory_ = nullptr;
   std::int64_t faulty_rank_;  ///< -1: all
   std::int64_t after_;        ///< calls that go well first
+  bool waits_in_mpi_;         ///< by the setting `peers`
 };
 
 }  // namespace faults

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -40,6 +41,15 @@ namespace {
   ::_exit(1);
 }
 
+/// Says when it happens, on the clock of CLOCK_MONOTONIC: who measures how long it takes to find
+/// needs a witness that is not the finder.
+void announce(std::int64_t now_ns) {
+  std::array<char, 64> line{};
+  const int size = std::snprintf(line.data(), line.size(), "planted fault at %lld ns\n",
+                                 static_cast<long long>(now_ns));
+  (void)!::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(size));
+}
+
 /// Strikes in the function that the word `at` names (wait, start or prepare); `act` says how.
 template <auto act>
 class Strikes final : public AllReduce {
@@ -50,20 +60,24 @@ class Strikes final : public AllReduce {
         word_(request.settings.word("how")),
         number_(request.settings.number("code")) {
     if (request.settings.word("at") == "prepare" && rank_ == request.settings.number("rank"))
-      act(word_, number_);
+      strike();
   }
   colltune_status start() override {
     begin_call();
-    if (strikes_in_start_ && is_due()) act(word_, number_);
+    if (strikes_in_start_ && is_due()) strike();
     stage_input();
     return colltune_ok;
   }
   colltune_status wait(std::int64_t deadline_ns) override {
-    if (!strikes_in_start_ && is_due()) act(word_, number_);
+    if (!strikes_in_start_ && is_due()) strike();
     return AllReduce::wait(deadline_ns);
   }
 
  private:
+  void strike() {
+    announce(host_.now_ns());
+    act(word_, number_);
+  }
   bool strikes_in_start_;
   std::string word_;
   std::int64_t number_;
@@ -80,7 +94,10 @@ class LeavesOneWaiting final : public AllReduce {
   using AllReduce::AllReduce;
   colltune_status start() override {
     begin_call();
-    if (!is_due()) stage_input();
+    if (is_due())
+      announce(host_.now_ns());
+    else
+      stage_input();
     return colltune_ok;
   }
   colltune_status wait(std::int64_t deadline_ns) override {
@@ -261,7 +278,8 @@ std::unique_ptr<AllReduce> make(const Request& request) {
 }
 
 constexpr const char* where_and_when =
-    R"([{"name":"at","values":["wait"]},{"name":"rank","values":[1]},{"name":"after","values":[0]}])";
+    R"([{"name":"at","values":["wait"]},{"name":"peers","values":["signals"]},
+        {"name":"rank","values":[1]},{"name":"after","values":[0]}])";
 
 constexpr std::array faults_of_this_plugin{
     Fault{"correct", "no fault", "[]", false, make<AllReduce>},
@@ -270,16 +288,19 @@ constexpr std::array faults_of_this_plugin{
     Fault{"spins", "one rank spins forever", where_and_when, false, make<Strikes<spin>>},
     Fault{"blocks", "one rank blocks in a system call",
           R"([{"name":"at","values":["wait"]},{"name":"how","values":["pause","read"]},
-              {"name":"rank","values":[1]},{"name":"after","values":[0]}])",
+              {"name":"peers","values":["signals"]},{"name":"rank","values":[1]},
+              {"name":"after","values":[0]}])",
           false, make<Strikes<block>>},
     Fault{"crashes", "one rank crashes (SIGSEGV)", where_and_when, false, make<Strikes<crash_now>>},
     Fault{"exits", "one rank ends its process by _exit",
           R"([{"name":"at","values":["wait"]},{"name":"code","values":[0]},
-              {"name":"rank","values":[1]},{"name":"after","values":[0]}])",
+              {"name":"peers","values":["signals"]},{"name":"rank","values":[1]},
+              {"name":"after","values":[0]}])",
           false, make<Strikes<exit_now>>},
     Fault{"leaves_one_waiting", "one rank returns early without signalling",
-          R"([{"name":"rank","values":[1]},{"name":"after","values":[0]}])", false,
-          make<LeavesOneWaiting>},
+          R"([{"name":"peers","values":["signals"]},{"name":"rank","values":[1]},
+              {"name":"after","values":[0]}])",
+          false, make<LeavesOneWaiting>},
     Fault{"fails", "one rank returns an error",
           R"([{"name":"status","values":[13]},{"name":"rank","values":[1]},
               {"name":"after","values":[0]}])",

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "faults.h"
+#include "mpi_wait.h"
 
 namespace faults {
 namespace {
@@ -53,6 +54,9 @@ std::string why_not(const Fault& fault, const colltune_problem& problem, const S
   constexpr std::array<std::string_view, 3> places{"prepare", "start", "wait"};
   if (settings.has("at") && std::ranges::find(places, settings.word("at")) == places.end())
     return "at must be prepare, start or wait";
+  const std::string_view peers = settings.word("peers");
+  if (!peers.empty() && peers != "signals" && peers != "mpi") return "peers must be signals or mpi";
+  if (peers == "mpi" && !can_wait_in_mpi()) return "this plug-in was built without MPI";
   return {};
 }
 
