@@ -114,7 +114,14 @@ Call CellData::call() const {
   return {.problem = problem_, .root = root, .buffers = {.send = send_, .receive = receive_}};
 }
 
-RunInput CellData::run_input() const { return {.target = send_, .image = run_image_}; }
+RunInput CellData::run_input(InputMode mode) const {
+  if (mode == InputMode::hot) return {};
+  return {.target = send_,
+          .image = run_image_,
+          .evicted =
+              mode == InputMode::rotating ? std::span<std::byte>(receive_) : std::span<std::byte>(),
+          .is_evicted = mode == InputMode::rotating};
+}
 
 VerifiedCall CellData::verified_call(const Check& check) const {
   return {.problem = problem_,

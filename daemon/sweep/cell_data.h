@@ -51,8 +51,8 @@ class CellData {
   CellData(const Problem& problem, const Communicator& world, const BufferArena::Regions& regions);
 
   [[nodiscard]] Call call() const;
-  /// The input of the timed runs.
-  [[nodiscard]] RunInput run_input() const;
+  /// The input of the timed runs; empty where it stays as the last run left it.
+  [[nodiscard]] RunInput run_input(InputMode mode) const;
 
   struct Check {
     DataPattern pattern = DataPattern::exact;

@@ -35,7 +35,8 @@ class Measurer::Impl {
   }
 
   std::vector<Measurement> measure(const Cell& cell, nanoseconds share, const AbortFlag& stop) {
-    const auto end_at = Clock::now() + share - std::min(share / 2, soak_time(cell));
+    const bool has_end = share.count() > 0;
+    const auto end_at = Clock::now() + share - soak_share(cell, share) * families_of(cell);
     if (tools_.recorder != nullptr)
       tools_.recorder->enter({.phase = name_of(Phase::preparation),
                               .key_digest = digest_of_value(cell.key),
@@ -49,22 +50,29 @@ class Measurer::Impl {
                 cell, world_of(cell));
     run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
     run.verify_first();
-    run.warm_up(end_at - Clock::now());
-    run.measure(end_at, share.count() > 0, stop);
+    run.warm_up(has_end ? end_at - Clock::now() : nanoseconds{});
+    run.measure({.at = end_at, .has_end = has_end, .stop = stop});
     run.verify_last();
-    run.soak(stop);
+    run.soak(soak_share(cell, share), stop);
     return run.finish();
   }
 
   PhaseTimes& phases() { return phases_; }
 
  private:
-  /// What the soak of one winner of each family takes.
-  [[nodiscard]] nanoseconds soak_time(const Cell& cell) const {
+  [[nodiscard]] static int families_of(const Cell& cell) {
     std::set<std::string_view> families;
     for (const auto& planned : cell.variants) families.insert(planned.family);
-    return tools_.plan.soak.runs == 0 ? nanoseconds{}
-                                      : tools_.plan.soak.time * static_cast<int>(families.size());
+    return static_cast<int>(families.size());
+  }
+
+  /// What each winner's soak may take of a cell's share: one winner of each family is expected.
+  [[nodiscard]] nanoseconds soak_share(const Cell& cell, nanoseconds share) const {
+    constexpr int soak_part = 4;  // of a cell's time, where the soak would be more
+    const Soak& soak = tools_.plan.soak;
+    if (soak.runs == 0 || cell.is_holdout) return {};
+    return share.count() == 0 ? soak.time
+                              : std::min(soak.time, share / soak_part / families_of(cell));
   }
 
   [[nodiscard]] std::int64_t index_of(const Cell& cell) const {

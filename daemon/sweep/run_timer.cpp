@@ -6,22 +6,27 @@
 #include <algorithm>
 #include <cstring>
 
+#include "colltune/kernels/cache.h"
+
 namespace colltune {
 
 using Clock = std::chrono::steady_clock;
 
-std::chrono::nanoseconds time_calls(Operation& operation, int calls, Deadline deadline) {
+TimedCalls time_calls(Operation& operation, int calls, Deadline deadline) {
   const auto begin = Clock::now();
   for (int call = 0; call < calls; ++call) {
     operation.start();
     operation.wait(deadline);
   }
-  return Clock::now() - begin;
+  return {.begin = begin, .end = Clock::now()};
 }
 
 void rewrite(const RunInput& input) {
   if (!input.target.empty())
     std::memcpy(input.target.data(), input.image.data(), input.target.size());
+  if (!input.is_evicted) return;
+  evict_from_caches(input.target);
+  evict_from_caches(input.evicted);
 }
 
 Deadline start_together(Communicator& communicator, const RunInput& input,
@@ -34,7 +39,7 @@ Deadline start_together(Communicator& communicator, const RunInput& input,
 std::chrono::nanoseconds time_run(Communicator& communicator, Operation& operation,
                                   const RunInput& input, const RunLimits& limits) {
   const Deadline deadline = start_together(communicator, input, limits);
-  return time_calls(operation, limits.calls, deadline);
+  return time_calls(operation, limits.calls, deadline).duration();
 }
 
 std::chrono::nanoseconds clock_resolution() {

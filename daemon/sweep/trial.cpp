@@ -86,6 +86,8 @@ bool settle(ControlPlane& control, std::span<Trial* const> trials,
     trial.outcome = outcome_of(severities[i]);
     trial.samples.clear();
     trial.slowest_ranks.clear();
+    trial.marks.clear();
+    trial.round_medians.clear();
     trial.ranks_failed = 0;
   }
   if (control.rank() == 0) take_details(by_rank, trials);

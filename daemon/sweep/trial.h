@@ -12,6 +12,7 @@
 
 #include "colltune/kernels/implementation.h"
 #include "colltune/sweep/control_plane.h"
+#include "colltune/sweep/perturbation.h"
 #include "colltune/sweep/sweep_plan.h"
 #include "colltune/vocabulary/measurement.h"
 
@@ -39,6 +40,13 @@ struct Trial {
   std::string detail;
   std::vector<std::chrono::nanoseconds> samples;
   std::vector<int> slowest_ranks;
+  std::vector<int> marks;             ///< of each sample the sum of its RunMarks
+  std::vector<double> round_medians;  ///< ns per call; NaN where no sample of the round counts
+  int samples_per_round = 1;          ///< the same on all ranks
+  std::chrono::nanoseconds run_cost{};  ///< wall time of a run with all around it, this rank's
+  bool has_left = false;              ///< cannot win: no more rounds; the same on all ranks
+  Perturbation seen;                  ///< by this rank
+  Conditions conditions;
   int ranks_ran = 0;
   int ranks_failed = 0;
   std::uint64_t verified_calls = 0;

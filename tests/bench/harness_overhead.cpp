@@ -40,7 +40,8 @@ int main() {
   std::vector<double> clock_only;
   for (int block = 0; block < blocks; ++block) {
     std::chrono::nanoseconds sum{};
-    for (int run = 0; run < runs; ++run) sum += colltune::time_calls(*operation, 1, deadline);
+    for (int run = 0; run < runs; ++run)
+      sum += colltune::time_calls(*operation, 1, deadline).duration();
     with_operation.push_back(static_cast<double>(sum.count()) / runs);
     sum = {};
     for (int run = 0; run < runs; ++run) {

@@ -6,6 +6,12 @@
 #include <sched.h>
 #include <sys/utsname.h>
 
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "colltune/kernels/cache.h"
+
 namespace colltune {
 namespace {
 
@@ -17,6 +23,14 @@ std::string machine_name() {
 }  // namespace
 
 void relax_processor() noexcept { ::sched_yield(); }
+
+void evict_from_caches(std::span<const std::byte> bytes) noexcept {
+  // More than the last-level caches of today hold; written, so that it is there at all.
+  constexpr std::size_t more_than_caches = std::size_t{256} << 20;
+  if (bytes.empty()) return;
+  const std::unique_ptr<std::byte[]> other(new (std::nothrow) std::byte[more_than_caches]);
+  if (other) std::memset(other.get(), 1, more_than_caches);
+}
 
 // Advanced SIMD is part of every 64-bit Arm processor that runs Linux.
 std::vector<std::string> isa_names() {

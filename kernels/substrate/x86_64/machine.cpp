@@ -3,9 +3,18 @@
 
 #include "machine.h"
 
+#include "colltune/kernels/cache.h"
+
 namespace colltune {
 
 void relax_processor() noexcept { __builtin_ia32_pause(); }
+
+void evict_from_caches(std::span<const std::byte> bytes) noexcept {
+  constexpr std::size_t line = 64;
+  for (std::size_t at = 0; at < bytes.size(); at += line) __builtin_ia32_clflush(&bytes[at]);
+  if (!bytes.empty()) __builtin_ia32_clflush(&bytes.back());
+  __builtin_ia32_mfence();
+}
 
 std::vector<std::string> isa_names() {
   // __builtin_cpu_supports takes literals only; it looks at cpuid and at what the system saves.

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -290,7 +291,8 @@ TEST(Soak, ARareFaultOfAWinnerIsFoundAndTheNextOneIsSoakedInstead) {
               AllOf(HasSubstr("rank 1: element 15 is "), HasSubstr("(run 499 of this variant)")));
   EXPECT_TRUE(wrong.samples.empty());
   EXPECT_EQ(result.measurements.at(2).outcome, Outcome::ok);
-  EXPECT_EQ(result.measurements.at(2).verified_calls, 608u);
+  // It left the rounds as the slower one, and is soaked all the same.
+  EXPECT_GE(result.measurements.at(2).verified_calls, 602u);
 }
 
 TEST(Soak, AWinnerThatThrowsIsOut) {
@@ -512,6 +514,175 @@ TEST(Measure, RivalsAreInterleavedInASeededOrder) {
   EXPECT_THAT(order_with(7), testing::Not(testing::StartsWith("abcabcabcabcabcabc")));
 }
 
+/// A plan whose second implementation is the first one's twin.
+SweepPlan with_twin(SweepPlan plan) {
+  PlannedVariant twin = plan.cells[0].variants[0];
+  twin.is_baseline = false;
+  twin.is_twin = true;
+  plan.cells[0].variants.insert(plan.cells[0].variants.begin() + 1, std::move(twin));
+  return plan;
+}
+
+TEST(Measure, TheTwinIsATrialOfItsOwn) {
+  std::atomic<int> prepared{0};
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true, .at_prepare = [&](int, int) { ++prepared; }},
+       {.name = "b"}});
+  const auto result = measure(implementations, with_twin(plan_of(implementations, 2)), 2);
+  ASSERT_EQ(result.measurements.size(), 3u);
+  EXPECT_EQ(prepared, 2 * 2);
+  const Measurement& baseline = result.measurements[0];
+  const Measurement& twin = result.measurements[1];
+  EXPECT_TRUE(baseline.is_baseline);
+  EXPECT_FALSE(baseline.is_twin);
+  EXPECT_TRUE(twin.is_twin);
+  EXPECT_FALSE(twin.is_baseline);
+  EXPECT_EQ(twin.variant, baseline.variant);
+  EXPECT_EQ(twin.samples.size(), baseline.samples.size());
+  EXPECT_NE(twin.samples, baseline.samples);
+  EXPECT_FALSE(result.measurements[2].is_twin);
+}
+
+TEST(Measure, ATwinIsNeverSoaked) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  const auto result = measure(implementations, with_twin(soaked_plan(implementations, 2, 50)), 2);
+  EXPECT_EQ(result.measurements.at(0).verified_calls, 58u);
+  EXPECT_EQ(result.measurements.at(1).verified_calls, 8u);
+}
+
+TEST(Measure, WhoCannotWinLeavesTheRoundsAndKeepsItsSamples) {
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true},
+                   {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(3ms); }},
+                   {.name = "b"}});
+  auto policy = short_policy();
+  policy.max_rounds = 10;
+  const auto result = measure(implementations, plan_of(implementations, 2), 2, policy);
+  const Measurement& slow = result.measurements.at(1);
+  EXPECT_EQ(slow.outcome, Outcome::ok) << slow.detail;
+  EXPECT_FALSE(slow.samples.empty());
+  EXPECT_EQ(slow.samples.size() % static_cast<std::size_t>(slow.samples_per_round), 0u);
+  EXPECT_LT(slow.samples.size() / static_cast<std::size_t>(slow.samples_per_round), 10u);
+  EXPECT_EQ(slow.slowest_ranks.size(), slow.samples.size());
+  const Measurement& base = result.measurements.at(0);
+  EXPECT_EQ(base.samples.size(), 10u * static_cast<std::size_t>(base.samples_per_round));
+}
+
+TEST(Measure, TheHopelessRunAFewSamplesOnly) {
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true},
+       {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(2ms); }}});
+  auto policy = short_policy();
+  policy.max_samples_per_round = 64;
+  policy.round_target = 50ms;
+  policy.hopeless_samples = 2;
+  const auto result = measure(implementations, plan_of(implementations, 2), 2, policy);
+  EXPECT_EQ(result.measurements.at(1).samples_per_round, 2);
+  EXPECT_GT(result.measurements.at(0).samples_per_round, 2);
+}
+
+TEST(Measure, PageFaultsOfTimedRunsAreCounted) {
+  // Fresh pages in every call, as a library's buffer beyond malloc's threshold.
+  constexpr std::size_t pages = 64;
+  const auto fault = [](int, int) {
+    void* fresh = ::mmap(nullptr, pages * 4096, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    ASSERT_NE(fresh, MAP_FAILED);
+    ::madvise(fresh, pages * 4096, MADV_DONTNEED);
+    for (std::size_t page = 0; page < pages; ++page)
+      static_cast<volatile char*>(fresh)[page * 4096] = 1;
+    ::munmap(fresh, pages * 4096);
+  };
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true}, {.name = "faulting", .at_start = fault}});
+  const auto result = measure(implementations, 2);
+  const Measurement& faulting = result.measurements.at(1);
+  EXPECT_GE(faulting.conditions.page_faults, faulting.samples.size());
+  EXPECT_LT(result.measurements.at(0).conditions.page_faults,
+            result.measurements.at(0).samples.size());
+}
+
+TEST(Measure, RanksThatShareCoresAreNotWatchedNorStartedInWindows) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  const int ranks = static_cast<int>(std::thread::hardware_concurrency()) + 2;
+  SweepPlan plan = plan_of(implementations, ranks);
+  plan.synchronization = Synchronization::window;
+  const auto measured = measure(implementations, plan, ranks).measurements.at(0);
+  EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+  EXPECT_LT(measured.conditions.steal, 0);
+  EXPECT_TRUE(measured.marks.empty());
+  EXPECT_EQ(measured.synchronization, Synchronization::barrier);
+}
+
+/// The kind of start that the plan asks for, on ranks with a core each.
+class Starts : public testing::TestWithParam<Synchronization> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, Starts,
+                         testing::Values(Synchronization::barrier, Synchronization::window));
+
+TEST_P(Starts, AreTheOnesAskedForAndAreRecorded) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs 2 cores";
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true, .at_start = [](int rank, int) {
+                      if (rank == 1) std::this_thread::sleep_for(2ms);
+                    }}});
+  SweepPlan plan = plan_of(implementations, 2);
+  plan.synchronization = GetParam();
+  const auto measured = measure(implementations, plan, 2).measurements.at(0);
+  EXPECT_EQ(measured.synchronization, GetParam());
+  EXPECT_THAT(measured.samples, Each(testing::Ge(2ms)));
+  EXPECT_GE(measured.conditions.steal, 0);
+  EXPECT_LE(measured.conditions.steal, 1);
+  if (!measured.marks.empty()) {
+    EXPECT_EQ(measured.marks.size(), measured.samples.size());
+  }
+  if (GetParam() == Synchronization::window) {
+    EXPECT_GT(measured.conditions.clock_error, 0ns);
+    EXPECT_LT(measured.conditions.clock_error, 10ms);
+  } else {
+    EXPECT_EQ(measured.conditions.clock_error, 0ns);
+  }
+}
+
+TEST_P(Starts, AFaultOnOneRankKeepsTheOthersInStep) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs 2 cores";
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, {.name = "bad", .at_start = [](int rank, int call) {
+                                                 if (rank == 1 && call == 5)
+                                                   throw std::runtime_error("planted");
+                                               }}});
+  SweepPlan plan = plan_of(implementations, 2);
+  plan.synchronization = GetParam();
+  const auto result = measure(implementations, plan, 2);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
+  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
+  EXPECT_TRUE(result.measurements.at(1).marks.empty());
+}
+
+TEST(Measure, HeldOutCellsAreMarkedAndNotSoaked) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepPlan plan = soaked_plan(implementations, 2, 50);
+  plan.cells[0].is_holdout = true;
+  const auto measured = measure(implementations, plan, 2).measurements.at(0);
+  EXPECT_TRUE(measured.is_holdout);
+  EXPECT_EQ(measured.verified_calls, 8u);
+}
+
+class InputModes : public testing::TestWithParam<InputMode> {};
+INSTANTIATE_TEST_SUITE_P(All, InputModes,
+                         testing::Values(InputMode::rewritten, InputMode::hot,
+                                         InputMode::rotating));
+
+TEST_P(InputModes, AreRightAndRecorded) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  for (const bool in_place : {false, true}) {
+    SweepPlan plan = plan_of(implementations, 2, {.message_size = {4096}, .in_place = in_place});
+    plan.input_mode = GetParam();
+    const auto measured = measure(implementations, plan, 2).measurements.at(0);
+    EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+    EXPECT_EQ(measured.input_mode, GetParam());
+  }
+}
+
 TEST(RunTimer, TimesExactlyTheCallsAskedFor) {
   int started = 0;
   int waited = 0;
@@ -525,7 +696,7 @@ TEST(RunTimer, TimesExactlyTheCallsAskedFor) {
     int& started_;
     int& waited_;
   } operation(started, waited);
-  EXPECT_GE(time_calls(operation, 5, Deadline::max()).count(), 0);
+  EXPECT_GE(time_calls(operation, 5, Deadline::max()).duration().count(), 0);
   EXPECT_EQ(started, 5);
   EXPECT_EQ(waited, 5);
   EXPECT_GT(clock_resolution().count(), 0);

@@ -60,6 +60,11 @@ struct MeasurePolicy {
   /// Rounds shorter than this would be spent on the control plane.
   std::chrono::nanoseconds round_target = std::chrono::milliseconds(25);
   double confidence = 0.95;  ///< of the interval that `precision` bounds
+  /// Spin windows around each run that look for what something else takes from the rank. Small
+  /// beside the rest of a run (a barrier and two system calls take as long).
+  std::chrono::nanoseconds watch = std::chrono::microseconds(2);
+  /// Runs of a variant that the warm-up shows to be hopeless: enough to say how slow it is.
+  int hopeless_samples = 3;
   /// No call counts as timed out earlier than this; barriers wait three times as long as the call.
   std::chrono::nanoseconds call_limit_floor = std::chrono::seconds(10);
 };

@@ -15,6 +15,8 @@ namespace colltune {
 struct RunInput {
   std::span<std::byte> target;
   std::span<const std::byte> image;  ///< as long as `target`
+  std::span<std::byte> evicted;      ///< further bytes to push out of the caches
+  bool is_evicted = false;           ///< whether `target` leaves the caches after it was written
 };
 
 /// One run's bounds and length.
@@ -24,12 +26,19 @@ struct RunLimits {
   std::chrono::nanoseconds barrier_limit{};  ///< for the ranks to come to the start
 };
 
-/// This rank's time of `calls` back-to-back calls: nothing but `start` and `wait` lies between the
-/// two clock reads. Throws what the operation throws.
-[[nodiscard]] std::chrono::nanoseconds time_calls(Operation& operation, int calls,
-                                                  Deadline deadline);
+/// The two clock reads around the calls of a run.
+struct TimedCalls {
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
+  [[nodiscard]] std::chrono::nanoseconds duration() const { return end - begin; }
+};
 
-/// Writes the image into the target, as an application would have written its data just before.
+/// `calls` back-to-back calls on this rank: nothing but `start` and `wait` lies between the two
+/// clock reads. Throws what the operation throws.
+[[nodiscard]] TimedCalls time_calls(Operation& operation, int calls, Deadline deadline);
+
+/// Writes the image into the target, as an application would have written its data just before,
+/// and pushes out of the caches what is to be there no more.
 void rewrite(const RunInput& input);
 
 /// What precedes the timed part of a run: rewrite, barrier. Returns the deadline of the run's

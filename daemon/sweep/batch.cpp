@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "batch.h"
+
+#include <algorithm>
+
+#include "colltune/sweep/run_timer.h"
+#include "colltune/sweep/starter.h"
+
+namespace colltune {
+
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
+  World& world = context.world;
+  RunLimits limits = context.limits_of(trial);
+  limits.calls = context.calls_per_sample;
+  CellData::Check check = other_data;
+  check.rounding = trial.planned->rounding;
+  RunWatch watch(world.is_member() && !world.starts->is_oversubscribed());
+  bool may_call = true;
+  for (std::size_t run = 0; run < batch.packed.size(); ++run, ++trial.runs) {
+    context.enter_run(batch.phase, trial, limits);
+    if (!world.is_member()) continue;
+    const bool is_inspected = static_cast<int>(run) == batch.inspected;
+    const RunInput input =
+        is_inspected ? context.data->arm(check) : context.data->run_input(context.plan.input_mode);
+    // A rank whose call failed still comes to every start: the ranks stay in step.
+    watch.begin();
+    const Start start = start_run(*world.starts, input, limits, context.start, world.clock, watch);
+    if (!may_call) continue;
+    TimedCalls calls;
+    try {
+      calls = time_calls(*trial.operation, limits.calls, start.deadline);
+    } catch (...) {
+      trial.fault = catch_fault([] { throw; });
+      may_call = false;
+      continue;
+    }
+    batch.marks[run] = watch.end(context.start.watch, trial.seen) +
+                       (start.is_late ? static_cast<int>(RunMark::late) : 0);
+    const bool has_common_start = context.start.synchronization == Synchronization::window;
+    const nanoseconds duration = has_common_start ? calls.end - start.common : calls.duration();
+    batch.packed[run] = pack_duration(std::max(duration, nanoseconds(1)), world.starts->rank());
+    if (!is_inspected) continue;
+    const auto begin = Clock::now();
+    // A wrong result ends the trial at the vote; until then the others need this rank's calls.
+    trial.fault = context.inspect_run(trial, check);
+    const nanoseconds spent = Clock::now() - begin;
+    context.phases[Phase::batch] -= spent;
+    context.phases[Phase::verification] += spent;
+  }
+  if (!world.is_member()) return;
+  if (auto stray = context.data->inspect_guards(); stray && !trial.fault)
+    trial.fault = std::move(stray);
+}
+
+}  // namespace colltune

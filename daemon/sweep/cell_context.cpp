@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cell_context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "phase_clock.h"
+
+namespace colltune {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// A slower rank than the slowest of a run waits at the next start for at most one call's limit,
+// plus what the others need to notice.
+constexpr int barrier_limits = 3;
+// Preparing and destroying may register memory and set up connections: a minute where calls get the
+// ten seconds that are the default, less where the user expects less.
+constexpr int preparation_limits = 6;
+// Own waits give up at the call limit, then the ranks vote: a watchdog waits longer than that.
+constexpr nanoseconds watchdog_air = std::chrono::seconds(1);
+
+}  // namespace
+
+std::vector<Trial*> CellContext::alive() {
+  std::vector<Trial*> found;
+  for (Trial& trial : trials)
+    if (trial.is_alive()) found.push_back(&trial);
+  return found;
+}
+
+std::vector<Trial*> CellContext::racing() {
+  std::vector<Trial*> found;
+  for (Trial& trial : trials)
+    if (trial.is_alive() && !trial.has_left) found.push_back(&trial);
+  return found;
+}
+
+RunLimits CellContext::limits_of(const Trial& trial) const {
+  const nanoseconds call = std::max(policy.call_limit_floor, trial.planned->call_limit);
+  return {.calls = 1, .call_limit = call, .barrier_limit = barrier_limits * call};
+}
+
+Measurement CellContext::measurement_of(const Trial& trial) const {
+  const PlannedVariant& planned = *trial.planned;
+  return {.key = cell.key,
+          .variant = planned.variant,
+          .family = planned.family,
+          .protocol = planned.protocol,
+          .is_baseline = planned.is_baseline,
+          .is_twin = planned.is_twin,
+          .is_holdout = cell.is_holdout,
+          .is_emulated = planned.is_emulated,
+          .outcome = trial.outcome,
+          .detail = trial.detail,
+          .samples = trial.samples,
+          .slowest_ranks = trial.slowest_ranks,
+          .marks = std::ranges::all_of(trial.marks, [](int mark) { return mark == 0; })
+                       ? std::vector<int>{}
+                       : trial.marks,
+          .samples_per_round = trial.samples_per_round,
+          .calls_per_sample = calls_per_sample,
+          .ranks_ran = trial.ranks_ran,
+          .ranks_failed = trial.ranks_failed,
+          .verified_calls = trial.verified_calls,
+          .seed = plan.seed,
+          .input_mode = plan.input_mode,
+          .synchronization = start.synchronization,
+          .rounding = planned.rounding,
+          .numeric_class = planned.numeric_class,
+          .limits = planned.limits,
+          .conditions = trial.conditions};
+}
+
+void CellContext::enter(std::string_view phase, const Trial& trial, nanoseconds limit) const {
+  if (recorder == nullptr) return;
+  recorder->enter({.phase = phase,
+                   .key_digest = key_digest,
+                   .variant = trial.name,
+                   .cell = index,
+                   .run = trial.runs,
+                   .limit = limit});
+}
+
+void CellContext::enter_run(std::string_view phase, const Trial& trial,
+                            const RunLimits& limits) const {
+  enter(phase, trial, (limits.calls + barrier_limits) * limits.call_limit + watchdog_air);
+}
+
+void CellContext::enter_control() const {
+  if (recorder != nullptr) recorder->enter({.phase = name_of(Phase::control), .cell = index});
+}
+
+void CellContext::enter_preparation(const Trial& trial) const {
+  enter(name_of(Phase::preparation), trial, preparation_limits * policy.call_limit_floor);
+}
+
+void CellContext::vote_on(std::span<Trial* const> voted) {
+  bool has_ended = false;
+  {
+    const PhaseScope scope(phases, Phase::control);
+    enter_control();
+    has_ended = vote(control, voted);
+  }
+  if (has_ended) bury(voted);
+}
+
+void CellContext::bury(std::span<Trial* const> voted) {
+  const PhaseScope scope(phases, Phase::preparation);
+  for (Trial* trial : voted) {
+    if (trial->is_alive()) continue;
+    enter_preparation(*trial);
+    trial->operation.reset();
+  }
+}
+
+std::optional<Fault> CellContext::inspect_run(const Trial& trial, const CellData::Check& check) {
+  auto fault = data->inspect(check);
+  if (fault) fault->message += fmt::format(" (run {} of this variant)", trial.runs);
+  return fault;
+}
+
+}  // namespace colltune

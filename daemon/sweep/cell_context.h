@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cell_data.h"
+#include "colltune/sweep/flight_recorder.h"
+#include "colltune/sweep/measure.h"
+#include "trial.h"
+#include "world.h"
+
+namespace colltune {
+
+/// What the steps of one cell share on this rank.
+struct CellContext {
+  ControlPlane& control;
+  const SweepPlan& plan;
+  const MeasurePolicy& policy;
+  PhaseTimes& phases;
+  FlightRecorder* recorder = nullptr;
+  std::int64_t index = -1;  ///< of the cell in the plan
+  const Cell& cell;
+  World& world;
+  std::string key_digest;
+  std::vector<Trial> trials;
+  std::optional<CellData> data;  ///< empty on ranks beyond the world
+  int calls_per_sample = 1;
+  StartPolicy start;  ///< of timed runs
+
+  /// Trials that have not ended; of these, those that still run in the rounds.
+  [[nodiscard]] std::vector<Trial*> alive();
+  [[nodiscard]] std::vector<Trial*> racing();
+  /// Of a single call.
+  [[nodiscard]] RunLimits limits_of(const Trial& trial) const;
+  /// The trial as it stands on rank 0.
+  [[nodiscard]] Measurement measurement_of(const Trial& trial) const;
+
+  /// Positions for the flight recorder: a step on a trial, a run with the limits, the control
+  /// plane.
+  void enter(std::string_view phase, const Trial& trial, std::chrono::nanoseconds limit) const;
+  void enter_run(std::string_view phase, const Trial& trial, const RunLimits& limits) const;
+  void enter_control() const;
+  void enter_preparation(const Trial& trial) const;
+
+  /// Collective over the launch: ends the trials that have a fault on any rank, and destroys their
+  /// operations.
+  void vote_on(std::span<Trial* const> trials);
+  void bury(std::span<Trial* const> trials);
+
+  /// After a verified run: compares, and says which run of the variant it was.
+  [[nodiscard]] std::optional<Fault> inspect_run(const Trial& trial, const CellData::Check& check);
+};
+
+}  // namespace colltune

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+
+namespace colltune {
+
+/// What a rank saw in spin windows: time that something else took from it.
+struct Gaps {
+  std::chrono::nanoseconds watched{};  ///< length of the windows
+  std::chrono::nanoseconds lost{};     ///< of it, in gaps of the clock above smallest_gap
+  std::chrono::nanoseconds longest{};  ///< gap
+};
+
+/// Two readings of the clock lie some 25 to 60 ns apart; an interrupt takes 1 to 10 us, another
+/// process more.
+inline constexpr std::chrono::nanoseconds smallest_gap = std::chrono::microseconds(1);
+/// A run beside a gap longer than this does not count.
+inline constexpr std::chrono::nanoseconds void_gap = std::chrono::microseconds(10);
+
+/// Reads the clock until it has reached `end`, and notes gaps. Returns the last reading.
+std::chrono::steady_clock::time_point watch_clock(std::chrono::steady_clock::time_point end,
+                                                  Gaps& gaps) noexcept;
+
+/// What the kernel counts of this thread.
+struct ThreadCounters {
+  std::int64_t involuntary_switches = 0;
+  std::int64_t page_faults = 0;  ///< minor ones: memory touched for the first time
+};
+[[nodiscard]] ThreadCounters read_thread_counters() noexcept;
+
+/// What the kernel says about a core.
+struct CoreState {
+  std::uint64_t throttle_events = 0;  ///< thermal, of the core and its package; 0: not readable
+  std::uint64_t frequency_khz = 0;    ///< 0: not readable
+};
+/// `root`: the folder of the cores, /sys/devices/system/cpu on Linux.
+[[nodiscard]] CoreState read_core_state(int core, const std::filesystem::path& root);
+/// Of the core that this thread runs on now.
+[[nodiscard]] CoreState read_own_core_state();
+
+/// What one rank saw around and in the timed runs of one trial.
+struct Perturbation {
+  Gaps gaps;
+  std::int64_t involuntary_switches = 0;
+  std::int64_t page_faults = 0;
+};
+
+/// Watches one run after the other. Not thread-safe.
+class RunWatch {
+ public:
+  /// `watches`: false where ranks share cores: a spinning rank takes the core from the one that it
+  /// waits for, and all of them are switched all the time.
+  explicit RunWatch(bool watches) : watches_(watches) {}
+
+  /// Before what precedes the timed part, outside the clock reads.
+  void begin() noexcept;
+  /// The window right before the timed part; returns the last reading.
+  std::chrono::steady_clock::time_point watch_until(std::chrono::steady_clock::time_point end);
+  /// The window right after it, of this length. Returns the sum of the RunMarks that this rank
+  /// gives the run, and adds what it saw to `seen`.
+  [[nodiscard]] int end(std::chrono::nanoseconds window, Perturbation& seen);
+
+  [[nodiscard]] bool watches() const { return watches_; }
+
+ private:
+  bool watches_;
+  Gaps gaps_;
+  ThreadCounters before_;
+};
+
+}  // namespace colltune

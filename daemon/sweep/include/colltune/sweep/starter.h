@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include "colltune/sweep/global_clock.h"
+#include "colltune/sweep/perturbation.h"
+#include "colltune/sweep/run_timer.h"
+#include "colltune/vocabulary/measurement.h"
+
+namespace colltune {
+
+/// How a run begins.
+struct StartPolicy {
+  Synchronization synchronization = Synchronization::barrier;
+  std::chrono::nanoseconds watch{};  ///< length of the spin windows; with windows, of the last one
+  std::chrono::nanoseconds lead{};   ///< from the last rank's arrival to the common start
+};
+
+/// A run that has just begun on this rank.
+struct Start {
+  Deadline deadline;  ///< of its calls
+  /// The common start on this rank's clock (window starts alone).
+  std::chrono::steady_clock::time_point common;
+  /// This rank passed the common start by more than late_tolerance (or its clock jumped).
+  bool is_late = false;
+};
+
+/// The last reading before the common start lies up to one clock read before it, the timed part
+/// begins with another one.
+inline constexpr std::chrono::nanoseconds late_tolerance = std::chrono::nanoseconds(250);
+
+/// What precedes the timed part of a run: the owner writes its input, the ranks come together.
+/// Collective. With windows, the ranks agree on a point `lead` after the last one's arrival, and
+/// each waits for it on its own clock, which it watches meanwhile. Throws RankMissing where a rank
+/// does not come.
+[[nodiscard]] Start start_run(Communicator& communicator, const RunInput& input,
+                              const RunLimits& limits, const StartPolicy& policy,
+                              const ClockOffset& clock, RunWatch& watch);
+
+/// The next lead after a round with `late` of `runs` late runs: longer where they are more than
+/// rare, slowly shorter where none was. The same on all ranks.
+[[nodiscard]] std::chrono::nanoseconds adapt_lead(std::chrono::nanoseconds lead, std::int64_t runs,
+                                                  std::int64_t late);
+inline constexpr std::chrono::nanoseconds shortest_lead = std::chrono::microseconds(2);
+inline constexpr std::chrono::nanoseconds longest_lead = std::chrono::microseconds(200);
+
+}  // namespace colltune

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include "cell_context.h"
+
+namespace colltune {
+
+/// Verified runs of every variant that would win over all or in its family, until all that win have
+/// had them: `plan.soak`, each of them no longer than `most` (0: no bound). Collective over the
+/// launch.
+void soak_winners(CellContext& context, std::chrono::nanoseconds most, const AbortFlag& stop);
+
+}  // namespace colltune

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/starter.h"
+
+#include <algorithm>
+
+namespace colltune {
+namespace {
+
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+Start start_run(Communicator& communicator, const RunInput& input, const RunLimits& limits,
+                const StartPolicy& policy, const ClockOffset& clock, RunWatch& watch) {
+  if (policy.synchronization == Synchronization::barrier) {
+    rewrite(input);
+    if (watch.watches()) watch.watch_until(Clock::now() + policy.watch);
+    communicator.barrier(Clock::now() + limits.barrier_limit);
+    return {.deadline = Clock::now() + limits.call_limit, .common = {}};
+  }
+  rewrite(input);
+  const auto arrival = Clock::now();
+  const std::int64_t last = communicator.all_reduce_max(
+      (arrival.time_since_epoch() + clock.offset).count(), arrival + limits.barrier_limit);
+  const Clock::time_point common(nanoseconds(last) - clock.offset + policy.lead);
+  // The last rank has come: this lies `lead` and the clocks' error ahead at most, else the clocks
+  // are not what was estimated.
+  const Clock::time_point bound = Clock::now() + policy.lead + 2 * clock.error + smallest_gap;
+  const auto reading = watch.watch_until(std::min(common, bound));
+  return {.deadline = reading + limits.call_limit,
+          .common = common,
+          .is_late = reading - common > late_tolerance || reading < common};
+}
+
+nanoseconds adapt_lead(nanoseconds lead, std::int64_t runs, std::int64_t late) {
+  constexpr std::int64_t rare = 50;  // one of so many
+  if (late * rare > runs) return std::min(2 * lead, longest_lead);
+  return late > 0 ? lead : std::max(lead - lead / 16, shortest_lead);
+}
+
+}  // namespace colltune

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cell_data.h"
+#include "colltune/sweep/global_clock.h"
+#include "colltune/sweep/starter.h"
+
+namespace colltune {
+
+/// The ranks of one world on this rank; the communicators are null on ranks beyond it.
+///
+/// The ranks start each run on a communicator that no implementation ever sees, so that a variant
+/// which leaves its own out of step cannot take the others with it.
+struct World {
+  std::function<std::unique_ptr<Communicator>()> split;  ///< collective over the launch
+  std::unique_ptr<Communicator> starts;
+  std::unique_ptr<Communicator> operations;
+  /// Left out of step by a variant; kept while operations prepared on them live.
+  std::vector<std::unique_ptr<Communicator>> retired;
+  bool is_suspect = false;  ///< a variant failed on `operations` after it was prepared
+  BufferArena arena;
+  ClockOffset clock;
+  std::chrono::nanoseconds lead = shortest_lead;  ///< of window starts; the same on all ranks
+
+  [[nodiscard]] bool is_member() const { return starts != nullptr; }
+  /// Replaces `operations`. Collective over the launch.
+  void renew_operations() {
+    retired.push_back(std::move(operations));
+    operations = split();
+  }
+};
+
+}  // namespace colltune

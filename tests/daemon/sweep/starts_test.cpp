@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What surrounds the timed part of a run: clocks of ranks, common starts, windows that watch.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "../temporary_folder.h"
+#include "colltune/sweep/global_clock.h"
+#include "colltune/sweep/perturbation.h"
+#include "colltune/sweep/starter.h"
+#include "fakes.h"
+
+namespace colltune {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+Deadline soon() { return Clock::now() + 20s; }
+
+TEST(WatchClock, WatchesUntilTheEndAndSeesGaps) {
+  Gaps gaps;
+  const auto begin = Clock::now();
+  const auto last = watch_clock(begin + 200us, gaps);
+  EXPECT_GE(last, begin + 200us);
+  EXPECT_GE(gaps.watched, 100us);
+  EXPECT_LE(gaps.lost, gaps.watched);
+  EXPECT_LE(gaps.longest, gaps.lost);
+}
+
+TEST(WatchClock, APastEndIsReadOnce) {
+  Gaps gaps;
+  const auto now = Clock::now();
+  EXPECT_GE(watch_clock(now - 1s, gaps), now);
+  EXPECT_EQ(gaps.watched, 0ns);
+}
+
+TEST(RunWatch, APageTouchedForTheFirstTimeIsAFault) {
+  RunWatch watch(true);
+  Perturbation seen;
+  watch.begin();
+  std::vector<char> fresh(1 << 22);
+  (void)watch.end(2us, seen);
+  EXPECT_GT(seen.page_faults, 100);
+  EXPECT_GE(seen.gaps.watched, 1us);
+}
+
+TEST(RunWatch, MarksARunByItsOwnWindowsAlone) {
+  RunWatch watch(true);
+  // Until a run is quiet: on any machine some are.
+  int marks = 1;
+  Perturbation seen;
+  for (int attempt = 0; attempt < 100'000 && marks != 0; ++attempt) {
+    watch.begin();
+    watch.watch_until(Clock::now() + 2us);
+    std::this_thread::sleep_for(20us);  // a long run: no reason to void it
+    marks = watch.end(2us, seen);
+  }
+  EXPECT_EQ(marks, 0);
+}
+
+TEST(RunWatch, ALongGapVoidsTheRun) {
+  // More spinning threads on one core than it can serve: some window of 20 ms is interrupted.
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(::sched_getcpu(), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  std::atomic<bool> done{false};
+  std::jthread rival([&] {
+    while (!done) {
+    }
+  });
+  RunWatch watch(true);
+  Perturbation seen;
+  int marks = 0;
+  for (int attempt = 0; attempt < 1000 && (marks & static_cast<int>(RunMark::gap)) == 0;
+       ++attempt) {
+    watch.begin();
+    watch.watch_until(Clock::now() + 20ms);
+    marks = watch.end(2us, seen);
+  }
+  done = true;
+  ::sched_setaffinity(0, sizeof before, &before);
+  EXPECT_NE(marks & static_cast<int>(RunMark::gap), 0);
+  EXPECT_GT(seen.gaps.longest, void_gap);
+  EXPECT_GT(seen.involuntary_switches, 0);
+}
+
+TEST(RunWatch, WithoutACoreOfItsOwnARankIsNotAccused) {
+  RunWatch watch(false);
+  Perturbation seen;
+  watch.begin();
+  const auto begin = Clock::now();
+  EXPECT_EQ(watch.end(10s, seen), 0);
+  EXPECT_LT(Clock::now() - begin, 10s);
+  EXPECT_EQ(seen.gaps.watched, 0ns);
+}
+
+TEST(CoreState, IsReadWhereTheKernelTells) {
+  const literals::TemporaryFolder folder;
+  const std::filesystem::path cpu = folder / "cpu3";
+  const std::filesystem::path root = cpu.parent_path();
+  std::filesystem::create_directories(cpu / "thermal_throttle");
+  std::filesystem::create_directories(cpu / "cpufreq");
+  std::ofstream(cpu / "thermal_throttle/core_throttle_count") << "5\n";
+  std::ofstream(cpu / "thermal_throttle/package_throttle_count") << "2\n";
+  std::ofstream(cpu / "cpufreq/scaling_cur_freq") << "2400000\n";
+  const CoreState state = read_core_state(3, root);
+  EXPECT_EQ(state.throttle_events, 7u);
+  EXPECT_EQ(state.frequency_khz, 2400000u);
+  const CoreState absent = read_core_state(4, root);
+  EXPECT_EQ(absent.throttle_events, 0u);
+  EXPECT_EQ(absent.frequency_khz, 0u);
+}
+
+/// Ranks whose clocks differ by rank * step.
+std::vector<ClockOffset> offsets(const std::vector<int>& nodes, nanoseconds step) {
+  std::vector<ClockOffset> result(nodes.size());
+  fakes::on_ranks(
+      static_cast<int>(nodes.size()), 20s,
+      [&](ControlPlane&, Communicator& world) {
+        const int rank = world.rank();
+        result[static_cast<std::size_t>(rank)] =
+            estimate_clock_offset(world, soon(), [&] { return read_steady_clock() + rank * step; });
+      },
+      nodes);
+  return result;
+}
+
+TEST(ClockOffsets, OneNodeWithOneClockIsFoundOut) {
+  for (const ClockOffset& clock : offsets({0, 0, 0}, 0ns)) {
+    EXPECT_TRUE(clock.is_one_clock);
+    EXPECT_EQ(clock.offset, 0ns);
+    EXPECT_GT(clock.error, 0ns);
+  }
+}
+
+TEST(ClockOffsets, UnlikeClocksOnOneNodeAreNotBelieved) {
+  // As in two time namespaces.
+  const auto clocks = offsets({0, 0, 0}, 1h);
+  for (std::size_t rank = 0; rank < clocks.size(); ++rank) {
+    EXPECT_FALSE(clocks[rank].is_one_clock);
+    EXPECT_LE(std::chrono::abs(clocks[rank].offset + static_cast<int>(rank) * nanoseconds(1h)),
+              clocks[rank].error);
+    EXPECT_LT(clocks[rank].error, 1min);
+  }
+}
+
+TEST(ClockOffsets, AreFoundOverNodesToWithinTheirBound) {
+  const auto clocks = offsets({0, 0, 1, 1, 2}, -3s);
+  for (std::size_t rank = 0; rank < clocks.size(); ++rank) {
+    EXPECT_FALSE(clocks[rank].is_one_clock);
+    EXPECT_LE(std::chrono::abs(clocks[rank].offset - static_cast<int>(rank) * nanoseconds(3s)),
+              clocks[rank].error);
+    EXPECT_EQ(clocks[rank].error, clocks[0].error);
+  }
+}
+
+TEST(ClockOffsets, ScatteredRanksOfNodesFindTheirLeader) {
+  for (const ClockOffset& clock : offsets({0, 1, 0, 1}, 0ns)) {
+    EXPECT_FALSE(clock.is_one_clock);
+    EXPECT_LE(std::chrono::abs(clock.offset), clock.error);
+  }
+}
+
+TEST(ClockOffsets, OneRankIsOneClock) {
+  const ClockOffset clock = offsets({0}, 0ns).at(0);
+  EXPECT_TRUE(clock.is_one_clock);
+  EXPECT_EQ(clock.error, 0ns);
+}
+
+TEST(ClockOffsets, AMissingRankEndsTheOthers) {
+  fakes::on_ranks(2, 20s, [](ControlPlane&, Communicator& world) {
+    if (world.rank() == 0) {
+      EXPECT_THROW((void)estimate_clock_offset(world, Clock::now() + 50ms), RankMissing);
+    }
+  });
+}
+
+TEST(Starts, RanksAgreeOnACommonPointAfterTheLastArrival) {
+  std::array<Start, 2> starts;
+  std::array<Clock::time_point, 2> arrivals;
+  std::array<Clock::time_point, 2> begins;
+  fakes::on_ranks(2, 20s, [&](ControlPlane&, Communicator& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    if (rank == 1) std::this_thread::sleep_for(5ms);
+    RunWatch watch(true);
+    watch.begin();
+    arrivals[rank] = Clock::now();
+    starts[rank] =
+        start_run(world, {}, {.calls = 1, .call_limit = 10s, .barrier_limit = 10s},
+                  {.synchronization = Synchronization::window, .watch = 2us, .lead = 1ms},
+                  {.is_one_clock = true}, watch);
+    begins[rank] = Clock::now();
+  });
+  EXPECT_EQ(starts[0].common, starts[1].common);
+  EXPECT_GE(starts[0].common, arrivals[1] + 1ms);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_GE(begins[rank], starts[rank].common);
+    EXPECT_GT(starts[rank].deadline, starts[rank].common + 5s);
+  }
+}
+
+TEST(Starts, OffsetsAreTakenIntoAccount) {
+  std::array<Start, 2> starts;
+  fakes::on_ranks(2, 20s, [&](ControlPlane&, Communicator& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    RunWatch watch(true);
+    watch.begin();
+    // Rank 1 believes that its clock is 1 ms behind: the common point lies that much earlier on it.
+    starts[rank] =
+        start_run(world, {}, {.calls = 1, .call_limit = 10s, .barrier_limit = 10s},
+                  {.synchronization = Synchronization::window, .watch = 2us, .lead = 50ms},
+                  {.offset = world.rank() * 1ms, .error = 1ms}, watch);
+  });
+  EXPECT_EQ(starts[0].common - starts[1].common, 1ms);
+}
+
+TEST(Starts, AClockThatIsNotWhatWasEstimatedMakesTheRunLateInsteadOfHanging) {
+  std::array<Start, 2> starts;
+  fakes::on_ranks(2, 20s, [&](ControlPlane&, Communicator& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    RunWatch watch(true);
+    watch.begin();
+    starts[rank] =
+        start_run(world, {}, {.calls = 1, .call_limit = 10s, .barrier_limit = 10s},
+                  {.synchronization = Synchronization::window, .watch = 2us, .lead = 10us},
+                  {.offset = world.rank() * nanoseconds(1h)}, watch);
+  });
+  EXPECT_TRUE(starts[0].is_late);
+}
+
+TEST(Starts, LateRunsMakeTheLeadLongerAndPunctualOnesShorter) {
+  EXPECT_EQ(adapt_lead(10us, 100, 3), 20us);
+  EXPECT_EQ(adapt_lead(10us, 100, 1), 10us);
+  EXPECT_LT(adapt_lead(10us, 100, 0), 10us);
+  EXPECT_EQ(adapt_lead(shortest_lead, 100, 0), shortest_lead);
+  EXPECT_EQ(adapt_lead(longest_lead, 100, 100), longest_lead);
+}
+
+}  // namespace
+}  // namespace colltune
