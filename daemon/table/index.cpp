@@ -48,13 +48,13 @@ bool is_same_world(const Curve& a, const Curve& b) {
 
 DecisionTable::Index::Index(std::span<const Decision> decisions) {
   for (const Decision& decision : decisions) {
-    const auto& [key, family, ranked, reason, sweep_uuid] = decision;
-    if (ranked.empty())
+    const TuningKey& key = decision.key;
+    if (decision.ranked.empty())
       throw Error(StatusCode::invalid_argument, "the decision for " + describe(key.problem) +
                                                     " on " + describe(key.topology) +
                                                     " ranks no variant");
     const auto [entry, is_new] =
-        families_.emplace(family, static_cast<std::uint32_t>(families_.size()));
+        families_.emplace(decision.family, static_cast<std::uint32_t>(families_.size()));
     auto& curves = curves_[pack(key.problem, key.problem.numeric_class, entry->second)];
     const auto architecture = architectures_.insert(architecture_name(key.topology)).first;
     Curve curve{&key.topology, *architecture, key.environment_digest, {}};
