@@ -35,6 +35,7 @@ class Measurer::Impl {
   }
 
   std::vector<Measurement> measure(const Cell& cell, nanoseconds share, const AbortFlag& stop) {
+    const auto begin = Clock::now();
     const bool has_end = share.count() > 0;
     const auto end_at = Clock::now() + share - soak_share(cell, share) * families_of(cell);
     if (tools_.recorder != nullptr)
@@ -51,13 +52,17 @@ class Measurer::Impl {
     run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
     run.verify_first();
     run.warm_up(has_end ? end_at - Clock::now() : nanoseconds{});
+    fixed_cost_ = Clock::now() - begin;
     run.measure({.at = end_at, .has_end = has_end, .stop = stop});
+    const auto rounds_end = Clock::now();
     run.verify_last();
+    fixed_cost_ += Clock::now() - rounds_end;
     run.soak(soak_share(cell, share), stop);
     return run.finish();
   }
 
   PhaseTimes& phases() { return phases_; }
+  [[nodiscard]] nanoseconds fixed_cost() const { return fixed_cost_; }
 
  private:
   [[nodiscard]] static int families_of(const Cell& cell) {
@@ -108,6 +113,7 @@ class Measurer::Impl {
   Tools tools_;
   MeasurePolicy policy_;
   PhaseTimes phases_;
+  nanoseconds fixed_cost_{};
   std::vector<std::optional<World>> worlds_;
   std::vector<Bytes> largest_;  ///< message of each world
 };
@@ -122,6 +128,8 @@ std::vector<Measurement> Measurer::measure(const Cell& cell, nanoseconds share,
 }
 
 PhaseTimes& Measurer::phases() { return impl_->phases(); }
+
+nanoseconds Measurer::fixed_cost() const { return impl_->fixed_cost(); }
 
 nanoseconds longest_step(const SweepPlan& plan, const MeasurePolicy& policy) {
   // Between two steps lies at most one round; one hung variant in it costs the limit of a call and

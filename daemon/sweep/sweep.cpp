@@ -29,7 +29,8 @@ double weight_of(const Cell& cell) {
 /// Where the sweep stands, as rank 0 sees it.
 class Course {
  public:
-  Course(const SweepTools& tools, const SweepPlan& plan) : tools_(tools), plan_(plan) {
+  Course(const SweepTools& tools, const SweepPlan& plan)
+      : tools_(tools), plan_(plan), begin_(tools.begin.value_or(Clock::now())) {
     progress_.cells = plan.cells.size();
     progress_.trials = count_trials(plan);
     std::map<TuningKey, std::size_t> stored;
@@ -54,26 +55,39 @@ class Course {
     }
   }
 
-  /// Whether the next cell is measured; its share of the budget (0: none), else why not.
+  /// The next cell with its share of the budget (0: none), else why there is none.
   nlohmann::json next() {
     if (to_do_.empty()) return end_with(SweepEnd::complete);
     if (tools_.stop.is_raised()) return end_with(SweepEnd::stopped);
-    const nanoseconds elapsed = Clock::now() - begin_;
-    if (plan_.budget.count() > 0 && elapsed >= plan_.budget) return end_with(SweepEnd::budget);
+    const nanoseconds left = budget_left();
+    if (has_budget()) {
+      if (left.count() <= 0) return end_with(SweepEnd::budget);
+      // A cell that cannot even begin to be measured in what is left gives way to one that can.
+      const auto fits = std::ranges::find_if(
+          to_do_, [&](std::size_t i) { return expected_cost(plan_.cells[i]) <= left; });
+      if (fits == to_do_.end()) return end_with(SweepEnd::budget);
+      std::rotate(to_do_.begin(), fits, fits + 1);
+    }
     const Cell& cell = plan_.cells[to_do_.front()];
-    const double fraction = weight_of(cell) / weight_left_;
     nanoseconds share{};
-    if (plan_.budget.count() > 0)
-      share = std::max(nanoseconds(1),
-                       nanoseconds(static_cast<std::int64_t>(
-                           static_cast<double>((plan_.budget - elapsed).count()) * fraction)));
+    if (has_budget())
+      share = std::max(nanoseconds(1), part_of(left, weight_of(cell) / weight_left_));
     if (tools_.progress != nullptr) tools_.progress->begin_cell(progress_, cell);
     return {{"share_ns", share.count()}, {"cell", to_do_.front()}};
   }
 
-  void keep(const Cell& cell, std::vector<Measurement> measured, SweepOutcome& outcome) {
+  [[nodiscard]] bool has_budget() const { return plan_.budget.count() > 0; }
+  /// What deciding, publishing and leaving need is kept back.
+  [[nodiscard]] nanoseconds budget_left() const {
+    constexpr nanoseconds most_kept_back = std::chrono::milliseconds(500);
+    return plan_.budget - std::min(plan_.budget / 20, most_kept_back) - (Clock::now() - begin_);
+  }
+
+  void keep(const Cell& cell, std::vector<Measurement> measured, nanoseconds fixed_cost,
+            SweepOutcome& outcome) {
     if (tools_.journal != nullptr) tools_.journal->append(measured);
     to_do_.pop_front();
+    fixed_cost_ += fixed_cost;
     ++progress_.cells_done;
     progress_.trials_done += measured.size();
     const double weight = weight_of(cell);
@@ -91,6 +105,14 @@ class Course {
   }
 
  private:
+  static nanoseconds part_of(nanoseconds time, double fraction) {
+    return nanoseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * fraction));
+  }
+  /// By the cells so far; nothing before the first.
+  [[nodiscard]] nanoseconds expected_cost(const Cell& cell) const {
+    return weight_done_ > 0 ? part_of(fixed_cost_, weight_of(cell) / weight_done_) : nanoseconds{};
+  }
+
   static nlohmann::json end_with(SweepEnd end) { return {{"end", to_json_value(end)}}; }
 
   const SweepTools& tools_;
@@ -99,7 +121,8 @@ class Course {
   std::deque<std::size_t> to_do_;  ///< cells that are not done, in order
   double weight_left_ = 0;
   double weight_done_ = 0;
-  Clock::time_point begin_ = Clock::now();
+  nanoseconds fixed_cost_{};  ///< of the cells that were measured
+  Clock::time_point begin_;
 };
 
 /// Neither is watched: the control plane has a time-out of its own, a disk has patience.
@@ -134,7 +157,7 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
         if (last == nullptr)
           course.begin(outcome);
         else
-          course.keep(*last, std::move(measured), outcome);
+          course.keep(*last, std::move(measured), measurer.fixed_cost(), outcome);
         return course.next();
       });
     }();
@@ -148,6 +171,7 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
   }
   outcome.phases = measurer.phases();
   outcome.elapsed = Clock::now() - begin;
+  if (course.has_budget()) outcome.budget_left = std::max(nanoseconds{}, course.budget_left());
   return outcome;
 }
 

@@ -74,6 +74,7 @@ struct SweepRun {
   MemoryJournal journal;
   CountingProgress progress;
   AbortFlag stop;
+  std::optional<std::chrono::steady_clock::time_point> begin;
   SweepOutcome outcome;  ///< rank 0's
   std::vector<SweepEnd> ends;
   std::vector<std::string> errors;
@@ -105,6 +106,7 @@ void sweep(SweepRun& run, int ranks, const Implementations& implementations, con
                          .recorder = recorder ? &*recorder : nullptr,
                          .stored = is_first ? std::span<const Measurement>(run.stored)
                                             : std::span<const Measurement>(),
+                         .begin = run.begin,
                          .stop = run.stop},
                         plan, short_policy());
           run.ends[rank] = outcome.end;
@@ -279,6 +281,35 @@ TEST(Sweep, EndsWhenTheBudgetIsSpent) {
   sweep(run, 2, implementations, spec);
   EXPECT_THAT(run.ends, testing::Each(SweepEnd::budget));
   EXPECT_TRUE(run.outcome.measurements.empty());
+}
+
+TEST(Sweep, TheBudgetBeginsWithTheAgentAndWhatIsLeftIsTold) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepSpec spec = three_cells();
+  spec.budget = 1h;
+  SweepRun run;
+  run.begin = std::chrono::steady_clock::now() - 20min;
+  sweep(run, 2, implementations, spec);
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
+  EXPECT_GT(run.outcome.budget_left, 30min);
+  EXPECT_LT(run.outcome.budget_left, 40min);
+  SweepRun late;
+  late.begin = std::chrono::steady_clock::now() - 1h;
+  sweep(late, 2, implementations, spec);
+  EXPECT_THAT(late.ends, testing::Each(SweepEnd::budget));
+  EXPECT_EQ(late.outcome.budget_left, 0ns);
+}
+
+TEST(Sweep, HeldOutCellsComeLastAndAreJournalledAsSuch) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepSpec spec = three_cells();
+  spec.sizes = parse_sizes("64,128");
+  spec.holdout_sizes = parse_sizes("256");
+  SweepRun whole;
+  sweep(whole, 2, implementations, spec);
+  EXPECT_THAT(whole.ends, testing::Each(SweepEnd::complete));
+  ASSERT_EQ(whole.journal.appended.size(), 3u);
+  EXPECT_TRUE(whole.journal.appended[2].at(0).is_holdout);
 }
 
 TEST(Sweep, AVariantThatFailsInOneCellDoesNotEndTheOthers) {

@@ -95,6 +95,8 @@ class Measurer {
                                                  const AbortFlag& stop);
 
   [[nodiscard]] PhaseTimes& phases();
+  /// What the last cell took besides its rounds and soaks: the least that it can cost.
+  [[nodiscard]] std::chrono::nanoseconds fixed_cost() const;
 
  private:
   class Impl;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ struct SweepTools {
   /// Rank 0: what this sweep measured before it was interrupted. Cells whose key is among them are
   /// done: they are neither measured nor journalled again, but count in the outcome.
   std::span<const Measurement> stored = {};
+  /// When the agent began: the budget is the agent's. Empty: when run_sweep was called.
+  std::optional<std::chrono::steady_clock::time_point> begin;
   const AbortFlag& stop;  ///< raised on rank 0 (by a signal) to end early with what there is
 };
 
@@ -74,11 +77,12 @@ constexpr std::string_view enum_title(SweepEnd) { return "end of a sweep"; }
 
 /// What a sweep came to.
 struct SweepOutcome {
-  SweepEnd end = SweepEnd::complete;      ///< the same on all ranks
-  std::vector<Measurement> measurements;  ///< rank 0 only: stored before, then as journalled
-  std::map<Outcome, std::size_t> trials;  ///< rank 0 only: how many ended how
-  PhaseTimes phases;                      ///< this rank's
-  std::chrono::nanoseconds elapsed{};     ///< this rank's, from call to return
+  SweepEnd end = SweepEnd::complete;       ///< the same on all ranks
+  std::vector<Measurement> measurements;   ///< rank 0 only: stored before, then as journalled
+  std::map<Outcome, std::size_t> trials;   ///< rank 0 only: how many ended how
+  PhaseTimes phases;                       ///< this rank's
+  std::chrono::nanoseconds elapsed{};      ///< this rank's, from call to return
+  std::chrono::nanoseconds budget_left{};  ///< rank 0 only: where there is a budget
 };
 
 /// Measures every cell of `plan` that is not stored yet, journalling each; `Journal::begin` is

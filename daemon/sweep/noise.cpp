@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "colltune/decide/statistics.h"
+#include "colltune/sweep/report.h"
+
+namespace colltune {
+namespace {
+
+// What a decision of a few per cent can live with: a key whose ranks lose more of their time has
+// samples that differ by that much.
+constexpr double quiet_steal = 0.02;
+constexpr double quiet_void = 0.05;
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
+
+struct KeyConditions {
+  double steal = -1;
+  std::uint64_t throttle_events = 0;
+  bool has_windows = false;
+};
+
+}  // namespace
+
+Noise noise_of(std::span<const Measurement> measurements) {
+  Noise noise;
+  std::map<TuningKey, KeyConditions> keys;
+  for (const Measurement& trial : measurements) {
+    KeyConditions& key = keys[trial.key];
+    key.steal = std::max(key.steal, trial.conditions.steal);
+    key.throttle_events = std::max(key.throttle_events, trial.conditions.throttle_events);
+    key.has_windows = key.has_windows || trial.synchronization == Synchronization::window;
+    noise.samples += trial.samples.size();
+    for (const int marks : trial.marks) {
+      noise.gaps += (marks & static_cast<int>(RunMark::gap)) != 0;
+      noise.switched += (marks & static_cast<int>(RunMark::switched)) != 0;
+      noise.late += (marks & static_cast<int>(RunMark::late)) != 0;
+      noise.voided += marks != 0;
+    }
+    if (!trial.samples.empty() && trial.conditions.page_faults >= trial.samples.size() &&
+        !trial.is_twin)
+      ++noise.faulting[to_string(trial.variant)];
+  }
+  noise.keys = keys.size();
+  std::vector<double> steals;
+  for (const auto& [key, conditions] : keys) {
+    if (conditions.steal >= 0) steals.push_back(conditions.steal);
+    noise.throttle_events += conditions.throttle_events;
+    noise.windowed_keys += conditions.has_windows ? 1 : 0;
+  }
+  if (!steals.empty()) {
+    noise.median_steal = median_of(steals);
+    noise.worst_steal = std::ranges::max(steals);
+  }
+  return noise;
+}
+
+std::string noise_summary(std::span<const Measurement> measurements) {
+  const Noise noise = noise_of(measurements);
+  std::string text;
+  if (noise.median_steal < 0) {
+    text = "noise was not observed: the ranks share cores, or nothing was timed";
+  } else {
+    const bool is_quiet =
+        noise.median_steal < quiet_steal && share(noise.voided, noise.samples) < quiet_void;
+    text = fmt::format(
+        "this machine was {}: steal {} in the median key, {} in the worst; {} of {} runs void "
+        "(clock gaps {}, taken off the core {}, late starts {}); common starts in {} of {} keys",
+        is_quiet ? "quiet" : "noisy", percent(noise.median_steal), percent(noise.worst_steal),
+        percent(share(noise.voided, noise.samples)), noise.samples,
+        percent(share(noise.gaps, noise.samples)), percent(share(noise.switched, noise.samples)),
+        percent(share(noise.late, noise.samples)), noise.windowed_keys, noise.keys);
+  }
+  if (noise.throttle_events > 0)
+    text += fmt::format("\nthe cores were throttled {} time(s)", noise.throttle_events);
+  if (!noise.faulting.empty()) {
+    text += "\nfresh memory is touched in every run of";
+    for (const auto& [variant, count] : noise.faulting)
+      text += fmt::format("{} {} ({} key(s))", variant == noise.faulting.begin()->first ? "" : ",",
+                          variant, count);
+  }
+  return text + "\n";
+}
+
+}  // namespace colltune

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "colltune/sweep/report.h"
+
+namespace colltune {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using namespace std::chrono_literals;
+
+Measurement trial(std::uint64_t size, const std::string& variant, double steal) {
+  Measurement measured{
+      .key = {.problem = {.message_size = {size}}, .topology = {}, .environment_digest = {}},
+      .variant = parse_variant(variant)};
+  measured.samples.assign(10, 5us);
+  measured.slowest_ranks.assign(10, 0);
+  measured.conditions.steal = steal;
+  return measured;
+}
+
+TEST(Noise, EachKeyCountsByItsWorstTrial) {
+  const std::vector<Measurement> trials{trial(8, "a", 0.01), trial(8, "b", 0.03),
+                                        trial(16, "a", 0.001), trial(32, "a", 0.002)};
+  const Noise noise = noise_of(trials);
+  EXPECT_EQ(noise.keys, 3u);
+  EXPECT_EQ(noise.median_steal, 0.002);
+  EXPECT_EQ(noise.worst_steal, 0.03);
+  EXPECT_EQ(noise.samples, 40u);
+  EXPECT_EQ(noise.voided, 0u);
+  EXPECT_THAT(noise_summary(trials),
+              StartsWith("this machine was quiet: steal 0.2 % in the median key, 3.0 % in the "
+                         "worst; 0.0 % of 40 runs void"));
+}
+
+TEST(Noise, MarksAreCountedByKind) {
+  std::vector<Measurement> trials{trial(8, "a", 0.1)};
+  trials[0].marks = {0, 1, 2, 3, 4, 0, 0, 0, 0, 7};
+  const Noise noise = noise_of(trials);
+  EXPECT_EQ(noise.gaps, 3u);
+  EXPECT_EQ(noise.switched, 3u);
+  EXPECT_EQ(noise.late, 2u);
+  EXPECT_EQ(noise.voided, 5u);
+  EXPECT_THAT(noise_summary(trials),
+              HasSubstr("noisy: steal 10.0 % in the median key, 10.0 % in the worst; 50.0 % of 10 "
+                        "runs void (clock gaps 30.0 %, taken off the core 30.0 %, late starts 20.0 "
+                        "%)"));
+}
+
+TEST(Noise, VariantsThatTouchFreshMemoryAreNamedAndTheTwinCountsOnce) {
+  std::vector<Measurement> trials{trial(8, "a", 0), trial(8, "a", 0), trial(16, "a", 0),
+                                  trial(16, "b", 0)};
+  trials[1].is_twin = true;
+  for (Measurement& measured : trials) measured.conditions.page_faults = 10;
+  trials[3].conditions.page_faults = 9;
+  EXPECT_THAT(noise_summary(trials),
+              HasSubstr("\nfresh memory is touched in every run of a (2 key(s))\n"));
+}
+
+TEST(Noise, CommonStartsAndThrottlingAreToldByKey) {
+  std::vector<Measurement> trials{trial(8, "a", 0), trial(8, "b", 0), trial(16, "a", 0)};
+  trials[0].synchronization = trials[1].synchronization = Synchronization::window;
+  // The counters are the cell's: both trials carry the same ones.
+  trials[0].conditions.throttle_events = trials[1].conditions.throttle_events = 3;
+  EXPECT_THAT(noise_summary(trials), HasSubstr("common starts in 1 of 2 keys"));
+  EXPECT_THAT(noise_summary(trials), HasSubstr("throttled 3 time(s)"));
+}
+
+TEST(Noise, WhatWasNotObservedIsNotCalledQuiet) {
+  const std::vector<Measurement> trials{trial(8, "a", -1)};
+  EXPECT_THAT(noise_summary(trials), StartsWith("noise was not observed"));
+  EXPECT_THAT(noise_summary({}), StartsWith("noise was not observed"));
+}
+
+}  // namespace
+}  // namespace colltune
