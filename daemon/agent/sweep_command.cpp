@@ -4,11 +4,9 @@
 #include "sweep_command.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -16,96 +14,13 @@
 #include "agreement.h"
 #include "colltune/decide/decide.h"
 #include "colltune/json/json.h"
-#include "colltune/kernels/catalogue.h"
-#include "colltune/plugin/load_plugin.h"
-#include "colltune/sweep/availability.h"
 #include "colltune/sweep/report.h"
 #include "colltune/sweep/sweep.h"
 #include "console_progress.h"
-#include "process_environment.h"
 #include "sweep_journal.h"
 
 namespace colltune {
 namespace {
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
-std::string features_for_dispatch(const Capability& capability) {
-  constexpr std::string_view prefix = "isa.";
-  std::string out;
-  for (const auto& [feature, value] : capability.features)
-    if (feature.starts_with(prefix))
-      out += (out.empty() ? "" : " ") + feature.substr(prefix.size());
-  return out;
-}
-
-/// What each rank tells rank 0 about its process.
-struct RankFacts {
-  std::string host;
-  Environment environment;
-};
-
-/// Refuses ranks of unlike builds (their messages to each other would not mean the same), and names
-/// the other facts in which ranks differ. Returns a line for a person: how many ranks run where.
-std::string compare_ranks(const std::vector<RankFacts>& ranks) {
-  const auto own_build = [](const RankFacts& facts) {
-    return facts.environment.colltune_version + " (" + facts.environment.build + ")";
-  };
-  std::map<std::string, int> ranks_per_host;
-  std::string unlike;
-  std::map<std::string, std::string> differing;  // field -> an example
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    ++ranks_per_host[ranks[rank].host];
-    if (own_build(ranks[rank]) != own_build(ranks[0]))
-      unlike +=
-          fmt::format("\n  rank {} on {}: {}", rank, ranks[rank].host, own_build(ranks[rank]));
-    std::map<std::string, std::string> first;
-    visit_fields(ranks[0].environment, [&](std::string_view name, const std::string& value) {
-      first.emplace(name, value);
-    });
-    visit_fields(ranks[rank].environment, [&](std::string_view name, const std::string& value) {
-      if (first.at(std::string(name)) != value)
-        differing.emplace(name, fmt::format("'{}' on rank 0, '{}' on rank {}",
-                                            first.at(std::string(name)), value, rank));
-    });
-  }
-  if (!unlike.empty())
-    throw Error(
-        StatusCode::failed_precondition,
-        fmt::format("the ranks run different builds of colltune; rank 0 on {} runs {}, but{}",
-                    ranks[0].host, own_build(ranks[0]), unlike));
-  for (const auto& [field, example] : differing)
-    fmt::print(stderr,
-               "colltune-agent: warning: ranks differ in {}: {}; rank 0's value is recorded\n",
-               field, example);
-  std::string hosts;
-  for (const auto& [host, count] : ranks_per_host)
-    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", host, count);
-  return fmt::format("{} ranks on {}", ranks.size(), hosts);
-}
-
-std::string exchange_facts(ControlPlane& control, const Environment& environment) {
-  nlohmann::json own = to_json_value(environment);
-  own["host"] = host_name();
-  const std::vector<Payload> all = control.gather(nlohmann::json::to_cbor(own));
-  std::string launch;
-  run_on_rank_zero(control, [&] {
-    std::vector<RankFacts> ranks;
-    for (const Payload& payload : all) {
-      nlohmann::json facts = nlohmann::json::from_cbor(payload);
-      std::string host = facts.at("host").get<std::string>();
-      facts.erase("host");
-      ranks.push_back(
-          {std::move(host), from_json_value<Environment>(facts, "environment of a rank")});
-    }
-    launch = compare_ranks(ranks);
-  });
-  return launch;
-}
 
 void refuse_oversubscription(const SweepPlan& plan) {
   for (const PlannedWorld& world : plan.worlds)
@@ -132,24 +47,6 @@ std::string summary_of(const SweepOutcome& outcome, std::chrono::nanoseconds ela
 
 SweepState state_of(SweepEnd end) {
   return end == SweepEnd::complete ? SweepState::complete : SweepState::partial;
-}
-
-std::chrono::milliseconds control_time_out(const SweepPlan& plan, const MeasurePolicy& policy) {
-  // Ranks with nothing to do wait as long as a trial may take; and a slow disk's commit must fit
-  // in.
-  constexpr auto floor = std::chrono::seconds(60);
-  return std::chrono::duration_cast<std::chrono::milliseconds>(longest_step(plan, policy)) + floor;
-}
-
-/// The build's implementations and those of the user's plug-ins, the same on every rank.
-Implementations load_catalogue(ControlPlane& control, const SweepOptions& options,
-                               const SweepSpec& spec) {
-  Implementations catalogue = make_catalogue();
-  run_on_all_ranks(control, [&] {
-    for (const auto& plugin : spec.plugins) add_plugin(catalogue, plugin);
-    for (const auto& plugin : options.plugins) add_plugin(catalogue, plugin);
-  });
-  return catalogue;
 }
 
 std::vector<Quarantined> quarantined(const SweepJournal& journal) {
@@ -180,7 +77,7 @@ std::vector<Measurement> without(std::span<const Quarantined> in_quarantine,
 }
 
 /// Rank 0: decides, publishes, prints.
-int conclude(const SweepOptions& options, const SweepProcess& process, const SweepOutcome& outcome,
+int conclude(const SweepOptions& options, const AgentProcess& process, const SweepOutcome& outcome,
              std::span<const Quarantined> in_quarantine, SweepJournal& journal) {
   const std::string& sweep_uuid = journal.sweep_uuid();
   const auto decisions =
@@ -205,20 +102,16 @@ int conclude(const SweepOptions& options, const SweepProcess& process, const Swe
 
 }  // namespace
 
-int run_sweep_command(const SweepOptions& options, const SweepProcess& process) {
+int run_sweep_command(const SweepOptions& options, const AgentProcess& process) {
   ControlPlane& control = process.control;
   const bool is_first = control.rank() == 0;
 
   const SweepSpec spec =
       share_sweep_spec(control, [&] { return load_sweep_spec(options.configuration); });
-  const Implementations catalogue = load_catalogue(control, options, spec);
-  Capability own;
-  run_on_all_ranks(control, [&] { own = detect_capability(catalogue, process.launch); });
-  Environment environment = detect_environment(process.malloc_settings);
-  environment.cpu_features = features_for_dispatch(own);
-  const std::string launch = exchange_facts(control, environment);
-  const Availability availability = exchange_capabilities(control, process.launch, own);
-  const std::string digest = digest_of(environment);
+  std::vector<std::filesystem::path> plugins(spec.plugins.begin(), spec.plugins.end());
+  plugins.insert(plugins.end(), options.plugins.begin(), options.plugins.end());
+  const auto [catalogue, environment, digest, launch, availability] =
+      learn_launch(process, plugins);
 
   // Planned before anything is opened: what cannot be planned leaves no trace.
   SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
