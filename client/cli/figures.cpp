@@ -22,6 +22,15 @@ std::string note_of(const RankedVariant& ranked) {
   return ranked.is_emulated ? "emulated baseline" : "baseline";
 }
 
+std::string status_text(const Decision& decision) {
+  std::string text = fmt::format("{}, {}", name_of(decision.verdict), name_of(decision.status));
+  if (decision.status != DecisionStatus::confirmed) return text;
+  const Confirmation& by = decision.confirmation;
+  text += fmt::format(" by {} launches", by.launches);
+  return by.speedup > 0 ? text + fmt::format(" ({:.2f}x, at least {:.2f}x)", by.speedup, by.low)
+                        : text;
+}
+
 double algorithm_bandwidth(Bytes size, std::chrono::nanoseconds time) {
   return time.count() > 0 ? static_cast<double>(size.value) / static_cast<double>(time.count())
                           : 0.0;

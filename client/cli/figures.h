@@ -15,6 +15,8 @@ namespace colltune {
 [[nodiscard]] std::string speedup(const RankedVariant& ranked);
 /// "baseline", "emulated baseline", or nothing.
 [[nodiscard]] std::string note_of(const RankedVariant& ranked);
+/// "displaced, provisional" or "displaced, confirmed by 5 launches (1.08x, at least 1.04x)".
+[[nodiscard]] std::string status_text(const Decision& decision);
 /// GB/s of nccl-tests: message size by time.
 [[nodiscard]] double algorithm_bandwidth(Bytes size, std::chrono::nanoseconds time);
 /// The first digits of a digest or a uuid, enough to tell them apart by eye.

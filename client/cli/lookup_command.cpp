@@ -123,6 +123,7 @@ std::string answer_text(const FoundAnswer& found) {
                      speedup(winner));
   out += fmt::format("source       {} (from {}), match {}\n", name_of(answer.source),
                      sizes_text(answer.measured_sizes), name_of(answer.match));
+  out += fmt::format("status       {}\n", status_text(decision));
   if (!decision.reason.empty()) out += fmt::format("reason       {}\n", decision.reason);
   out += fmt::format("generation   {} of {}\n", answer.generation.number,
                      answer.generation.store_uuid);

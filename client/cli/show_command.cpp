@@ -74,6 +74,7 @@ void run_show_sweeps(const ShowOptions& options, std::ostream& out) {
     return array.finish();
   }
   TextTable table({{"sweep"},
+                   {"purpose"},
                    {"state"},
                    {"started"},
                    {"finished"},
@@ -82,7 +83,8 @@ void run_show_sweeps(const ShowOptions& options, std::ostream& out) {
                    {"environment"},
                    {"launch"}});
   for (const auto& sweep : sweeps)
-    table.add_row({sweep.uuid, std::string(name_of(sweep.state)), sweep.started_at,
+    table.add_row({sweep.uuid, std::string(name_of(sweep.purpose)),
+                   std::string(name_of(sweep.state)), sweep.started_at,
                    sweep.finished_at.empty() ? "-" : sweep.finished_at,
                    std::to_string(sweep.planned_trials), std::to_string(sweep.seed),
                    short_form(sweep.environment_digest), sweep.launch});
@@ -110,22 +112,25 @@ void run_show_decisions(const ShowOptions& options, std::ostream& out) {
                    {"busbw(GB/s)", Align::right},
                    {"verified", Align::right},
                    {"speed-up", Align::right},
+                   {"verdict"},
+                   {"status"},
                    {"winner"}});
   for (const auto& decision : published.decisions) {
     const Problem& problem = decision.key.problem;
     const Topology& topology = decision.key.topology;
     const RankedVariant& winner = decision.ranked.front();
     const double bandwidth = algorithm_bandwidth(problem.message_size, winner.median);
-    table.add_row(
-        {std::string(name_of(problem.collective)), describe(topology),
-         format_bytes(problem.message_size),
-         std::to_string(block_elements(problem, topology.ranks)),
-         std::string(name_of(problem.data_type)), std::string(name_of(problem.reduce_op)),
-         yes_no(problem.in_place), decision.family, microseconds(winner.median),
-         fmt::format("{:.2f}", bandwidth),
-         fmt::format("{:.2f}",
-                     bandwidth * bus_bandwidth_factor(problem.collective, topology.ranks)),
-         std::to_string(winner.verified_calls), speedup(winner), to_string(winner.variant)});
+    table.add_row({std::string(name_of(problem.collective)), describe(topology),
+                   format_bytes(problem.message_size),
+                   std::to_string(block_elements(problem, topology.ranks)),
+                   std::string(name_of(problem.data_type)), std::string(name_of(problem.reduce_op)),
+                   yes_no(problem.in_place), decision.family, microseconds(winner.median),
+                   fmt::format("{:.2f}", bandwidth),
+                   fmt::format("{:.2f}", bandwidth * bus_bandwidth_factor(problem.collective,
+                                                                          topology.ranks)),
+                   std::to_string(winner.verified_calls), speedup(winner),
+                   std::string(name_of(decision.verdict)), std::string(name_of(decision.status)),
+                   to_string(winner.variant)});
   }
   out << table.text();
 }

@@ -26,6 +26,11 @@ nlohmann::json with_source(const Decision& decision, Source source, const Genera
           {"generation", to_json_value(generation)},
           {"evidence", to_json_value(winner)},
           {"alternatives", std::move(alternatives)},
+          {"verdict", to_json_value(decision.verdict)},
+          {"status", to_json_value(decision.status)},
+          {"confirmation", decision.status == DecisionStatus::confirmed
+                               ? to_json_value(decision.confirmation)
+                               : nlohmann::json()},
           {"reason", decision.reason},
           {"sweep_uuid", decision.sweep_uuid}};
 }

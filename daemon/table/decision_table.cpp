@@ -101,7 +101,10 @@ LookupAnswer answer_from(const Neighbours& around, const Asked& asked) {
                      .family = basis->family,
                      .ranked = std::move(ranking.ranked),
                      .reason = std::move(ranking.reason),
-                     .sweep_uuid = basis->sweep_uuid};
+                     .sweep_uuid = basis->sweep_uuid,
+                     .verdict = ranking.verdict,
+                     .status = ranking.status,
+                     .confirmation = ranking.confirmation};
   return answer;
 }
 

@@ -41,18 +41,49 @@ RankedVariant interpolate(const RankedVariant& low, const RankedVariant& high, B
   return out;
 }
 
-/// The first of `ranked` (sorted by median) that won at a neighbour and beats the baseline at both.
+/// Whether a decision ranks `variant` and proves it: it stands before the baseline.
+bool is_proven(const Decision& decision, const Variant& variant) {
+  for (const RankedVariant& ranked : decision.ranked) {
+    if (ranked.is_baseline) return false;
+    if (ranked.variant == variant) return true;
+  }
+  return false;
+}
+
+bool is_winner(const Decision& decision, const Variant& variant) {
+  return decision.ranked.front().variant == variant;
+}
+
+/// The first of `ranked` (sorted by median) that won at a neighbour and, where there is a baseline,
+/// is proven at both.
 std::vector<RankedVariant>::iterator find_safe_winner(std::vector<RankedVariant>& ranked,
                                                       const Decision& lower, const Decision& upper,
                                                       bool has_baseline) {
   return std::ranges::find_if(ranked, [&](const RankedVariant& candidate) {
     if (candidate.is_baseline && has_baseline) return false;
-    const bool won = candidate.variant == lower.ranked.front().variant ||
-                     candidate.variant == upper.ranked.front().variant;
-    if (!won || !has_baseline) return won;
-    return find_variant(lower, candidate.variant)->speedup_over_baseline > 1 &&
-           find_variant(upper, candidate.variant)->speedup_over_baseline > 1;
+    const Variant& variant = candidate.variant;
+    if (!is_winner(lower, variant) && !is_winner(upper, variant)) return false;
+    return !has_baseline || (is_proven(lower, variant) && is_proven(upper, variant));
   });
+}
+
+/// What may be said of an interpolated ranking whose first entry is settled.
+void judge_between(Ranking& ranking, const Decision& lower, const Decision& upper,
+                   bool has_baseline) {
+  const RankedVariant& winner = ranking.ranked.front();
+  const bool is_kept = lower.verdict == Verdict::kept && upper.verdict == Verdict::kept;
+  ranking.verdict = !has_baseline         ? Verdict::no_baseline
+                    : !winner.is_baseline ? Verdict::displaced
+                    : is_kept             ? Verdict::kept
+                                          : Verdict::undecided;
+  const auto confirms = [&](const Decision& decision) {
+    return decision.status == DecisionStatus::confirmed && is_winner(decision, winner.variant);
+  };
+  if (!confirms(lower) || !confirms(upper)) return;
+  ranking.status = DecisionStatus::confirmed;
+  // The weaker of the two.
+  ranking.confirmation =
+      lower.confirmation.low <= upper.confirmation.low ? lower.confirmation : upper.confirmation;
 }
 
 }  // namespace
@@ -69,18 +100,16 @@ Ranking rank_at(const Decision& decision, const Asked& asked) {
   for (const RankedVariant& variant : decision.ranked)
     if (why_not(variant, asked).empty()) out.ranked.push_back(variant);
   if (out.ranked.empty()) return out;
-  if (out.ranked.front().variant == decision.ranked.front().variant) {
+  const RankedVariant& first = out.ranked.front();
+  if (first.variant == decision.ranked.front().variant) {
     out.reason = decision.reason;
+    out.verdict = decision.verdict;
+    out.status = decision.status;
+    out.confirmation = decision.confirmation;
     return out;
   }
-  // "Sorted by median" holds from the second entry on, and the first one has fallen.
-  const auto baseline = std::ranges::find_if(out.ranked, is_baseline);
-  if (baseline != out.ranked.end()) {
-    const auto winner = std::ranges::find_if(out.ranked, [&](const RankedVariant& candidate) {
-      return candidate.is_baseline || candidate.high < baseline->low;
-    });
-    put_first(out.ranked, winner);
-  }
+  if (std::ranges::any_of(out.ranked, is_baseline))
+    out.verdict = first.is_baseline ? Verdict::undecided : Verdict::displaced;
   out.reason = "the winner " + to_string(decision.ranked.front().variant) + " does not apply (" +
                why_not(decision.ranked.front(), asked) + "); best of those that do";
   return out;
@@ -103,14 +132,17 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
   const auto winner = find_safe_winner(out.ranked, lower, upper, has_baseline);
   if (winner != out.ranked.end()) {
     put_first(out.ranked, winner);
-    out.reason = where + ": won at a neighbouring size" +
-                 (has_baseline ? " and beats the baseline at both" : "; there is no baseline");
+    out.reason =
+        where + ": won at a neighbouring size" +
+        (has_baseline ? " and is proven to beat the baseline at both" : "; there is no baseline");
   } else if (has_baseline) {
     put_first(out.ranked, baseline);
-    out.reason = where + ": no winner of a neighbouring size beats the baseline at both";
+    out.reason =
+        where + ": no winner of a neighbouring size is proven to beat the baseline at both";
   } else {
     out.reason = where + ": the fastest by interpolation; there is no baseline";
   }
+  judge_between(out, lower, upper, has_baseline);
   return out;
 }
 
@@ -122,6 +154,8 @@ Ranking rank_beyond(const Decision& nearest, const Asked& asked) {
       variant.*field = extrapolate_time({size, variant.*field}, asked.problem.message_size);
   }
   out.reason = "nearest measured size " + format_bytes(size) + ": " + out.reason;
+  out.status = DecisionStatus::provisional;
+  out.confirmation = {};
   return out;
 }
 

@@ -19,24 +19,29 @@ struct Asked {
 struct Ranking {
   std::vector<RankedVariant> ranked;
   std::string reason;
+  Verdict verdict = Verdict::no_baseline;
+  DecisionStatus status = DecisionStatus::provisional;
+  Confirmation confirmation;
 };
 
 /// Empty where `variant` can run the problem and guarantees the numeric class it demands.
 [[nodiscard]] std::string why_not(const RankedVariant& variant, const Asked& asked);
 
 /// The decision of this very size without the variants that cannot run the problem. Where the
-/// winner falls, the fastest variant whose interval lies wholly below the baseline's comes first,
-/// else the baseline.
+/// winner falls, the next one follows: the order of a decision puts what is not proven behind the
+/// baseline. What fresh launches confirmed of the winner does not hold for it.
 [[nodiscard]] Ranking rank_at(const Decision& decision, const Asked& asked);
 
 /// Between two measured sizes: the variants ranked at both, by interpolated median. Conservative: a
-/// variant other than the baseline comes first only if it is the winner of one neighbour and beats
-/// the baseline at both; else the baseline does. Without a baseline the faster of the neighbours'
-/// winners does.
+/// variant other than the baseline comes first only if it is the winner of one neighbour and stands
+/// before the baseline at both; else the baseline does. Without a baseline the faster of the
+/// neighbours' winners does. Confirmed only where both neighbours are, for this very winner; kept
+/// only where both are.
 [[nodiscard]] Ranking rank_between(const Decision& lower, const Decision& upper,
                                    const Asked& asked);
 
-/// Beyond the measured sizes: the nearest size's ranking with extrapolated times.
+/// Beyond the measured sizes: the nearest size's ranking with extrapolated times; nothing was
+/// confirmed there.
 [[nodiscard]] Ranking rank_beyond(const Decision& nearest, const Asked& asked);
 
 }  // namespace colltune

@@ -88,8 +88,86 @@ TEST(Find, BetweenSizesTheBaselineStaysUnlessBeatenAtBoth) {
   EXPECT_THAT(answer.decision.reason, HasSubstr("no winner of a neighbouring size"));
 }
 
-TEST(Find, BetweenSizesAWinnerThatBeatsTheBaselineAtBothWins) {
-  EXPECT_EQ(winner(three_sizes().find(ask(8 * KiB))), "tree");
+TEST(Find, BetweenSizesAWinnerThatIsProvenAtBothWins) {
+  // The tree wins at 4 KiB; at 16 KiB it is faster too, once proven, once not (or vetoed).
+  EXPECT_EQ(winner(three_sizes().find(ask(8 * KiB))), "base");
+  const auto table = colltune::literals::table(
+      {decide(all_reduce(4 * KiB), {{"tree", 2000}, {"ring", 3000}, {"base", 4000, true}}),
+       decide(all_reduce(16 * KiB), {{"ring", 7000}, {"tree", 7900}, {"base", 8000, true}})});
+  EXPECT_EQ(winner(table.find(ask(5 * KiB))), "tree");
+}
+
+/// A decision that fresh launches confirmed.
+Decision confirmed(Decision decision, double low) {
+  decision.status = DecisionStatus::confirmed;
+  decision.confirmation = {.launches = 5, .speedup = low + 0.1, .low = low, .high = low + 0.2};
+  return decision;
+}
+Decision with_verdict(Decision decision, Verdict verdict) {
+  decision.verdict = verdict;
+  return decision;
+}
+
+TEST(Find, AMeasuredAnswerSaysWhatIsConfirmed) {
+  const auto of_ring = confirmed(
+      with_verdict(decide(all_reduce(1 * KiB), {{"ring", 1000, false, NumericClass::any},
+                                                {"tree", 1500, false, NumericClass::same_bits},
+                                                {"base", 2000, true, NumericClass::rank_order}}),
+                   Verdict::displaced),
+      1.7);
+  const auto table = colltune::literals::table({of_ring});
+  LookupQuery query = ask(1 * KiB);
+  EXPECT_EQ(table.find(query).decision.status, DecisionStatus::confirmed);
+  EXPECT_EQ(table.find(query).decision.verdict, Verdict::displaced);
+  EXPECT_EQ(table.find(query).decision.confirmation, of_ring.confirmation);
+  // The winner was confirmed, not who comes next.
+  query.problem.numeric_class = NumericClass::same_bits;
+  EXPECT_EQ(winner(table.find(query)), "tree");
+  EXPECT_EQ(table.find(query).decision.status, DecisionStatus::provisional);
+  EXPECT_EQ(table.find(query).decision.verdict, Verdict::displaced);
+  EXPECT_EQ(table.find(query).decision.confirmation, Confirmation{});
+  query.problem.numeric_class = NumericClass::rank_order;
+  EXPECT_EQ(winner(table.find(query)), "base");
+  EXPECT_EQ(table.find(query).decision.verdict, Verdict::undecided);
+  // Nothing was confirmed at other sizes.
+  EXPECT_EQ(table.find(ask(2 * KiB)).source, Source::predicted);
+  EXPECT_EQ(table.find(ask(2 * KiB)).decision.status, DecisionStatus::provisional);
+  EXPECT_EQ(table.find(ask(2 * KiB)).decision.confirmation, Confirmation{});
+  EXPECT_EQ(table.find(ask(2 * KiB)).decision.verdict, Verdict::displaced);
+}
+
+TEST(Find, BetweenSizesConfirmedOnlyWhereBothConfirmThisWinner) {
+  const auto ring = [](std::uint64_t bytes) {
+    return decide(all_reduce(bytes), {{"ring", 1000}, {"tree", 1100}, {"base", 2000, true}});
+  };
+  const auto tree =
+      decide(all_reduce(4 * KiB), {{"tree", 990}, {"ring", 1000}, {"base", 2000, true}});
+  const auto between = [&](const Decision& lower, const Decision& upper) {
+    return colltune::literals::table({lower, upper}).find(ask(2 * KiB)).decision;
+  };
+  const Decision both = between(confirmed(ring(1 * KiB), 1.7), confirmed(ring(4 * KiB), 1.5));
+  EXPECT_EQ(both.status, DecisionStatus::confirmed);
+  EXPECT_EQ(both.verdict, Verdict::displaced);
+  EXPECT_EQ(both.confirmation.low, 1.5);  // the weaker
+  EXPECT_EQ(between(confirmed(ring(1 * KiB), 1.7), ring(4 * KiB)).status,
+            DecisionStatus::provisional);
+  EXPECT_EQ(between(ring(1 * KiB), confirmed(ring(4 * KiB), 1.7)).status,
+            DecisionStatus::provisional);
+  EXPECT_EQ(between(confirmed(ring(1 * KiB), 1.7), confirmed(tree, 1.7)).status,
+            DecisionStatus::provisional);
+}
+
+TEST(Find, BetweenSizesTheBaselineIsKeptOnlyWhereBothKeepIt) {
+  const auto base = [](std::uint64_t bytes, Verdict verdict) {
+    return with_verdict(decide(all_reduce(bytes), {{"base", 2000, true}, {"ring", 2100}}), verdict);
+  };
+  const auto between = [&](Verdict lower, Verdict upper) {
+    const auto table = colltune::literals::table({base(1 * KiB, lower), base(4 * KiB, upper)});
+    return table.find(ask(2 * KiB)).decision.verdict;
+  };
+  EXPECT_EQ(between(Verdict::kept, Verdict::kept), Verdict::kept);
+  EXPECT_EQ(between(Verdict::kept, Verdict::undecided), Verdict::undecided);
+  EXPECT_EQ(between(Verdict::undecided, Verdict::kept), Verdict::undecided);
 }
 
 TEST(Find, BetweenSizesOnlyVariantsOfBothThatCanRunThere) {
@@ -109,6 +187,7 @@ TEST(Find, BetweenSizesWithoutBaselineTheFasterWinnerWins) {
        decide(all_reduce(4 * KiB), {{"b", 300}, {"a", 900}, {"c", 310}})});
   const LookupAnswer answer = table.find(ask(3 * KiB));
   EXPECT_EQ(winner(answer), "b");  // c is faster there, but won nowhere
+  EXPECT_EQ(answer.decision.verdict, Verdict::no_baseline);
   EXPECT_EQ(answer.decision.ranked.front().speedup_over_baseline, 0);
 }
 
@@ -158,14 +237,14 @@ TEST(Find, NoVariantThatCanRunIsNotFoundWithReasons) {
 TEST(Find, DemandedNumericClassFilters) {
   const auto table = colltune::literals::table(
       {decide(all_reduce(1 * KiB), {{"any", 100},
-                                    {"close", 1995, false, NumericClass::rank_order},
                                     {"base", 2000, true, NumericClass::same_bits},
+                                    {"close", 1995, false, NumericClass::rank_order},
                                     {"slow", 3000, false, NumericClass::rank_order}})});
   LookupQuery query = ask(1 * KiB);
   EXPECT_EQ(winner(table.find(query)), "any");
   query.problem.numeric_class = NumericClass::same_bits;
   const LookupAnswer answer = table.find(query);
-  EXPECT_EQ(winner(answer), "base");  // "close" does not beat it by more than its interval
+  EXPECT_EQ(winner(answer), "base");  // "close" is not proven to beat it
   EXPECT_EQ(answer.decision.ranked.size(), 3U);
   EXPECT_EQ(answer.decision.key.problem.numeric_class, NumericClass::same_bits);
   query.problem.numeric_class = NumericClass::rank_order;

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/decide/confirm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "colltune/decide/rounds.h"
+#include "colltune/decide/statistics.h"
+
+namespace colltune {
+namespace {
+
+/// What the launches say about a contest.
+struct Evidence {
+  std::vector<double> ratios;  ///< of the launches that measured both
+  std::string fault;           ///< of the candidate in a launch, for a person; empty: none
+};
+
+const Measurement* find(std::span<const Measurement> launch, const TuningKey& key,
+                        const Variant& variant) {
+  const auto found = std::ranges::find_if(launch, [&](const Measurement& measurement) {
+    return !measurement.is_twin && measurement.variant == variant && measurement.key == key;
+  });
+  return found == launch.end() ? nullptr : &*found;
+}
+
+Evidence evidence_of(const TuningKey& key, const Contest& contest,
+                     std::span<const std::vector<Measurement>> launches) {
+  Evidence evidence;
+  for (const auto& launch : launches) {
+    const Measurement* candidate = find(launch, key, contest.candidate);
+    if (candidate == nullptr) continue;
+    if (candidate->outcome != Outcome::ok) {
+      evidence.fault = fmt::format("{}{}{}", name_of(candidate->outcome),
+                                   candidate->detail.empty() ? "" : ": ", candidate->detail);
+      continue;
+    }
+    const Measurement* reference = find(launch, key, contest.reference);
+    if (reference == nullptr || reference->outcome != Outcome::ok) continue;
+    const auto ratios = paired_ratios(round_medians(*reference), round_medians(*candidate));
+    if (!ratios.empty()) evidence.ratios.push_back(median_of(ratios));
+  }
+  return evidence;
+}
+
+Confirmation summarize(const std::vector<double>& ratios, const ConfirmPolicy& policy) {
+  const auto [least, most] = std::ranges::minmax(ratios);
+  return {.launches = ratios.size(),
+          .speedup = median_of(ratios),
+          .low = median_lower_bound(ratios, policy.confidence).value_or(least),
+          .high = median_upper_bound(ratios, policy.confidence).value_or(most)};
+}
+
+std::string describe(const Confirmation& seen) {
+  return fmt::format("{:.3f}x as fast in {} fresh launches ({:.3f}x to {:.3f}x)", seen.speedup,
+                     seen.launches, seen.low, seen.high);
+}
+
+auto find_baseline(Decision& decision) {
+  return std::ranges::find_if(decision.ranked, &RankedVariant::is_baseline);
+}
+
+/// Nothing is claimed any more, or never was.
+ConfirmStep confirm_claimless(Decision decision) {
+  decision.status = DecisionStatus::confirmed;
+  decision.confirmation = {};
+  return {std::move(decision), ConfirmResult::confirmed};
+}
+
+ConfirmStep veto_against_baseline(Decision decision, const std::string& why, std::size_t launches) {
+  const Variant vetoed = decision.ranked.front().variant;
+  decision.reason += fmt::format("; {} was vetoed: {}", to_string(vetoed), why);
+  std::rotate(decision.ranked.begin(), decision.ranked.begin() + 1, find_baseline(decision) + 1);
+  // Among the rest it keeps the place right behind the baseline.
+  if (!decision.ranked.front().is_baseline) return {std::move(decision), ConfirmResult::vetoed};
+  return {keep_baseline(std::move(decision), launches), ConfirmResult::confirmed};
+}
+
+/// In a family without a baseline.
+ConfirmStep veto_against_next(Decision decision, const std::string& why,
+                              const std::optional<Confirmation>& seen) {
+  decision.reason +=
+      fmt::format("; {} was vetoed: {}", to_string(decision.ranked.front().variant), why);
+  if (!seen) {  // a fault: it goes to the end
+    std::rotate(decision.ranked.begin(), decision.ranked.begin() + 1, decision.ranked.end());
+    return {std::move(decision), ConfirmResult::vetoed};
+  }
+  std::swap(decision.ranked[0], decision.ranked[1]);
+  decision.status = DecisionStatus::confirmed;
+  decision.confirmation = {.launches = seen->launches,
+                           .speedup = 1 / seen->speedup,
+                           .low = 1 / seen->high,
+                           .high = 1 / seen->low};
+  return {std::move(decision), ConfirmResult::confirmed};
+}
+
+}  // namespace
+
+std::optional<Contest> contest_of(const Decision& decision) {
+  const auto& ranked = decision.ranked;
+  if (ranked.size() < 2 || ranked.front().is_baseline) return {};
+  const auto baseline = std::ranges::find_if(ranked, &RankedVariant::is_baseline);
+  const RankedVariant& reference = baseline == ranked.end() ? ranked[1] : *baseline;
+  return Contest{ranked.front().variant, reference.variant};
+}
+
+ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>> launches,
+                    const ConfirmPolicy& policy) {
+  if (decision.verdict == Verdict::undecided) return {std::move(decision), ConfirmResult::open};
+  const auto contest = contest_of(decision);
+  if (!contest) return confirm_claimless(std::move(decision));
+
+  const Evidence evidence = evidence_of(decision.key, *contest, launches);
+  const bool has_baseline = find_baseline(decision) != decision.ranked.end();
+  if (!evidence.fault.empty()) {
+    const std::string why = "in a fresh launch it was " + evidence.fault;
+    return has_baseline ? veto_against_baseline(std::move(decision), why, launches.size())
+                        : veto_against_next(std::move(decision), why, {});
+  }
+  if (evidence.ratios.empty() || evidence.ratios.size() < policy.launches)
+    return {std::move(decision), ConfirmResult::open};
+
+  const Confirmation seen = summarize(evidence.ratios, policy);
+  const bool is_loss = seen.high < policy.loss;
+  if (is_loss || (has_baseline && seen.speedup < 1)) {
+    const std::string why = describe(seen) + (is_loss ? "" : ": its gain did not reproduce");
+    return has_baseline ? veto_against_baseline(std::move(decision), why, seen.launches)
+                        : veto_against_next(std::move(decision), why, seen);
+  }
+  decision.status = DecisionStatus::confirmed;
+  decision.confirmation = seen;
+  decision.reason += "; confirmed: " + describe(seen);
+  if (!has_baseline) decision.reason += " beside " + to_string(contest->reference);
+  return {std::move(decision), ConfirmResult::confirmed};
+}
+
+Decision keep_baseline(Decision decision, std::size_t launches) {
+  const auto baseline = find_baseline(decision);
+  if (baseline != decision.ranked.end())
+    std::rotate(decision.ranked.begin(), baseline, baseline + 1);
+  decision.verdict = Verdict::kept;
+  decision.status = DecisionStatus::confirmed;
+  decision.confirmation = {.launches = launches};
+  decision.reason += "; the baseline stays";
+  return decision;
+}
+
+}  // namespace colltune

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/decide/regret.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "candidate.h"
+#include "colltune/decide/decide.h"
+#include "colltune/decide/rounds.h"
+
+namespace colltune {
+namespace {
+
+/// Speed-ups over the baseline by variant; the baseline itself has 1.
+using Speedups = std::map<Variant, double>;
+
+/// Of the variants that share at least half of the baseline's rounds with it.
+Speedups speedups_of(const Contest& contest) {
+  std::vector<const Candidate*> all;
+  for (const Candidate& candidate : contest.candidates) all.push_back(&candidate);
+  const Candidate* baseline = fastest_baseline(all);
+  Speedups speedups;
+  if (baseline == nullptr) return speedups;
+  const std::size_t rounds = paired_ratios(baseline->rounds, baseline->rounds).size();
+  for (const Candidate* candidate : all) {
+    const auto ratios = paired_ratios(baseline->rounds, candidate->rounds);
+    if (!ratios.empty() && ratios.size() * 2 >= rounds)
+      speedups.emplace(candidate->measurement->variant, median_of(ratios));
+  }
+  return speedups;
+}
+
+/// `choice` judged by `speedups`; empty where they do not know the chosen one.
+std::optional<KeyRegret> judge_choice(KeyRegret choice, const Speedups& speedups) {
+  const auto chosen = speedups.find(choice.chosen);
+  if (chosen == speedups.end()) return std::nullopt;
+  const auto best = std::ranges::max_element(speedups, {}, &Speedups::value_type::second);
+  choice.best = best->second > chosen->second ? best->first : choice.chosen;
+  choice.chosen_speedup = chosen->second;
+  choice.best_speedup = best->second;
+  choice.regret = best->second / chosen->second - 1;
+  return choice;
+}
+
+void add(Regret& regret, std::optional<KeyRegret> judged) {
+  if (judged)
+    regret.keys.push_back(*std::move(judged));
+  else
+    ++regret.not_judged;
+}
+
+Regret summarise(Regret regret) {
+  if (regret.keys.empty()) return regret;
+  constexpr double tolerated = 0.05;
+  double chosen = 0;
+  double best = 0;
+  double within = 0;
+  for (const KeyRegret& key : regret.keys) {
+    chosen += std::log(key.chosen_speedup);
+    best += std::log(key.best_speedup);
+    within += key.regret <= tolerated ? 1 : 0;
+  }
+  const auto count = static_cast<double>(regret.keys.size());
+  regret.chosen_speedup = std::exp(chosen / count);
+  regret.best_speedup = std::exp(best / count);
+  regret.within_five_percent = within / count;
+  return regret;
+}
+
+KeyRegret choice_of(const Decision& decision, const std::string& sweep_uuid) {
+  return {.key = decision.key,
+          .sweep_uuid = sweep_uuid,
+          .verdict = decision.verdict,
+          .chosen = decision.ranked.front().variant};
+}
+
+/// Whether a choice is one that can be compared with a baseline over all families.
+bool can_be_judged(const Decision& decision) {
+  return decision.family == any_family && decision.verdict != Verdict::no_baseline;
+}
+
+/// The same trials, where samples of the other half of the rounds do not count.
+std::vector<Measurement> half_of(std::span<const Measurement> measurements, int half) {
+  std::vector<Measurement> out(measurements.begin(), measurements.end());
+  for (Measurement& trial : out) {
+    trial.marks.resize(trial.samples.size(), 0);
+    for (std::size_t i = 0; i < trial.samples.size(); ++i)
+      if (static_cast<int>(i) / std::max(1, trial.samples_per_round) % 2 != half)
+        trial.marks[i] |= static_cast<int>(RunMark::gap);
+  }
+  return out;
+}
+
+bool is_quiet(const std::vector<const Measurement*>& cell, double steal_limit) {
+  std::vector<double> steals;
+  for (const Measurement* trial : cell)
+    if (trial->conditions.steal >= 0) steals.push_back(trial->conditions.steal);
+  return steals.empty() || median_of(steals) < steal_limit;
+}
+
+/// Per key what one launch says, where it was quiet.
+std::map<TuningKey, Speedups> quiet_speedups(const Launch& launch, double steal_limit) {
+  std::map<TuningKey, std::vector<const Measurement*>> cells;
+  for (const Measurement& trial : launch.measurements) cells[trial.key].push_back(&trial);
+  std::map<TuningKey, Speedups> out;
+  for (const auto& [key, contest] : contests_of(launch.measurements, false, 0.95))
+    if (is_quiet(cells.at(key), steal_limit)) out.emplace(key, speedups_of(contest));
+  return out;
+}
+
+/// The median over launches of each variant's speed-up; of those known from half of them.
+Speedups pool(const std::vector<const Speedups*>& launches) {
+  std::map<Variant, std::vector<double>> by_variant;
+  for (const Speedups* launch : launches)
+    for (const auto& [variant, speedup] : *launch) by_variant[variant].push_back(speedup);
+  Speedups pooled;
+  for (const auto& [variant, speedups] : by_variant)
+    if (speedups.size() * 2 >= launches.size()) pooled.emplace(variant, median_of(speedups));
+  return pooled;
+}
+
+}  // namespace
+
+Regret cross_fitted_regret(std::span<const Measurement> measurements,
+                           const DecisionPolicy& policy) {
+  Regret regret;
+  for (const int half : {0, 1}) {
+    const auto choosing = half_of(measurements, half);
+    const auto judging = half_of(measurements, 1 - half);
+    const auto contests = contests_of(judging, false, policy.confidence);
+    for (const Decision& decision : decide(choosing, policy, {}))
+      if (can_be_judged(decision))
+        add(regret, judge_choice(choice_of(decision, {}), speedups_of(contests.at(decision.key))));
+  }
+  std::ranges::stable_sort(regret.keys, {}, &KeyRegret::key);
+  return summarise(std::move(regret));
+}
+
+Regret pooled_regret(std::span<const Launch> launches, double steal_limit) {
+  std::vector<std::map<TuningKey, Speedups>> known;
+  for (const Launch& launch : launches) known.push_back(quiet_speedups(launch, steal_limit));
+  Regret regret;
+  for (std::size_t chooser = 0; chooser < launches.size(); ++chooser)
+    for (const Decision& decision : launches[chooser].decisions) {
+      if (!can_be_judged(decision)) continue;
+      std::vector<const Speedups*> others;
+      for (std::size_t judge = 0; judge < launches.size(); ++judge)
+        if (const auto found = known[judge].find(decision.key);
+            judge != chooser && found != known[judge].end())
+          others.push_back(&found->second);
+      add(regret, judge_choice(choice_of(decision, launches[chooser].sweep_uuid), pool(others)));
+    }
+  return summarise(std::move(regret));
+}
+
+Regret held_out_regret(std::span<const Measurement> measurements,
+                       std::span<const HeldOutAnswer> answers) {
+  const auto contests = contests_of(measurements, true, 0.95);
+  Regret regret;
+  for (const HeldOutAnswer& answer : answers) {
+    const auto found = contests.find(answer.key);
+    add(regret,
+        found == contests.end()
+            ? std::nullopt
+            : judge_choice({.key = answer.key, .verdict = answer.verdict, .chosen = answer.chosen},
+                           speedups_of(found->second)));
+  }
+  return summarise(std::move(regret));
+}
+
+}  // namespace colltune

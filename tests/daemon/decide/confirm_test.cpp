@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/decide/confirm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "../trials.h"
+
+namespace colltune {
+namespace {
+
+using literals::key;
+using literals::trial;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A provisional decision that ranks these, the baseline among them as "base".
+Decision ranking(const std::vector<std::string>& names, Verdict verdict = Verdict::displaced) {
+  Decision decision{.key = key(), .reason = "why", .sweep_uuid = "s", .verdict = verdict};
+  for (const std::string& name : names)
+    decision.ranked.push_back({.variant = parse_variant(name), .is_baseline = name == "base"});
+  return decision;
+}
+
+std::vector<std::string> names_of(const Decision& decision) {
+  std::vector<std::string> names;
+  for (const auto& ranked : decision.ranked) names.push_back(to_string(ranked.variant));
+  return names;
+}
+
+/// Launches in which `candidate` takes 1/ratio of what `reference` takes.
+std::vector<std::vector<Measurement>> launches_with(const std::vector<double>& ratios,
+                                                    const std::string& candidate = "fast",
+                                                    const std::string& reference = "base") {
+  std::vector<std::vector<Measurement>> launches;
+  for (const double ratio : ratios)
+    launches.push_back({trial({.variant = reference, .median = 1e6}),
+                        trial({.variant = candidate, .median = 1e6 / ratio})});
+  return launches;
+}
+
+TEST(Confirm, AWinnerThatHoldsIsConfirmedWithTheIntervalOverTheLaunches) {
+  const auto [decision, result] =
+      confirm(ranking({"fast", "second", "base", "slow"}),
+              launches_with({1.2, 1.1, 1.3, 0.9, 1.15}), ConfirmPolicy{});
+  EXPECT_EQ(result, ConfirmResult::confirmed);
+  EXPECT_EQ(decision.status, DecisionStatus::confirmed);
+  EXPECT_EQ(decision.verdict, Verdict::displaced);
+  EXPECT_EQ(decision.confirmation.launches, 5U);
+  EXPECT_NEAR(decision.confirmation.speedup, 1.15, 1e-4);
+  EXPECT_NEAR(decision.confirmation.low, 0.9, 1e-4);
+  EXPECT_NEAR(decision.confirmation.high, 1.3, 1e-4);
+  EXPECT_THAT(names_of(decision), ElementsAre("fast", "second", "base", "slow"));
+  EXPECT_THAT(decision.reason, HasSubstr("why; confirmed: 1.150x as fast in 5 fresh launches"));
+}
+
+TEST(Confirm, MoreLaunchesGiveANarrowerInterval) {
+  ConfirmPolicy policy;
+  policy.launches = 8;
+  const auto [decision, result] = confirm(
+      ranking({"fast", "base"}), launches_with({1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 0.5, 2.0}), policy);
+  EXPECT_EQ(result, ConfirmResult::confirmed);
+  EXPECT_NEAR(decision.confirmation.low, 1.1, 1e-4);
+  EXPECT_NEAR(decision.confirmation.high, 1.1, 1e-4);
+}
+
+TEST(Confirm, ALoserIsVetoedAndTheNextProvenOneLeads) {
+  const auto [decision, result] =
+      confirm(ranking({"fast", "second", "base", "slow"}),
+              launches_with({0.4, 0.5, 0.45, 0.5, 0.9}), ConfirmPolicy{});
+  EXPECT_EQ(result, ConfirmResult::vetoed);
+  EXPECT_EQ(decision.status, DecisionStatus::provisional);
+  EXPECT_EQ(decision.verdict, Verdict::displaced);
+  EXPECT_THAT(names_of(decision), ElementsAre("second", "base", "fast", "slow"));
+  EXPECT_THAT(decision.reason, HasSubstr("fast was vetoed: 0.500x as fast in 5 fresh launches"));
+}
+
+TEST(Confirm, AGainThatDoesNotReproduceIsVetoed) {
+  const auto [decision, result] =
+      confirm(ranking({"fast", "base", "slow"}), launches_with({0.99, 1.2, 0.98, 0.97, 1.1}),
+              ConfirmPolicy{});
+  EXPECT_EQ(result, ConfirmResult::confirmed);  // of the baseline: nobody else was proven
+  EXPECT_EQ(decision.verdict, Verdict::kept);
+  EXPECT_EQ(decision.status, DecisionStatus::confirmed);
+  EXPECT_EQ(decision.confirmation, (Confirmation{.launches = 5}));
+  EXPECT_THAT(names_of(decision), ElementsAre("base", "fast", "slow"));
+  EXPECT_THAT(decision.reason, HasSubstr("did not reproduce; the baseline stays"));
+}
+
+TEST(Confirm, AFaultInAnyLaunchIsAVeto) {
+  auto launches = launches_with({1.5, 1.5, 1.5, 1.5, 1.5});
+  launches[2][1].outcome = Outcome::wrong;
+  launches[2][1].detail = "element 3";
+  const auto [decision, result] = confirm(ranking({"fast", "base"}), launches, ConfirmPolicy{});
+  EXPECT_THAT(names_of(decision), ElementsAre("base", "fast"));
+  EXPECT_THAT(decision.reason, HasSubstr("fast was vetoed: in a fresh launch it was wrong: elem"));
+}
+
+TEST(Confirm, TooFewLaunchesSayNothing) {
+  const Decision before = ranking({"fast", "base"});
+  auto launches = launches_with({1.5, 1.5, 1.5, 1.5, 1.5});
+  launches[1].pop_back();  // was not measured
+  EXPECT_EQ(confirm(before, launches, ConfirmPolicy{}).result, ConfirmResult::open);
+  launches = launches_with({1.5, 1.5, 1.5, 1.5, 1.5});
+  launches[1][0].outcome = Outcome::failed;  // the reference
+  EXPECT_EQ(confirm(before, launches, ConfirmPolicy{}).decision, before);
+  launches = launches_with({1.5, 1.5, 1.5, 1.5, 1.5});
+  launches[1][0].marks.assign(launches[1][0].samples.size(), 1);  // no sample counts
+  EXPECT_EQ(confirm(before, launches, ConfirmPolicy{}).decision, before);
+  launches = launches_with({1.5, 1.5, 1.5, 1.5, 1.5});
+  for (auto& launch : launches) launch[1].key = key(4096);
+  EXPECT_EQ(confirm(before, launches, ConfirmPolicy{}).decision, before);
+  EXPECT_EQ(confirm(before, {}, ConfirmPolicy{.launches = 0}).decision, before);
+}
+
+TEST(Confirm, WhereNothingIsClaimedNoLaunchIsNeeded) {
+  const auto kept = confirm(ranking({"base", "slow"}, Verdict::kept), {}, ConfirmPolicy{});
+  EXPECT_EQ(kept.result, ConfirmResult::confirmed);
+  EXPECT_EQ(kept.decision.status, DecisionStatus::confirmed);
+  EXPECT_EQ(kept.decision.confirmation, Confirmation{});
+  const auto alone = confirm(ranking({"only"}, Verdict::no_baseline), {}, ConfirmPolicy{});
+  EXPECT_EQ(alone.result, ConfirmResult::confirmed);
+  const Decision undecided = ranking({"base", "perhaps"}, Verdict::undecided);
+  EXPECT_EQ(confirm(undecided, {}, ConfirmPolicy{}).result, ConfirmResult::open);
+  EXPECT_EQ(confirm(undecided, {}, ConfirmPolicy{}).decision, undecided);
+}
+
+TEST(Confirm, AFamilyWithoutABaselineComparesWithItsNext) {
+  const Decision before = ranking({"a", "b", "c"}, Verdict::no_baseline);
+  EXPECT_EQ(contest_of(before), (Contest{parse_variant("a"), parse_variant("b")}));
+  // Equals: the simpler one leads although it is a little slower.
+  const auto held =
+      confirm(before, launches_with({0.99, 0.99, 0.99, 0.98, 0.97}, "a", "b"), ConfirmPolicy{});
+  EXPECT_EQ(held.result, ConfirmResult::confirmed);
+  EXPECT_THAT(names_of(held.decision), ElementsAre("a", "b", "c"));
+  const auto lost =
+      confirm(before, launches_with({0.5, 0.4, 0.5, 0.5, 0.8}, "a", "b"), ConfirmPolicy{});
+  EXPECT_EQ(lost.result, ConfirmResult::confirmed);
+  EXPECT_THAT(names_of(lost.decision), ElementsAre("b", "a", "c"));
+  EXPECT_NEAR(lost.decision.confirmation.speedup, 2, 1e-4);
+  EXPECT_NEAR(lost.decision.confirmation.low, 1.25, 1e-4);
+  EXPECT_NEAR(lost.decision.confirmation.high, 2.5, 1e-4);
+  auto faulty = launches_with({1.5, 1.5, 1.5, 1.5, 1.5}, "a", "b");
+  faulty[4][1].outcome = Outcome::crashed;
+  const auto fault = confirm(before, faulty, ConfirmPolicy{});
+  EXPECT_EQ(fault.result, ConfirmResult::vetoed);
+  EXPECT_THAT(names_of(fault.decision), ElementsAre("b", "c", "a"));
+}
+
+TEST(Confirm, TheTwinIsNotTheReference) {
+  auto launches = launches_with({1.2, 1.2, 1.2, 1.2, 1.2});
+  for (auto& launch : launches) {
+    Measurement twin = trial({.variant = "base", .median = 1});
+    twin.is_twin = true;
+    launch.insert(launch.begin(), twin);
+  }
+  EXPECT_NEAR(
+      confirm(ranking({"fast", "base"}), launches, ConfirmPolicy{}).decision.confirmation.speedup,
+      1.2, 1e-4);
+}
+
+TEST(Confirm, AfterTooManyVetoesTheBaselineStays) {
+  const Decision decision = keep_baseline(ranking({"b", "c", "base", "a"}), 5);
+  EXPECT_THAT(names_of(decision), ElementsAre("base", "b", "c", "a"));
+  EXPECT_EQ(decision.verdict, Verdict::kept);
+  EXPECT_EQ(decision.status, DecisionStatus::confirmed);
+}
+
+}  // namespace
+}  // namespace colltune
