@@ -81,8 +81,8 @@ constexpr std::array<Named<DecisionStatus>, 2> enum_names(DecisionStatus) {
 }
 constexpr std::string_view enum_title(DecisionStatus) { return "decision status"; }
 
-/// What fresh launches said about a decision's winner: its speed-up over the baseline, paired
-/// within each launch; the launch is the unit.
+/// What fresh launches said about a decision's winner: its speed-up over the baseline (in a family
+/// without one over the next in the ranking), paired within each launch; the launch is the unit.
 struct Confirmation {
   std::uint64_t launches = 0;
   double speedup = 0;  ///< median of the launches; 0 where nothing was to be compared
