@@ -30,72 +30,109 @@ struct Float8E5M2 {
 
 namespace number_format_detail {
 
-/// A small format with `mantissa` bits and exponent bias `bias`; `largest` are the bits of its
-/// largest finite magnitude, `nan` of a NaN, `overflow` of what magnitudes beyond become.
+/// A small format with `mantissa` bits and exponent bias `bias`; `overflow` are the bits of what
+/// magnitudes beyond the largest finite one become, `first_non_finite` those where infinity or NaN
+/// begin, `nan` of the NaN that is written, `sign` the sign's bit.
 struct Layout {
   int mantissa;
   int bias;
-  std::uint32_t largest;
   std::uint32_t overflow;
+  std::uint32_t first_non_finite;
+  bool has_infinity;
   std::uint32_t nan;
   std::uint32_t sign;
 };
-inline constexpr Layout float16{10, 15, 0x7bff, 0x7c00, 0x7e00, 0x8000};
-inline constexpr Layout float8_e4m3{3, 7, 0x7e, 0x7e, 0x7f, 0x80};
-inline constexpr Layout float8_e5m2{2, 15, 0x7b, 0x7b, 0x7e, 0x80};
+inline constexpr Layout float16{10, 15, 0x7c00, 0x7c00, true, 0x7e00, 0x8000};
+inline constexpr Layout float8_e4m3{3, 7, 0x7e, 0x7f, false, 0x7f, 0x80};
+inline constexpr Layout float8_e5m2{2, 15, 0x7b, 0x7c, true, 0x7e, 0x80};
 
-template <Layout layout>
-constexpr std::uint32_t narrow(float value) {
-  const auto wide = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (wide >> 31) != 0 ? layout.sign : 0;
-  std::uint32_t magnitude = wide & 0x7fffffffU;
-  if (magnitude > 0x7f800000U) return sign | layout.nan;
+inline constexpr std::uint32_t float_infinity = 0x7f800000U;
+inline constexpr std::uint32_t float_nan = 0x7fc00000U;
+
+// The conversions are written once, without branches, for one value and for vectors of values:
+// `Lanes` names their types `Float` and `Word` (unsigned, 32 bits) and says
+//   bits(Float), floats(Word)              the same bits as the other type
+//   if_less(a, b, then, otherwise)         a < b ? then : otherwise, for a and b below 2^31
+struct OneLane {
+  using Float = float;
+  using Word = std::uint32_t;
+  static constexpr Word bits(Float value) { return std::bit_cast<Word>(value); }
+  static constexpr Float floats(Word value) { return std::bit_cast<Float>(value); }
+  static constexpr Word if_less(Word a, Word b, Word then, Word otherwise) {
+    return a < b ? then : otherwise;
+  }
+};
+
+/// The bits of `value` rounded to the format.
+template <Layout layout, class Lanes>
+constexpr typename Lanes::Word narrow(typename Lanes::Float value) {
+  using Word = typename Lanes::Word;
   constexpr int dropped = 23 - layout.mantissa;
   constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - layout.bias) << 23;
-  if (magnitude < smallest_normal) {
-    // Adding a power of two whose last place is the smallest subnormal rounds to even in hardware.
-    constexpr float magic =
-        std::bit_cast<float>(smallest_normal + (static_cast<std::uint32_t>(dropped) << 23));
-    const float shifted = std::bit_cast<float>(magnitude) + magic;
-    return sign | (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(magic));
-  }
-  magnitude += (1U << (dropped - 1)) - 1 + ((magnitude >> dropped) & 1U);
-  const std::uint32_t bits =
-      (magnitude >> dropped) - (static_cast<std::uint32_t>(127 - layout.bias) << layout.mantissa);
-  return sign | (bits > layout.largest ? layout.overflow : bits);
+  constexpr std::uint32_t below_half = (1U << (dropped - 1)) - 1;
+  constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - layout.bias) << layout.mantissa;
+  // Adding a power of two whose last place is the smallest subnormal rounds to even in hardware.
+  constexpr std::uint32_t magic = smallest_normal + (static_cast<std::uint32_t>(dropped) << 23);
+
+  const Word wide = Lanes::bits(value);
+  const Word magnitude = wide & 0x7fffffffU;
+  const Word subnormal =
+      Lanes::bits(Lanes::floats(magnitude) + std::bit_cast<float>(magic)) - magic;
+  const Word normal =
+      ((magnitude + below_half + ((magnitude >> dropped) & 1U)) >> dropped) - rebias;
+  Word bits = Lanes::if_less(magnitude, Word{} + smallest_normal, subnormal, normal);
+  bits = Lanes::if_less(bits, Word{} + layout.overflow, bits, Word{} + layout.overflow);
+  bits = Lanes::if_less(Word{} + float_infinity, magnitude, Word{} + layout.nan, bits);
+  return bits | ((wide >> 31) << std::countr_zero(layout.sign));
 }
 
-template <Layout layout>
-constexpr float widen(std::uint32_t bits, std::uint32_t first_non_finite, bool has_infinity) {
-  const std::uint32_t sign = (bits & layout.sign) != 0 ? 0x80000000U : 0;
-  const std::uint32_t magnitude = bits & (layout.sign - 1);
-  if (magnitude >= first_non_finite)
-    return std::bit_cast<float>(
-        sign | (has_infinity && magnitude == first_non_finite ? 0x7f800000U : 0x7fc00000U));
+/// The value that `bits` of the format stand for; every NaN becomes the quiet one of its sign.
+template <Layout layout, class Lanes>
+constexpr typename Lanes::Float widen(typename Lanes::Word bits) {
+  using Word = typename Lanes::Word;
   constexpr std::uint32_t one = 1U << layout.mantissa;
-  if (magnitude < one) {  // subnormal: that many times the smallest
-    constexpr float smallest =
-        std::bit_cast<float>(static_cast<std::uint32_t>(128 - layout.bias - layout.mantissa) << 23);
-    const float value = static_cast<float>(magnitude) * smallest;
-    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
-  }
-  return std::bit_cast<float>(sign | ((magnitude << (23 - layout.mantissa)) +
-                                      (static_cast<std::uint32_t>(127 - layout.bias) << 23)));
+  constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - layout.bias) << 23;
+  constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - layout.bias) << 23;
+
+  const Word magnitude = bits & (layout.sign - 1);
+  const Word shifted = magnitude << (23 - layout.mantissa);
+  // A subnormal's mantissa behind the smallest normal's leading one, less that one: exact.
+  const Word subnormal =
+      Lanes::bits(Lanes::floats(shifted + smallest_normal) - std::bit_cast<float>(smallest_normal));
+  Word wide = Lanes::if_less(magnitude, Word{} + one, subnormal, shifted + rebias);
+  const Word first = Word{} + layout.first_non_finite;
+  Word non_finite = Word{} + float_nan;
+  if constexpr (layout.has_infinity)
+    non_finite = Lanes::if_less(first, magnitude, non_finite, Word{} + float_infinity);
+  wide = Lanes::if_less(magnitude, first, wide, non_finite);
+  return Lanes::floats(wide | ((bits & layout.sign) << (31 - std::countr_zero(layout.sign))));
+}
+
+/// The bits of `value` rounded to bfloat16; a NaN keeps the upper bits of its payload.
+template <class Lanes>
+constexpr typename Lanes::Word narrow_to_bfloat16(typename Lanes::Float value) {
+  using Word = typename Lanes::Word;
+  const Word wide = Lanes::bits(value);
+  return Lanes::if_less(Word{} + float_infinity, wide & 0x7fffffffU, (wide >> 16) | 0x0040U,
+                        (wide + 0x7fffU + ((wide >> 16) & 1U)) >> 16);
 }
 
 }  // namespace number_format_detail
 
 [[nodiscard]] constexpr float to_float(Float16 value) {
-  return number_format_detail::widen<number_format_detail::float16>(value.bits, 0x7c00, true);
+  using namespace number_format_detail;
+  return widen<float16, OneLane>(value.bits);
 }
 [[nodiscard]] constexpr float to_float(BFloat16 value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 [[nodiscard]] constexpr float to_float(Float8E4M3 value) {
-  return number_format_detail::widen<number_format_detail::float8_e4m3>(value.bits, 0x7f, false);
+  using namespace number_format_detail;
+  return widen<float8_e4m3, OneLane>(value.bits);
 }
 [[nodiscard]] constexpr float to_float(Float8E5M2 value) {
-  return number_format_detail::widen<number_format_detail::float8_e5m2>(value.bits, 0x7c, true);
+  using namespace number_format_detail;
+  return widen<float8_e5m2, OneLane>(value.bits);
 }
 
 /// `value` rounded to `Narrow`.
@@ -105,24 +142,22 @@ template <class Narrow>
 template <>
 constexpr Float16 round_to<Float16>(float value) {
   using namespace number_format_detail;
-  return {static_cast<std::uint16_t>(narrow<float16>(value))};
+  return {static_cast<std::uint16_t>(narrow<float16, OneLane>(value))};
 }
 template <>
 constexpr BFloat16 round_to<BFloat16>(float value) {
-  const auto wide = std::bit_cast<std::uint32_t>(value);
-  if ((wide & 0x7fffffffU) > 0x7f800000U)
-    return {static_cast<std::uint16_t>((wide >> 16) | 0x0040U)};
-  return {static_cast<std::uint16_t>((wide + 0x7fffU + ((wide >> 16) & 1U)) >> 16)};
+  using namespace number_format_detail;
+  return {static_cast<std::uint16_t>(narrow_to_bfloat16<OneLane>(value))};
 }
 template <>
 constexpr Float8E4M3 round_to<Float8E4M3>(float value) {
   using namespace number_format_detail;
-  return {static_cast<std::uint8_t>(narrow<float8_e4m3>(value))};
+  return {static_cast<std::uint8_t>(narrow<float8_e4m3, OneLane>(value))};
 }
 template <>
 constexpr Float8E5M2 round_to<Float8E5M2>(float value) {
   using namespace number_format_detail;
-  return {static_cast<std::uint8_t>(narrow<float8_e5m2>(value))};
+  return {static_cast<std::uint8_t>(narrow<float8_e5m2, OneLane>(value))};
 }
 
 }  // namespace colltune

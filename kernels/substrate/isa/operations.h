@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the reduce ops do with two values: one value each, or vectors of them. Included by every
+// translation unit that is compiled for an instruction set of its own: see vector_body.h on why
+// all of this is in an anonymous namespace.
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "colltune/vocabulary/collective.h"
+
+namespace colltune {
+namespace {
+
+/// `Value` as what integers are added and multiplied in: unsigned, since those wrap, and single
+/// ones at least as wide as unsigned int, since narrower ones would be promoted to int.
+template <class Value>
+struct WrappingValue {
+  using type = Value;
+};
+template <class Value>
+requires std::is_integral_v<Value>
+struct WrappingValue<Value> {
+  using type = std::make_unsigned_t<std::common_type_t<Value, int>>;
+};
+template <class Value>
+using Wrapping = typename WrappingValue<Value>::type;
+
+// `selects`: the result is one of the two, not a new value; `averages`: avg is built on it.
+struct Sum {
+  static constexpr bool selects = false;
+  static constexpr bool averages = true;
+  template <class Value>
+  static Value combine(const Value& a, const Value& b) {
+    return (Value)((Wrapping<Value>)a + (Wrapping<Value>)b);
+  }
+};
+struct Product {
+  static constexpr bool selects = false;
+  static constexpr bool averages = false;
+  template <class Value>
+  static Value combine(const Value& a, const Value& b) {
+    return (Value)((Wrapping<Value>)a * (Wrapping<Value>)b);
+  }
+};
+struct Minimum {
+  static constexpr bool selects = true;
+  static constexpr bool averages = false;
+  template <class Value>
+  static Value combine(const Value& a, const Value& b) {
+    return b < a ? b : a;
+  }
+};
+struct Maximum {
+  static constexpr bool selects = true;
+  static constexpr bool averages = false;
+  template <class Value>
+  static Value combine(const Value& a, const Value& b) {
+    return a < b ? b : a;
+  }
+};
+
+/// Calls `act` with the operation behind `op`; avg is a sum that the caller divides.
+template <class Act>
+void with_operation(ReduceOp op, Act&& act) {
+  switch (op) {
+    case ReduceOp::none:
+      return;
+    case ReduceOp::sum:
+    case ReduceOp::avg:
+      return act(Sum{});
+    case ReduceOp::prod:
+      return act(Product{});
+    case ReduceOp::min:
+      return act(Minimum{});
+    case ReduceOp::max:
+      return act(Maximum{});
+  }
+}
+
+}  // namespace
+}  // namespace colltune

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <array>
+
+#include "isa/isa.h"
+
+namespace colltune {
+
+std::span<const Isa* const> compiled_isas() noexcept {
+  static constexpr std::array all{&scalar_isa};
+  return all;
+}
+
+void fence_non_temporal_stores() noexcept {}  // there are none
+
+}  // namespace colltune

@@ -1,0 +1,393 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The reductions and copies as vectors of `Target::width` bytes: the one body that every vector
+// instruction set compiles, in a translation unit of its own with its own compiler flags.
+//
+// Nothing in such a translation unit may have external linkage but its one `Isa` constant: an
+// inline function that two translation units emit is kept once by the linker, and if that is the
+// copy compiled for AVX-512, every caller in the program dies on processors without it. So all of
+// this is in an anonymous namespace, shared templates are only instantiated with types from it
+// (which gives the instances internal linkage too), and no function of the standard library is
+// called. tests/kernels/isa_leak_check.cmake looks at what the object files define.
+//
+// GCC's vector types do the rest: the same operators as on numbers, element by element, lowered to
+// whatever the target has.
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "isa/isa.h"
+#include "isa/operations.h"
+#include "typed.h"
+
+namespace colltune {
+namespace {
+
+template <class Element, std::size_t bytes>
+struct VectorOf {
+  typedef Element type __attribute__((vector_size(bytes)));
+};
+template <class Element, std::size_t bytes>
+using Vector = typename VectorOf<Element, bytes>::type;
+
+/// Calls act.operator()<0>() … <n - 1>(): a loop whose indices are constants, so that arrays of
+/// vectors stay in registers.
+template <std::size_t n, class Act>
+[[gnu::always_inline]] inline void repeat(Act&& act) {
+  [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+    (act.template operator()<i>(), ...);
+  }
+  (std::make_index_sequence<n>{});
+}
+
+template <class Loaded>
+[[gnu::always_inline]] inline Loaded load_vector(const std::byte* from) {
+  Loaded loaded;
+  __builtin_memcpy(&loaded, from, sizeof loaded);
+  return loaded;
+}
+
+/// Copies fewer than `below` (a power of two) bytes without a call.
+template <std::size_t below>
+[[gnu::always_inline]] inline void copy_less_than(std::byte* to, const std::byte* from,
+                                                  std::size_t size) {
+  if constexpr (below > 1) {
+    constexpr std::size_t half = below / 2;
+    const bool copies = (size & half) != 0;
+    if (copies) __builtin_memcpy(to, from, half);
+    const std::size_t done = copies ? half : 0;
+    copy_less_than<half>(to + done, from + done, size);
+  }
+}
+
+/// The two vectors behind one another, as one.
+template <class Element, std::size_t bytes>
+[[gnu::always_inline]] inline Vector<Element, 2 * bytes> join(Vector<Element, bytes> low,
+                                                              Vector<Element, bytes> high) {
+  return [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+    return __builtin_shufflevector(low, high, i...);
+  }
+  (std::make_index_sequence<2 * bytes / sizeof(Element)>{});
+}
+
+/// The lanes that number_format.h's conversions run on.
+template <class Target>
+struct Lanes {
+  using Float = Vector<float, Target::width>;
+  using Word = Vector<std::uint32_t, Target::width>;
+  using Signed = Vector<std::int32_t, Target::width>;
+  [[gnu::always_inline]] static Word bits(Float value) { return (Word)value; }
+  [[gnu::always_inline]] static Float floats(Word value) { return (Float)value; }
+  [[gnu::always_inline]] static Word if_less(Word a, Word b, Word then, Word otherwise) {
+    return (Signed)a < (Signed)b ? then : otherwise;
+  }
+};
+
+/// How a narrow floating type is read from and written to as many bits per element as it has.
+template <class Target, class T>
+struct Conversion {
+  using Bits = decltype(T{}.bits);
+  using Narrow = Vector<Bits, Target::width * sizeof(T) / sizeof(float)>;
+  using Half = Vector<std::uint16_t, Target::width / 2>;
+  using Float = typename Lanes<Target>::Float;
+  using Word = typename Lanes<Target>::Word;
+
+  [[gnu::always_inline]] static Float widen(Narrow narrow) {
+    using namespace number_format_detail;
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      return Lanes<Target>::floats(__builtin_convertvector(narrow, Word) << 16);
+    } else if constexpr (std::is_same_v<T, Float16> && Target::converts_float16) {
+      return Target::widen_float16(narrow);
+    } else if constexpr (std::is_same_v<T, Float8E5M2> && Target::converts_float16) {
+      // The upper half of a Float16. A NaN keeps its payload here and loses it in `narrow`.
+      return Target::widen_float16(__builtin_convertvector(narrow, Half) << 8);
+    } else {
+      return number_format_detail::widen<layout(), Lanes<Target>>(
+          __builtin_convertvector(narrow, Word));
+    }
+  }
+  [[gnu::always_inline]] static Narrow narrow(Float value) {
+    using namespace number_format_detail;
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      return __builtin_convertvector(narrow_to_bfloat16<Lanes<Target>>(value), Narrow);
+    } else if constexpr (std::is_same_v<T, Float16> && Target::converts_float16) {
+      // The processor keeps a NaN's payload; Float16's conversion is to write one NaN per sign.
+      const Word wide = Lanes<Target>::bits(value);
+      const Word nan = (wide & 0x80000000U) | float_nan;
+      return Target::narrow_float16(Lanes<Target>::floats(
+          Lanes<Target>::if_less(Word{} + float_infinity, wide & 0x7fffffffU, nan, wide)));
+    } else {
+      return __builtin_convertvector((number_format_detail::narrow<layout(), Lanes<Target>>(value)),
+                                     Narrow);
+    }
+  }
+
+ private:
+  static constexpr number_format_detail::Layout layout() {
+    if constexpr (std::is_same_v<T, Float16>) return number_format_detail::float16;
+    if constexpr (std::is_same_v<T, Float8E4M3>) return number_format_detail::float8_e4m3;
+    return number_format_detail::float8_e5m2;
+  }
+};
+
+/// What sums are divided by for an average, if at all.
+struct Divisor {
+  int ranks = 0;  ///< 0: not divided
+  int shift = 0;  ///< ranks = 2 ^ shift, or -1
+
+  explicit Divisor(const Reduction& reduction)
+      : ranks(reduction.op == ReduceOp::avg ? reduction.ranks : 0),
+        shift((ranks & (ranks - 1)) == 0 ? __builtin_ctz(static_cast<unsigned>(ranks | (1 << 30)))
+                                         : -1) {}
+
+  /// Divides each element, which stands for a T, truncating integers towards zero.
+  template <class T, class Values>
+  [[gnu::always_inline]] Values divide(Values sums) const {
+    if constexpr (std::is_integral_v<T>) {
+      using Own = Vector<T, sizeof(Values)>;
+      constexpr int bits = 8 * sizeof(T) - (std::is_signed_v<T> ? 1 : 0);
+      Own own = (Own)sums;
+      if (shift >= 0 && shift < bits) {
+        if constexpr (std::is_signed_v<T>) own += (own >> bits) & static_cast<T>(ranks - 1);
+        return (Values)(own >> shift);
+      }
+      divide_elements(own);
+      return (Values)own;
+    } else {
+      // Multiplying by 2 ^ -shift rounds the same exact value as dividing does.
+      using Lane = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      const auto divisor = static_cast<Lane>(ranks);
+      return shift >= 0 ? sums * (Lane{1} / divisor) : sums / divisor;
+    }
+  }
+
+ private:
+  /// No vector instruction divides integers. Out of line: it is slow anyway.
+  template <class Own>
+  [[gnu::noinline]] void divide_elements(Own& values) const {
+    using T = std::remove_cvref_t<decltype(values[0])>;
+    using Common = std::common_type_t<T, int>;
+#pragma GCC unroll 1
+    for (std::size_t i = 0; i < sizeof(Own) / sizeof(T); ++i)
+      values[i] = static_cast<T>(values[i] / static_cast<Common>(ranks));
+  }
+};
+
+/// Stores whole vectors at one destination.
+template <class Target>
+struct Writer {
+  using Line = Vector<std::uint8_t, Target::width>;
+  std::byte* data;
+  bool streams;
+
+  /// A writer of what begins `first` bytes behind the destination's beginning.
+  Writer(const Destination& destination, std::size_t first)
+      : data(destination.data),
+        streams(Target::streams && destination.mode == CopyMode::non_temporal &&
+                reinterpret_cast<std::uintptr_t>(data + first) % Target::width == 0) {}
+
+  template <std::size_t lines>
+  [[gnu::always_inline]] void write(const Line (&all)[lines], std::size_t at) const {
+    if constexpr (Target::streams)
+      if (streams)
+        return repeat<lines>([&]<std::size_t i>() __attribute__((always_inline)) {
+          Target::stream(data + at + i * Target::width, all[i]);
+        });
+    repeat<lines>([&]<std::size_t i>() __attribute__((always_inline)) {
+      __builtin_memcpy(data + at + i * Target::width, &all[i], Target::width);
+    });
+  }
+};
+
+/// Bytes of `element`-sized elements before `data` is aligned for whole vectors; 0 where it never
+/// is.
+template <class Target>
+std::size_t bytes_to_alignment(const std::byte* data, std::size_t element) {
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(data) % Target::width;
+  const std::size_t missing = beyond == 0 ? 0 : Target::width - beyond;
+  return missing % element == 0 ? missing : 0;
+}
+
+/// Below this many bytes, stores that cross cache lines cost less than aligning them.
+constexpr std::size_t worth_aligning = 4096;
+
+template <class Target, class T, class Op>
+struct VectorReduction {
+  static constexpr std::size_t width = Target::width;
+  /// Integers that wrap do so in their unsigned type.
+  using Plain = typename std::conditional_t<std::is_integral_v<T> && !Op::selects,
+                                            std::make_unsigned<T>, std::type_identity<T>>::type;
+  using Lane = std::conditional_t<is_narrow_float<T>, float, Plain>;
+  using Part = Vector<Lane, width>;
+  using Line = typename Writer<Target>::Line;
+  /// A line of T takes as many vectors to compute with.
+  static constexpr std::size_t parts = sizeof(Lane) / sizeof(T);
+  struct Values {
+    Part part[parts];
+  };
+  /// Lines per turn of the loop: enough independent operations to hide their latency.
+  static constexpr std::size_t unrolled = parts == 1 ? 4 : parts == 2 ? 2 : 1;
+
+  [[gnu::always_inline]] static Values load(const std::byte* from) {
+    Values values;
+    if constexpr (is_narrow_float<T>) {
+      using Format = Conversion<Target, T>;
+      repeat<parts>([&]<std::size_t i>() __attribute__((always_inline)) {
+        values.part[i] =
+            Format::widen(load_vector<typename Format::Narrow>(from + i * width / parts));
+      });
+    } else {
+      values.part[0] = load_vector<Part>(from);
+    }
+    return values;
+  }
+
+  [[gnu::always_inline]] static void combine(Values& values, const Values& next) {
+    repeat<parts>([&]<std::size_t i>() __attribute__((always_inline)) {
+      values.part[i] = Op::combine(values.part[i], next.part[i]);
+    });
+  }
+
+  [[gnu::always_inline]] static Line finish(Values& values, const Divisor& divisor) {
+    if constexpr (Op::averages)
+      if (divisor.ranks != 0)
+        repeat<parts>([&]<std::size_t i>() __attribute__((always_inline)) {
+          values.part[i] = divisor.template divide<T>(values.part[i]);
+        });
+    if constexpr (!Op::selects && !std::is_integral_v<T>)
+      repeat<parts>([&]<std::size_t i>() __attribute__((always_inline)) {
+        const Part nan = Part{} + static_cast<Lane>(__builtin_nanf(""));
+        values.part[i] = values.part[i] == values.part[i] ? values.part[i] : nan;
+      });
+    if constexpr (is_narrow_float<T>) {
+      using Format = Conversion<Target, T>;
+      using Bits = typename Format::Bits;
+      constexpr std::size_t bytes = sizeof(typename Format::Narrow);
+      if constexpr (parts == 2)
+        return (Line)join<Bits, bytes>(Format::narrow(values.part[0]),
+                                       Format::narrow(values.part[1]));
+      else
+        return (Line)join<Bits, 2 * bytes>(
+            join<Bits, bytes>(Format::narrow(values.part[0]), Format::narrow(values.part[1])),
+            join<Bits, bytes>(Format::narrow(values.part[2]), Format::narrow(values.part[3])));
+    } else {
+      return (Line)values.part[0];
+    }
+  }
+
+  /// Up to a line, at any place, over a copy of each source's piece.
+  static void reduce_piece(const ReduceCall& call, const Divisor& divisor, std::size_t at,
+                           std::size_t size) {
+    alignas(width) std::byte piece[width] = {};
+    copy_less_than<width>(piece, call.sources[0] + at, size);
+    Values values = load(piece);
+    for (std::size_t source = 1; source < call.number_of_sources; ++source) {
+      copy_less_than<width>(piece, call.sources[source] + at, size);
+      combine(values, load(piece));
+    }
+    const Line line = finish(values, divisor);
+    __builtin_memcpy(piece, &line, width);
+    copy_less_than<width>(call.destination.data + at, piece, size);
+    if (call.second.data != nullptr) copy_less_than<width>(call.second.data + at, piece, size);
+  }
+
+  /// `lines` lines; `number` sources if that is not 0, else as many as the call has.
+  template <std::size_t lines, std::size_t number>
+  [[gnu::always_inline]] static void reduce_lines(const std::byte* const* sources,
+                                                  std::size_t number_of_sources,
+                                                  const Divisor& divisor,
+                                                  const Writer<Target>& first,
+                                                  const Writer<Target>& second, std::size_t at) {
+    Values values[lines];
+    repeat<lines>([&]<std::size_t i>() __attribute__((always_inline)) {
+      values[i] = load(sources[0] + at + i * width);
+    });
+    const auto add = [&](const std::byte* from) __attribute__((always_inline)) {
+      repeat<lines>([&]<std::size_t i>() __attribute__((always_inline)) {
+        combine(values[i], load(from + i * width));
+      });
+    };
+    if constexpr (number != 0)
+      repeat<number - 1>([&]<std::size_t i>()
+                             __attribute__((always_inline)) { add(sources[i + 1] + at); });
+    else
+      for (std::size_t source = 1; source < number_of_sources; ++source) add(sources[source] + at);
+    Line results[lines];
+    repeat<lines>([&]<std::size_t i>()
+                      __attribute__((always_inline)) { results[i] = finish(values[i], divisor); });
+    first.write(results, at);
+    if (second.data != nullptr) second.write(results, at);
+  }
+
+  template <std::size_t number>
+  static void reduce_all(const ReduceCall& call) {
+    const Divisor divisor(call.reduction);
+    const std::size_t size = call.count * sizeof(T);
+    std::size_t at = 0;
+    if (size >= worth_aligning) at = bytes_to_alignment<Target>(call.destination.data, sizeof(T));
+    if (at != 0) reduce_piece(call, divisor, 0, at);
+
+    const Writer<Target> first(call.destination, at);
+    const Writer<Target> second(call.second, at);
+    // Their own copies: stores through std::byte* might change the originals.
+    const std::byte* named[number == 0 ? 1 : number];
+    for (std::size_t i = 0; i < number; ++i) named[i] = call.sources[i];
+    const std::byte* const* const sources = number == 0 ? call.sources : named;
+    const std::size_t number_of_sources = call.number_of_sources;
+    for (; size - at >= unrolled * width; at += unrolled * width)
+      reduce_lines<unrolled, number>(sources, number_of_sources, divisor, first, second, at);
+    if constexpr (unrolled > 1)
+      for (; size - at >= width; at += width)
+        reduce_lines<1, number>(sources, number_of_sources, divisor, first, second, at);
+    if (at < size) reduce_piece(call, divisor, at, size - at);
+  }
+
+  static void reduce(const ReduceCall& call) {
+    if (call.number_of_sources == 2) return reduce_all<2>(call);
+    if (call.number_of_sources == 3) return reduce_all<3>(call);
+    reduce_all<0>(call);
+  }
+};
+
+template <class Target>
+void vector_reduce(const ReduceCall& call) noexcept {
+  with_element_type(call.reduction.type, [&]<class T>(T) {
+    with_operation(call.reduction.op, [&]<class Op>(Op) {
+      // What wraps alike and is never divided is the same for both signs.
+      using Element =
+          typename std::conditional_t<std::is_integral_v<T> && !Op::selects && !Op::averages,
+                                      std::make_unsigned<T>, std::type_identity<T>>::type;
+      VectorReduction<Target, Element, Op>::reduce(call);
+    });
+  });
+}
+
+template <class Target>
+void vector_copy(std::byte* destination, const std::byte* source, std::size_t size,
+                 CopyMode mode) noexcept {
+  using Line = typename Writer<Target>::Line;
+  constexpr std::size_t width = Target::width;
+  constexpr std::size_t unrolled = 4;
+  std::size_t at = 0;
+  if (size >= worth_aligning) at = bytes_to_alignment<Target>(destination, 1);
+  copy_less_than<width>(destination, source, at);
+  const Writer<Target> writer({destination, mode}, at);
+  const auto copy_lines = [&]<std::size_t lines>() __attribute__((always_inline)) {
+    Line loaded[lines];
+    repeat<lines>([&]<std::size_t i>() __attribute__((always_inline)) {
+      loaded[i] = load_vector<Line>(source + at + i * width);
+    });
+    writer.write(loaded, at);
+    at += lines * width;
+  };
+  while (size - at >= unrolled * width) copy_lines.template operator()<unrolled>();
+  while (size - at >= width) copy_lines.template operator()<1>();
+  copy_less_than<width>(destination + at, source + at, size - at);
+}
+
+}  // namespace
+}  // namespace colltune
