@@ -14,6 +14,7 @@
 #include "import_command.h"
 #include "lookup_command.h"
 #include "quarantine_command.h"
+#include "report_command.h"
 #include "show_command.h"
 
 namespace {
@@ -129,6 +130,25 @@ void add_quarantine(CLI::App& program, ReleaseOptions& options) {
   release.callback([&options] { run_release(options, std::cout); });
 }
 
+void add_report(CLI::App& program, ReportOptions& options) {
+  CLI::App& command =
+      *program.add_subcommand("report", "Say what sweeps found and what it is worth");
+  command.require_subcommand(1);
+  command.footer(with_example("colltune report sweep --db tuning.db"));
+  const auto add = [&](const char* name, const char* description, auto run) {
+    CLI::App& report = *command.add_subcommand(name, description);
+    report.footer(with_example(std::string("colltune report ") + name + " --db tuning.db"));
+    report.add_option("--db", options.database, "tuning database")->required();
+    report.add_option("--sweep", options.sweep, "this very sweep [the newest]");
+    report.add_flag("--json", options.json, "print one JSON object");
+    report.callback([&options, run] { run(options, std::cout); });
+  };
+  add("sweep", "One page on a sweep: winners, gain, noise, null test, time", run_report_sweep);
+  add("regret",
+      "Default, chosen and best of all measured, on samples that took no part in choosing",
+      run_report_regret);
+}
+
 void add_import(CLI::App& program, ImportOptions& options) {
   CLI::App& command = *program.add_subcommand(
       "import", "Add the results file of a sweep to a tuning database and publish its decisions");
@@ -175,9 +195,11 @@ int main(int argc, char** argv) {
   ShowOptions show_options;
   ImportOptions import_options;
   ReleaseOptions release_options;
+  ReportOptions report_options;
   add_lookup(program, lookup_options);
   add_export(program, export_options);
   add_show(program, show_options);
+  add_report(program, report_options);
   add_import(program, import_options);
   add_quarantine(program, release_options);
   try {

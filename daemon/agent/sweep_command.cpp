@@ -13,6 +13,8 @@
 
 #include "agreement.h"
 #include "colltune/decide/decide.h"
+#include "colltune/decide/noise.h"
+#include "colltune/decide/null_test.h"
 #include "colltune/json/json.h"
 #include "colltune/sweep/report.h"
 #include "colltune/sweep/sweep.h"
@@ -34,15 +36,41 @@ void refuse_oversubscription(const SweepPlan& plan) {
                               world.topology.ranks, world.topology.nodes));
 }
 
-std::string summary_of(const SweepOutcome& outcome, std::chrono::nanoseconds elapsed) {
+/// What the sweep's row keeps for reports, beside the measurements.
+std::string summary_of(const SweepPlan& plan, const SweepOutcome& outcome,
+                       std::span<const Decision> decisions, std::chrono::nanoseconds elapsed) {
   nlohmann::json summary;
   summary["end"] = name_of(outcome.end);
   summary["elapsed_ns"] = elapsed.count();
+  summary["budget_ns"] = plan.budget.count();
+  summary["budget_left_ns"] = outcome.budget_left.count();
+  summary["planned_keys"] = plan.cells.size();
+  summary["decision_policy"] = to_json_value(plan.decision);
   for (const auto& [phase, name] : enum_names(Phase{}))
     summary["phases_ns"][std::string(name)] = outcome.phases[phase].count();
   for (const auto& [trial_outcome, count] : outcome.trials)
     summary["trials"][std::string(name_of(trial_outcome))] = count;
+  for (const auto& [verdict, count] : count_verdicts(decisions))
+    summary["verdicts"][std::string(name_of(verdict))] = count;
+  summary["null_test"] = to_json_value(null_test(outcome.measurements, plan.decision));
+  summary["noise"] = noise_summary(outcome.measurements);
   return summary.dump();
+}
+
+/// How far the sweep's numbers can be trusted, for a person.
+std::string trust_text(const SweepPlan& plan, const SweepOutcome& outcome,
+                       std::span<const Decision> decisions) {
+  const auto counts = count_verdicts(decisions);
+  std::string text = "decided:";
+  for (const auto& [verdict, name] : enum_names(Verdict{}))
+    text +=
+        fmt::format("{} {} {}", verdict == Verdict::displaced ? "" : ",", counts.at(verdict), name);
+  const std::size_t undecided = counts.at(Verdict::undecided);
+  if (undecided > 0 && outcome.end == SweepEnd::complete && outcome.budget_left.count() > 0)
+    text += fmt::format("; {:.1f} s of the budget were left: more rounds did not decide them",
+                        std::chrono::duration<double>(outcome.budget_left).count());
+  text += "\nnull test: " + describe(null_test(outcome.measurements, plan.decision));
+  return text + "\n" + noise_summary(outcome.measurements);
 }
 
 SweepState state_of(SweepEnd end) {
@@ -77,14 +105,15 @@ std::vector<Measurement> without(std::span<const Quarantined> in_quarantine,
 }
 
 /// Rank 0: decides, publishes, prints.
-int conclude(const SweepOptions& options, const AgentProcess& process, const SweepOutcome& outcome,
-             std::span<const Quarantined> in_quarantine, SweepJournal& journal) {
+int conclude(const SweepOptions& options, const AgentProcess& process, const SweepPlan& plan,
+             const SweepOutcome& outcome, std::span<const Quarantined> in_quarantine,
+             SweepJournal& journal) {
   const std::string& sweep_uuid = journal.sweep_uuid();
   const auto decisions =
-      decide(without(in_quarantine, outcome.measurements), DecisionPolicy{}, sweep_uuid);
+      decide(without(in_quarantine, outcome.measurements), plan.decision, sweep_uuid);
   const auto elapsed = std::chrono::steady_clock::now() - process.begin;
-  const auto generation =
-      journal.finish(state_of(outcome.end), decisions, summary_of(outcome, elapsed));
+  const auto generation = journal.finish(state_of(outcome.end), decisions,
+                                         summary_of(plan, outcome, decisions, elapsed));
   fmt::print("{}", render_results(outcome.measurements, decisions));
   std::fflush(stdout);
   if (!options.quiet) {
@@ -92,8 +121,10 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
                name_of(outcome.end), outcome.measurements.size(),
                std::chrono::duration<double>(elapsed).count(),
                render_shares(outcome.phases, elapsed));
+    fmt::print(stderr, "{}", trust_text(plan, outcome, decisions));
     if (generation)
-      fmt::print(stderr, "published generation {} of {} with {} decisions of this sweep\n",
+      fmt::print(stderr,
+                 "published generation {} of {} with {} provisional decisions of this sweep\n",
                  generation->number, options.database->string(), decisions.size());
     if (options.results) fmt::print(stderr, "results in {}\n", options.results->string());
   }
@@ -159,12 +190,13 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
                  .progress = progress.get(),
                  .recorder = &process.watch->recorder(),
                  .stored = journal ? std::span(journal->stored()) : std::span<const Measurement>{},
-                 .stop = process.stop},
+                 .stop = process.stop,
+                 .begin = process.begin},
                 plan, policy);
   process.watch->recorder().enter({.phase = "end"});
   int code = 0;
-  run_on_rank_zero(control,
-                   [&] { code = conclude(options, process, outcome, in_quarantine, *journal); });
+  run_on_rank_zero(
+      control, [&] { code = conclude(options, process, plan, outcome, in_quarantine, *journal); });
   std::int64_t agreed = code;
   control.all_reduce_max({&agreed, 1});
   return static_cast<int>(agreed);

@@ -229,4 +229,12 @@ std::vector<Decision> decide(std::span<const Measurement> measurements,
   return decisions;
 }
 
+std::map<Verdict, std::size_t> count_verdicts(std::span<const Decision> decisions) {
+  std::map<Verdict, std::size_t> counts;
+  for (const auto& [verdict, name] : enum_names(Verdict{})) counts[verdict] = 0;
+  for (const Decision& decision : decisions)
+    if (decision.family == any_family) ++counts[decision.verdict];
+  return counts;
+}
+
 }  // namespace colltune

@@ -3,6 +3,8 @@
 
 #include "colltune/decide/null_test.h"
 
+#include <fmt/format.h>
+
 #include "candidate.h"
 #include "colltune/decide/duel.h"
 
@@ -29,6 +31,14 @@ NullTest null_test(std::span<const Measurement> measurements, const DecisionPoli
     }
   test.upper_bound = rate_upper_bound(test.wins, test.keys, confidence_of_bound);
   return test;
+}
+
+std::string describe(const NullTest& test) {
+  if (test.keys == 0) return "no key had a twin";
+  return fmt::format(
+      "the twin won in {} of {} keys (at most {:.1f} % by the upper 95 % bound) and "
+      "lost in {}",
+      test.wins, test.keys, 100 * test.upper_bound, test.losses);
 }
 
 }  // namespace colltune

@@ -125,6 +125,13 @@ Speedups pool(const std::vector<const Speedups*>& launches) {
 
 }  // namespace
 
+Regret without_undecided(const Regret& regret) {
+  Regret decided{.keys = {}, .not_judged = regret.not_judged};
+  for (const KeyRegret& key : regret.keys)
+    if (key.verdict != Verdict::undecided) decided.keys.push_back(key);
+  return summarise(std::move(decided));
+}
+
 Regret cross_fitted_regret(std::span<const Measurement> measurements,
                            const DecisionPolicy& policy) {
   Regret regret;

@@ -322,5 +322,17 @@ TEST(Decide, ATrialThatOccursTwiceIsRefused) {
                Error);
 }
 
+TEST(Decide, VerdictsAreCountedOverAllFamilies) {
+  const auto decisions =
+      decide(std::vector<Measurement>{trial({"base", 2000, true}), trial({"fast", 1000}),
+                                      trial({"base", 1000, true}, key(4096))},
+             {}, "s");
+  const auto counts = count_verdicts(decisions);
+  EXPECT_EQ(counts.at(Verdict::displaced), 1u);
+  EXPECT_EQ(counts.at(Verdict::kept), 1u);
+  EXPECT_EQ(counts.at(Verdict::undecided), 0u);
+  EXPECT_EQ(counts.at(Verdict::no_baseline), 0u);
+}
+
 }  // namespace
 }  // namespace colltune

@@ -60,6 +60,9 @@ TEST(NullTest, ATwinThatFailedIsNoKey) {
   add_key(all, 64, 900);
   all.back().outcome = Outcome::failed;
   EXPECT_EQ(null_test(all, {}), NullTest{});
+  EXPECT_EQ(describe(NullTest{}), "no key had a twin");
+  EXPECT_EQ(describe(NullTest{.keys = 100, .wins = 1, .losses = 2, .upper_bound = 0.0466}),
+            "the twin won in 1 of 100 keys (at most 4.7 % by the upper 95 % bound) and lost in 2");
 }
 
 }  // namespace

@@ -121,6 +121,8 @@ TEST(HeldOut, AnswersAreJudgedByWhatWasMeasuredThere) {
   EXPECT_EQ(regret.not_judged, 2u);
   EXPECT_NEAR(regret.chosen_speedup, std::sqrt(2), 0.01);
   EXPECT_EQ(regret.within_five_percent, 0.5);
+  EXPECT_THAT(without_undecided(regret).keys, SizeIs(1));
+  EXPECT_EQ(without_undecided(regret).within_five_percent, 1);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,5 +39,8 @@ namespace colltune {
 [[nodiscard]] std::vector<Decision> decide(std::span<const Measurement> measurements,
                                            const DecisionPolicy& policy,
                                            const std::string& sweep_uuid);
+
+/// How many of the decisions over all families came to which verdict; every verdict is there.
+[[nodiscard]] std::map<Verdict, std::size_t> count_verdicts(std::span<const Decision> decisions);
 
 }  // namespace colltune

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
+#include <type_traits>
 
 #include "colltune/decide/decision_policy.h"
 #include "colltune/vocabulary/measurement.h"
@@ -23,6 +26,17 @@ struct NullTest {
 
   friend bool operator==(const NullTest&, const NullTest&) = default;
 };
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, NullTest>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("keys", self.keys);
+  visit("wins", self.wins);
+  visit("losses", self.losses);
+  visit("upper_bound", self.upper_bound);
+}
+
+/// "the twin won in 0 of 32 keys (at most 8.9 % by the upper 95 % bound) and lost in 1".
+[[nodiscard]] std::string describe(const NullTest& test);
 
 /// Held-out sizes take part. Throws Error(invalid_argument) where a trial occurs twice.
 [[nodiscard]] NullTest null_test(std::span<const Measurement> measurements,

@@ -40,6 +40,10 @@ struct Regret {
   friend bool operator==(const Regret&, const Regret&) = default;
 };
 
+/// Of the keys that were decided: undecided ones, where the baseline stays for want of proof, are
+/// counted apart.
+[[nodiscard]] Regret without_undecided(const Regret& regret);
+
 /// Cross-fitting by rounds, of one sweep: decides on the even rounds and judges by the odd ones,
 /// and the other way round; each key enters twice. The best is the fastest in the judging rounds,
 /// among the variants that ran in at least half of them: it profits from their noise, so regret is

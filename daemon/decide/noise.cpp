@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "colltune/decide/noise.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "colltune/decide/statistics.h"
-#include "colltune/sweep/report.h"
 
 namespace colltune {
 namespace {

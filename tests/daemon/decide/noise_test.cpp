@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "colltune/decide/noise.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "colltune/sweep/report.h"
 
 namespace colltune {
 namespace {
