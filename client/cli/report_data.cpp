@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "report_data.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "colltune/decide/decide.h"
+#include "colltune/json/json.h"
+
+namespace colltune {
+namespace {
+
+nlohmann::json parse_summary(const SweepRecord& record) {
+  if (record.summary.empty()) return nlohmann::json::object();
+  auto summary = nlohmann::json::parse(record.summary, nullptr, false);
+  if (!summary.is_object())
+    throw Error(StatusCode::data_loss,
+                "the summary of sweep " + record.uuid + " is no JSON object");
+  return summary;
+}
+
+/// The newest generation's decisions that this sweep made, by key and family.
+std::map<std::pair<TuningKey, std::string>, Decision> published_by(const StoreReader& reader,
+                                                                   const std::string& uuid) {
+  std::map<std::pair<TuningKey, std::string>, Decision> published;
+  try {
+    for (Decision& decision : reader.published().decisions)
+      if (decision.sweep_uuid == uuid)
+        published.emplace(std::pair(decision.key, decision.family), std::move(decision));
+  } catch (const Error& error) {
+    if (error.code() != StatusCode::not_found) throw;  // nothing was published yet
+  }
+  return published;
+}
+
+}  // namespace
+
+SweepRecord find_sweep(const StoreReader& reader, const std::string& database,
+                       const std::string& uuid) {
+  const std::vector<SweepRecord> sweeps = reader.sweeps();
+  const SweepRecord* found = nullptr;
+  for (const SweepRecord& sweep : sweeps) {
+    const bool fits = uuid.empty() ? sweep.purpose == SweepPurpose::choose : sweep.uuid == uuid;
+    if (fits && (found == nullptr || sweep.started_at >= found->started_at)) found = &sweep;
+  }
+  if (found == nullptr)
+    throw Error(StatusCode::not_found, database + " holds no sweep" +
+                                           (uuid.empty() ? "" : " '" + uuid + "'") +
+                                           "; colltune show sweeps lists what it holds");
+  if (found->purpose != SweepPurpose::choose)
+    throw Error(StatusCode::failed_precondition,
+                "'" + uuid +
+                    "' is a launch that confirms decisions, not a sweep that makes them; "
+                    "colltune show sweeps lists the sweeps");
+  return *found;
+}
+
+ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record) {
+  ReportedSweep sweep{.record = record, .summary = parse_summary(record)};
+  if (sweep.summary.contains("decision_policy"))
+    sweep.policy = from_json_value<DecisionPolicy>(sweep.summary["decision_policy"],
+                                                   "decision_policy of the sweep's summary");
+  sweep.measurements = reader.measurements(record.uuid);
+  auto published = published_by(reader, record.uuid);
+  const auto quarantines = reader.quarantines();
+  for (Decision& decision : decide(sweep.measurements, sweep.policy, record.uuid)) {
+    const auto found = published.find({decision.key, decision.family});
+    auto usable = without_quarantined(
+        found != published.end() ? std::move(found->second) : std::move(decision), quarantines);
+    if (usable) sweep.decisions.push_back(*std::move(usable));
+  }
+  return sweep;
+}
+
+}  // namespace colltune

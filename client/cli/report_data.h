@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "colltune/db/store.h"
+#include "colltune/decide/decision_policy.h"
+
+namespace colltune {
+
+/// One sweep as reports see it.
+struct ReportedSweep {
+  SweepRecord record;
+  nlohmann::json summary;  ///< an object; empty where the sweep did not end
+  DecisionPolicy policy;   ///< that it decided by; the default where it does not say
+  std::vector<Measurement> measurements;
+  /// As published where this sweep decided what the newest generation holds; else decided again
+  /// from the measurements. Without quarantined variants. Ordered by key, then family.
+  std::vector<Decision> decisions;
+};
+
+/// The launch that confirmed or chose under `uuid`; the newest sweep that chose where `uuid` is
+/// empty. Throws Error(not_found) where there is none, Error(failed_precondition) for a launch that
+/// only confirms.
+[[nodiscard]] SweepRecord find_sweep(const StoreReader& reader, const std::string& database,
+                                     const std::string& uuid);
+
+[[nodiscard]] ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record);
+
+}  // namespace colltune

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "colltune/vocabulary/measurement.h"
+
+namespace colltune {
+
+/// What the machine did to a sweep's ranks.
+struct Noise {
+  std::size_t keys = 0;
+  double median_steal = -1;  ///< of the keys, each by its worst rank and trial; negative: unknown
+  double worst_steal = -1;
+  std::uint64_t samples = 0;
+  std::uint64_t gaps = 0;  ///< samples that do not count, by RunMark; one may bear several
+  std::uint64_t switched = 0;
+  std::uint64_t late = 0;
+  std::uint64_t voided = 0;       ///< samples with any mark
+  std::size_t windowed_keys = 0;  ///< whose runs began at a common start on the global clock
+  std::uint64_t throttle_events = 0;
+  /// Variants that touch fresh memory in (on average) every timed run, printed, and in how many
+  /// keys.
+  std::map<std::string, std::size_t> faulting;
+
+  friend bool operator==(const Noise&, const Noise&) = default;
+};
+[[nodiscard]] Noise noise_of(std::span<const Measurement> measurements);
+
+/// For a person, a line or a few: "this machine was quiet: steal 0.2 % in the median key, 1.1 % in
+/// the worst; 0.3 % of 81,234 runs void (…)". Quiet: steal below 2 % in the median key and below 5
+/// % of the runs void.
+[[nodiscard]] std::string noise_summary(std::span<const Measurement> measurements);
+
+}  // namespace colltune
