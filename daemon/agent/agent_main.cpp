@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,9 +25,12 @@
 #include "colltune/kernels/mpi_communicator.h"
 #include "colltune/supervise/launch_helper.h"
 #include "colltune/supervise/supervise.h"
+#include "colltune/sweep/sweep_spec.h"
 #include "colltune/vocabulary/error.h"
+#include "confirm_command.h"
 #include "mpi_control_plane.h"
 #include "process_environment.h"
+#include "retest_command.h"
 #include "store_failure_log.h"
 #include "sweep_command.h"
 
@@ -139,6 +144,7 @@ using LaunchedCommand = std::function<int(const colltune::AgentProcess&)>;
 
 int run(const LaunchedCommand& command, const std::function<colltune::Implementations()>& catalogue,
         pid_t parent) {
+  const auto begin = std::chrono::steady_clock::now();
   std::string malloc_settings = colltune::pin_malloc();
   colltune::prepare_mpi_environment();
   AbortFlag stop;
@@ -148,7 +154,6 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
     report("MPI_Init failed");
     return 1;
   }
-  const auto begin = std::chrono::steady_clock::now();
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 
@@ -159,7 +164,8 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   std::unique_ptr<colltune::RankWatch> watch;
   if (rank_from_launcher()) colltune::end_with_parent(parent);
   try {
-    const auto world = colltune::make_mpi_world(abort, begin + start_up_time_out);
+    const auto world =
+        colltune::make_mpi_world(abort, std::chrono::steady_clock::now() + start_up_time_out);
     control = std::make_unique<MpiControlPlane>(
         MPI_COMM_WORLD, start_up_time_out, [&](const std::string& message, int /*missing*/) {
           if (is_leaving) throw Error(colltune::StatusCode::deadline_exceeded, message);
@@ -196,6 +202,14 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   return code;
 }
 
+void add_call_limit(CLI::App& command, std::chrono::seconds& limit) {
+  command
+      .add_option_function<int>(
+          "--call-limit", [&limit](int seconds) { limit = std::chrono::seconds(seconds); },
+          "seconds before which no call counts as timed out (default 10)")
+      ->check(CLI::Range(1, 3600));
+}
+
 void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
   CLI::App* sweep =
       app.add_subcommand("sweep", "run one synchronized sweep over what the configuration names");
@@ -216,12 +230,7 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
   sweep->add_flag("--allow-oversubscribe", options.allow_oversubscribe,
                   "measure with more ranks than cores; results are kept apart (placement "
                   "oversubscribed)");
-  sweep
-      ->add_option_function<int>(
-          "--call-limit",
-          [&options](int seconds) { options.call_limit = std::chrono::seconds(seconds); },
-          "seconds before which no call counts as timed out (default 10)")
-      ->check(CLI::Range(1, 3600));
+  add_call_limit(*sweep, options.call_limit);
   auto* resume = sweep->add_flag_callback(
       "--resume", [&options] { options.resume = colltune::Resume::always; },
       "continue the unfinished sweep of the same configuration, environment and launch, also where "
@@ -240,7 +249,7 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
       "3 a file was not found; 4 a rank or a disk failed; 5 damaged data.");
 }
 
-void add_supervise(CLI::App& app, colltune::SuperviseOptions& options) {
+void add_supervise(CLI::App& app, colltune::SuperviseOptions& options, int& confirm_launches) {
   CLI::App* supervise = app.add_subcommand(
       "supervise",
       "launch a sweep again and again until it is complete, whatever its candidates do to it");
@@ -254,6 +263,11 @@ void add_supervise(CLI::App& app, colltune::SuperviseOptions& options) {
   supervise->add_option("--launches", options.launches, "launches at most")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  supervise
+      ->add_option("--confirm", confirm_launches,
+                   "confirm the decisions afterwards in so many fresh launches each (5; default: "
+                   "not)")
+      ->check(CLI::Range(1, 1000));
   supervise->add_option("command", options.command, "the launch, after --")->required();
   supervise->footer(
       "Example:\n"
@@ -264,14 +278,111 @@ void add_supervise(CLI::App& app, colltune::SuperviseOptions& options) {
       "2, 3, 5 the launch refused its input or the database; 4 given up; 128+n ended by signal n.");
 }
 
+void add_confirm(CLI::App& app, colltune::ConfirmOptions& options) {
+  CLI::App* confirm = app.add_subcommand(
+      "confirm",
+      "measure the winners again in fresh launches; promote those that hold, veto the others");
+  confirm->add_option("--db", options.database, "the database whose decisions are provisional")
+      ->required();
+  confirm
+      ->add_option("--launches", options.launches,
+                   "fresh launches for each winner; with fewer than 5 there is no 95 % bound")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  confirm
+      ->add_option("--seconds-per-key", options.seconds_per_key,
+                   "what a key may take in each launch, on average")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 3600.0));
+  confirm->add_option("--plugin", options.plugins,
+                      "shared object whose implementations may be among the winners; may be "
+                      "repeated");
+  confirm->add_option("command", options.command, "the launch up to the agent's name, after --")
+      ->required();
+  confirm->footer(
+      "Example:\n"
+      "  colltune-agent confirm --db tuning.db -- mpirun -n 4 colltune-agent\n\n"
+      "Exit codes: 0 done; 1 a winner was wrong, failed or was quarantined in a launch; 2, 3, 5 "
+      "wrong input, nothing\npublished, damaged data; 4 a launch could not be made; 128+n ended by "
+      "signal n. What was published before stays.");
+}
+
+/// One launch of `confirm`, which writes this command.
+void add_retest(CLI::App& app, colltune::RetestOptions& options) {
+  CLI::App* retest = app.add_subcommand("retest", "one launch of confirm; not for people");
+  retest->group("");  // not in the help
+  retest->add_option("--db", options.database)->required();
+  retest->add_option("--confirmation", options.confirmation)->required();
+  retest->add_option("--launch", options.launch)->required();
+  retest->add_option("--seconds-per-key", options.seconds_per_key);
+  retest->add_option("--plugin", options.plugins);
+  add_call_limit(*retest, options.call_limit);
+}
+
+int say_error(const Error& error) {
+  report(error.what());
+  return colltune::exit_code_of(error.code());
+}
+
 int run_supervise(const colltune::SuperviseOptions& options) {
   try {
     colltune::StoreFailureLog failures(options.database);
     return colltune::supervise(options, {.failures = failures, .say = report});
   } catch (const Error& error) {
-    report(error.what());
-    return colltune::exit_code_of(error.code());
+    return say_error(error);
   }
+}
+
+/// `program` is this program's name as it was called.
+int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
+  try {
+    const auto is_agent = [&](const std::string& word) {
+      const auto name = std::filesystem::path(word).filename();
+      return name == "colltune-agent" || name == std::filesystem::path(program).filename();
+    };
+    const auto agent = std::ranges::find_if(options.command, is_agent);
+    if (agent == options.command.end())
+      throw Error(colltune::StatusCode::invalid_argument,
+                  "confirm: the launch does not name colltune-agent; write it up to there: "
+                  "colltune-agent confirm --db tuning.db -- mpirun -n 4 colltune-agent");
+    std::vector<std::string> rest(agent + 1, options.command.end());
+    options.command.erase(agent + 1, options.command.end());
+    if (!rest.empty() && rest.front() != "sweep")
+      throw Error(colltune::StatusCode::invalid_argument,
+                  "confirm: '" + rest.front() +
+                      "' follows the agent's name; confirm itself says what the agent is to do (a "
+                      "whole sweep command is accepted: its plug-ins are used)");
+    if (!rest.empty()) {
+      // The sweep whose decisions these are: what it loaded is needed again.
+      CLI::App app;
+      colltune::SweepOptions sweep;
+      add_sweep(app, sweep);
+      std::ranges::reverse(rest);
+      app.parse(rest);
+      for (const auto& plugin : colltune::load_sweep_spec(sweep.configuration).plugins)
+        options.plugins.emplace_back(plugin);
+      options.plugins.insert(options.plugins.end(), sweep.plugins.begin(), sweep.plugins.end());
+      options.call_limit = sweep.call_limit;
+    }
+    return colltune::run_confirm_command(options, report);
+  } catch (const CLI::ParseError& error) {
+    return say_error(Error(colltune::StatusCode::invalid_argument,
+                           std::string("confirm: the sweep command: ") + error.what()));
+  } catch (const Error& error) {
+    return say_error(error);
+  }
+}
+
+/// The sweep, then the confirmation of what it decided.
+int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised, int launches,
+                              const std::string& program) {
+  const int code = run_supervise(supervised);
+  if (launches == 0 || (code != 0 && code != 1)) return code;
+  return std::max(code, run_confirm({.database = supervised.database,
+                                     .launches = launches,
+                                     .plugins = {},
+                                     .command = supervised.command},
+                                    program));
 }
 
 }  // namespace
@@ -288,8 +399,13 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
   app.require_subcommand(1);
   SweepOptions sweep;
   SuperviseOptions supervise;
+  int confirm_launches = 0;
+  ConfirmOptions confirm;
+  RetestOptions retest;
   add_sweep(app, sweep);
-  add_supervise(app, supervise);
+  add_supervise(app, supervise, confirm_launches);
+  add_confirm(app, confirm);
+  add_retest(app, retest);
   app.footer(
       "Example:\n  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db");
 
@@ -303,7 +419,12 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
     if (speaks) report(std::string(error.what()) + "\nRun with --help for more information.");
     return exit_code_of(wrong_usage);
   }
-  if (app.got_subcommand("supervise")) return run_supervise(supervise);
+  if (app.got_subcommand("supervise"))
+    return run_supervise_and_confirm(supervise, confirm_launches, argv[0]);
+  if (app.got_subcommand("confirm")) return run_confirm(confirm, argv[0]);
+  if (app.got_subcommand("retest"))
+    return run([&](const AgentProcess& process) { return run_retest_command(retest, process); },
+               make_catalogue, parent);
   if (!sweep.dry_run && !sweep.database && !sweep.results) {
     if (speaks)
       report(

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "retest_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "colltune/decide/confirm.h"
+
+namespace colltune {
+namespace {
+
+/// A world of the launch.
+struct FoundWorld {
+  std::optional<WorldSpec> spec;  ///< empty: the whole launch
+};
+
+/// The world of this launch that has `topology`; else the reason why there is none.
+struct WorldSearch {
+  std::optional<FoundWorld> world;
+  std::string reason;
+};
+
+WorldSearch find_world(const Availability& availability, const Topology& topology) {
+  const auto has_topology = [&](const std::vector<int>& ranks) {
+    return topology_of(availability, ranks) == topology;
+  };
+  if (has_topology(node_major_ranks(availability))) return {FoundWorld{}, {}};
+  const WorldSpec spec{.nodes = topology.nodes, .ranks_per_node = topology.ranks_per_node};
+  try {
+    const auto ranks = ranks_of_world(availability, spec);
+    if (has_topology(ranks)) return {FoundWorld{spec}, {}};
+    return {{}, "the launch has no such world: " + describe(topology_of(availability, ranks))};
+  } catch (const Error& error) {
+    return {{}, error.what()};
+  }
+}
+
+std::set<Variant> contestants_of(std::span<const Decision* const> decisions) {
+  std::set<Variant> variants;
+  for (const Decision* decision : decisions) {
+    const auto contest = contest_of(*decision);
+    variants.insert(contest->candidate);
+    variants.insert(contest->reference);
+  }
+  return variants;
+}
+
+/// The configuration whose plan holds the cell of `key` with all of `variants`.
+SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants,
+                   const FoundWorld& world) {
+  const Problem& problem = key.problem;
+  SweepSpec spec{.collectives = {problem.collective},
+                 .data_types = {problem.data_type},
+                 .reduce_ops = {problem.reduce_op},
+                 .sizes = {problem.message_size},
+                 .worlds = {},
+                 .in_place = {.off = !problem.in_place, .on = problem.in_place},
+                 .registered = {.off = !problem.registered, .on = problem.registered},
+                 .null_test = false};
+  if (world.spec) spec.worlds.push_back(*world.spec);
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> values;
+  for (const Variant& variant : variants) {
+    if (std::ranges::find(spec.include, variant.implementation) == spec.include.end())
+      spec.include.push_back(variant.implementation);
+    for (const Parameter& parameter : variant.parameters)
+      values[{variant.implementation, parameter.name}].insert(
+          std::visit([](const auto& value) { return fmt::format("{}", value); }, parameter.value));
+  }
+  for (const auto& [place, allowed] : values)
+    spec.parameters.push_back({.pattern = place.first,
+                               .parameter = place.second,
+                               .values = {allowed.begin(), allowed.end()}});
+  return spec;
+}
+
+/// Collects the cells of the keys, and their worlds, each once.
+class Composer {
+ public:
+  explicit Composer(const RetestLaunch& launch) : launch_(launch) {}
+
+  /// Empty where `key` has its cell; else the reason.
+  std::string add(const TuningKey& key, const std::set<Variant>& variants,
+                  const FoundWorld& world) {
+    SweepPlan plan;
+    try {
+      plan = make_plan(spec_for(key, variants, world), launch_.availability,
+                       launch_.implementations, launch_.environment_digest, launch_.quarantined);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    for (Cell& cell : plan.cells) {
+      if (cell.key != key) continue;
+      std::erase_if(cell.variants, [&](const PlannedVariant& planned) {
+        return !variants.contains(planned.variant);
+      });
+      if (cell.variants.size() < 2) break;
+      cell.world = index_of(plan.worlds.at(static_cast<std::size_t>(cell.world)));
+      result_.cells.push_back(std::move(cell));
+      return {};
+    }
+    for (const Skipped& skipped : plan.skipped)
+      for (const Variant& variant : variants)
+        if (skipped.variant == to_string(variant)) return skipped.variant + ": " + skipped.reason;
+    return plan.skipped.empty() ? "this launch does not measure such problems"
+                                : plan.skipped.front().reason;
+  }
+
+  SweepPlan finish() { return std::move(result_); }
+
+ private:
+  int index_of(const PlannedWorld& world) {
+    const auto found = std::ranges::find(result_.worlds, world);
+    if (found != result_.worlds.end()) return static_cast<int>(found - result_.worlds.begin());
+    result_.worlds.push_back(world);
+    return static_cast<int>(result_.worlds.size()) - 1;
+  }
+
+  const RetestLaunch& launch_;
+  SweepPlan result_;
+};
+
+}  // namespace
+
+std::string describe_decision(const Decision& decision) {
+  return fmt::format("{} on {} ({})", describe(decision.key.problem),
+                     describe(decision.key.topology), decision.family);
+}
+
+RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLaunch& launch,
+                            std::chrono::nanoseconds time_per_key, std::uint64_t seed) {
+  RetestPlan result;
+  const auto leave_out = [&](const Decision& decision, const std::string& reason) {
+    result.left_out.push_back(describe_decision(decision) + ": " + reason);
+  };
+  std::map<TuningKey, std::vector<const Decision*>> contests;
+  for (const Decision& decision : decisions) {
+    if (decision.status != DecisionStatus::provisional || !contest_of(decision)) continue;
+    if (decision.key.environment_digest != launch.environment_digest)
+      leave_out(decision, "decided in another environment (" + decision.key.environment_digest +
+                              ", this launch has " + launch.environment_digest + ")");
+    else
+      contests[decision.key].push_back(&decision);
+  }
+  Composer composer(launch);
+  for (const auto& [key, of_key] : contests) {
+    const WorldSearch search = find_world(launch.availability, key.topology);
+    const std::string reason =
+        search.world ? composer.add(key, contestants_of(of_key), *search.world) : search.reason;
+    if (reason.empty()) continue;
+    for (const Decision* decision : of_key) leave_out(*decision, reason);
+  }
+  result.plan = composer.finish();
+  result.plan.budget = time_per_key * static_cast<std::int64_t>(result.plan.cells.size());
+  result.plan.seed = seed;
+  result.plan.soak = {.runs = 0, .time = {}};
+  return result;
+}
+
+}  // namespace colltune

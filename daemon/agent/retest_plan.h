@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/sweep/sweep_plan.h"
+#include "colltune/vocabulary/decision.h"
+
+namespace colltune {
+
+/// What a launch that checks decisions measures, and what it cannot.
+struct RetestPlan {
+  /// A cell for each key that has a contest (contest_of): the baseline and the winners of its
+  /// decisions, nothing else. No twins, no soak.
+  SweepPlan plan;
+  /// Decisions that this launch cannot check, in a line each with the reason.
+  std::vector<std::string> left_out;
+};
+
+/// What a retest works with, all of one launch.
+struct RetestLaunch {
+  const Availability& availability;
+  const Implementations& implementations;
+  const std::string& environment_digest;
+  std::span<const Quarantined> quarantined;
+};
+
+/// Plans the provisional ones of `decisions` that this launch can check: of its environment, in one
+/// of its worlds. `time_per_key` is what a key may take on average. Pure.
+[[nodiscard]] RetestPlan make_retest_plan(std::span<const Decision> decisions,
+                                          const RetestLaunch& launch,
+                                          std::chrono::nanoseconds time_per_key,
+                                          std::uint64_t seed);
+
+/// "all_reduce f32 sum 1KiB on 2 ranks (any)".
+[[nodiscard]] std::string describe_decision(const Decision& decision);
+
+}  // namespace colltune
