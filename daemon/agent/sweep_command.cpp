@@ -182,17 +182,17 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   MeasurePolicy policy;
   policy.call_limit_floor = options.call_limit;
   process.set_control_time_out(control_time_out(plan, policy));
-  const SweepOutcome outcome =
-      run_sweep({.control = control,
-                 .launch = process.launch,
-                 .implementations = catalogue,
-                 .journal = journal.get(),
-                 .progress = progress.get(),
-                 .recorder = &process.watch->recorder(),
-                 .stored = journal ? std::span(journal->stored()) : std::span<const Measurement>{},
-                 .stop = process.stop,
-                 .begin = process.begin},
-                plan, policy);
+  SweepTools tools{
+      .control = control,
+      .launch = process.launch,
+      .implementations = catalogue,
+      .journal = journal.get(),
+      .progress = progress.get(),
+      .recorder = &process.watch->recorder(),
+      .stored = journal ? std::span(journal->stored()) : std::span<const Measurement>{},
+      .stop = process.stop};
+  tools.begin = process.begin;
+  const SweepOutcome outcome = run_sweep(tools, plan, policy);
   process.watch->recorder().enter({.phase = "end"});
   int code = 0;
   run_on_rank_zero(

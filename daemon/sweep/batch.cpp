@@ -28,6 +28,7 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     const RunInput input =
         is_inspected ? context.data->arm(check) : context.data->run_input(context.plan.input_mode);
     // A rank whose call failed still comes to every start: the ranks stay in step.
+    const auto run_begin = Clock::now();
     watch.begin();
     const Start start = start_run(*world.starts, input, limits, context.start, world.clock, watch);
     if (!may_call) continue;
@@ -44,6 +45,7 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     const bool has_common_start = context.start.synchronization == Synchronization::window;
     const nanoseconds duration = has_common_start ? calls.end - start.common : calls.duration();
     batch.packed[run] = pack_duration(std::max(duration, nanoseconds(1)), world.starts->rank());
+    trial.run_cost = std::min<nanoseconds>(trial.run_cost, Clock::now() - run_begin);
     if (!is_inspected) continue;
     const auto begin = Clock::now();
     // A wrong result ends the trial at the vote; until then the others need this rank's calls.

@@ -42,6 +42,8 @@ class CellRun {
   /// The trials' measurements on rank 0, empty elsewhere. Destroys the operations.
   [[nodiscard]] std::vector<Measurement> finish();
 
+  [[nodiscard]] CellContext& context() { return context_; }
+
  private:
   void make_data(Bytes largest_message);
   void prepare_trial(Trial& trial);

@@ -10,6 +10,7 @@
 
 #include "cell_run.h"
 #include "colltune/vocabulary/canonical.h"
+#include "compat_loop.h"
 #include "phase_clock.h"
 
 namespace colltune {
@@ -42,13 +43,7 @@ class Measurer::Impl {
       tools_.recorder->enter({.phase = name_of(Phase::preparation),
                               .key_digest = digest_of_value(cell.key),
                               .cell = index_of(cell)});
-    CellRun run({.control = tools_.control,
-                 .plan = tools_.plan,
-                 .policy = policy_,
-                 .phases = phases_,
-                 .recorder = tools_.recorder,
-                 .cell = index_of(cell)},
-                cell, world_of(cell));
+    CellRun run(setting_of(cell), cell, world_of(cell));
     run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
     run.verify_first();
     run.warm_up(has_end ? end_at - Clock::now() : nanoseconds{});
@@ -59,6 +54,21 @@ class Measurer::Impl {
     fixed_cost_ += Clock::now() - rounds_end;
     run.soak(soak_share(cell, share), stop);
     return run.finish();
+  }
+
+  std::vector<CompatTime> measure_like(CompatTool tool, const Cell& cell) {
+    CellRun run(setting_of(cell), cell, world_of(cell));
+    run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
+    run.verify_first();
+    auto times = time_like(tool, run.context());
+    (void)run.finish();
+    return times;
+  }
+
+  bool is_stopped(const AbortFlag& stop) {
+    std::int64_t word = tools_.control.rank() == 0 && stop.is_raised() ? 1 : 0;
+    tools_.control.all_reduce_max({&word, 1});
+    return word != 0;
   }
 
   PhaseTimes& phases() { return phases_; }
@@ -78,6 +88,15 @@ class Measurer::Impl {
     if (soak.runs == 0 || cell.is_holdout) return {};
     return share.count() == 0 ? soak.time
                               : std::min(soak.time, share / soak_part / families_of(cell));
+  }
+
+  [[nodiscard]] CellRun::Setting setting_of(const Cell& cell) {
+    return {.control = tools_.control,
+            .plan = tools_.plan,
+            .policy = policy_,
+            .phases = phases_,
+            .recorder = tools_.recorder,
+            .cell = index_of(cell)};
   }
 
   [[nodiscard]] std::int64_t index_of(const Cell& cell) const {
@@ -126,6 +145,12 @@ std::vector<Measurement> Measurer::measure(const Cell& cell, nanoseconds share,
                                            const AbortFlag& stop) {
   return impl_->measure(cell, share, stop);
 }
+
+std::vector<CompatTime> Measurer::measure_like(CompatTool tool, const Cell& cell) {
+  return impl_->measure_like(tool, cell);
+}
+
+bool Measurer::is_stopped(const AbortFlag& stop) { return impl_->is_stopped(stop); }
 
 PhaseTimes& Measurer::phases() { return impl_->phases(); }
 

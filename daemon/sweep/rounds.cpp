@@ -144,12 +144,10 @@ void Rounds::warm_up(nanoseconds time_left) {
   {
     const PhaseScope scope(context_.phases, Phase::warm_up);
     for (std::size_t i = 0; i < alive.size(); ++i) {
-      const auto begin = Clock::now();
       run_batch(context_, *alive[i],
                 {.phase = name_of(Phase::warm_up),
                  .packed = brought.packed_of(i),
                  .marks = brought.marks_of(i)});
-      alive[i]->run_cost = (Clock::now() - begin) / context_.policy.warm_up_runs;
       alive[i]->seen = {};
     }
   }
@@ -219,7 +217,7 @@ Rounds::Schedule Rounds::make_schedule(Brought& brought, nanoseconds time_left) 
     if (!context_.trials[i].is_alive()) continue;
     if (race.may_leave[i])
       schedule.hopeless.push_back(i);
-    else
+    else if (context_.trials[i].run_cost < nanoseconds::max())
       round_ns += static_cast<double>(context_.trials[i].run_cost.count());
   }
   double target = static_cast<double>(policy.round_target.count());

@@ -43,9 +43,11 @@ struct Trial {
   std::vector<int> marks;             ///< of each sample the sum of its RunMarks
   std::vector<double> round_medians;  ///< ns per call; NaN where no sample of the round counts
   int samples_per_round = 1;          ///< the same on all ranks
-  std::chrono::nanoseconds run_cost{};  ///< wall time of a run with all around it, this rank's
-  bool has_left = false;              ///< cannot win: no more rounds; the same on all ranks
-  Perturbation seen;                  ///< by this rank
+  /// Wall time of this rank's cheapest run with all around it: the first one touches memory for the
+  /// first time, others are interrupted.
+  std::chrono::nanoseconds run_cost = std::chrono::nanoseconds::max();
+  bool has_left = false;  ///< cannot win: no more rounds; the same on all ranks
+  Perturbation seen;      ///< by this rank
   Conditions conditions;
   int ranks_ran = 0;
   int ranks_failed = 0;

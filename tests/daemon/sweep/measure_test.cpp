@@ -156,7 +156,10 @@ TEST(Measure, InPlaceAndRegisteredBuffersAreVerifiedToo) {
       const auto plan =
           plan_of(implementations, 2,
                   {.message_size = {4096}, .in_place = in_place, .registered = registered});
-      const auto measured = measure(implementations, plan, 2).measurements.at(0);
+      // In place, only runs of one call are compared while timing.
+      auto policy = short_policy();
+      policy.max_calls_per_sample = 1;
+      const auto measured = measure(implementations, plan, 2, policy).measurements.at(0);
       EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
       EXPECT_EQ(measured.verified_calls, 8u);
     }
@@ -265,7 +268,7 @@ TEST(Soak, EveryWinnerRunsWithVerificationAndLosersDoNot) {
                                             {.name = "own", .family = "other", .at_start = slow}});
   const auto result = measure(implementations, soaked_plan(implementations, 2, 100), 3);
   EXPECT_EQ(result.measurements.at(0).verified_calls, 108u);
-  EXPECT_EQ(result.measurements.at(1).verified_calls, 8u);
+  EXPECT_LE(result.measurements.at(1).verified_calls, 8u);    // may have left the rounds
   EXPECT_EQ(result.measurements.at(2).verified_calls, 108u);  // wins its family
   for (const auto& measured : result.measurements) EXPECT_EQ(measured.outcome, Outcome::ok);
 }
@@ -551,10 +554,10 @@ TEST(Measure, ATwinIsNeverSoaked) {
 }
 
 TEST(Measure, WhoCannotWinLeavesTheRoundsAndKeepsItsSamples) {
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true},
-                   {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(3ms); }},
-                   {.name = "b"}});
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true},
+       {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(40ms); }},
+       {.name = "b"}});
   auto policy = short_policy();
   policy.max_rounds = 10;
   const auto result = measure(implementations, plan_of(implementations, 2), 2, policy);

@@ -17,6 +17,8 @@
 namespace colltune {
 
 class FlightRecorder;
+struct CompatTime;
+enum class CompatTool;
 
 /// What a rank's wall time goes into. Printed by name.
 enum class Phase {
@@ -93,6 +95,11 @@ class Measurer {
   /// variant become its outcome; throws only where the ranks lost each other or memory is lacking.
   [[nodiscard]] std::vector<Measurement> measure(const Cell& cell, std::chrono::nanoseconds share,
                                                  const AbortFlag& stop);
+
+  /// Collective: the same cell in another benchmark's loop (compat.h); the times on rank 0.
+  [[nodiscard]] std::vector<CompatTime> measure_like(CompatTool tool, const Cell& cell);
+  /// Collective: whether rank 0's flag is raised.
+  [[nodiscard]] bool is_stopped(const AbortFlag& stop);
 
   [[nodiscard]] PhaseTimes& phases();
   /// What the last cell took besides its rounds and soaks: the least that it can cost.
