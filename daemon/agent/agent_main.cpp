@@ -27,6 +27,7 @@
 #include "colltune/supervise/supervise.h"
 #include "colltune/sweep/sweep_spec.h"
 #include "colltune/vocabulary/error.h"
+#include "compat_command.h"
 #include "confirm_command.h"
 #include "mpi_control_plane.h"
 #include "process_environment.h"
@@ -226,6 +227,15 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
                     "shared object whose implementations take part; may be repeated");
   sweep->add_flag("--dry-run", options.dry_run,
                   "print the plan and what it skips, without measuring");
+  sweep
+      ->add_option_function<std::string>(
+          "--compat",
+          [&options](const std::string& name) {
+            options.compat = colltune::parse_name<colltune::CompatTool>(name);
+          },
+          "measure in another benchmark's loop and print its table, to compare: osu, nccl-tests; "
+          "nothing is decided or stored")
+      ->check(CLI::IsMember({"osu", "nccl-tests"}));
   sweep->add_flag("--quiet", options.quiet, "no progress on stderr; errors and the result remain");
   sweep->add_flag("--allow-oversubscribe", options.allow_oversubscribe,
                   "measure with more ranks than cores; results are kept apart (placement "
@@ -425,6 +435,19 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
   if (app.got_subcommand("retest"))
     return run([&](const AgentProcess& process) { return run_retest_command(retest, process); },
                make_catalogue, parent);
+  if (sweep.compat && (sweep.database || sweep.results)) {
+    if (speaks)
+      report(
+          "sweep --compat prints what another benchmark would print and stores nothing: leave out "
+          "--db and --json");
+    return exit_code_of(wrong_usage);
+  }
+  if (sweep.compat && !sweep.dry_run)
+    return run(
+        [&](const AgentProcess& process) {
+          return run_compat_command(*sweep.compat, sweep, process);
+        },
+        make_catalogue, parent);
   if (!sweep.dry_run && !sweep.database && !sweep.results) {
     if (speaks)
       report(

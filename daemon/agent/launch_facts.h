@@ -26,7 +26,7 @@ struct AgentProcess {
   Communicator& launch;
   const AbortFlag& stop;  ///< raised when the user wants the command to end with what it has
   std::string malloc_settings;
-  std::chrono::steady_clock::time_point begin;  ///< end of MPI_Init
+  std::chrono::steady_clock::time_point begin;  ///< before MPI_Init
   /// Bounds the control plane's waits once the plan is known.
   std::function<void(std::chrono::milliseconds)> set_control_time_out;
   /// Made by the command before the first trial; lives until MPI is finalized.

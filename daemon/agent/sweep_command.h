@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "colltune/sweep/compat.h"
 #include "launch_facts.h"
 #include "sweep_journal.h"
 
@@ -17,6 +18,7 @@ struct SweepOptions {
   std::filesystem::path configuration;
   std::optional<std::filesystem::path> database;
   std::optional<std::filesystem::path> results;  ///< JSON Lines
+  std::optional<CompatTool> compat;              ///< another benchmark's loop and table instead
   bool dry_run = false;
   bool quiet = false;
   bool allow_oversubscribe = false;
