@@ -207,7 +207,10 @@ std::string decisions_text(const std::vector<Decision>& decisions) {
                    std::string(name_of(decision.verdict)), std::string(name_of(decision.status)),
                    to_string(winner.variant)});
   }
-  return table.text();
+  return table.text() +
+         "gain: default / winner in the same round, the median over the rounds; not the quotient "
+         "of "
+         "the medians\n";
 }
 
 std::string page_text(const Page& page) {

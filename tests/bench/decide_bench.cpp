@@ -68,7 +68,7 @@ std::vector<double> rivals_with(double best, int count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int cells = 2000;
+  int cells = 1000;
   if (argc == 3 && std::string_view(argv[1]) == "--cells")
     cells = std::atoi(argv[2]);
   else if (argc != 1 || cells < 1)
@@ -81,15 +81,15 @@ int main(int argc, char** argv) {
   fmt::print("{:>10} {:>7} {:>6} {:>6} {:>5} | {:>8} {:>9} {:>9} | {:>6} {:>6} {:>6} | {:>8}\n",
              "confidence", "noise", "rivals", "rounds", "raced", "null", "undecided", "twin wins",
              "3 %", "5 %", "10 %", "work");
-  for (const double confidence : {0.95, 0.99, 0.999})
+  for (const double confidence : {0.95, 0.99})
     for (const Model& model : models)
-      for (const int rivals : {1, 8, 30})
+      for (const int rivals : {1, 10})
         for (const int rounds : {16, 32, 64, 128})
           for (const bool is_raced : {false, true}) {
             if (confidence != 0.99 && is_raced) continue;
             const DecisionPolicy policy{.confidence = confidence};
             const std::vector<double> equal(static_cast<std::size_t>(rivals), 1.0);
-            const int some = std::max(1, cells / std::max(1, rivals / 4));
+            const int some = std::max(1, rivals == 1 ? cells : cells / 3);
             const Rates null = run(equal, rounds, model.noise, policy, is_raced, some);
             double power[3] = {};
             double work = 0;
