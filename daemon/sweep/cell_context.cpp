@@ -90,8 +90,19 @@ void CellContext::enter_run(std::string_view phase, const Trial& trial,
   enter(phase, trial, (limits.calls + barrier_limits) * limits.call_limit + watchdog_air);
 }
 
+nanoseconds CellContext::control_limit() const {
+  nanoseconds longest = preparation_limits * policy.call_limit_floor;
+  for (const Trial& trial : trials)
+    longest = std::max(longest, (calls_per_sample + barrier_limits) * limits_of(trial).call_limit);
+  return longest + 2 * watchdog_air;
+}
+
 void CellContext::enter_control() const {
-  if (recorder != nullptr) recorder->enter({.phase = name_of(Phase::control), .cell = index});
+  if (recorder == nullptr) return;
+  // Members come from the same step, which has a limit; a rank beyond the world waits for a round.
+  recorder->enter({.phase = name_of(Phase::control),
+                   .cell = index,
+                   .limit = world.is_member() ? control_limit() : nanoseconds{}});
 }
 
 void CellContext::enter_preparation(const Trial& trial) const {

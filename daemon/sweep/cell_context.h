@@ -47,6 +47,8 @@ struct CellContext {
   void enter(std::string_view phase, const Trial& trial, std::chrono::nanoseconds limit) const;
   void enter_run(std::string_view phase, const Trial& trial, const RunLimits& limits) const;
   void enter_control() const;
+  /// That a member may wait for the others there: longer than any step that they come from.
+  [[nodiscard]] std::chrono::nanoseconds control_limit() const;
   void enter_preparation(const Trial& trial) const;
 
   /// Collective over the launch: ends the trials that have a fault on any rank, and destroys their

@@ -88,7 +88,7 @@ class LaunchWatch {
       launch_.take_reports(options_.patience);
       if (launch_.has_ended()) break;
       look_at_ranks();
-      if (kill_at_ && Clock::now() >= *kill_at_) launch_.kill();
+      if (end_at_ && Clock::now() >= *end_at_) launch_.end(options_.patience);
     }
     find_in_flight_file();
     take_snapshot();
@@ -134,12 +134,25 @@ class LaunchWatch {
 
   void take_signals() {
     while (const auto signal = signals_.take()) {
-      launch_.pass_signal(*signal);
-      if (*signal == SIGUSR1 || *signal == SIGUSR2) continue;
+      const bool ends = *signal != SIGUSR1 && *signal != SIGUSR2;
+      if (!ends || !ask_first_rank_to_end()) launch_.pass_signal(*signal);
+      if (!ends) continue;
       // The second time the user means it.
-      kill_at_ = stopped_by_ ? Clock::now() : Clock::now() + options_.farewell;
+      if (stopped_by_) launch_.kill();
+      if (!stopped_by_) end_at_ = Clock::now() + options_.farewell;
       stopped_by_ = *signal;
     }
+  }
+
+  /// Rank 0 ends a sweep in order and tells the others. A launcher that gets the signal kills its
+  /// ranks a second later, with what they have measured since the last key.
+  [[nodiscard]] bool ask_first_rank_to_end() const {
+    if (!file_) return false;
+    const auto first = read_position(std::as_const(*file_).board().first(flight_region_size));
+    if (!first) return false;
+    const auto condition = process_condition(*first);
+    const bool hears = condition != "gone" && condition != "stopped" && condition != "unknown";
+    return hears && kill(first->pid, SIGTERM) == 0;
   }
 
   /// Ends a launch in which nothing begins, or that does not end when all is done.
@@ -161,6 +174,7 @@ class LaunchWatch {
     if (!ranks_ || state() == LaunchState::finished) return;
     if (!has_failed_ && !ranks_->find_dead().empty()) {
       take_snapshot();
+      kill_ranks_without_a_peer();
       end_because_dead_at_ = now + patience_with_dead_rank;
     }
     if (!has_failed_ && ranks_->is_late(now, options_.grace)) {
@@ -180,6 +194,17 @@ class LaunchWatch {
   void kill_stopped_ranks() const {
     for (const RankPosition& rank : end_.positions)
       if (process_condition(rank) == "stopped") kill(rank.pid, SIGKILL);
+  }
+
+  /// No step can complete any more. The launcher would first ask the other ranks to end, and wait a
+  /// second for it twice. Where a watchdog ended its rank, the others still write their reports.
+  void kill_ranks_without_a_peer() const {
+    const auto is_late = [](const RankPosition& rank) { return rank.fate == Fate::late; };
+    if (std::ranges::any_of(end_.positions, is_late)) return;
+    for (const RankPosition& rank : end_.positions)
+      if (rank.fate == Fate::running && process_condition(rank) != "gone" &&
+          process_condition(rank) != "unknown")
+        kill(rank.pid, SIGKILL);
   }
 
   /// Keeps where the ranks are at the first sign of a failure: what ends them also moves them.
@@ -207,7 +232,7 @@ class LaunchWatch {
   std::optional<RankWatch> ranks_;
   std::vector<pollfd> polled_;
   std::optional<int> stopped_by_;
-  std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> end_at_;  ///< after the user's signal
   std::optional<Clock::time_point> end_because_dead_at_;
   bool has_failed_ = false;
   LaunchEnd end_;
