@@ -29,7 +29,8 @@ RankWatch::RankWatch(ControlPlane& control, const Communicator& launch,
   run_on_rank_zero(control, [&] {
     if (!database) return;
     const auto slots = static_cast<int>(std::ranges::count(nodes, nodes[0]));
-    file_ = InFlightFile::create(InFlightFile::path_for(*database), slots);
+    own_path_ = InFlightFile::path_for(*database);
+    file_ = InFlightFile::create(own_path_, slots);
     file_->set_sweep(sweep_uuid);
   });
   run_on_all_ranks(control, [&] {
@@ -45,6 +46,13 @@ RankWatch::RankWatch(ControlPlane& control, const Communicator& launch,
     if (const void* mpi = dlsym(RTLD_DEFAULT, "MPI_Init")) options.peer_libraries.push_back(mpi);
     watchdog_.emplace(*recorder_, std::move(options));
   });
+}
+
+void RankWatch::finish() noexcept {
+  recorder_->mark(Fate::finished);
+  if (own_path_.empty() || InFlightFile::is_awaited()) return;
+  std::error_code ignored;
+  std::filesystem::remove(own_path_, ignored);
 }
 
 void RankWatch::set_state(LaunchState state) noexcept {

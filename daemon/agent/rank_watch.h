@@ -32,7 +32,8 @@ class RankWatch {
   /// Rank 0 tells the supervisor how far the launch is; nothing on other ranks.
   void set_state(LaunchState state) noexcept;
   /// This rank ends in order: whatever happens from now on is nobody's fault.
-  void finish() noexcept { recorder_->mark(Fate::finished); }
+  /// Rank 0 removes the file where no supervisor is to read it.
+  void finish() noexcept;
 
  private:
   struct Region {
@@ -44,6 +45,7 @@ class RankWatch {
   std::optional<FlightRecorder> recorder_;
   std::optional<CrashMarks> crash_marks_;
   std::optional<Watchdog> watchdog_;
+  std::filesystem::path own_path_;  ///< of the file, on rank 0
   bool is_first_;
 };
 

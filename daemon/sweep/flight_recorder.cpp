@@ -35,7 +35,7 @@ struct Slot {
   Word sizes;     // bytes of phase, key digest and variant, 16 bits each; then 1 where it was cut
   std::array<Word, 4> phase;
   std::array<Word, 4> key_digest;
-  std::array<Word, 48> variant;
+  std::array<Word, longest_recorded_variant / sizeof(Word)> variant;
   Word unused;
 };
 static_assert(sizeof(Slot) == 512);

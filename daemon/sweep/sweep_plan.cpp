@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "colltune/json/json.h"
+#include "colltune/sweep/flight_recorder.h"
 #include "colltune/vocabulary/canonical.h"
 #include "selection.h"
 #include "shared_result.h"
@@ -227,6 +228,7 @@ class Planner {
       Verdict verdict = is_empty ? ask_why_none(implementation, cell, kinds, variant)
                                  : ask(implementation, cell, kinds, variant);
       if (verdict.reason.empty()) verdict.reason = quarantine_of(cell, variant);
+      if (verdict.reason.empty()) verdict.reason = why_too_long(variant);
       if (verdict.reason.empty())
         cell.variants.push_back(
             describe_variant(implementation, cell, std::move(variant), std::move(verdict)));
@@ -237,6 +239,15 @@ class Planner {
                                  .reason = std::move(verdict.reason),
                                  .supporting_kinds = std::move(verdict.supporting_kinds)});
     }
+  }
+
+  static std::string why_too_long(const Variant& variant) {
+    const std::size_t size = to_string(variant).size();
+    if (size <= longest_recorded_variant) return {};
+    return fmt::format(
+        "its name and parameters take {} bytes; {} are recorded, so that it can be told which "
+        "variant crashed or hung: give it shorter names",
+        size, longest_recorded_variant);
   }
 
   struct Verdict {

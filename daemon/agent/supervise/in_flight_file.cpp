@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/vocabulary/error.h"
 #include "descriptor.h"
+#include "launch.h"
 
 namespace colltune {
 namespace {
@@ -74,6 +76,8 @@ std::filesystem::path InFlightFile::path_for(const std::filesystem::path& databa
   path += ".in-flight";
   return path;
 }
+
+bool InFlightFile::is_awaited() { return std::getenv(supervised_variable) != nullptr; }
 
 InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots) {
   if (slots < 1)

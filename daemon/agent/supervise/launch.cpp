@@ -40,6 +40,7 @@ std::vector<std::string> launch_environment(std::vector<std::string> own) {
                              [&](const std::string& entry) { return entry.starts_with(prefix); }))
       own.push_back(prefix + std::string(value));
   }
+  own.push_back(std::string(supervised_variable) + "=1");
   return own;
 }
 

@@ -15,8 +15,12 @@
 
 namespace colltune {
 
-/// The environment of a launch: this process's, and what makes Open MPI notice a dead node within
-/// seconds (480 s without; 5.8 s were measured with it), unless the user set it otherwise.
+/// In the environment of every process that a supervisor launched.
+constexpr const char* supervised_variable = "COLLTUNE_SUPERVISED";
+
+/// The environment of a launch: this process's, the variable above, and what makes Open MPI notice
+/// a dead node within seconds (480 s without; 5.8 s were measured with it), unless the user set it
+/// otherwise.
 [[nodiscard]] std::vector<std::string> launch_environment(std::vector<std::string> own);
 
 /// One launch, seen from the supervisor.

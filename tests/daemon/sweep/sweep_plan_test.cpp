@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "colltune/sweep/sweep_plan.h"
+#include "colltune/sweep/flight_recorder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -276,6 +277,22 @@ TEST(Plan, AProblemWhoseVariantsAreAllInQuarantineIsSkipped) {
   const SweepPlan plan = make_plan(spec_of(), launch(1, 2), implementations, "e", quarantined);
   EXPECT_TRUE(plan.cells.empty());
   EXPECT_EQ(plan.skipped.at(0).reason, "quarantined: hangs");
+}
+
+TEST(Plan, AVariantWhoseNameNoFlightRecordHoldsIsSkipped) {
+  const auto named = [](std::size_t bytes) {
+    // "a{p=vvv…}"
+    return Variant{"a",
+                   {{.name = "p", .value = std::string(bytes - std::string("a{p=}").size(), 'v')}}};
+  };
+  const auto implementations = fakes::make(
+      {{.name = "a",
+        .variants = {named(longest_recorded_variant), named(longest_recorded_variant + 1)}}});
+  const SweepPlan plan = make_plan(spec_of(), launch(1, 2), implementations, "e");
+  ASSERT_EQ(plan.cells.at(0).variants.size(), 1u);
+  EXPECT_EQ(plan.cells[0].variants[0].variant, named(longest_recorded_variant));
+  ASSERT_EQ(plan.skipped.size(), 1u);
+  EXPECT_THAT(plan.skipped[0].reason, HasSubstr("take 385 bytes; 384 are recorded"));
 }
 
 TEST(Plan, CarriesTheSoak) {

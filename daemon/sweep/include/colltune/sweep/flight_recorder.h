@@ -28,11 +28,15 @@ struct FixedText {
   [[nodiscard]] std::string_view view() const { return {bytes.data(), size}; }
 };
 
+/// Bytes of a printed variant that a record holds. A plan has none that is longer: its failure
+/// could not be put down to it.
+constexpr std::size_t longest_recorded_variant = 384;
+
 /// What a rank begins to do.
 struct Step {
   std::string_view phase;            ///< "batch", "verification", …; cut at 32 bytes
   std::string_view key_digest;       ///< of the cell's key; cut at 32 bytes; empty outside a trial
-  std::string_view variant;          ///< printed; cut at 384 bytes; empty outside a trial
+  std::string_view variant;          ///< printed; cut at the longest; empty outside a trial
   std::int64_t cell = -1;            ///< index in the plan
   std::int64_t run = -1;             ///< of the variant
   std::chrono::nanoseconds limit{};  ///< after which the step is late; 0: it is not watched
@@ -46,7 +50,7 @@ struct StepRecord {
   std::uint64_t collective_steps = 0;  ///< taken up to and including this one
   FixedText<32> phase;
   FixedText<32> key_digest;
-  FixedText<384> variant;
+  FixedText<longest_recorded_variant> variant;
   bool variant_is_cut = false;
   std::int64_t cell = -1;
   std::int64_t run = -1;

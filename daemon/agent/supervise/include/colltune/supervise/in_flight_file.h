@@ -47,6 +47,9 @@ class InFlightFile {
   /// The file that belongs to a database.
   [[nodiscard]] static std::filesystem::path path_for(const std::filesystem::path& database);
 
+  /// Whether a supervisor started this process, which reads the file and removes it.
+  [[nodiscard]] static bool is_awaited();
+
   /// Rank 0: creates the file, or replaces what is left of an earlier launch. Readers of the old
   /// one keep it. Throws Error(resource_exhausted) on a full disk, Error(failed_precondition) where
   /// it cannot be created.
