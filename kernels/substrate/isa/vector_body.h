@@ -18,121 +18,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include "isa/isa.h"
 #include "isa/operations.h"
+#include "isa/vector.h"
+#include "isa/vector_conversion.h"
 #include "typed.h"
 
 namespace colltune {
 namespace {
-
-template <class Element, std::size_t bytes>
-struct VectorOf {
-  typedef Element type __attribute__((vector_size(bytes)));
-};
-template <class Element, std::size_t bytes>
-using Vector = typename VectorOf<Element, bytes>::type;
-
-/// Calls act.operator()<0>() … <n - 1>(): a loop whose indices are constants, so that arrays of
-/// vectors stay in registers.
-template <std::size_t n, class Act>
-[[gnu::always_inline]] inline void repeat(Act&& act) {
-  [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-    (act.template operator()<i>(), ...);
-  }
-  (std::make_index_sequence<n>{});
-}
-
-template <class Loaded>
-[[gnu::always_inline]] inline Loaded load_vector(const std::byte* from) {
-  Loaded loaded;
-  __builtin_memcpy(&loaded, from, sizeof loaded);
-  return loaded;
-}
-
-/// Copies fewer than `below` (a power of two) bytes without a call.
-template <std::size_t below>
-[[gnu::always_inline]] inline void copy_less_than(std::byte* to, const std::byte* from,
-                                                  std::size_t size) {
-  if constexpr (below > 1) {
-    constexpr std::size_t half = below / 2;
-    const bool copies = (size & half) != 0;
-    if (copies) __builtin_memcpy(to, from, half);
-    const std::size_t done = copies ? half : 0;
-    copy_less_than<half>(to + done, from + done, size);
-  }
-}
-
-/// The two vectors behind one another, as one.
-template <class Element, std::size_t bytes>
-[[gnu::always_inline]] inline Vector<Element, 2 * bytes> join(Vector<Element, bytes> low,
-                                                              Vector<Element, bytes> high) {
-  return [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-    return __builtin_shufflevector(low, high, i...);
-  }
-  (std::make_index_sequence<2 * bytes / sizeof(Element)>{});
-}
-
-/// The lanes that number_format.h's conversions run on.
-template <class Target>
-struct Lanes {
-  using Float = Vector<float, Target::width>;
-  using Word = Vector<std::uint32_t, Target::width>;
-  using Signed = Vector<std::int32_t, Target::width>;
-  [[gnu::always_inline]] static Word bits(Float value) { return (Word)value; }
-  [[gnu::always_inline]] static Float floats(Word value) { return (Float)value; }
-  [[gnu::always_inline]] static Word if_less(Word a, Word b, Word then, Word otherwise) {
-    return (Signed)a < (Signed)b ? then : otherwise;
-  }
-};
-
-/// How a narrow floating type is read from and written to as many bits per element as it has.
-template <class Target, class T>
-struct Conversion {
-  using Bits = decltype(T{}.bits);
-  using Narrow = Vector<Bits, Target::width * sizeof(T) / sizeof(float)>;
-  using Half = Vector<std::uint16_t, Target::width / 2>;
-  using Float = typename Lanes<Target>::Float;
-  using Word = typename Lanes<Target>::Word;
-
-  [[gnu::always_inline]] static Float widen(Narrow narrow) {
-    using namespace number_format_detail;
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      return Lanes<Target>::floats(__builtin_convertvector(narrow, Word) << 16);
-    } else if constexpr (std::is_same_v<T, Float16> && Target::converts_float16) {
-      return Target::widen_float16(narrow);
-    } else if constexpr (std::is_same_v<T, Float8E5M2> && Target::converts_float16) {
-      // The upper half of a Float16. A NaN keeps its payload here and loses it in `narrow`.
-      return Target::widen_float16(__builtin_convertvector(narrow, Half) << 8);
-    } else {
-      return number_format_detail::widen<layout(), Lanes<Target>>(
-          __builtin_convertvector(narrow, Word));
-    }
-  }
-  [[gnu::always_inline]] static Narrow narrow(Float value) {
-    using namespace number_format_detail;
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      return __builtin_convertvector(narrow_to_bfloat16<Lanes<Target>>(value), Narrow);
-    } else if constexpr (std::is_same_v<T, Float16> && Target::converts_float16) {
-      // The processor keeps a NaN's payload; Float16's conversion is to write one NaN per sign.
-      const Word wide = Lanes<Target>::bits(value);
-      const Word nan = (wide & 0x80000000U) | float_nan;
-      return Target::narrow_float16(Lanes<Target>::floats(
-          Lanes<Target>::if_less(Word{} + float_infinity, wide & 0x7fffffffU, nan, wide)));
-    } else {
-      return __builtin_convertvector((number_format_detail::narrow<layout(), Lanes<Target>>(value)),
-                                     Narrow);
-    }
-  }
-
- private:
-  static constexpr number_format_detail::Layout layout() {
-    if constexpr (std::is_same_v<T, Float16>) return number_format_detail::float16;
-    if constexpr (std::is_same_v<T, Float8E4M3>) return number_format_detail::float8_e4m3;
-    return number_format_detail::float8_e5m2;
-  }
-};
 
 /// What sums are divided by for an average, if at all.
 struct Divisor {
@@ -263,17 +157,17 @@ struct VectorReduction {
         const Part nan = Part{} + static_cast<Lane>(__builtin_nanf(""));
         values.part[i] = values.part[i] == values.part[i] ? values.part[i] : nan;
       });
-    if constexpr (is_narrow_float<T>) {
+    if constexpr (std::is_same_v<T, Float16> && Target::converts_float16) {
       using Format = Conversion<Target, T>;
-      using Bits = typename Format::Bits;
-      constexpr std::size_t bytes = sizeof(typename Format::Narrow);
-      if constexpr (parts == 2)
-        return (Line)join<Bits, bytes>(Format::narrow(values.part[0]),
-                                       Format::narrow(values.part[1]));
-      else
-        return (Line)join<Bits, 2 * bytes>(
-            join<Bits, bytes>(Format::narrow(values.part[0]), Format::narrow(values.part[1])),
-            join<Bits, bytes>(Format::narrow(values.part[2]), Format::narrow(values.part[3])));
+      return (Line)join<std::uint16_t, width / 2>(
+          Format::template narrow_by_processor<!Op::selects>(values.part[0]),
+          Format::template narrow_by_processor<!Op::selects>(values.part[1]));
+    } else if constexpr (is_narrow_float<T>) {
+      typename Lanes<Target>::Word words[parts];
+      repeat<parts>([&]<std::size_t i>() __attribute__((always_inline)) {
+        words[i] = Conversion<Target, T>::template narrow<!Op::selects>(values.part[i]);
+      });
+      return Target::Packing::pack(words);
     } else {
       return (Line)values.part[0];
     }

@@ -53,6 +53,7 @@ inline constexpr std::uint32_t float_nan = 0x7fc00000U;
 // `Lanes` names their types `Float` and `Word` (unsigned, 32 bits) and says
 //   bits(Float), floats(Word)              the same bits as the other type
 //   if_less(a, b, then, otherwise)         a < b ? then : otherwise, for a and b below 2^31
+// Always inlined: a call would hand the vectors over in memory.
 struct OneLane {
   using Float = float;
   using Word = std::uint32_t;
@@ -65,7 +66,7 @@ struct OneLane {
 
 /// The bits of `value` rounded to the format.
 template <Layout layout, class Lanes>
-constexpr typename Lanes::Word narrow(typename Lanes::Float value) {
+[[gnu::always_inline]] constexpr typename Lanes::Word narrow(typename Lanes::Float value) {
   using Word = typename Lanes::Word;
   constexpr int dropped = 23 - layout.mantissa;
   constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - layout.bias) << 23;
@@ -88,7 +89,7 @@ constexpr typename Lanes::Word narrow(typename Lanes::Float value) {
 
 /// The value that `bits` of the format stand for; every NaN becomes the quiet one of its sign.
 template <Layout layout, class Lanes>
-constexpr typename Lanes::Float widen(typename Lanes::Word bits) {
+[[gnu::always_inline]] constexpr typename Lanes::Float widen(typename Lanes::Word bits) {
   using Word = typename Lanes::Word;
   constexpr std::uint32_t one = 1U << layout.mantissa;
   constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - layout.bias) << 23;
@@ -108,13 +109,20 @@ constexpr typename Lanes::Float widen(typename Lanes::Word bits) {
   return Lanes::floats(wide | ((bits & layout.sign) << (31 - std::countr_zero(layout.sign))));
 }
 
+/// The upper halves of floats' bits, rounded; for no NaN but the quiet ones without payload.
+template <class Lanes>
+[[gnu::always_inline]] constexpr typename Lanes::Word round_to_upper_half(
+    typename Lanes::Word wide) {
+  return (wide + 0x7fffU + ((wide >> 16) & 1U)) >> 16;
+}
 /// The bits of `value` rounded to bfloat16; a NaN keeps the upper bits of its payload.
 template <class Lanes>
-constexpr typename Lanes::Word narrow_to_bfloat16(typename Lanes::Float value) {
+[[gnu::always_inline]] constexpr typename Lanes::Word narrow_to_bfloat16(
+    typename Lanes::Float value) {
   using Word = typename Lanes::Word;
   const Word wide = Lanes::bits(value);
   return Lanes::if_less(Word{} + float_infinity, wide & 0x7fffffffU, (wide >> 16) | 0x0040U,
-                        (wide + 0x7fffU + ((wide >> 16) & 1U)) >> 16);
+                        round_to_upper_half<Lanes>(wide));
 }
 
 }  // namespace number_format_detail

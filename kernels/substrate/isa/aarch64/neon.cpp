@@ -11,6 +11,7 @@ namespace {
 
 struct Neon {
   static constexpr std::size_t width = 16;
+  using Packing = PortablePacking<width>;
   static constexpr bool converts_float16 = true;
   static constexpr bool streams = false;
   static Vector<float, width> widen_float16(Vector<std::uint16_t, width / 2> halves) {
