@@ -34,8 +34,10 @@ Evidence evidence_of(const TuningKey& key, const Contest& contest,
     const Measurement* candidate = find(launch, key, contest.candidate);
     if (candidate == nullptr) continue;
     if (candidate->outcome != Outcome::ok) {
-      evidence.fault = fmt::format("{}{}{}", name_of(candidate->outcome),
-                                   candidate->detail.empty() ? "" : ": ", candidate->detail);
+      constexpr std::size_t shown = 200;  // the whole is stored with the measurement
+      evidence.fault =
+          fmt::format("{}{}{}", name_of(candidate->outcome), candidate->detail.empty() ? "" : ": ",
+                      candidate->detail.substr(0, shown));
       continue;
     }
     const Measurement* reference = find(launch, key, contest.reference);

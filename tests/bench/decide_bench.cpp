@@ -81,12 +81,12 @@ int main(int argc, char** argv) {
   fmt::print("{:>10} {:>7} {:>6} {:>6} {:>5} | {:>8} {:>9} {:>9} | {:>6} {:>6} {:>6} | {:>8}\n",
              "confidence", "noise", "rivals", "rounds", "raced", "null", "undecided", "twin wins",
              "3 %", "5 %", "10 %", "work");
-  for (const double confidence : {0.95, 0.99})
+  for (const double confidence : {0.95, DecisionPolicy{}.confidence})
     for (const Model& model : models)
       for (const int rivals : {1, 10})
         for (const int rounds : {16, 32, 64, 128})
           for (const bool is_raced : {false, true}) {
-            if (confidence != 0.99 && is_raced) continue;
+            if (confidence != DecisionPolicy{}.confidence && is_raced) continue;
             const DecisionPolicy policy{.confidence = confidence};
             const std::vector<double> equal(static_cast<std::size_t>(rivals), 1.0);
             const int some = std::max(1, rivals == 1 ? cells : cells / 3);

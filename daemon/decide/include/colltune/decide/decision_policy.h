@@ -14,7 +14,7 @@ struct DecisionPolicy {
   double minimum_margin = 0.02;
   /// That no variant of a key is taken for faster than the baseline by chance, over all rivals of
   /// the key together.
-  double confidence = 0.99;
+  double confidence = 0.995;
 
   friend bool operator==(const DecisionPolicy&, const DecisionPolicy&) = default;
 };
