@@ -174,9 +174,12 @@ class LaunchWatch {
     if (!ranks_ || state() == LaunchState::finished) return;
     if (!has_failed_ && !ranks_->find_dead().empty()) {
       take_snapshot();
-      kill_ranks_without_a_peer();
+      has_killed_peers_ = kill_ranks_without_a_peer();
       end_because_dead_at_ = now + patience_with_dead_rank;
     }
+    // Open MPI's launcher sleeps for a second, to give ranks the time to end that are dead by now.
+    // SIGCONT wakes it, and means nothing to others.
+    if (has_killed_peers_ && end_because_dead_at_) launch_.pass_signal(SIGCONT);
     if (!has_failed_ && ranks_->is_late(now, options_.grace)) {
       take_snapshot();
       end_.ended_for = EndedFor::lateness;
@@ -198,13 +201,14 @@ class LaunchWatch {
 
   /// No step can complete any more. The launcher would first ask the other ranks to end, and wait a
   /// second for it twice. Where a watchdog ended its rank, the others still write their reports.
-  void kill_ranks_without_a_peer() const {
+  [[nodiscard]] bool kill_ranks_without_a_peer() const {
     const auto is_late = [](const RankPosition& rank) { return rank.fate == Fate::late; };
-    if (std::ranges::any_of(end_.positions, is_late)) return;
+    if (std::ranges::any_of(end_.positions, is_late)) return false;
     for (const RankPosition& rank : end_.positions)
       if (rank.fate == Fate::running && process_condition(rank) != "gone" &&
           process_condition(rank) != "unknown")
         kill(rank.pid, SIGKILL);
+    return true;
   }
 
   /// Keeps where the ranks are at the first sign of a failure: what ends them also moves them.
@@ -235,6 +239,7 @@ class LaunchWatch {
   std::optional<Clock::time_point> end_at_;  ///< after the user's signal
   std::optional<Clock::time_point> end_because_dead_at_;
   bool has_failed_ = false;
+  bool has_killed_peers_ = false;
   LaunchEnd end_;
   SteadyTime seen_at_;
 };
