@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -185,8 +186,10 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
 SweepSpec load_sweep_spec(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  // A directory opens, but does not read.
-  if (!file || !(text << file.rdbuf()))
+  // A directory opens, but does not read. An empty file reads as no text, which is no JSON.
+  std::error_code error;
+  const bool is_empty = std::filesystem::file_size(path, error) == 0 && !error;
+  if (!file || (!is_empty && !(text << file.rdbuf())))
     throw Error(StatusCode::not_found,
                 path.string() +
                     ": the configuration cannot be read; give the path of a JSON file "
