@@ -52,6 +52,13 @@ int from_fields(std::int64_t fields) {
 
 double ns_of(std::int64_t packed) { return static_cast<double>(unpack_duration(packed).count()); }
 
+/// What a run will cost, by the cheapest and the mean of a few: a stall of some ms among runs of
+/// some us would let rounds be far too short, its absence far too long where stalls are common.
+nanoseconds expected_cost(nanoseconds cheapest, nanoseconds mean) {
+  return nanoseconds(std::llround(std::sqrt(static_cast<double>(std::min(cheapest, mean).count()) *
+                                            static_cast<double>(mean.count()))));
+}
+
 /// The fastest of a trial's runs in the warm-up: neither the first touch of its memory nor an
 /// interruption makes a run shorter.
 double fastest(std::span<const std::int64_t> packed) {
@@ -144,10 +151,13 @@ void Rounds::warm_up(nanoseconds time_left) {
   {
     const PhaseScope scope(context_.phases, Phase::warm_up);
     for (std::size_t i = 0; i < alive.size(); ++i) {
+      const auto begin = Clock::now();
       run_batch(context_, *alive[i],
                 {.phase = name_of(Phase::warm_up),
                  .packed = brought.packed_of(i),
                  .marks = brought.marks_of(i)});
+      alive[i]->run_cost =
+          expected_cost(alive[i]->run_cost, (Clock::now() - begin) / context_.policy.warm_up_runs);
       alive[i]->seen = {};
     }
   }
@@ -217,7 +227,7 @@ Rounds::Schedule Rounds::make_schedule(Brought& brought, nanoseconds time_left) 
     if (!context_.trials[i].is_alive()) continue;
     if (race.may_leave[i])
       schedule.hopeless.push_back(i);
-    else if (context_.trials[i].run_cost < nanoseconds::max())
+    else
       round_ns += static_cast<double>(context_.trials[i].run_cost.count());
   }
   double target = static_cast<double>(policy.round_target.count());

@@ -43,8 +43,8 @@ struct Trial {
   std::vector<int> marks;             ///< of each sample the sum of its RunMarks
   std::vector<double> round_medians;  ///< ns per call; NaN where no sample of the round counts
   int samples_per_round = 1;          ///< the same on all ranks
-  /// Wall time of this rank's cheapest run with all around it: the first one touches memory for the
-  /// first time, others are interrupted.
+  /// Wall time of this rank's cheapest run with all around it (after the warm-up: what one is
+  /// expected to cost).
   std::chrono::nanoseconds run_cost = std::chrono::nanoseconds::max();
   bool has_left = false;  ///< cannot win: no more rounds; the same on all ranks
   Perturbation seen;      ///< by this rank

@@ -16,6 +16,8 @@
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/mpi_communicator.h"
 #include "colltune/sweep/availability.h"
+#include "colltune/sweep/compat.h"
+#include "colltune/sweep/global_clock.h"
 #include "colltune/sweep/sweep.h"
 #include "mpi_control_plane.h"
 
@@ -122,6 +124,73 @@ TEST_F(SweepOverMpi, ForcedAlgorithmsOfOpenMpiTakePart) {
       algorithms.insert(word(planned.variant, "algorithm"));
   EXPECT_TRUE(algorithms.contains("recursive_doubling"));
   EXPECT_TRUE(algorithms.contains("ring"));
+}
+
+TEST_F(SweepOverMpi, RanksOfOneNodeReadOneClock) {
+  const ClockOffset clock = estimate_clock_offset(*world_, std::chrono::steady_clock::now() + 60s);
+  EXPECT_TRUE(clock.is_one_clock);
+  EXPECT_EQ(clock.offset, 0ns);
+  if (world_->size() > 1) {
+    EXPECT_GT(clock.error, 0ns);
+  }
+}
+
+TEST_F(SweepOverMpi, EveryCellHasATwinAndSaysHowItsRunsBegan) {
+  for (const std::string how : {"auto", "barrier", "window"}) {
+    const SweepPlan plan =
+        plan_of(R"({"version": 1, "sizes": "1KiB", "collectives": ["all_reduce", "broadcast"],
+                    "implementations": {"include": ["mpi.all_reduce", "mpi.broadcast", "cpu.*"]},
+                    "holdout_sizes": "2KiB", "synchronization": ")" +
+                how + "\"}");
+    const SweepOutcome outcome = run(plan);
+    if (control_.rank() != 0) continue;
+    std::set<Collective> twins;
+    std::size_t holdouts = 0;
+    for (const Measurement& measurement : outcome.measurements) {
+      EXPECT_EQ(measurement.outcome, Outcome::ok)
+          << to_string(measurement.variant) << ": " << measurement.detail;
+      EXPECT_FALSE(measurement.is_twin && measurement.is_baseline);
+      if (measurement.is_twin) twins.insert(measurement.key.problem.collective);
+      holdouts += measurement.is_holdout ? 1 : 0;
+      if (!measurement.marks.empty()) {
+        EXPECT_EQ(measurement.marks.size(), measurement.samples.size());
+      }
+      if (world_->is_oversubscribed() || world_->size() == 1) {
+        EXPECT_EQ(measurement.synchronization, Synchronization::barrier);
+      } else if (how != "auto") {
+        EXPECT_EQ(name_of(measurement.synchronization), how);
+      }
+      if (world_->is_oversubscribed()) {
+        EXPECT_TRUE(measurement.marks.empty());
+        EXPECT_LT(measurement.conditions.steal, 0);
+      } else {
+        EXPECT_GE(measurement.conditions.steal, 0);
+      }
+    }
+    EXPECT_EQ(twins.size(), 2U);
+    EXPECT_GT(holdouts, 0U);
+    EXPECT_LT(holdouts, outcome.measurements.size());
+  }
+}
+
+TEST_F(SweepOverMpi, OtherBenchmarksLoopsTimeEveryVariant) {
+  const SweepPlan plan =
+      plan_of(R"({"version": 1, "sizes": "16KiB", "collectives": ["all_reduce", "gather"],
+                  "null_test": false})");
+  for (const CompatTool tool : {CompatTool::osu, CompatTool::nccl_tests}) {
+    Measurer measurer(
+        {.control = control_, .launch = *world_, .implementations = catalogue_, .plan = plan},
+        MeasurePolicy{});
+    const auto times = measure_like(tool, measurer, plan, stop_);
+    if (control_.rank() != 0) continue;
+    EXPECT_EQ(times.size(), count_trials(plan));
+    for (const CompatTime& time : times) {
+      EXPECT_EQ(time.failure, "") << time.variant;
+      EXPECT_GT(time.min_us, 0) << time.variant;
+      EXPECT_LE(time.min_us, time.max_us) << time.variant;
+    }
+    EXPECT_FALSE(render_like(tool, plan, times).empty());
+  }
 }
 
 TEST_F(SweepOverMpi, SubWorldsAreMeasuredWhileTheOthersStayOutside) {

@@ -102,16 +102,24 @@ TEST_P(MeasureOnRanks, EveryVariantGetsVerifiedSamplesOfTheSlowestRank) {
   ASSERT_EQ(result.measurements.size(), 2u);
   for (const auto& measured : result.measurements) {
     EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
-    EXPECT_EQ(measured.samples.size(), 6u * static_cast<std::size_t>(measured.samples_per_round));
+    const auto per_round = static_cast<std::size_t>(measured.samples_per_round);
+    const std::size_t rounds = measured.samples.size() / per_round;
+    EXPECT_EQ(measured.samples.size(), rounds * per_round);
+    // A rival that looks slower may leave; the baseline stays.
+    if (measured.is_baseline) {
+      EXPECT_EQ(rounds, 6u);
+    } else {
+      EXPECT_LE(rounds, 6u);
+    }
     EXPECT_EQ(measured.slowest_ranks.size(), measured.samples.size());
     EXPECT_THAT(measured.samples, Each(testing::Gt(0ns)));
     EXPECT_THAT(measured.slowest_ranks, Each(AllOf(testing::Ge(0), testing::Lt(ranks))));
     EXPECT_EQ(measured.ranks_ran, ranks);
     EXPECT_EQ(measured.ranks_failed, 0);
-    // Before, in each of the six rounds, after.
-    EXPECT_EQ(measured.verified_calls, 8u);
+    // Before, in each round, after.
+    EXPECT_EQ(measured.verified_calls, rounds + 2);
     EXPECT_EQ(measured.calls_per_sample, result.measurements[0].calls_per_sample);
-    EXPECT_EQ(measured.samples_per_round, result.measurements[0].samples_per_round);
+    EXPECT_LE(measured.samples_per_round, result.measurements[0].samples_per_round);
   }
   EXPECT_TRUE(result.measurements[0].is_baseline);
   for (const Phase phase : {Phase::batch, Phase::warm_up, Phase::verification, Phase::preparation})
@@ -347,7 +355,8 @@ TEST(Measure, AllRanksOfTheLaunchRecordTheSameCollectiveSteps) {
       EXPECT_EQ(step.cell, 0);
       phases.insert(std::string(step.phase.view()));
       if (step.phase.view() == "control") {
-        EXPECT_FALSE(step.deadline.has_value());
+        // A rank beyond the world waits for a whole round there.
+        EXPECT_EQ(step.deadline.has_value(), position.rank < 2);
       } else {
         EXPECT_EQ(step.key_digest.view(), digest_of_value(plan.cells[0].key));
         EXPECT_TRUE(step.deadline.has_value());
@@ -559,22 +568,24 @@ TEST(Measure, WhoCannotWinLeavesTheRoundsAndKeepsItsSamples) {
        {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(40ms); }},
        {.name = "b"}});
   auto policy = short_policy();
-  policy.max_rounds = 10;
+  policy.max_rounds = 48;  // on a busy machine it takes more than the first few
   const auto result = measure(implementations, plan_of(implementations, 2), 2, policy);
   const Measurement& slow = result.measurements.at(1);
   EXPECT_EQ(slow.outcome, Outcome::ok) << slow.detail;
   EXPECT_FALSE(slow.samples.empty());
   EXPECT_EQ(slow.samples.size() % static_cast<std::size_t>(slow.samples_per_round), 0u);
-  EXPECT_LT(slow.samples.size() / static_cast<std::size_t>(slow.samples_per_round), 10u);
+  if (!slow.marks.empty() && std::ranges::count(slow.marks, 0) < std::ssize(slow.marks) / 2)
+    GTEST_SKIP() << "the machine is so busy that most samples do not count";
+  EXPECT_LT(slow.samples.size() / static_cast<std::size_t>(slow.samples_per_round), 48u);
   EXPECT_EQ(slow.slowest_ranks.size(), slow.samples.size());
   const Measurement& base = result.measurements.at(0);
-  EXPECT_EQ(base.samples.size(), 10u * static_cast<std::size_t>(base.samples_per_round));
+  EXPECT_EQ(base.samples.size(), 48u * static_cast<std::size_t>(base.samples_per_round));
 }
 
 TEST(Measure, TheHopelessRunAFewSamplesOnly) {
   const auto implementations = fakes::make(
       {{.name = "base", .is_baseline = true},
-       {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(2ms); }}});
+       {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(100ms); }}});
   auto policy = short_policy();
   policy.max_samples_per_round = 64;
   policy.round_target = 50ms;

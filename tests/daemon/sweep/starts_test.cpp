@@ -50,7 +50,7 @@ TEST(RunWatch, APageTouchedForTheFirstTimeIsAFault) {
   std::vector<char> fresh(1 << 22);
   (void)watch.end(2us, seen);
   EXPECT_GT(seen.page_faults, 100);
-  EXPECT_GE(seen.gaps.watched, 1us);
+  EXPECT_GT(seen.gaps.watched, 0ns);
 }
 
 TEST(RunWatch, MarksARunByItsOwnWindowsAlone) {
