@@ -138,8 +138,9 @@ class Confirmer {
       tally_.vetoes += lost_claim ? 1 : 0;
       if (lost_claim) say_(describe_decision(decision) + ": " + step.decision.reason);
       if (step.result == ConfirmResult::vetoed && is_last) {
-        step = {keep_baseline(std::move(step.decision), measured.launches.size()),
-                ConfirmResult::confirmed};
+        step.decision = keep_baseline(std::move(step.decision), measured.launches.size());
+        step.result = step.decision.status == DecisionStatus::confirmed ? ConfirmResult::confirmed
+                                                                        : ConfirmResult::open;
       }
       has_successors = has_successors || step.result == ConfirmResult::vetoed;
       tally_.open += step.result == ConfirmResult::open ? 1 : 0;

@@ -141,8 +141,8 @@ ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>>
 
 Decision keep_baseline(Decision decision, std::size_t launches) {
   const auto baseline = find_baseline(decision);
-  if (baseline != decision.ranked.end())
-    std::rotate(decision.ranked.begin(), baseline, baseline + 1);
+  if (baseline == decision.ranked.end()) return decision;
+  std::rotate(decision.ranked.begin(), baseline, baseline + 1);
   decision.verdict = Verdict::kept;
   decision.status = DecisionStatus::confirmed;
   decision.confirmation = {.launches = launches};

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <limits>
+
 #include "samples.h"
 
 namespace colltune::test {
@@ -66,6 +68,41 @@ TEST(Store, RefusesATrialThatTheSweepHasAndKeepsNothingOfTheCall) {
   EXPECT_EQ(store.measurements("s"), first);
   store.append("t", first);
   EXPECT_EQ(store.measurements("t"), first);
+}
+
+TEST(Store, TheBaselineAndItsTwinAreTwoTrials) {
+  const TemporaryFolder folder;
+  const Environment environment = some_environment();
+  Store store(folder / "a.db");
+  store.put_environment(environment);
+  store.begin_sweep(some_sweep("s", environment));
+  Measurement baseline = some_measurement(0, environment);
+  Measurement twin = baseline;
+  twin.is_twin = true;
+  const std::vector both{baseline, twin};
+  store.append("s", both);
+  EXPECT_EQ(store.measurements("s"), both);
+  std::string message;
+  EXPECT_EQ(error_of([&] { store.append("s", std::vector{twin}); }, &message),
+            StatusCode::already_exists);
+  EXPECT_NE(message.find("as twin"), std::string::npos) << message;
+}
+
+TEST(Store, FiguresThatAreNoNumbersAreRefused) {
+  const TemporaryFolder folder;
+  const Environment environment = some_environment();
+  Store store(folder / "a.db");
+  store.put_environment(environment);
+  store.begin_sweep(some_sweep("s", environment));
+  Measurement measurement = some_measurement(0, environment);
+  measurement.conditions.steal = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(error_of([&] { store.append("s", std::vector{measurement}); }),
+            StatusCode::invalid_argument);
+  Decision decision = some_decision(64, environment);
+  decision.confirmation.low = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(error_of([&] { store.publish(std::vector{decision}, "t"); }),
+            StatusCode::invalid_argument);
+  EXPECT_TRUE(store.measurements("s").empty());
 }
 
 TEST(Store, NamesWhatIsMissing) {

@@ -166,6 +166,8 @@ TEST(Confirm, AfterTooManyVetoesTheBaselineStays) {
   EXPECT_THAT(names_of(decision), ElementsAre("base", "b", "c", "a"));
   EXPECT_EQ(decision.verdict, Verdict::kept);
   EXPECT_EQ(decision.status, DecisionStatus::confirmed);
+  const Decision without = ranking({"a", "b"}, Verdict::no_baseline);
+  EXPECT_EQ(keep_baseline(without, 5), without);
 }
 
 }  // namespace

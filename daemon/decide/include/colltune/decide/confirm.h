@@ -65,7 +65,8 @@ struct ConfirmStep {
                                   std::span<const std::vector<Measurement>> launches,
                                   const ConfirmPolicy& policy);
 
-/// The decision after too many vetoes: all that is before the baseline moves behind it.
+/// The decision after too many vetoes: all that is before the baseline moves behind it, and it is
+/// confirmed. Without a baseline it stays as it is, provisional.
 [[nodiscard]] Decision keep_baseline(Decision decision, std::size_t launches);
 
 }  // namespace colltune
