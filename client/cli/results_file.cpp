@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "colltune/json/journal_lines.h"
@@ -84,7 +85,9 @@ class ResultsBuilder {
     check_key(measurement.key, where);
     if (measurement.slowest_ranks.size() != measurement.samples.size())
       fail(where, "value/slowest_ranks is not as long as value/samples_ns");
-    if (!trials_.emplace(measurement.key, measurement.variant).second)
+    if (!measurement.marks.empty() && measurement.marks.size() != measurement.samples.size())
+      fail(where, "value/marks is neither empty nor as long as value/samples_ns");
+    if (!trials_.emplace(measurement.key, measurement.variant, measurement.is_twin).second)
       fail(where, "the trial of " + to_string(measurement.variant) + " for " +
                       describe(measurement.key.problem) + " is in the sweep twice");
     sweep.measurements.push_back(std::move(measurement));
@@ -109,7 +112,7 @@ class ResultsBuilder {
   }
 
   ResultsFile& file_;
-  std::set<std::pair<TuningKey, Variant>> trials_;  ///< of the current sweep
+  std::set<std::tuple<TuningKey, Variant, bool>> trials_;  ///< of the current sweep; a twin is one
 };
 
 }  // namespace
