@@ -135,7 +135,7 @@ void CellRun::bound_drift() {
   const PhaseScope scope(context_.phases, Phase::warm_up);
   const ClockOffset before = world.clock;
   const Deadline deadline =
-      Clock::now() + context_.limits_of(context_.trials.front()).barrier_limit;
+      Clock::now() + clock_limit + context_.limits_of(context_.trials.front()).barrier_limit;
   world.clock = estimate_clock_offset(*world.starts, deadline);
   const nanoseconds drift = std::chrono::abs(world.clock.offset - before.offset);
   world.clock.error = nanoseconds(world.starts->all_reduce_max(

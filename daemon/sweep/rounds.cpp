@@ -137,7 +137,8 @@ StartPolicy Rounds::first_start() {
   // One clock stays one; others drift.
   if (!world.clock.is_one_clock)
     world.clock = estimate_clock_offset(
-        *world.starts, Clock::now() + context_.limits_of(context_.trials.front()).barrier_limit);
+        *world.starts,
+        Clock::now() + clock_limit + context_.limits_of(context_.trials.front()).barrier_limit);
   start.synchronization = Synchronization::window;
   return start;
 }

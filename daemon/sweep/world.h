@@ -13,6 +13,9 @@
 
 namespace colltune {
 
+/// For the exchange of words about clocks, besides what ranks may need to come to it.
+inline constexpr std::chrono::seconds clock_limit{10};
+
 /// The ranks of one world on this rank; the communicators are null on ranks beyond it.
 ///
 /// The ranks start each run on a communicator that no implementation ever sees, so that a variant
