@@ -325,6 +325,7 @@ void add_retest(CLI::App& app, colltune::RetestOptions& options) {
   retest->add_option("--confirmation", options.confirmation)->required();
   retest->add_option("--launch", options.launch)->required();
   retest->add_option("--seconds-per-key", options.seconds_per_key);
+  retest->add_flag("--with-confirmed", options.with_confirmed);
   retest->add_option("--plugin", options.plugins);
   add_call_limit(*retest, options.call_limit);
 }

@@ -71,17 +71,24 @@ std::string configuration_of(const RetestOptions& options) {
 
 }  // namespace
 
-std::vector<Decision> provisional_decisions(const StoreReader& reader) {
+std::vector<Decision> decisions_in_force(const StoreReader& reader) {
   const auto quarantines = reader.quarantines();
   std::vector<Decision> decisions;
   for (const Decision& decision : reader.published().decisions) {
-    if (decision.status != DecisionStatus::provisional) continue;
     auto rest = without_quarantined(decision, quarantines);
     if (!rest) continue;
     if (rest->verdict == Verdict::displaced && rest->ranked.front().is_baseline)
       rest->verdict = Verdict::kept;
     decisions.push_back(*std::move(rest));
   }
+  return decisions;
+}
+
+std::vector<Decision> provisional_decisions(const StoreReader& reader) {
+  auto decisions = decisions_in_force(reader);
+  std::erase_if(decisions, [](const Decision& decision) {
+    return decision.status != DecisionStatus::provisional;
+  });
   return decisions;
 }
 

@@ -19,6 +19,7 @@ struct RetestOptions {
   std::string confirmation;  ///< names the set of launches that it is one of
   std::uint64_t launch = 1;  ///< which of them; also the seed of the rounds' order
   double seconds_per_key = 0.3;
+  bool with_confirmed = false;  ///< measures confirmed winners, too: to check the confirmation
   std::vector<std::filesystem::path> plugins;
   std::chrono::seconds call_limit = std::chrono::seconds(10);
 };
@@ -26,6 +27,8 @@ struct RetestOptions {
 /// The decisions of the newest generation that are provisional, without variants that were
 /// quarantined since. A winner that was quarantined leaves its claim to the next one.
 [[nodiscard]] std::vector<Decision> provisional_decisions(const StoreReader& reader);
+/// The same, and those that are confirmed.
+[[nodiscard]] std::vector<Decision> decisions_in_force(const StoreReader& reader);
 
 /// Measures, for every provisional decision that this launch can check, the baseline beside the
 /// winner, and stores that under a sweep of the purpose `confirm`. Publishes nothing. Collective.

@@ -141,7 +141,7 @@ RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLau
   };
   std::map<TuningKey, std::vector<const Decision*>> contests;
   for (const Decision& decision : decisions) {
-    if (decision.status != DecisionStatus::provisional || !contest_of(decision)) continue;
+    if (!contest_of(decision)) continue;
     if (decision.key.environment_digest != launch.environment_digest)
       leave_out(decision, "decided in another environment (" + decision.key.environment_digest +
                               ", this launch has " + launch.environment_digest + ")");

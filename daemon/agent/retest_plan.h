@@ -29,8 +29,8 @@ struct RetestLaunch {
   std::span<const Quarantined> quarantined;
 };
 
-/// Plans the provisional ones of `decisions` that this launch can check: of its environment, in one
-/// of its worlds. `time_per_key` is what a key may take on average. Pure.
+/// Plans those of `decisions` that this launch can check: of its environment, in one of its worlds.
+/// `time_per_key` is what a key may take on average. Pure.
 [[nodiscard]] RetestPlan make_retest_plan(std::span<const Decision> decisions,
                                           const RetestLaunch& launch,
                                           std::chrono::nanoseconds time_per_key,

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "retest_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "../sweep/fakes.h"
+#include "colltune/vocabulary/canonical.h"
+
+namespace colltune {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Availability launch_of(int ranks) {
+  Capability capability{.architecture = "x86_64", .features = {}};
+  capability.features["cpu.cores"] = "8";
+  return merge_capabilities(std::vector<Capability>(static_cast<std::size_t>(ranks), capability),
+                            std::vector<int>(static_cast<std::size_t>(ranks), 0));
+}
+
+class RetestPlanTest : public testing::Test {
+ protected:
+  /// A provisional decision of a launch with `ranks` ranks.
+  [[nodiscard]] static Decision decision(const std::vector<std::string>& ranked, int ranks = 2,
+                                         std::uint64_t bytes = 1024) {
+    const Availability availability = launch_of(ranks);
+    Decision made{.key = {.problem = {.message_size = {bytes}},
+                          .topology = topology_of(availability, node_major_ranks(availability)),
+                          .environment_digest = "env"},
+                  .verdict = Verdict::displaced};
+    for (const std::string& name : ranked)
+      made.ranked.push_back(
+          {.variant = parse_variant(name), .is_baseline = name.starts_with("base")});
+    return made;
+  }
+  [[nodiscard]] RetestPlan plan(const std::vector<Decision>& decisions, int ranks = 2) const {
+    const Availability availability = launch_of(ranks);
+    const std::string digest = "env";
+    return make_retest_plan(decisions,
+                            {.availability = availability,
+                             .implementations = implementations,
+                             .environment_digest = digest,
+                             .quarantined = quarantined},
+                            100ms, 7);
+  }
+  [[nodiscard]] static std::vector<std::string> names(const Cell& cell) {
+    std::vector<std::string> all;
+    for (const auto& planned : cell.variants) all.push_back(to_string(planned.variant));
+    return all;
+  }
+
+  Implementations implementations = fakes::make(
+      {{.name = "base", .is_baseline = true},
+       {.name = "ring", .variants = {parse_variant("ring{a=1}"), parse_variant("ring{a=2}")}},
+       {.name = "slow"}});
+  std::vector<Quarantined> quarantined;
+};
+
+TEST_F(RetestPlanTest, ACellHoldsTheBaselineAndTheWinnersAlone) {
+  Decision family = decision({"ring{a=2}", "ring{a=1}"});
+  family.family = "fake";
+  const auto [made, left_out] = plan(
+      {decision({"slow", "ring{a=1}", "base"}), family, decision({"ring{a=1}", "base"}, 2, 64)});
+  EXPECT_THAT(left_out, ElementsAre());
+  ASSERT_EQ(made.cells.size(), 2U);
+  EXPECT_EQ(made.cells[0].key.problem.message_size.value, 64U);
+  EXPECT_THAT(names(made.cells[0]), ElementsAre("base", "ring{a=1}"));
+  EXPECT_THAT(names(made.cells[1]), ElementsAre("base", "ring{a=1}", "ring{a=2}", "slow"));
+  EXPECT_EQ(made.worlds.size(), 1U);
+  EXPECT_EQ(made.budget, 200ms);
+  EXPECT_EQ(made.seed, 7U);
+  EXPECT_EQ(made.soak.runs, 0U);
+  for (const Cell& cell : made.cells)
+    for (const auto& planned : cell.variants) EXPECT_FALSE(planned.is_twin);
+}
+
+TEST_F(RetestPlanTest, AParameterOutsideTheSearchSpaceIsPlanned) {
+  const auto [made, left_out] = plan({decision({"ring{a=17}", "base"})});
+  EXPECT_THAT(left_out, ElementsAre());
+  ASSERT_EQ(made.cells.size(), 1U);
+  EXPECT_THAT(names(made.cells[0]), ElementsAre("base", "ring{a=17}"));
+}
+
+TEST_F(RetestPlanTest, ASubWorldOfTheLaunchIsPlannedBesideTheWhole) {
+  const auto [made, left_out] =
+      plan({decision({"slow", "base"}, 2), decision({"slow", "base"}, 4)}, 4);
+  EXPECT_THAT(left_out, ElementsAre());
+  ASSERT_EQ(made.cells.size(), 2U);
+  ASSERT_EQ(made.worlds.size(), 2U);
+  for (const Cell& cell : made.cells)
+    EXPECT_EQ(made.worlds.at(static_cast<std::size_t>(cell.world)).topology, cell.key.topology);
+}
+
+TEST_F(RetestPlanTest, WhereNothingIsClaimedNothingIsPlanned) {
+  const auto [made, left_out] = plan({decision({"base", "slow"}), decision({"slow"}, 2, 64)});
+  EXPECT_TRUE(made.cells.empty());
+  EXPECT_THAT(left_out, ElementsAre());
+}
+
+TEST_F(RetestPlanTest, WhatThisLaunchCannotMeasureIsLeftOutWithTheReason) {
+  Decision elsewhere = decision({"slow", "base"});
+  elsewhere.key.environment_digest = "another";
+  EXPECT_THAT(plan({elsewhere}).left_out, ElementsAre(HasSubstr("another environment")));
+  EXPECT_THAT(plan({decision({"slow", "base"}, 4)}).left_out,
+              ElementsAre(HasSubstr("larger than the launch")));
+  Decision other_world = decision({"slow", "base"});
+  other_world.key.topology.interconnect = "tcp";
+  EXPECT_THAT(plan({other_world}).left_out, ElementsAre(HasSubstr("no such world")));
+  EXPECT_THAT(plan({decision({"unknown", "base"})}).left_out,
+              ElementsAre(HasSubstr("'unknown' matches no implementation")));
+  quarantined = {{.key_digest = digest_of_value(decision({"slow", "base"}).key),
+                  .variant = "slow",
+                  .reason = "crashed"}};
+  EXPECT_THAT(plan({decision({"slow", "base"})}).left_out,
+              ElementsAre(HasSubstr("slow: quarantined: crashed")));
+}
+
+}  // namespace
+}  // namespace colltune
