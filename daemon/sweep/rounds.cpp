@@ -319,14 +319,21 @@ bool Rounds::is_precise() const {
     std::vector<double> medians;
     for (const double median : trial.round_medians)
       if (!std::isnan(median)) medians.push_back(median);
-    if (medians.empty()) return false;
+    // Rounds without any sample that counts say nothing; the last one is not reduced yet. Who left
+    // has fewer, but then cannot lead.
+    if (medians.empty()) {
+      if (trial.planned->is_baseline) return false;
+      continue;
+    }
     const MedianInterval interval = median_interval(medians, context_.policy.confidence);
+    const bool has_few = static_cast<int>(medians.size()) + 1 < context_.policy.min_rounds;
+    if (trial.planned->is_baseline && has_few) return false;
     if (trial.planned->is_baseline) asked.push_back(interval);
     const auto [leader, is_first] = leaders.try_emplace(trial.planned->family, interval);
     if (!is_first && interval.median < leader->second.median) leader->second = interval;
   }
   for (const auto& [family, interval] : leaders) asked.push_back(interval);
-  return std::ranges::all_of(asked, [&](const MedianInterval& interval) {
+  return !asked.empty() && std::ranges::all_of(asked, [&](const MedianInterval& interval) {
     return (interval.high - interval.low) / 2 <= context_.plan.precision * interval.median;
   });
 }
