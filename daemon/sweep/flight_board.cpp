@@ -32,7 +32,10 @@ void append_whereabouts(BoundedText& text, const RankPosition& position) {
     case Whereabouts::unknown:
       return;
     case Whereabouts::silent:
-      text << "      does not say what it is in: stopped, or inside the kernel\n";
+      text << "      does not say what it is in: inside the kernel, or without a core\n";
+      return;
+    case Whereabouts::stopped:
+      text << "      was stopped\n";
       return;
     case Whereabouts::elsewhere:
     case Whereabouts::at_peers:
@@ -77,21 +80,31 @@ bool is_counted(const RankPosition& position) {
   return position.fate != Fate::finished && position.steps > 0;
 }
 
-/// Of ranks in the same step: those that are stopped or died without a word, else the only one that
-/// sleeps while others run (who waits inside a collective polls).
+/// Those that are stopped, or were when another rank was late.
+std::vector<int> find_stopped_ranks(std::span<const RankPosition> positions,
+                                    std::uint64_t collective_steps) {
+  std::vector<int> stopped;
+  for (const RankPosition& position : positions)
+    if (is_counted(position) && position.current()->collective_steps == collective_steps &&
+        (position.whereabouts == Whereabouts::stopped || process_condition(position) == "stopped"))
+      stopped.push_back(position.rank);
+  return stopped;
+}
+
+/// Of ranks in the same step: those that died without a word, else the only one that sleeps while
+/// others run (who waits inside a collective polls).
 std::vector<int> find_conspicuous_ranks(std::span<const RankPosition> positions) {
-  std::vector<int> halted;
+  std::vector<int> dead;
   std::vector<int> asleep;
   std::size_t running = 0;
   for (const RankPosition& position : positions) {
     if (!is_counted(position)) continue;
     const std::string_view condition = process_condition(position);
-    const bool died = condition == "gone" && position.fate != Fate::late;
-    if (condition == "stopped" || died) halted.push_back(position.rank);
+    if (condition == "gone" && position.fate != Fate::late) dead.push_back(position.rank);
     if (condition == "sleeping" || condition == "in the kernel") asleep.push_back(position.rank);
     if (condition == "running") ++running;
   }
-  if (!halted.empty()) return halted;
+  if (!dead.empty()) return dead;
   return asleep.size() == 1 && running > 0 ? asleep : std::vector<int>{};
 }
 
@@ -143,7 +156,8 @@ std::vector<int> find_missing_ranks(std::span<const RankPosition> positions) {
   Standing standing;
   for (const RankPosition& position : positions)
     if (is_counted(position)) standing.add(position.current()->collective_steps);
-  std::vector<int> missing = find_ranks_elsewhere(positions, standing.fewest_steps);
+  std::vector<int> missing = find_stopped_ranks(positions, standing.fewest_steps);
+  if (missing.empty()) missing = find_ranks_elsewhere(positions, standing.fewest_steps);
   if (!missing.empty()) return missing;
   if (!standing.is_uneven()) return find_conspicuous_ranks(positions);
   for (const RankPosition& position : positions)

@@ -166,7 +166,7 @@ struct FlightReader {
       position.fate = static_cast<Fate>(fate % 256);
     position.fate_code = static_cast<int>(fate / 256);
     const std::uint64_t whereabouts = layout.whereabouts.load(std::memory_order_acquire);
-    if (whereabouts <= static_cast<std::uint64_t>(Whereabouts::silent))
+    if (whereabouts <= static_cast<std::uint64_t>(Whereabouts::stopped))
       position.whereabouts = static_cast<Whereabouts>(whereabouts);
     load_text(layout.stack, layout.stack_size.load(std::memory_order_relaxed), position.stack);
     for (const Slot& slot : layout.ring)
@@ -249,6 +249,14 @@ std::vector<RankPosition> read_board(std::span<const std::byte> board) {
     if (auto position = read_position(board.first(flight_region_size)))
       positions.push_back(*position);
   return positions;
+}
+
+void note_stopped(std::span<std::byte> region) noexcept {
+  if (FlightReader::find(region) == nullptr) return;
+  auto* layout = std::launder(reinterpret_cast<FlightReader::Layout*>(region.data()));
+  std::uint64_t unknown = 0;
+  layout->whereabouts.compare_exchange_strong(
+      unknown, static_cast<std::uint64_t>(Whereabouts::stopped), std::memory_order_acq_rel);
 }
 
 bool claim_board(std::span<std::byte> board) noexcept {

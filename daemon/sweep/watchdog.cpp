@@ -35,8 +35,8 @@ constexpr std::size_t longest_report = 1 << 20;
 // A thread that runs, or sits in a system call that a signal interrupts, answers within
 // microseconds once it has a core.
 constexpr auto patience_with_thread = 100ms;
-// For the watchdogs of ranks in the same step to look as well: as long as one of their intervals,
-// and less than the supervisor's grace.
+// For the watchdogs of ranks in the same step, or behind, to look as well: as long as one of their
+// intervals, and less than the supervisor's grace.
 constexpr auto patience_with_peers = 300ms;
 constexpr auto look_at_peers = 10ms;
 
@@ -130,18 +130,22 @@ bool Watchdog::is_peer_library(std::string_view file) const {
 }
 
 void Watchdog::await_peers(const StepRecord& late) const {
-  const auto is_to_come = [&](std::span<const std::byte> region) {
+  const auto is_to_come = [&](std::span<std::byte> region) {
     const auto peer = read_position(region);
-    return peer && peer->whereabouts == Whereabouts::unknown && peer->current() != nullptr &&
-           peer->current()->collective_steps == late.collective_steps &&
-           (peer->fate == Fate::running || peer->fate == Fate::late) &&
-           process_condition(*peer) != "stopped" && process_condition(*peer) != "gone";
+    if (!peer || peer->whereabouts != Whereabouts::unknown || peer->current() == nullptr ||
+        peer->current()->collective_steps > late.collective_steps ||
+        (peer->fate != Fate::running && peer->fate != Fate::late))
+      return false;
+    const std::string_view condition = process_condition(*peer);
+    if (condition == "stopped") note_stopped(region);
+    return condition != "stopped" && condition != "gone";
   };
   const auto is_anyone_to_come = [&] {
-    for (std::span<const std::byte> left = options_.board; left.size() >= flight_region_size;
+    bool is_any = false;
+    for (std::span<std::byte> left = options_.board; left.size() >= flight_region_size;
          left = left.subspan(flight_region_size))
-      if (is_to_come(left.first(flight_region_size))) return true;
-    return false;
+      is_any = is_to_come(left.first(flight_region_size)) || is_any;
+    return is_any;
   };
   const auto end = std::chrono::steady_clock::now() + patience_with_peers;
   while (is_anyone_to_come() && std::chrono::steady_clock::now() < end)

@@ -244,6 +244,19 @@ TEST(FlightBoard, WhoIsInsideTheLibraryWaitsForWhoIsNot) {
   EXPECT_THAT(find_missing_ranks(positions_at({at_peers, elsewhere, silent})), ElementsAre(1));
 }
 
+TEST(FlightBoard, WhoWasSeenStoppedIsMissedAlsoOnceItWasWoken) {
+  using enum Whereabouts;
+  EXPECT_THAT(find_missing_ranks(positions_at({elsewhere, at_peers, stopped})), ElementsAre(2));
+  Memory memory(1);
+  FlightRecorder recorder(memory.region(0), 0);
+  note_stopped(memory.region(0));
+  EXPECT_EQ(read_position(memory.region(0))->whereabouts, stopped);
+  // What the rank says itself counts more.
+  recorder.locate(at_peers, "libmpi.so");
+  note_stopped(memory.region(0));
+  EXPECT_EQ(read_position(memory.region(0))->whereabouts, at_peers);
+}
+
 TEST(FlightBoard, WhereAllAreAlikeNobodyIsNamed) {
   using enum Whereabouts;
   EXPECT_THAT(find_missing_ranks(positions_at({at_peers, at_peers, at_peers})), IsEmpty());

@@ -25,10 +25,11 @@ struct Standing {
   void add(std::uint64_t steps);
 };
 
-/// Ranks that others wait for: those with the fewest collective steps where they differ, without
-/// those that are inside the communication library while others of them are not; else (all in the
-/// same step) those that are stopped (a debugger, SIGSTOP) or died without a word; else the only
-/// one that sleeps while others run. Empty where nothing tells them apart.
+/// Ranks that others wait for: those with the fewest collective steps where they differ. Of these,
+/// those that are stopped (a debugger, SIGSTOP); else those outside the communication library while
+/// others are inside. Where all are in the same step and that tells nothing, those that died
+/// without a word; else the only one that sleeps while others run. Empty where nothing tells them
+/// apart.
 [[nodiscard]] std::vector<int> find_missing_ranks(std::span<const RankPosition> positions);
 
 /// A process as /proc shows it now: "running", "sleeping", "stopped", "gone"; "unknown" for one on

@@ -82,13 +82,15 @@ enum class Whereabouts {
   unknown = 0,    ///< nobody asked
   elsewhere = 1,  ///< in code that waits for nobody: the user's, a plug-in's, ours
   at_peers = 2,   ///< inside the communication library: it waits for other ranks, or works there
-  silent = 3,     ///< it did not answer: stopped, or inside the kernel
+  silent = 3,     ///< it did not answer: inside the kernel, or without a core
+  stopped = 4,    ///< another rank saw that its process was stopped
 };
-constexpr std::array<Named<Whereabouts>, 4> enum_names(Whereabouts) {
+constexpr std::array<Named<Whereabouts>, 5> enum_names(Whereabouts) {
   return {{{Whereabouts::unknown, "unknown"},
            {Whereabouts::elsewhere, "elsewhere"},
            {Whereabouts::at_peers, "at_peers"},
-           {Whereabouts::silent, "silent"}}};
+           {Whereabouts::silent, "silent"},
+           {Whereabouts::stopped, "stopped"}}};
 }
 constexpr std::string_view enum_title(Whereabouts) { return "whereabouts of a rank"; }
 
@@ -150,6 +152,10 @@ class FlightRecorder {
 [[nodiscard]] std::optional<StepRecord> read_current_step(std::span<const std::byte> region);
 /// The positions of a board's ranks, without the slots that are none of ours.
 [[nodiscard]] std::vector<RankPosition> read_board(std::span<const std::byte> board);
+
+/// Notes in another rank's region that its process was seen to be stopped, where nothing is known
+/// about it: whoever ends the launch wakes it first.
+void note_stopped(std::span<std::byte> region) noexcept;
 
 /// True for the first caller among all that share the board: the one who prints it.
 [[nodiscard]] bool claim_board(std::span<std::byte> board) noexcept;
