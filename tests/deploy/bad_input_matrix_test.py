@@ -29,7 +29,7 @@ AGENT, DAEMON, TOOL = (str(PROGRAMS / name) for name in ("colltune-agent", "coll
 LONGEST = 20  # seconds; what hangs has failed
 NOBODY = 65534
 
-GOOD = {"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 1}
+GOOD = {"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 5}
 
 
 class Case:
@@ -155,7 +155,8 @@ def damaged_databases(folder, good):
     yield "flipped bits", put("flipped", bytes(flipped)), 5, "malformed|damaged|checksum"
     edited = put("edited", whole)
     connection = sqlite3.connect(edited)
-    connection.execute("UPDATE ranked_variant SET median_ns = 1")
+    changed = connection.execute("UPDATE ranked_variant SET median_ns = 1").rowcount
+    assert changed > 0, "the good database has no decision that could be edited"
     connection.commit()
     connection.close()
     yield "edited by hand", edited, 5, "checksum|damaged"

@@ -19,6 +19,7 @@ import sys
 import time
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # the source tree stays as it is
 sys.path.insert(0, str(Path(__file__).parent / "survival"))
 from cases import CASES  # noqa: E402
 from harness import Failed, Lab  # noqa: E402
