@@ -17,9 +17,6 @@ using std::chrono::nanoseconds;
 // A slower rank than the slowest of a run waits at the next start for at most one call's limit,
 // plus what the others need to notice.
 constexpr int barrier_limits = 3;
-// Preparing and destroying may register memory and set up connections: a minute where calls get the
-// ten seconds that are the default, less where the user expects less.
-constexpr int preparation_limits = 6;
 // Own waits give up at the call limit, then the ranks vote: a watchdog waits longer than that.
 constexpr nanoseconds watchdog_air = std::chrono::seconds(1);
 

@@ -18,6 +18,10 @@
 
 namespace colltune {
 
+/// Preparing and destroying may register memory and set up connections: a minute where calls get
+/// the ten seconds that are the default, less where the user expects less.
+constexpr int preparation_limits = 6;
+
 /// What the steps of one cell share on this rank.
 struct CellContext {
   ControlPlane& control;

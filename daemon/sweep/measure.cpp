@@ -42,7 +42,8 @@ class Measurer::Impl {
     if (tools_.recorder != nullptr)
       tools_.recorder->enter({.phase = name_of(Phase::preparation),
                               .key_digest = digest_of_value(cell.key),
-                              .cell = index_of(cell)});
+                              .cell = index_of(cell),
+                              .limit = preparation_limits * policy_.call_limit_floor});
     CellRun run(setting_of(cell), cell, world_of(cell));
     run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
     run.verify_first();

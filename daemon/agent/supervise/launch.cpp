@@ -73,6 +73,8 @@ void Launch::take_reports(std::chrono::milliseconds patience) {
     KeeperReport report;
     const ssize_t size = recv(channel_.get(), &report, sizeof report, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    // The keeper ended with a command unread: said once, before the reports that it left.
+    if (size < 0 && errno == ECONNRESET) continue;
     if (size != sizeof report) {
       clean_up_after_keeper(patience);
       return;
