@@ -16,12 +16,12 @@
 #include <string_view>
 #include <utility>
 
+#include "board_watch.h"
 #include "colltune/supervise/in_flight_file.h"
 #include "colltune/sweep/flight_board.h"
 #include "colltune/vocabulary/error.h"
 #include "launch.h"
 #include "process_tree.h"
-#include "rank_watch.h"
 #include "self_spawn.h"
 #include "verdict.h"
 
@@ -233,7 +233,7 @@ class LaunchWatch {
   SteadyTime started_at_ = Clock::now();
   std::optional<SteadyTime> finished_at_;
   std::optional<InFlightFile> file_;
-  std::optional<RankWatch> ranks_;
+  std::optional<BoardWatch> ranks_;
   std::vector<pollfd> polled_;
   std::optional<int> stopped_by_;
   std::optional<Clock::time_point> end_at_;  ///< after the user's signal

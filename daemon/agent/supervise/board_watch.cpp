@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rank_watch.h"
+#include "board_watch.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,14 +28,14 @@ bool is_alive(pid_t pid, std::uint64_t start_ticks) {
 
 }  // namespace
 
-RankWatch::RankWatch(std::span<const std::byte> board)
+BoardWatch::BoardWatch(std::span<const std::byte> board)
     : board_(board), host_(own_host()), ranks_(board.size() / flight_region_size) {}
 
-std::span<const std::byte> RankWatch::region(std::size_t slot) const {
+std::span<const std::byte> BoardWatch::region(std::size_t slot) const {
   return board_.subspan(slot * flight_region_size, flight_region_size);
 }
 
-void RankWatch::find_new_ranks() {
+void BoardWatch::find_new_ranks() {
   for (std::size_t slot = 0; slot < ranks_.size(); ++slot) {
     Rank& rank = ranks_[slot];
     if (rank.is_known) continue;
@@ -51,13 +51,13 @@ void RankWatch::find_new_ranks() {
   }
 }
 
-void RankWatch::append_poll(std::vector<pollfd>& polled) const {
+void BoardWatch::append_poll(std::vector<pollfd>& polled) const {
   for (const Rank& rank : ranks_)
     if (rank.pidfd && is_alive(rank.pid, rank.start_ticks))
       polled.push_back({.fd = rank.pidfd.get(), .events = POLLIN, .revents = 0});
 }
 
-std::vector<std::size_t> RankWatch::find_dead() const {
+std::vector<std::size_t> BoardWatch::find_dead() const {
   std::vector<std::size_t> dead;
   for (std::size_t slot = 0; slot < ranks_.size(); ++slot) {
     const Rank& rank = ranks_[slot];
@@ -68,7 +68,7 @@ std::vector<std::size_t> RankWatch::find_dead() const {
   return dead;
 }
 
-bool RankWatch::is_late(SteadyTime now, std::chrono::nanoseconds grace) const {
+bool BoardWatch::is_late(SteadyTime now, std::chrono::nanoseconds grace) const {
   for (std::size_t slot = 0; slot < ranks_.size(); ++slot) {
     const auto step = read_current_step(region(slot));
     if (!step || !step->deadline || now <= *step->deadline + grace) continue;

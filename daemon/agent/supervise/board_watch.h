@@ -18,10 +18,10 @@
 namespace colltune {
 
 /// Looks at the ranks of a board from outside: which process died, whose step is late.
-class RankWatch {
+class BoardWatch {
  public:
   /// `board` outlives it.
-  explicit RankWatch(std::span<const std::byte> board);
+  explicit BoardWatch(std::span<const std::byte> board);
 
   /// Notices ranks that recorded something for the first time.
   void find_new_ranks();
