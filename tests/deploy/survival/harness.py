@@ -86,7 +86,7 @@ class Lab:
         """Rank -> process of the running launch."""
         ranks = {}
         for pid in self.processes():
-            rank = re.search(rb"(?:^|\0)(?:OMPI_COMM_WORLD_RANK|PMI_RANK)=(\d+)", environment_of(pid))
+            rank = re.search(rb"(?:^|\0)(?:OMPI_COMM_WORLD_RANK|PMIX_RANK|PMI_RANK)=(\d+)", environment_of(pid))
             if rank:
                 ranks[int(rank[1])] = pid
         return ranks
