@@ -85,10 +85,14 @@ std::string noise_summary(std::span<const Measurement> measurements) {
   if (noise.throttle_events > 0)
     text += fmt::format("\nthe cores were throttled {} time(s)", noise.throttle_events);
   if (!noise.faulting.empty()) {
-    text += "\nfresh memory is touched in every run of";
+    // By implementation: the report lists the variants.
+    std::map<std::string, std::size_t> trials;
     for (const auto& [variant, count] : noise.faulting)
-      text += fmt::format("{} {} ({} key(s))", variant == noise.faulting.begin()->first ? "" : ",",
-                          variant, count);
+      trials[variant.substr(0, variant.find('{'))] += count;
+    std::string names;
+    for (const auto& [implementation, count] : trials)
+      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", implementation, count);
+    text += "\nfresh memory is touched in every run by (trials): " + names;
   }
   return text + "\n";
 }

@@ -140,7 +140,8 @@ TEST(JournalLines, AValueOfAnotherTypeNamesFileLineAndPath) {
 }
 
 TEST(JournalLines, AnUnknownRecordListsTheAllowedOnes) {
-  nlohmann::json line = {{"record", "poem"}, {"version", 1}, {"number", 1}, {"value", 1}};
+  nlohmann::json line = {
+      {"record", "poem"}, {"version", journal_version}, {"number", 1}, {"value", 1}};
   line["digest"] = digest_of_text(line.dump());
   expect_error(line.dump() + "\n", StatusCode::invalid_argument,
                "environment, sweep, measurement, decision, end");

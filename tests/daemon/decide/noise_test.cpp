@@ -58,7 +58,7 @@ TEST(Noise, VariantsThatTouchFreshMemoryAreNamedAndTheTwinCountsOnce) {
   for (Measurement& measured : trials) measured.conditions.page_faults = 10;
   trials[3].conditions.page_faults = 9;
   EXPECT_THAT(noise_summary(trials),
-              HasSubstr("\nfresh memory is touched in every run of a (2 key(s))\n"));
+              HasSubstr("\nfresh memory is touched in every run by (trials): a (2)\n"));
 }
 
 TEST(Noise, CommonStartsAndThrottlingAreToldByKey) {
