@@ -292,6 +292,7 @@ def parse():
     parser.add_argument("case", choices=[*CASES, "all"])
     parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/release")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results")
+    parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="where the databases are left; else deleted")
     parser.add_argument("--mpirun", default="mpirun.openmpi")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--smoke", action="store_true", help="small counts: shows that it runs, proves nothing")
@@ -315,6 +316,17 @@ def parse():
     return arguments
 
 
+@contextlib.contextmanager
+def folder_of(keep, name):
+    """Where a case has its databases: a new folder, left there only if somebody asked for it."""
+    if keep:
+        (keep / name).mkdir(parents=True)
+        yield keep / name
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield pathlib.Path(folder)
+
+
 def main():
     arguments = parse()
     if os.geteuid() == 0:
@@ -322,9 +334,9 @@ def main():
     arguments.results.mkdir(parents=True, exist_ok=True)
     programs = Programs(arguments.build.resolve(), arguments.mpirun, arguments.ranks)
     for name in CASES if arguments.case == "all" else [arguments.case]:
-        with tempfile.TemporaryDirectory() as folder:
+        with folder_of(arguments.keep, name) as folder:
             before = machine()
-            found = CASES[name](programs, pathlib.Path(folder), arguments)
+            found = CASES[name](programs, folder, arguments)
         result = {"case": name, "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                   "command": shlex.join([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]), "machine": before,
                   "ranks": arguments.ranks, "is_smoke": arguments.smoke, "result": found}
