@@ -104,8 +104,9 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
   run_on_rank_zero(control, [&] {
     store.emplace(options.database);
     const auto in_quarantine = quarantined(*store);
+    const StoreReader reader(options.database);
     retest = make_retest_plan(
-        provisional_decisions(StoreReader(options.database)),
+        options.with_confirmed ? decisions_in_force(reader) : provisional_decisions(reader),
         {.availability = facts.availability,
          .implementations = facts.catalogue,
          .environment_digest = facts.digest,

@@ -248,6 +248,8 @@ def case_trap(programs, folder, arguments):
         check_some(len(decided), "decisions")
         claims = {(key_of(d), d["winner"]) for d in decided if d["verdict"] == "displaced"}
         ratios = {place: seen for place, seen in fresh_ratios(programs, database, arguments).items() if place in claims}
+        if claims:
+            check_some(len(ratios), f"of the {len(claims)} claims measured again")
         # The upper 95 % bound of the median of five is the largest; more launches narrow it only from eight on.
         lost = [{"key": json.loads(key), "winner": winner, "ratios": seen}
                 for (key, winner), seen in ratios.items() if max(seen) < 0.95]
