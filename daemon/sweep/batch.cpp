@@ -40,10 +40,10 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
       may_call = false;
       continue;
     }
-    batch.marks[run] = watch.end(context.start.watch, trial.seen) +
-                       (start.is_late ? static_cast<int>(RunMark::late) : 0);
     const bool has_common_start = context.start.synchronization == Synchronization::window;
     const nanoseconds duration = has_common_start ? calls.end - start.common : calls.duration();
+    batch.marks[run] = watch.end(context.start.watch, duration, trial.seen) +
+                       (start.is_late ? static_cast<int>(RunMark::late) : 0);
     batch.packed[run] = pack_duration(std::max(duration, nanoseconds(1)), world.starts->rank());
     trial.run_cost = std::min<nanoseconds>(trial.run_cost, Clock::now() - run_begin);
     if (!is_inspected) continue;

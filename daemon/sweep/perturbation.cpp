@@ -3,12 +3,17 @@
 
 #include "colltune/sweep/perturbation.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "colltune/vocabulary/measurement.h"
 
@@ -42,10 +47,30 @@ Clock::time_point watch_clock(Clock::time_point end, Gaps& gaps) noexcept {
   return last;
 }
 
-ThreadCounters read_thread_counters() noexcept {
+ThreadCounterReader::ThreadCounterReader() noexcept
+    : schedstat_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
+
+ThreadCounterReader::~ThreadCounterReader() {
+  if (schedstat_ >= 0) ::close(schedstat_);
+}
+
+ThreadCounters ThreadCounterReader::read() const noexcept {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
-  return {.involuntary_switches = usage.ru_nivcsw, .page_faults = usage.ru_minflt};
+  ThreadCounters counters{.involuntary_switches = usage.ru_nivcsw, .page_faults = usage.ru_minflt};
+  // "time on a core, time waiting for one, times on one": nanoseconds
+  // (Documentation/scheduler/sched-stats.rst of Linux).
+  std::array<char, 96> text{};
+  const ssize_t size = schedstat_ < 0 ? 0 : ::pread(schedstat_, text.data(), text.size(), 0);
+  if (size <= 0) return counters;
+  const std::string_view line(text.data(), static_cast<std::size_t>(size));
+  const std::size_t second = line.find(' ');
+  if (second == std::string_view::npos) return counters;
+  std::int64_t waited = 0;
+  const auto [end, error] =
+      std::from_chars(line.data() + second + 1, line.data() + line.size(), waited);
+  if (error == std::errc()) counters.kept_waiting = nanoseconds(waited);
+  return counters;
 }
 
 CoreState read_core_state(int core, const std::filesystem::path& root) {
@@ -62,14 +87,14 @@ CoreState read_own_core_state() {
 
 void RunWatch::begin() noexcept {
   gaps_ = {};
-  before_ = read_thread_counters();
+  before_ = counters_.read();
 }
 
 Clock::time_point RunWatch::watch_until(Clock::time_point end) { return watch_clock(end, gaps_); }
 
-int RunWatch::end(nanoseconds window, Perturbation& seen) {
+int RunWatch::end(nanoseconds window, nanoseconds duration, Perturbation& seen) {
   if (watches_) watch_clock(Clock::now() + window, gaps_);
-  const ThreadCounters after = read_thread_counters();
+  const ThreadCounters after = counters_.read();
   const std::int64_t switches = after.involuntary_switches - before_.involuntary_switches;
   seen.gaps.watched += gaps_.watched;
   seen.gaps.lost += gaps_.lost;
@@ -77,8 +102,13 @@ int RunWatch::end(nanoseconds window, Perturbation& seen) {
   seen.involuntary_switches += switches;
   seen.page_faults += after.page_faults - before_.page_faults;
   if (!watches_) return 0;
+  const nanoseconds waited = after.kept_waiting - before_.kept_waiting;
+  const auto may_wait = static_cast<double>(duration.count()) * void_wait_share;
+  const bool is_known = after.kept_waiting.count() >= 0;
+  const bool is_taken_off =
+      switches > 0 && (!is_known || static_cast<double>(waited.count()) > may_wait);
   return (gaps_.longest > void_gap ? static_cast<int>(RunMark::gap) : 0) +
-         (switches > 0 ? static_cast<int>(RunMark::switched) : 0);
+         (is_taken_off ? static_cast<int>(RunMark::switched) : 0);
 }
 
 }  // namespace colltune

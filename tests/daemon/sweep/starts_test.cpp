@@ -48,7 +48,7 @@ TEST(RunWatch, APageTouchedForTheFirstTimeIsAFault) {
   Perturbation seen;
   watch.begin();
   std::vector<char> fresh(1 << 22);
-  (void)watch.end(2us, seen);
+  (void)watch.end(2us, 1ms, seen);
   EXPECT_GT(seen.page_faults, 100);
   EXPECT_GT(seen.gaps.watched, 0ns);
 }
@@ -62,37 +62,64 @@ TEST(RunWatch, MarksARunByItsOwnWindowsAlone) {
     watch.begin();
     watch.watch_until(Clock::now() + 2us);
     std::this_thread::sleep_for(20us);  // a long run: no reason to void it
-    marks = watch.end(2us, seen);
+    marks = watch.end(2us, 20us, seen);
   }
   EXPECT_EQ(marks, 0);
 }
 
-TEST(RunWatch, ALongGapVoidsTheRun) {
-  // More spinning threads on one core than it can serve: some window of 20 ms is interrupted.
-  cpu_set_t before;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(::sched_getcpu(), &one);
-  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
-  std::atomic<bool> done{false};
-  std::jthread rival([&] {
-    while (!done) {
-    }
-  });
+/// This thread and a rival that spins, on one core as long as this lives.
+class SharedCore {
+ public:
+  SharedCore() {
+    EXPECT_EQ(::sched_getaffinity(0, sizeof before_, &before_), 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(::sched_getcpu(), &one);
+    EXPECT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    rival_ = std::jthread([this] {
+      while (!done_) {
+      }
+    });
+  }
+  ~SharedCore() {
+    done_ = true;
+    ::sched_setaffinity(0, sizeof before_, &before_);
+  }
+
+ private:
+  cpu_set_t before_{};
+  std::atomic<bool> done_{false};
+  std::jthread rival_;
+};
+
+/// Watches runs beside a rival, as if each took `duration`, until one was interrupted in its window
+/// of 20 ms; its marks.
+int marks_beside_a_rival(std::chrono::nanoseconds duration, Perturbation& seen) {
+  const SharedCore shared;
   RunWatch watch(true);
-  Perturbation seen;
   int marks = 0;
   for (int attempt = 0; attempt < 1000 && (marks & static_cast<int>(RunMark::gap)) == 0;
        ++attempt) {
     watch.begin();
     watch.watch_until(Clock::now() + 20ms);
-    marks = watch.end(2us, seen);
+    marks = watch.end(2us, duration, seen);
   }
-  done = true;
-  ::sched_setaffinity(0, sizeof before, &before);
-  EXPECT_NE(marks & static_cast<int>(RunMark::gap), 0);
+  return marks;
+}
+
+TEST(RunWatch, ALongGapAndAnInvoluntarySwitchVoidTheRun) {
+  Perturbation seen;
+  EXPECT_EQ(marks_beside_a_rival(1us, seen),
+            static_cast<int>(RunMark::gap) + static_cast<int>(RunMark::switched));
   EXPECT_GT(seen.gaps.longest, void_gap);
+  EXPECT_GT(seen.involuntary_switches, 0);
+}
+
+TEST(RunWatch, ASwitchThatIsLittleBesideTheRunDoesNotVoidIt) {
+  if (ThreadCounterReader().read().kept_waiting < 0ns)
+    GTEST_SKIP() << "this kernel does not tell how long a thread was kept waiting";
+  Perturbation seen;
+  EXPECT_EQ(marks_beside_a_rival(1h, seen), static_cast<int>(RunMark::gap));
   EXPECT_GT(seen.involuntary_switches, 0);
 }
 
@@ -101,7 +128,7 @@ TEST(RunWatch, WithoutACoreOfItsOwnARankIsNotAccused) {
   Perturbation seen;
   watch.begin();
   const auto begin = Clock::now();
-  EXPECT_EQ(watch.end(10s, seen), 0);
+  EXPECT_EQ(watch.end(10s, 1us, seen), 0);
   EXPECT_LT(Clock::now() - begin, 10s);
   EXPECT_EQ(seen.gaps.watched, 0ns);
 }

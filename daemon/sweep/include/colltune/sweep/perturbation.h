@@ -25,12 +25,26 @@ inline constexpr std::chrono::nanoseconds void_gap = std::chrono::microseconds(1
 std::chrono::steady_clock::time_point watch_clock(std::chrono::steady_clock::time_point end,
                                                   Gaps& gaps) noexcept;
 
-/// What the kernel counts of this thread.
+/// What the kernel counts of a thread.
 struct ThreadCounters {
   std::int64_t involuntary_switches = 0;
   std::int64_t page_faults = 0;  ///< minor ones: memory touched for the first time
+  /// Time that it could have run and did not get a core; below 0 where the kernel does not tell.
+  std::chrono::nanoseconds kept_waiting{-1};
 };
-[[nodiscard]] ThreadCounters read_thread_counters() noexcept;
+
+/// Reads the counters of the thread that made it. Not thread-safe.
+class ThreadCounterReader {
+ public:
+  ThreadCounterReader() noexcept;
+  ThreadCounterReader(const ThreadCounterReader&) = delete;
+  ThreadCounterReader& operator=(const ThreadCounterReader&) = delete;
+  ~ThreadCounterReader();
+  [[nodiscard]] ThreadCounters read() const noexcept;
+
+ private:
+  int schedstat_;  ///< a file; below 0 where there is none
+};
 
 /// What the kernel says about a core.
 struct CoreState {
@@ -49,7 +63,11 @@ struct Perturbation {
   std::int64_t page_faults = 0;
 };
 
-/// Watches one run after the other. Not thread-safe.
+/// A switch that kept the thread waiting for less than this share of the run does not void it: in
+/// a run of 10 ms there is hardly one without any, and the microseconds of each do not show.
+inline constexpr double void_wait_share = 0.01;
+
+/// Watches one run after the other, on the thread that made it. Not thread-safe.
 class RunWatch {
  public:
   /// `watches`: false where ranks share cores: a spinning rank takes the core from the one that it
@@ -61,13 +79,15 @@ class RunWatch {
   /// The window right before the timed part; returns the last reading.
   std::chrono::steady_clock::time_point watch_until(std::chrono::steady_clock::time_point end);
   /// The window right after it, of this length. Returns the sum of the RunMarks that this rank
-  /// gives the run, and adds what it saw to `seen`.
-  [[nodiscard]] int end(std::chrono::nanoseconds window, Perturbation& seen);
+  /// gives the run, which took `duration`, and adds what it saw to `seen`.
+  [[nodiscard]] int end(std::chrono::nanoseconds window, std::chrono::nanoseconds duration,
+                        Perturbation& seen);
 
   [[nodiscard]] bool watches() const { return watches_; }
 
  private:
   bool watches_;
+  ThreadCounterReader counters_;
   Gaps gaps_;
   ThreadCounters before_;
 };

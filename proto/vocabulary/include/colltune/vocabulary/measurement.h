@@ -56,7 +56,7 @@ constexpr std::string_view enum_title(Synchronization) { return "synchronization
 /// value.
 enum class RunMark : int {
   gap = 1,       ///< some rank's clock jumped by more than 10 us in the spin windows around the run
-  switched = 2,  ///< some rank was taken off its core against its will
+  switched = 2,  ///< some rank was taken off its core for more than a little of the run
   late = 4,      ///< some rank came to the common start too late
 };
 
