@@ -65,7 +65,7 @@ struct Perturbation {
 
 /// A switch that kept the thread waiting for less than this share of the run does not void it: in
 /// a run of 10 ms there is hardly one without any, and the microseconds of each do not show.
-inline constexpr double void_wait_share = 0.01;
+inline constexpr double void_wait_share = 0.05;
 
 /// Watches one run after the other, on the thread that made it. Not thread-safe.
 class RunWatch {
