@@ -18,8 +18,8 @@ namespace {
 /// Speed-ups over the baseline by variant; the baseline itself has 1.
 using Speedups = std::map<Variant, double>;
 
-/// Of the variants that share at least half of the baseline's rounds with it.
-Speedups speedups_of(const Contest& contest) {
+/// Of the variants that share so many of the baseline's `rounds` with it.
+Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t rounds)) {
   std::vector<const Candidate*> all;
   for (const Candidate& candidate : contest.candidates) all.push_back(&candidate);
   const Candidate* baseline = fastest_baseline(all);
@@ -28,11 +28,14 @@ Speedups speedups_of(const Contest& contest) {
   const std::size_t rounds = paired_ratios(baseline->rounds, baseline->rounds).size();
   for (const Candidate* candidate : all) {
     const auto ratios = paired_ratios(baseline->rounds, candidate->rounds);
-    if (!ratios.empty() && ratios.size() * 2 >= rounds)
+    if (!ratios.empty() && ratios.size() >= least(rounds))
       speedups.emplace(candidate->measurement->variant, median_of(ratios));
   }
   return speedups;
 }
+
+/// Who ran in less than half of the rounds may look fast by chance.
+std::size_t half_of_rounds(std::size_t rounds) { return (rounds + 1) / 2; }
 
 /// `choice` judged by `speedups`; empty where they do not know the chosen one.
 std::optional<KeyRegret> judge_choice(KeyRegret choice, const Speedups& speedups) {
@@ -102,24 +105,38 @@ bool is_quiet(const std::vector<const Measurement*>& cell, double steal_limit) {
   return steals.empty() || median_of(steals) < steal_limit;
 }
 
+/// Also who left the rounds early: that is how a launch says that it is slow there.
+std::size_t few_rounds(std::size_t rounds) { return std::min<std::size_t>(rounds, 3); }
+
 /// Per key what one launch says, where it was quiet.
 std::map<TuningKey, Speedups> quiet_speedups(const Launch& launch, double steal_limit) {
   std::map<TuningKey, std::vector<const Measurement*>> cells;
   for (const Measurement& trial : launch.measurements) cells[trial.key].push_back(&trial);
   std::map<TuningKey, Speedups> out;
   for (const auto& [key, contest] : contests_of(launch.measurements, false, 0.95))
-    if (is_quiet(cells.at(key), steal_limit)) out.emplace(key, speedups_of(contest));
+    if (is_quiet(cells.at(key), steal_limit)) out.emplace(key, speedups_of(contest, few_rounds));
   return out;
 }
 
-/// The median over launches of each variant's speed-up; of those known from half of them.
-Speedups pool(const std::vector<const Speedups*>& launches) {
-  std::map<Variant, std::vector<double>> by_variant;
-  for (const Speedups* launch : launches)
-    for (const auto& [variant, speedup] : *launch) by_variant[variant].push_back(speedup);
+/// Speed-ups over launches: the chosen one's is the median of its speed-ups, another one's that
+/// times the median of its ratios to the chosen one in the same launch. Launches are of different
+/// kinds (two cores that share a cache, or do not), and a variant leaves the rounds early just where
+/// it is slow: medians over unlike sets of launches could not be compared. Of variants known from
+/// half of the launches.
+Speedups pool(const std::vector<const Speedups*>& launches, const Variant& chosen) {
+  std::vector<double> of_chosen;
+  std::map<Variant, std::vector<double>> to_chosen;
+  for (const Speedups* launch : launches) {
+    const auto reference = launch->find(chosen);
+    if (reference == launch->end()) continue;
+    of_chosen.push_back(reference->second);
+    for (const auto& [variant, speedup] : *launch)
+      to_chosen[variant].push_back(speedup / reference->second);
+  }
   Speedups pooled;
-  for (const auto& [variant, speedups] : by_variant)
-    if (speedups.size() * 2 >= launches.size()) pooled.emplace(variant, median_of(speedups));
+  for (const auto& [variant, ratios] : to_chosen)
+    if (ratios.size() * 2 >= launches.size())
+      pooled.emplace(variant, median_of(of_chosen) * median_of(ratios));
   return pooled;
 }
 
@@ -141,7 +158,7 @@ Regret cross_fitted_regret(std::span<const Measurement> measurements,
     const auto contests = contests_of(judging, false, policy.confidence);
     for (const Decision& decision : decide(choosing, policy, {}))
       if (can_be_judged(decision))
-        add(regret, judge_choice(choice_of(decision, {}), speedups_of(contests.at(decision.key))));
+        add(regret, judge_choice(choice_of(decision, {}), speedups_of(contests.at(decision.key), half_of_rounds)));
   }
   std::ranges::stable_sort(regret.keys, {}, &KeyRegret::key);
   return summarise(std::move(regret));
@@ -159,7 +176,7 @@ Regret pooled_regret(std::span<const Launch> launches, double steal_limit) {
         if (const auto found = known[judge].find(decision.key);
             judge != chooser && found != known[judge].end())
           others.push_back(&found->second);
-      add(regret, judge_choice(choice_of(decision, launches[chooser].sweep_uuid), pool(others)));
+      add(regret, judge_choice(choice_of(decision, launches[chooser].sweep_uuid), pool(others, decision.ranked.front().variant)));
     }
   return summarise(std::move(regret));
 }
@@ -174,7 +191,7 @@ Regret held_out_regret(std::span<const Measurement> measurements,
         found == contests.end()
             ? std::nullopt
             : judge_choice({.key = answer.key, .verdict = answer.verdict, .chosen = answer.chosen},
-                           speedups_of(found->second)));
+                           speedups_of(found->second, half_of_rounds)));
   }
   return summarise(std::move(regret));
 }

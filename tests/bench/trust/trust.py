@@ -176,24 +176,56 @@ def case_repeat(programs, folder, arguments):
             "worst": sorted((entry["regret"] for entry in regret["pooled"]["keys"]), reverse=True)[:20]}
 
 
+def quiet_times(trials):
+    """sweep -> key -> variant -> its trial, of the cells in which steal stayed below 5 %."""
+    cells = {}
+    for trial in trials:
+        if trial["outcome"] == "ok" and not trial["is_twin"]:
+            cells.setdefault(trial["sweep_uuid"], {}).setdefault(key_of(trial), {})[trial["variant"]] = trial
+    for of_sweep in cells.values():
+        for key in [key for key, of_key in of_sweep.items()
+                    if statistics.median(trial["conditions"]["steal"] for trial in of_key.values()) >= 0.05]:
+            del of_sweep[key]
+    return cells
+
+
+def ratio_elsewhere(cells, key, one, other, apart_from):
+    """How much faster `one` is than `other`: the median over the launches that chose neither, of their ratio in the same
+    rounds. Launches differ (two cores that share a cache, or do not): only what ran in the same one compares."""
+    ratios = [statistics.median(paired) for sweep, of_sweep in cells.items()
+              if sweep not in apart_from and {one, other} <= of_sweep.get(key, {}).keys()
+              and (paired := round_ratios(of_sweep[key][other], of_sweep[key][one]))]
+    return statistics.median(ratios) if ratios else None
+
+
 def case_stress(programs, folder, arguments):
     database = sweep_many(programs, folder, arguments, lambda number: number % 2 == 1)
     sweeps = [s["uuid"] for s in programs.json_of("show", "sweeps", "--db", str(database)) if s["purpose"] == "choose"]
+    cells = quiet_times(programs.json_of("show", "measurements", "--db", str(database)))
     judged = {}
     for entry in programs.json_of("report", "regret", "--db", str(database))["pooled"]["keys"]:
         judged.setdefault(entry["sweep_uuid"], {})[key_of(entry)] = entry
-    both = agree = undecided = 0
+    counts = {"decided_in_both": 0, "agree_within_5_percent": 0, "undecided_in_one_or_both": 0, "not_judged": 0}
+    apart = []
     for quiet, stressed in zip(sweeps[0::2], sweeps[1::2]):
         for key in judged.get(quiet, {}).keys() & judged.get(stressed, {}).keys():
             pair = judged[quiet][key], judged[stressed][key]
             if any(entry["verdict"] == "undecided" for entry in pair):
-                undecided += 1
+                counts["undecided_in_one_or_both"] += 1
                 continue
-            both += 1
-            speeds = [entry["chosen_speedup"] for entry in pair]
-            agree += pair[0]["chosen"] == pair[1]["chosen"] or max(speeds) <= 1.05 * min(speeds)
-    return {"pairs_of_sweeps": len(sweeps) // 2, "decided_in_both": both, "agree_within_5_percent": agree,
-            "share": agree / max(1, both), "undecided_in_one_or_both": undecided}
+            chosen = [entry["chosen"] for entry in pair]
+            ratio = 1.0 if chosen[0] == chosen[1] else ratio_elsewhere(cells, key, *chosen, {quiet, stressed})
+            if ratio is None:
+                counts["not_judged"] += 1
+                continue
+            counts["decided_in_both"] += 1
+            if 1 / 1.05 <= ratio <= 1.05:
+                counts["agree_within_5_percent"] += 1
+            else:
+                apart.append({"key": json.loads(key)["problem"], "quiet": chosen[0], "stressed": chosen[1],
+                              "quiet_over_stressed": ratio})
+    return {"pairs_of_sweeps": len(sweeps) // 2, **counts,
+            "share": counts["agree_within_5_percent"] / max(1, counts["decided_in_both"]), "apart": apart}
 
 
 def round_ratios(baseline, winner):

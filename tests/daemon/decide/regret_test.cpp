@@ -88,6 +88,28 @@ TEST(Pooled, EachLaunchIsJudgedByTheOthers) {
   EXPECT_NEAR(regret.keys[0].best_speedup, 1.4, 0.01);
 }
 
+TEST(Pooled, OnlyWhatRanInTheSameLaunchIsCompared) {
+  // Launches of two kinds. "steady" is the faster one in each; where the machine is slow "early"
+  // leaves the rounds at once, and would look the fastest over the launches where it stayed.
+  const auto launch = [](const std::string& uuid, double steady, double early, int rounds) {
+    Launch made{.sweep_uuid = uuid,
+                .measurements = {trial({"base", 1000, true}), trial({"steady", steady}),
+                                 trial({.variant = "early", .median = early, .rounds = rounds})}};
+    made.decisions = decide(made.measurements, {}, uuid);
+    return made;
+  };
+  const Regret regret = pooled_regret(
+      std::vector<Launch>{launch("a", 350, 400, 40), launch("b", 350, 400, 40),
+                          launch("c", 550, 660, 4), launch("d", 550, 660, 4),
+                          launch("e", 550, 660, 4)});
+  ASSERT_THAT(regret.keys, SizeIs(5));
+  for (const KeyRegret& one : regret.keys) {
+    EXPECT_EQ(to_string(one.chosen), "steady");
+    EXPECT_EQ(to_string(one.best), "steady");
+    EXPECT_EQ(one.regret, 0);
+  }
+}
+
 TEST(Pooled, NoisyCellsJudgeNothing) {
   const Regret regret = pooled_regret(std::vector<Launch>{
       launch_of("a", 500, 0.01), launch_of("b", 2000, 0.3), launch_of("c", 500, 0.01)});

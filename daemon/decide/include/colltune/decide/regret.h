@@ -58,11 +58,12 @@ struct Launch {
   std::vector<Decision> decisions;
 };
 
-/// Judges each launch's decisions by all other launches: a variant's speed-up is the median over
-/// the launches, other than the one that chose, of its median ratio there. Cells in which steal
-/// reached `steal_limit` (the median of their trials; not observed counts as quiet) judge nothing.
-/// The best is taken among the variants known from at least half of the judging launches. Throws
-/// Error(invalid_argument) where a trial occurs twice within a launch.
+/// Judges each launch's decisions by all other launches: the chosen variant's speed-up is the median
+/// over them of its median ratio there, another variant's that times the median of its ratios to
+/// the chosen one within each launch (launches differ; only what ran in the same one compares).
+/// Cells in which steal reached `steal_limit` (the median of their trials; not observed counts as
+/// quiet) judge nothing. The best is taken among the variants known from at least half of the
+/// judging launches. Throws Error(invalid_argument) where a trial occurs twice within a launch.
 [[nodiscard]] Regret pooled_regret(std::span<const Launch> launches, double steal_limit = 0.05);
 
 /// Which variant would have been answered for a key of a held-out size.
