@@ -94,7 +94,6 @@ std::vector<Decision> provisional_decisions(const StoreReader& reader) {
 
 int run_retest_command(const RetestOptions& options, const AgentProcess& process) {
   ControlPlane& control = process.control;
-  const bool is_first = control.rank() == 0;
   const LaunchFacts facts = learn_launch(process, options.plugins);
 
   std::optional<Store> store;

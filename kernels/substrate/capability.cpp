@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "colltune/kernels/catalogue.h"
+#include "cross_memory.h"
 #include "machine.h"
 
 namespace colltune {
@@ -79,6 +80,7 @@ Capability detect_capability(const Implementations& catalogue, Communicator& com
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   capability.features["memory.bytes"] = std::to_string(pages * page);
+  detect_cma(communicator, capability);
   for (const auto& implementation : catalogue) implementation->detect(communicator, capability);
   return capability;
 }

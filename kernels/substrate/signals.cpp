@@ -13,19 +13,21 @@ namespace colltune {
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
 
 Signals::Signals(const Communicator& communicator, const SymmetricMemory& memory,
-                 std::size_t offset)
-    : memory_(memory),
-      abort_flag_(communicator.abort_flag()),
-      offset_(offset),
+                 std::size_t offset, CopyMode stores)
+    : abort_flag_(communicator.abort_flag()),
       rank_(communicator.rank()),
       ranks_(communicator.size()),
-      yields_at_once_(communicator.is_oversubscribed()) {}
+      yields_at_once_(communicator.is_oversubscribed()),
+      fences_(stores == CopyMode::non_temporal) {
+  for (int rank = 0; rank < ranks_; ++rank) words_.push_back(memory.part(rank).data() + offset);
+}
 
 std::uint64_t* Signals::word_of(int rank, int word) const noexcept {
-  return reinterpret_cast<std::uint64_t*>(memory_.part(rank).data() + offset_ + size(word));
+  return reinterpret_cast<std::uint64_t*>(words_[static_cast<std::size_t>(rank)] + size(word));
 }
 
 void Signals::set(int word, std::uint64_t epoch) const noexcept {
+  if (fences_) fence_non_temporal_stores();
   std::atomic_ref(*word_of(rank_, word)).store(epoch, std::memory_order_release);
 }
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -27,21 +28,64 @@ int hardware_threads() {
 
 class ThreadGroup;
 
+/// The live symmetric memory of all ranks of a launch. Thread-safe.
+class LiveMemory {
+ public:
+  void add(std::span<const std::byte> part) {
+    const std::scoped_lock lock(mutex_);
+    parts_.push_back(part);
+  }
+  void remove(std::span<const std::byte> part) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(parts_, [&](const auto& one) { return one.data() == part.data(); });
+  }
+  [[nodiscard]] bool holds(std::span<const std::byte> bytes) const {
+    const std::scoped_lock lock(mutex_);
+    return std::ranges::any_of(parts_, [&](const auto& part) {
+      return std::less_equal<>{}(part.data(), bytes.data()) &&
+             std::less_equal<>{}(bytes.data() + bytes.size(), part.data() + part.size());
+    });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::span<const std::byte>> parts_;
+};
+
+/// One rank's part, known to be live as long as somebody has it.
+class LivePart {
+ public:
+  LivePart(Bytes bytes, std::shared_ptr<LiveMemory> live)
+      : mapping_(Mapping::anonymous(bytes)), live_(std::move(live)) {
+    live_->add(mapping_.bytes());
+  }
+  LivePart(const LivePart&) = delete;
+  LivePart& operator=(const LivePart&) = delete;
+  ~LivePart() { live_->remove(mapping_.bytes()); }
+  [[nodiscard]] std::span<std::byte> bytes() const { return mapping_.bytes(); }
+
+ private:
+  Mapping mapping_;
+  std::shared_ptr<LiveMemory> live_;
+};
+
 /// What one rank shows to the others: written before a barrier, read after it.
 struct Board {
   int color = 0;
   int key = 0;
   std::uint64_t bytes = 0;
-  std::shared_ptr<ThreadGroup> group;
-  std::shared_ptr<const Mapping> part;
-  std::optional<Error> failure;
+  std::shared_ptr<ThreadGroup> group{};
+  std::shared_ptr<const LivePart> part{};
+  std::span<const std::byte> own{};
+  std::optional<Error> failure{};
 };
 
 /// What the ranks of one communicator share.
 class ThreadGroup {
  public:
-  ThreadGroup(AbortFlag& abort, std::vector<int> rank_nodes)
+  ThreadGroup(AbortFlag& abort, std::vector<int> rank_nodes, std::shared_ptr<LiveMemory> memory)
       : abort_flag(abort),
+        live(std::move(memory)),
         nodes(renumber_nodes(rank_nodes)),
         is_oversubscribed(static_cast<int>(nodes.size()) > hardware_threads()),
         boards(nodes.size()),
@@ -88,6 +132,7 @@ class ThreadGroup {
   }
 
   AbortFlag& abort_flag;
+  const std::shared_ptr<LiveMemory> live;
   const std::vector<int> nodes;
   const bool is_oversubscribed;
   std::vector<Board> boards;  ///< one per rank; guarded by the barriers around each exchange
@@ -108,14 +153,14 @@ class ThreadGroup {
 
 class ThreadMemory final : public SymmetricMemory {
  public:
-  explicit ThreadMemory(std::vector<std::shared_ptr<const Mapping>> parts)
+  explicit ThreadMemory(std::vector<std::shared_ptr<const LivePart>> parts)
       : parts_(std::move(parts)) {}
   std::span<std::byte> part(int rank) const override {
     return parts_[static_cast<std::size_t>(rank)]->bytes();
   }
 
  private:
-  std::vector<std::shared_ptr<const Mapping>> parts_;
+  std::vector<std::shared_ptr<const LivePart>> parts_;
 };
 
 class ThreadCommunicator final : public Communicator {
@@ -147,7 +192,7 @@ class ThreadCommunicator final : public Communicator {
   }
 
   std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
-    own_board() = {.color = color, .key = key, .bytes = 0, .group = {}, .part = {}, .failure = {}};
+    own_board() = {.color = color, .key = key};
     barrier(deadline);
     const std::vector<int> members = select_members(color);
     const bool leads = color >= 0 && members.front() == rank_;
@@ -165,18 +210,13 @@ class ThreadCommunicator final : public Communicator {
     if (!is_one_node())
       throw Error(StatusCode::failed_precondition,
                   "symmetric memory needs all ranks on one node; these are on several");
-    own_board() = {.color = 0,
-                   .key = 0,
-                   .bytes = bytes_per_rank.value,
-                   .group = {},
-                   .part = {},
-                   .failure = {}};
+    own_board() = {.bytes = bytes_per_rank.value};
     attempt([&] {
       require_free_memory(bytes_per_rank * static_cast<std::uint64_t>(size()));
-      own_board().part = std::make_shared<const Mapping>(Mapping::anonymous(bytes_per_rank));
+      own_board().part = std::make_shared<const LivePart>(bytes_per_rank, group_->live);
     });
     barrier(deadline);
-    std::vector<std::shared_ptr<const Mapping>> parts;
+    std::vector<std::shared_ptr<const LivePart>> parts;
     bool equal = true;
     for (int r = 0; r < size(); ++r) {
       parts.push_back(board(r).part);
@@ -188,6 +228,21 @@ class ThreadCommunicator final : public Communicator {
                   "the ranks asked for unlike amounts of symmetric memory; rank " +
                       std::to_string(rank_) + " for " + format_bytes(bytes_per_rank));
     return std::make_unique<ThreadMemory>(std::move(parts));
+  }
+
+  std::vector<std::byte*> find_peers(std::span<const std::byte> own, Deadline deadline) override {
+    own_board() = {.own = own};
+    barrier(deadline);
+    std::vector<std::byte*> peers;
+    bool all = true;
+    for (int r = 0; r < size(); ++r) {
+      const auto bytes = board(r).own;
+      peers.push_back(bytes.empty() ? nullptr : const_cast<std::byte*>(bytes.data()));
+      all = all && (bytes.empty() || group_->live->holds(bytes));
+    }
+    finish_exchange(deadline);
+    if (!all) peers.clear();
+    return peers;
   }
 
  private:
@@ -229,7 +284,7 @@ class ThreadCommunicator final : public Communicator {
   std::shared_ptr<ThreadGroup> make_group(const std::vector<int>& members) const {
     std::vector<int> nodes;
     for (const int r : members) nodes.push_back(group_->nodes[static_cast<std::size_t>(r)]);
-    return std::make_shared<ThreadGroup>(group_->abort_flag, std::move(nodes));
+    return std::make_shared<ThreadGroup>(group_->abort_flag, std::move(nodes), group_->live);
   }
 
   std::shared_ptr<ThreadGroup> group_;
@@ -249,7 +304,8 @@ std::vector<std::unique_ptr<Communicator>> make_thread_world(int ranks, AbortFla
     throw Error(StatusCode::invalid_argument, "nodes given for " +
                                                   std::to_string(node_of_rank.size()) + " of " +
                                                   std::to_string(ranks) + " ranks");
-  const auto group = std::make_shared<ThreadGroup>(abort_flag, std::move(node_of_rank));
+  const auto group = std::make_shared<ThreadGroup>(abort_flag, std::move(node_of_rank),
+                                                   std::make_shared<LiveMemory>());
   std::vector<std::unique_ptr<Communicator>> world;
   for (int r = 0; r < ranks; ++r) world.push_back(std::make_unique<ThreadCommunicator>(group, r));
   return world;

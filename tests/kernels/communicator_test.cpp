@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "colltune/kernels/signals.h"
+#include "peer_checks.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -162,6 +163,10 @@ TEST(ThreadCommunicator, AllocateFailsOnAllRanksAlike) {
                         StatusCode::failed_precondition);
             },
             {0, 1});
+}
+
+TEST(ThreadCommunicator, FindsWherePeersKeepTheirRegisteredBuffers) {
+  for (const int ranks : {1, 2, 5}) run_ranks(ranks, check_find_peers);
 }
 
 TEST(ThreadCommunicator, RefusesAWorldThatCannotBe) {

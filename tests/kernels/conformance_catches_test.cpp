@@ -86,7 +86,7 @@ std::string fault_found(const Implementation& implementation, const ConformanceC
   std::mutex mutex;
   std::string found;
   run_ranks(2, [&](Communicator& communicator) {
-    const Variant variant{std::string(implementation.name()), {{"chunk", std::int64_t{64}}}};
+    const Variant variant{std::string(implementation.name()), {{"access", "staged"}, {"chunk", std::int64_t{64}}, {"stores", "cached"}}};
     const std::string fault = find_fault(communicator, implementation, variant, test);
     const std::lock_guard lock(mutex);
     if (!fault.empty()) found = fault;
@@ -199,6 +199,16 @@ TEST(Conformance, CatchesAReadAfterWait) {
   EXPECT_EQ(fault_found(LateReader(), test).substr(0, 13), "element 0 is ");
 }
 
+/// The first variant that stages, with another chunk size.
+Variant staged_variant(const Implementation& implementation, const Problem& problem, int ranks,
+                       std::int64_t chunk) {
+  const Topology topology{.nodes = 1, .ranks_per_node = ranks, .ranks = ranks};
+  Variant variant = implementation.variants(problem, topology, {}).front();
+  for (Parameter& parameter : variant.parameters)
+    if (parameter.name == "chunk") parameter.value = chunk;
+  return variant;
+}
+
 TEST(Conformance, ReportsAnExceptionAsAFault) {
   const Implementations catalogue = make_catalogue();
   ConformanceCase test = sum_of_17_floats();
@@ -206,7 +216,7 @@ TEST(Conformance, ReportsAnExceptionAsAFault) {
   run_ranks(2,
             [&](Communicator& communicator) {
               const auto* one_shot = find_implementation(catalogue, "cpu.all_reduce_one_shot");
-              const Variant variant{std::string(one_shot->name()), {{"chunk", std::int64_t{64}}}};
+              const Variant variant = staged_variant(*one_shot, test.problem, 2, 64);
               const std::string found = find_fault(communicator, *one_shot, variant, test);
               if (communicator.rank() == 0) fault = found;
             },
@@ -214,62 +224,123 @@ TEST(Conformance, ReportsAnExceptionAsAFault) {
   EXPECT_EQ(fault, "threw: symmetric memory needs all ranks on one node; these are on several");
 }
 
-TEST(StagedAllReduce, ManyTinyChunksAreRight) {
+TEST(ScheduledImplementations, ManyTinyChunksAreRight) {
+  // One element per block and wave, so that each of them goes through all slots many times.
   const Implementations catalogue = make_catalogue();
-  for (const char* name : {"cpu.all_reduce_one_shot", "cpu.all_reduce_two_shot"})
-    run_ranks(3, [&](Communicator& communicator) {
-      const Implementation* implementation = find_implementation(catalogue, name);
-      ConformanceCase test;
-      test.problem.data_type = DataType::bf16;
-      test.problem.message_size = {1003 * 2};
-      const Variant variant{name, {{"chunk", std::int64_t{8}}}};
-      EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "");
+  const Topology topology{.nodes = 1, .ranks_per_node = 4, .ranks = 4};
+  int run = 0;
+  for (const auto& implementation : catalogue) {
+    if (implementation->family() != "colltune") continue;
+    const bool reduces = shape_of(implementation->collective()).reduces;
+    ConformanceCase test;
+    test.problem = {.collective = implementation->collective(),
+                    .data_type = DataType::f64,
+                    .reduce_op = reduces ? ReduceOp::sum : ReduceOp::none,
+                    .message_size = {4 * 31 * 8}};
+    const Variant variant = staged_variant(*implementation, test.problem, 4, 8);
+    if (!implementation->supports(test.problem, topology, {}, variant)) continue;
+    ++run;
+    run_ranks(4, [&](Communicator& communicator) {
+      EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "") << to_string(variant);
     });
+  }
+  EXPECT_GT(run, 20);
 }
 
-TEST(StagedAllReduce, SaysWhyItCannot) {
+TEST(ScheduledImplementations, SayWhyTheyCannot) {
   const Implementations catalogue = make_catalogue();
   const Implementation* one_shot = find_implementation(catalogue, "cpu.all_reduce_one_shot");
   ASSERT_NE(one_shot, nullptr);
   EXPECT_EQ(find_implementation(catalogue, "cpu.nothing"), nullptr);
   Topology topology{.nodes = 2, .ranks_per_node = 1, .ranks = 2};
-  const auto reason = [&](const Problem& problem, std::int64_t chunk) {
+  const auto reason = [&](const Problem& problem, const std::string& parameters) {
     return one_shot
-        ->supports(problem, topology, {}, {std::string(one_shot->name()), {{"chunk", chunk}}})
+        ->supports(problem, topology, {},
+                   parse_variant("cpu.all_reduce_one_shot{" + parameters + "}"))
         .reason();
   };
-  EXPECT_EQ(reason({}, 64), "it works in shared memory; the ranks are on 2 nodes");
+  const std::string good = "access=staged,chunk=64,stores=cached";
+  EXPECT_EQ(reason({}, good), "it works in shared memory; the ranks are on 2 nodes");
   topology.nodes = 1;
-  EXPECT_EQ(reason({}, 64), "");
-  EXPECT_EQ(reason({}, 12), "chunk must be a multiple of 8 bytes up to 1GiB, not 12");
+  EXPECT_EQ(reason({}, good), "");
+  EXPECT_EQ(reason({}, "access=staged,chunk=12,stores=cached"),
+            "chunk must be 0 (all) or a multiple of 8 bytes up to 1GiB");
+  EXPECT_EQ(reason({}, "chunk=64"), "access must be one of staged, direct, cma");
+  EXPECT_EQ(reason({}, "access=direct,chunk=0,stores=cached"),
+            "direct access needs registered buffers");
+  EXPECT_EQ(reason({}, "access=cma,chunk=0,stores=cached"),
+            "the kernel does not let the ranks read each other's memory (CMA)");
+  EXPECT_EQ(reason({}, "access=staged,chunk=64,stores=hot"), "stores must be cached or streaming");
+  EXPECT_EQ(reason({}, good + ",way=up"), "its parameters are access, chunk, stores");
   Problem captured;
   captured.graph_capture = true;
-  EXPECT_EQ(reason(captured, 64), "it runs on the processor; no device graph can hold it");
+  EXPECT_EQ(reason(captured, good), "it runs on the processor; no device graph can hold it");
+
+  const Implementation* tree = find_implementation(catalogue, "cpu.all_reduce_tree");
+  ASSERT_NE(tree, nullptr);
+  topology.ranks = topology.ranks_per_node = 4;
+  const auto of_tree = [&](const std::string& fanout) {
+    return tree
+        ->supports({}, topology, {}, parse_variant("cpu.all_reduce_tree{" + good + fanout + "}"))
+        .reason();
+  };
+  EXPECT_EQ(of_tree(",fanout=3"), "");
+  EXPECT_EQ(of_tree(",fanout=1"), "fanout must be a number from 2 on");
+  EXPECT_EQ(of_tree(",fanout=wide"), "fanout must be a number from 2 on");
+  EXPECT_EQ(of_tree(""), "fanout must be a number from 2 on");
+  const Implementation* doubling =
+      find_implementation(catalogue, "cpu.all_gather_recursive_doubling");
+  topology.ranks = topology.ranks_per_node = 6;
+  EXPECT_EQ(
+      doubling
+          ->supports({.collective = Collective::all_gather, .reduce_op = ReduceOp::none}, topology,
+                     {}, parse_variant("cpu.all_gather_recursive_doubling{" + good + "}"))
+          .reason(),
+      "it needs a power of two of ranks, not 6");
 }
 
-TEST(StagedAllReduce, NamesTheRankThatDoesNotStart) {
+TEST(ScheduledImplementations, RefuseBuffersThatAreNotRegisteredAfterAll) {
   const Implementations catalogue = make_catalogue();
-  for (const char* name : {"cpu.all_reduce_one_shot", "cpu.all_reduce_two_shot"})
+  run_ranks(2, [&](Communicator& communicator) {
+    std::vector<std::byte> buffers(128);
+    Call call{.buffers = {std::span(buffers).first(64), std::span(buffers).last(64)}};
+    call.problem.message_size = {64};
+    call.problem.registered = true;
+    EXPECT_THROW((void)find_implementation(catalogue, "cpu.all_reduce_one_shot")
+                     ->prepare(communicator, call,
+                               parse_variant("cpu.all_reduce_one_shot{access=direct,chunk=0,"
+                                             "stores=cached}"),
+                               soon_enough()),
+                 Error);
+  });
+}
+
+TEST(OwnImplementations, NameTheRankThatDoesNotStart) {
+  const Implementations catalogue = make_catalogue();
+  for (const auto& implementation : catalogue) {
+    if (implementation->family() != "colltune" ||
+        implementation->collective() != Collective::all_reduce)
+      continue;
     run_ranks(3, [&](Communicator& communicator) {
       std::vector<std::byte> send(64);
       std::vector<std::byte> receive(64);
       Call call{.buffers = {send, receive}};
       call.problem.message_size = {64};
-      const auto operation =
-          find_implementation(catalogue, name)
-              ->prepare(communicator, call, {name, {{"chunk", std::int64_t{64}}}}, soon_enough());
+      const Variant variant = staged_variant(*implementation, call.problem, 3, 64);
+      const auto operation = implementation->prepare(communicator, call, variant, soon_enough());
       if (communicator.rank() != 1) {
         operation->start();
         try {
           operation->wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
-          ADD_FAILURE() << "rank 1 never started";
+          ADD_FAILURE() << "rank 1 never started " << to_string(variant);
         } catch (const RankMissing& missing) {
-          // Rank 0 may pass rank 2's share before it finds rank 1 missing, never the other way.
-          EXPECT_EQ(missing.rank(), 1);
+          // One of the two may wait for the other, which waits for rank 1.
+          EXPECT_NE(missing.rank(), communicator.rank());
         }
       }
       communicator.barrier(soon_enough());
     });
+  }
 }
 
 }  // namespace

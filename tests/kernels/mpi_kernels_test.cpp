@@ -10,6 +10,7 @@
 #include "colltune/kernels/mpi_communicator.h"
 #include "conformance.h"
 #include "mpi/launch_check.h"
+#include "peer_checks.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -52,6 +53,8 @@ TEST_F(OverMpi, CommunicatorsSplitDuplicateAndShareMemory) {
     EXPECT_EQ(memory->part(r)[4999], static_cast<std::byte>(r + 1));
   half->barrier(soon_enough());
 }
+
+TEST_F(OverMpi, FindsWherePeersKeepTheirRegisteredBuffers) { check_find_peers(*world_); }
 
 TEST_F(OverMpi, TheLargestValueIsKnownToAll) {
   EXPECT_EQ(world_->all_reduce_max(-10 - world_->rank(), soon_enough()), -10);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <map>
 #include <utility>
 #include <vector>
@@ -27,23 +28,86 @@
 namespace colltune {
 namespace {
 
-/// The rank's node and the hardware threads that it may run on: known once, kept in every
-/// communicator made from the world.
+/// The rank's number in the world, its node, and the hardware threads that it may run on: known
+/// once, kept in every communicator made from the world.
 struct Seat {
+  int world_rank = 0;
   int node = 0;
   cpu_set_t cpus{};
 };
 
+/// What all members of an allocation call it: a process of it, and a number of that process's.
+struct AllocationName {
+  std::int64_t process = 0;
+  std::int64_t number = 0;
+  friend bool operator==(const AllocationName&, const AllocationName&) = default;
+};
+
+/// Symmetric memory that exists, as this process maps it.
+struct Allocation {
+  AllocationName name;
+  std::span<const std::byte> own;
+  std::map<int, std::span<std::byte>> parts;  ///< by world rank
+};
+
+/// The live allocations of a process; shared by all communicators made from the world.
+struct LiveMemory {
+  std::int64_t made = 0;
+  std::list<Allocation> allocations;
+};
+
 class MpiMemory final : public SymmetricMemory {
  public:
-  explicit MpiMemory(std::vector<Mapping> parts) : parts_(std::move(parts)) {}
+  MpiMemory(std::vector<Mapping> parts, const AllocationName& name, std::span<const Seat> seats,
+            int rank, std::shared_ptr<LiveMemory> live)
+      : parts_(std::move(parts)), live_(std::move(live)) {
+    Allocation allocation{.name = name, .own = part(rank), .parts = {}};
+    for (std::size_t r = 0; r < parts_.size(); ++r)
+      allocation.parts.emplace(seats[r].world_rank, parts_[r].bytes());
+    place_ = live_->allocations.insert(live_->allocations.end(), std::move(allocation));
+  }
+  MpiMemory(const MpiMemory&) = delete;
+  MpiMemory& operator=(const MpiMemory&) = delete;
+  ~MpiMemory() override { live_->allocations.erase(place_); }
   std::span<std::byte> part(int rank) const override {
     return parts_[static_cast<std::size_t>(rank)].bytes();
   }
 
  private:
   std::vector<Mapping> parts_;
+  std::shared_ptr<LiveMemory> live_;
+  std::list<Allocation>::iterator place_;
 };
+
+/// Where a rank's bytes lie: in which allocation, and how far into its part of it.
+struct SymmetricPlace {
+  enum class Kind : std::int64_t { none, symmetric, elsewhere };
+  Kind kind = Kind::none;
+  AllocationName allocation{};
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+SymmetricPlace place_of(std::span<const std::byte> bytes, const LiveMemory& live) {
+  if (bytes.empty()) return {};
+  const auto start = reinterpret_cast<std::uintptr_t>(bytes.data());
+  for (const Allocation& allocation : live.allocations) {
+    const auto part = reinterpret_cast<std::uintptr_t>(allocation.own.data());
+    if (start >= part && start + bytes.size() <= part + allocation.own.size())
+      return {SymmetricPlace::Kind::symmetric, allocation.name, start - part, bytes.size()};
+  }
+  return {.kind = SymmetricPlace::Kind::elsewhere};
+}
+
+/// Those bytes of `world_rank`, mapped here; null where this process does not share the allocation.
+std::byte* find_place(const SymmetricPlace& place, int world_rank, const LiveMemory& live) {
+  for (const Allocation& allocation : live.allocations) {
+    if (allocation.name != place.allocation) continue;
+    const auto part = allocation.parts.find(world_rank);
+    if (part != allocation.parts.end()) return part->second.data() + place.offset;
+  }
+  return nullptr;
+}
 
 std::vector<int> nodes_of(std::span<const Seat> seats) {
   std::vector<int> nodes;
@@ -83,9 +147,10 @@ class Descriptor {
 
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator(std::shared_ptr<const MpiToolSession> tools, MpiComm comm, AbortFlag& abort_flag,
-                  std::vector<Seat> seats)
+  MpiCommunicator(std::shared_ptr<const MpiToolSession> tools, std::shared_ptr<LiveMemory> live,
+                  MpiComm comm, AbortFlag& abort_flag, std::vector<Seat> seats)
       : tools_(std::move(tools)),
+        live_(std::move(live)),
         comm_(std::move(comm)),
         abort_flag_(abort_flag),
         seats_(std::move(seats)),
@@ -123,8 +188,8 @@ class MpiCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
     meet(comm_.get(), deadline, abort_flag_);
-    return std::make_unique<MpiCommunicator>(tools_, MpiComm::duplicate(comm_.get()), abort_flag_,
-                                             seats_);
+    return std::make_unique<MpiCommunicator>(tools_, live_, MpiComm::duplicate(comm_.get()),
+                                             abort_flag_, seats_);
   }
 
   std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
@@ -132,11 +197,12 @@ class MpiCommunicator final : public Communicator {
     MpiComm comm = MpiComm::split(comm_.get(), color, key);
     if (comm.get() == MPI_COMM_NULL) return nullptr;
     std::vector<Seat> seats = seats_of_members(comm.get());
-    return std::make_unique<MpiCommunicator>(tools_, std::move(comm), abort_flag_,
+    return std::make_unique<MpiCommunicator>(tools_, live_, std::move(comm), abort_flag_,
                                              std::move(seats));
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
+  std::vector<std::byte*> find_peers(std::span<const std::byte> own, Deadline deadline) override;
 
  private:
   std::vector<Seat> seats_of_members(MPI_Comm comm) const {
@@ -152,6 +218,7 @@ class MpiCommunicator final : public Communicator {
   // Kept open from the world on: the first session of a process makes Open MPI load every component
   // that it has, and the end of the last one unloads them (0.1 s each time).
   std::shared_ptr<const MpiToolSession> tools_;
+  std::shared_ptr<LiveMemory> live_;
   MpiComm comm_;
   AbortFlag& abort_flag_;
   std::vector<Seat> seats_;
@@ -162,7 +229,7 @@ class MpiCommunicator final : public Communicator {
 
 /// Which file of which process holds a rank's part; -1 where it could not be made.
 struct PartAddress {
-  std::int64_t process = 0;
+  AllocationName name;  ///< rank 0's is that of the allocation
   std::int64_t descriptor = -1;
   std::uint64_t bytes = 0;
 };
@@ -183,7 +250,7 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
   }
   meet(comm_.get(), deadline, abort_flag_, failure, StatusCode::resource_exhausted);
 
-  const PartAddress address{::getpid(), own->descriptor(), bytes_per_rank.value};
+  const PartAddress address{{::getpid(), ++live_->made}, own->descriptor(), bytes_per_rank.value};
   std::vector<PartAddress> addresses(static_cast<std::size_t>(size()));
   check_mpi(MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
                           MPI_BYTE, comm_.get()),
@@ -199,7 +266,7 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
   try {
     for (const PartAddress& other : addresses) {
       const std::string path =
-          "/proc/" + std::to_string(other.process) + "/fd/" + std::to_string(other.descriptor);
+          "/proc/" + std::to_string(other.name.process) + "/fd/" + std::to_string(other.descriptor);
       const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
       if (file.get() < 0)
         throw Error(StatusCode::unavailable,
@@ -211,15 +278,37 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
     failure = error.what();
   }
   meet(comm_.get(), deadline, abort_flag_, failure, StatusCode::unavailable);
-  return std::make_unique<MpiMemory>(std::move(parts));
+  return std::make_unique<MpiMemory>(std::move(parts), addresses.front().name, seats_, rank_,
+                                     live_);
+}
+
+std::vector<std::byte*> MpiCommunicator::find_peers(std::span<const std::byte> own,
+                                                    Deadline deadline) {
+  meet(comm_.get(), deadline, abort_flag_);
+  const SymmetricPlace place = place_of(own, *live_);
+  std::vector<SymmetricPlace> places(static_cast<std::size_t>(size()));
+  check_mpi(MPI_Allgather(&place, sizeof place, MPI_BYTE, places.data(), sizeof place, MPI_BYTE,
+                          comm_.get()),
+            "MPI_Allgather");
+  std::vector<std::byte*> peers;
+  int all = 1;
+  for (std::size_t r = 0; r < places.size(); ++r) {
+    peers.push_back(find_place(places[r], seats_[r].world_rank, *live_));
+    if (places[r].kind == SymmetricPlace::Kind::elsewhere ||
+        (places[r].kind == SymmetricPlace::Kind::symmetric && peers.back() == nullptr))
+      all = 0;
+  }
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm_.get()), "MPI_Allreduce");
+  if (all == 0) peers.clear();
+  return peers;
 }
 
 Seat find_own_seat(MPI_Comm world) {
   Seat seat;
   const MpiComm node = MpiComm::split_by_node(world);
-  int rank = 0;
-  check_mpi(MPI_Comm_rank(world, &rank), "MPI_Comm_rank");
-  check_mpi(MPI_Allreduce(&rank, &seat.node, 1, MPI_INT, MPI_MIN, node.get()), "MPI_Allreduce");
+  check_mpi(MPI_Comm_rank(world, &seat.world_rank), "MPI_Comm_rank");
+  check_mpi(MPI_Allreduce(&seat.world_rank, &seat.node, 1, MPI_INT, MPI_MIN, node.get()),
+            "MPI_Allreduce");
   if (::sched_getaffinity(0, sizeof seat.cpus, &seat.cpus) != 0) CPU_ZERO(&seat.cpus);
   return seat;
 }
@@ -246,7 +335,8 @@ std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline dea
       MPI_Allgather(&own, sizeof own, MPI_BYTE, seats.data(), sizeof own, MPI_BYTE, comm.get()),
       "MPI_Allgather");
   return std::make_unique<MpiCommunicator>(std::make_shared<const MpiToolSession>(),
-                                           std::move(comm), abort_flag, std::move(seats));
+                                           std::make_shared<LiveMemory>(), std::move(comm),
+                                           abort_flag, std::move(seats));
 }
 
 void prepare_mpi_environment() {

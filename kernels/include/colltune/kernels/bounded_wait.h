@@ -9,8 +9,9 @@
 
 namespace colltune {
 
-/// One wait for another rank that ends: spins a little, then gives the core away; at once where
-/// ranks share cores. Reads the clock only now and then, and the abort flag at every step.
+/// One wait for another rank that ends: spins, then pauses between looks, then gives the core away
+/// (at once where ranks share cores), then sleeps between looks. Reads the clock only now and then,
+/// and the abort flag at every step.
 ///
 ///     BoundedWait wait(deadline, abort_flag, yields_at_once);
 ///     while (!is_ready()) wait.step(rank, "chunk 7");

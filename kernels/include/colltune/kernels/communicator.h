@@ -46,6 +46,12 @@ class Communicator {
   /// all ranks where one lacks the memory.
   [[nodiscard]] virtual std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank,
                                                                   Deadline deadline) = 0;
+  /// Collective: where each rank's `own` bytes can be reached from here, in rank order; null for
+  /// a rank that gives none. Nothing at all, on every rank, where some rank's bytes do not lie
+  /// wholly in one live allocation of `allocate`, of this or any related communicator that all of
+  /// these ranks are members of.
+  [[nodiscard]] virtual std::vector<std::byte*> find_peers(std::span<const std::byte> own,
+                                                           Deadline deadline) = 0;
   /// Collective: returns when all ranks have called it; what starts a timed run together. MPI's own
   /// barrier under MPI, which nothing inside the process can bound: there a watchdog ends the
   /// process, and the deadline has no effect.

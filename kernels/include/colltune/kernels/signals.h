@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "colltune/kernels/communicator.h"
+#include "colltune/kernels/copy.h"
 
 namespace colltune {
 
@@ -25,8 +27,10 @@ class Signals {
   }
 
   /// The signals that start at `offset` (a multiple of `stride`) of every part of `memory`, which
-  /// was allocated on `communicator`. Both outlive this object.
-  Signals(const Communicator& communicator, const SymmetricMemory& memory, std::size_t offset);
+  /// was allocated on `communicator`. Both outlive this object. `stores` is how their user writes
+  /// what they announce: non-temporal stores are fenced in `set`.
+  Signals(const Communicator& communicator, const SymmetricMemory& memory, std::size_t offset,
+          CopyMode stores = CopyMode::cached);
 
   /// Sets this rank's word to `epoch`, which is not less than before.
   void set(int word, std::uint64_t epoch) const noexcept;
@@ -43,12 +47,12 @@ class Signals {
  private:
   [[nodiscard]] std::uint64_t* word_of(int rank, int word) const noexcept;
 
-  const SymmetricMemory& memory_;
+  std::vector<std::byte*> words_;  ///< of each rank
   const AbortFlag& abort_flag_;
-  std::size_t offset_;
   int rank_;
   int ranks_;
   bool yields_at_once_;
+  bool fences_;
 };
 
 }  // namespace colltune

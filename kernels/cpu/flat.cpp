@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Flat: every rank that needs a block takes it from the rank that has it (pull), or is given it
+// (push), all at once: 1 round. The linear algorithms of Open MPI's coll/basic, and of its coll/sm
+// where memory is shared; peers are visited in rotated order, so that not all read from one.
+
+#include "schedule/scheduled_implementation.h"
+
+namespace colltune::cpu {
+namespace {
+
+void draw_broadcast(ScheduleWriter& writer, const Variant& variant) {
+  const int root = writer.shape().root;
+  for (int distance = 1; distance < writer.ranks(); ++distance)
+    writer.move(writer.output((root + distance) % writer.ranks()), writer.input(root),
+                pushes(variant));
+  writer.copy(writer.output(root), writer.input(root));
+}
+
+void draw_reduce(ScheduleWriter& writer, const Variant&) {
+  const int root = writer.shape().root;
+  std::vector<Block> sources;
+  for (int rank = 0; rank < writer.ranks(); ++rank)
+    sources.push_back(rank == root ? writer.input(rank) : writer.share(writer.input(rank)));
+  writer.combine(writer.output(root), std::move(sources), true);
+}
+
+void draw_reduce_scatter(ScheduleWriter& writer, const Variant&) {
+  std::vector<Block> results;
+  for (int rank = 0; rank < writer.ranks(); ++rank) results.push_back(writer.output(rank));
+  combine_each(writer, results);
+}
+
+void draw_all_gather(ScheduleWriter& writer, const Variant& variant) {
+  const int ranks = writer.ranks();
+  for (int distance = 0; distance < ranks; ++distance)
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int from = (rank + distance) % ranks;
+      writer.move(writer.output(rank, from), writer.input(from), pushes(variant));
+    }
+}
+
+void draw_all_to_all(ScheduleWriter& writer, const Variant& variant) {
+  const int ranks = writer.ranks();
+  // In place a rank overwrites what others may not have read.
+  if (writer.shape().in_place)
+    for (int rank = 0; rank < ranks; ++rank)
+      for (int distance = 1; distance < ranks; ++distance)
+        (void)writer.keep(writer.input(rank, (rank + distance) % ranks));
+  std::vector<std::pair<Block, Block>> moves;
+  for (int distance = 0; distance < ranks; ++distance)
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int from = (rank + distance) % ranks;
+      Block block = writer.input(from, rank);
+      if (distance > 0 && writer.shape().in_place)
+        block = writer.keep(block);
+      else if (distance > 0 && !pushes(variant))
+        block = writer.share(block);
+      moves.emplace_back(writer.output(rank, from), block);
+    }
+  for (const auto& [to, from] : moves) writer.move(to, from, pushes(variant));
+}
+
+void draw_gather(ScheduleWriter& writer, const Variant& variant) {
+  const int root = writer.shape().root;
+  for (int distance = 0; distance < writer.ranks(); ++distance) {
+    const int from = (root + distance) % writer.ranks();
+    writer.move(writer.output(root, from), writer.input(from), pushes(variant));
+  }
+}
+
+void draw_scatter(ScheduleWriter& writer, const Variant& variant) {
+  const int root = writer.shape().root;
+  for (int distance = 1; distance <= writer.ranks(); ++distance) {
+    const int to = (root + distance) % writer.ranks();
+    writer.move(writer.output(to), writer.input(root, to), pushes(variant));
+  }
+}
+
+}  // namespace
+
+Implementations make_flat() {
+  return make_scheduled(
+      {{.name = "cpu.broadcast_flat",
+        .description = "every rank reads the root's message: 1 round, S bytes per rank",
+        .collective = Collective::broadcast,
+        .draw = draw_broadcast,
+        .knobs = {flow_knob()}},
+       {.name = "cpu.reduce_flat",
+        .description = "the root reads and reduces everything: 1 round, (n-1)S bytes at the root",
+        .collective = Collective::reduce,
+        .draw = draw_reduce},
+       {.name = "cpu.reduce_scatter_flat",
+        .description = "every rank reads and reduces its block: 1 round, (n-1)S/n bytes per rank",
+        .collective = Collective::reduce_scatter,
+        .draw = draw_reduce_scatter},
+       {.name = "cpu.all_gather_flat",
+        .description = "every rank reads all blocks: 1 round, (n-1)S/n bytes per rank",
+        .collective = Collective::all_gather,
+        .draw = draw_all_gather,
+        .knobs = {flow_knob()}},
+       {.name = "cpu.all_to_all_flat",
+        .description = "every rank reads its blocks: 1 round, (n-1)S/n bytes per rank",
+        .collective = Collective::all_to_all,
+        .draw = draw_all_to_all,
+        .knobs = {flow_knob()}},
+       {.name = "cpu.gather_flat",
+        .description = "the root reads all blocks: 1 round, (n-1)S/n bytes at the root",
+        .collective = Collective::gather,
+        .draw = draw_gather,
+        .knobs = {flow_knob()}},
+       {.name = "cpu.scatter_flat",
+        .description = "every rank reads its block: 1 round, (n-1)S/n bytes at the root",
+        .collective = Collective::scatter,
+        .draw = draw_scatter,
+        .knobs = {flow_knob()}}});
+}
+
+}  // namespace colltune::cpu

@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Low latency for short messages, all eight collectives: every rank that gives something writes it
+// once, and whoever needs it polls the message itself instead of a signal beside it: 1 round, one
+// transfer of a cache line where the message fits into one. NCCL's LL protocol (data and flag in
+// one word), TensorRT-LLM's Lamport buffers (a poison word), and a line whose first word is the
+// flag.
+
+#include <algorithm>
+#include <cstring>
+
+#include "colltune/kernels/bounded_wait.h"
+#include "colltune/kernels/implementation.h"
+#include "colltune/kernels/reduction.h"
+#include "colltune/kernels/signals.h"
+#include "mail.h"
+#include "numerics.h"
+
+namespace colltune::cpu {
+namespace {
+
+constexpr Bytes largest_message{64 << 10};
+// Formats that take more room than the message pay for it where messages are longer.
+constexpr std::uint64_t largest_tried_by_word = 2 << 10;
+constexpr int has_read = 0;  ///< signal: the number of the last message that I have read
+
+/// Who gives and who takes what.
+struct Roles {
+  Roles(const Problem& problem, int rank, int ranks, int root)
+      : shape(shape_of(problem.collective)),
+        block(block_elements(problem, ranks) * size_of(problem.data_type)),
+        message(send_size(problem, ranks).value) {
+    for (int distance = 1; distance < ranks; ++distance) {
+      const int peer = (rank + distance) % ranks;
+      if (gives(peer, root) && takes(rank, root)) from.push_back(peer);
+      if (gives(rank, root) && takes(peer, root)) to.push_back(peer);
+    }
+  }
+  /// Where in a message the part for `rank` begins, and in a receive buffer the part of `rank`.
+  [[nodiscard]] std::size_t offset_in_send(int rank) const {
+    return shape.sends_block_per_rank ? block * static_cast<std::size_t>(rank) : 0;
+  }
+  [[nodiscard]] std::size_t offset_in_receive(int rank) const {
+    return shape.receives_block_per_rank ? block * static_cast<std::size_t>(rank) : 0;
+  }
+  [[nodiscard]] bool gives(int rank, int root) const {
+    return !shape.only_root_sends || rank == root;
+  }
+  [[nodiscard]] bool takes(int rank, int root) const {
+    return !shape.only_root_receives || rank == root;
+  }
+
+  CollectiveShape shape;
+  std::size_t block;    ///< bytes that one rank gives another
+  std::size_t message;  ///< bytes that a rank gives in all
+  std::vector<int> from;
+  std::vector<int> to;
+};
+
+class LowLatency final : public Operation {
+ public:
+  LowLatency(Communicator& communicator, const Call& call, std::unique_ptr<const MailFormat> format,
+             Deadline deadline)
+      : buffers_(call.buffers),
+        format_(std::move(format)),
+        rank_(communicator.rank()),
+        roles_(call.problem, rank_, communicator.size(), call.root),
+        takes_(roles_.takes(rank_, call.root)),
+        gives_(roles_.gives(rank_, call.root)),
+        reduction_{call.problem.data_type, call.problem.reduce_op, communicator.size()},
+        count_(roles_.block / size_of(call.problem.data_type)),
+        slot_size_(format_->slot_size(roles_.message)),
+        memory_(
+            communicator.allocate({MailFormat::slots * slot_size_ + Signals::size(1)}, deadline)),
+        signals_(communicator, *memory_, MailFormat::slots * slot_size_),
+        abort_flag_(communicator.abort_flag()),
+        yields_at_once_(communicator.is_oversubscribed()),
+        space_size_(space_for_part(roles_.block)),
+        space_(space_size_ * static_cast<std::size_t>(communicator.size())),
+        sources_(static_cast<std::size_t>(communicator.size())) {
+    for (int rank = 0; rank < communicator.size(); ++rank)
+      parts_.push_back(memory_->part(rank).data());
+    for (std::uint64_t number = 0; number < MailFormat::slots; ++number)
+      format_->clear(slot(rank_, number), roles_.message);
+    communicator.barrier(deadline);  // nobody looks into a slot before it is empty
+  }
+
+  void start() override {
+    if (roles_.block == 0) return;
+    ++number_;
+    if (!roles_.to.empty() && have_read(MailFormat::slots)) write();
+  }
+
+  void wait(Deadline deadline) override {
+    if (roles_.block == 0) return;
+    if (!roles_.to.empty() && written_ < number_) {
+      wait_for_readers(MailFormat::slots, deadline);
+      write();
+    }
+    if (takes_) take(deadline);
+    if (roles_.shape.has_root && !roles_.from.empty()) signals_.set(has_read, number_);
+    if (!format_->needs_clearing() || roles_.to.empty()) return;
+    wait_for_readers(MailFormat::cleared_ahead, deadline);
+    format_->clear(slot(rank_, number_ + MailFormat::cleared_ahead), roles_.message);
+  }
+
+ private:
+  [[nodiscard]] std::byte* slot(int rank, std::uint64_t number) const {
+    return parts_[static_cast<std::size_t>(rank)] + number % MailFormat::slots * slot_size_;
+  }
+
+  void write() {
+    format_->write(slot(rank_, number_), buffers_.send, number_);
+    written_ = number_;
+  }
+
+  /// Whether what was sent `ago` messages ago has been read. Without a root everybody gives and
+  /// takes: who has come to this message has read the ones before the last.
+  [[nodiscard]] bool have_read(std::uint64_t ago) const {
+    return !roles_.shape.has_root || number_ <= ago ||
+           std::ranges::all_of(
+               roles_.to, [&](int peer) { return signals_.get(peer, has_read) >= number_ - ago; });
+  }
+
+  void wait_for_readers(std::uint64_t ago, Deadline deadline) const {
+    if (have_read(ago)) return;
+    for (const int peer : roles_.to)
+      signals_.wait_until(peer, has_read, number_ - ago, deadline, "its reading of a message");
+  }
+
+  void take(Deadline deadline) {
+    const auto own = static_cast<std::size_t>(rank_);
+    sources_[own] = gives_ ? buffers_.send.data() + roles_.offset_in_send(rank_) : nullptr;
+    for (const int peer : roles_.from)
+      sources_[static_cast<std::size_t>(peer)] = await(peer, deadline);
+    if (roles_.shape.reduces) {
+      reduce_in_rank_order(sources_, buffers_.receive.data(), count_, reduction_);
+      return;
+    }
+    if (sources_[own] != nullptr) place(rank_);
+    for (const int peer : roles_.from) place(peer);
+  }
+
+  const std::byte* await(int peer, Deadline deadline) {
+    const std::byte* const mail = slot(peer, number_);
+    const MailFormat::Part part{roles_.offset_in_send(rank_), roles_.block};
+    const std::span<std::byte> space(space_.data() + static_cast<std::size_t>(peer) * space_size_,
+                                     space_size_);
+    BoundedWait wait(deadline, abort_flag_, yields_at_once_);
+    for (;;) {
+      if (const std::byte* const data = format_->read(mail, part, roles_.message, number_, space))
+        return data;
+      wait.step(peer, "its message");
+    }
+  }
+
+  void place(int rank) const {
+    std::byte* const to = buffers_.receive.data() + roles_.offset_in_receive(rank);
+    const std::byte* const from = sources_[static_cast<std::size_t>(rank)];
+    if (to != from) std::memcpy(to, from, roles_.block);
+  }
+
+  CallBuffers buffers_;
+  std::unique_ptr<const MailFormat> format_;
+  int rank_;
+  Roles roles_;
+  bool takes_;
+  bool gives_;
+  Reduction reduction_;
+  std::size_t count_;
+  std::size_t slot_size_;
+  std::unique_ptr<SymmetricMemory> memory_;
+  std::vector<std::byte*> parts_;  ///< of it, by rank
+  Signals signals_;
+  const AbortFlag& abort_flag_;
+  bool yields_at_once_;
+  std::size_t space_size_;
+  std::vector<std::byte> space_;  ///< of each peer's part
+  std::vector<const std::byte*> sources_;
+  std::uint64_t number_ = 0;   ///< of the message under way
+  std::uint64_t written_ = 0;  ///< the last one that was written
+};
+
+class LowLatencyImplementation final : public Implementation {
+ public:
+  explicit LowLatencyImplementation(Collective collective)
+      : collective_(collective),
+        name_("cpu." + std::string(name_of(collective)) + "_low_latency") {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view description() const override {
+    return "short messages that are their own signals: 1 round (NCCL LL, Lamport)";
+  }
+  Collective collective() const override { return collective_; }
+  std::string_view family() const override { return "colltune"; }
+
+  std::vector<Variant> variants(const Problem& problem, const Topology&,
+                                const Capability&) const override {
+    std::vector<Variant> all;
+    for (const auto& format : make_mail_formats()) {
+      const bool is_tight = format->name() == "line";
+      if (is_tight || problem.message_size.value <= largest_tried_by_word)
+        all.push_back({name_, {{"format", std::string(format->name())}}});
+    }
+    return all;
+  }
+
+  Support supports(const Problem& problem, const Topology& topology, const Capability&,
+                   const Variant& variant) const override {
+    if (problem.collective != collective_)
+      return Support::no("it is for " + std::string(name_of(collective_)));
+    if (topology.nodes > 1)
+      return Support::no("it works in shared memory; the ranks are on " +
+                         std::to_string(topology.nodes) + " nodes");
+    if (problem.graph_capture)
+      return Support::no("it runs on the processor; no device graph can hold it");
+    if (variant.parameters.size() != 1 || variant.parameters[0].name != "format" ||
+        make_mail_format(to_string(variant.parameters[0].value)) == nullptr)
+      return Support::no("its parameter is format, which must be line, word or poison");
+    if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
+      return Support::no(std::move(why));
+    return Support::yes();
+  }
+
+  Limits limits(const Variant&) const override {
+    Limits limits;
+    limits.max_message = largest_message;
+    return limits;
+  }
+
+  std::string protocol(const Problem& problem, const Variant& variant) const override {
+    return "mail;" + to_string(variant) + ";" + std::string(name_of(problem.data_type)) + ";" +
+           std::string(name_of(problem.reduce_op));
+  }
+
+  Cost cost(const Problem& problem, const Topology& topology, const Variant&) const override {
+    const Roles roles(problem, 0, topology.ranks, 0);
+    const auto block = static_cast<double>(roles.block);
+    return {.steps = topology.ranks > 1 ? 1.0 : 0.0,
+            .bytes_per_rank = (topology.ranks - 1) * block,
+            .reduced_bytes = roles.shape.reduces ? topology.ranks * block : 0};
+  }
+
+  Numerics numerics(const Problem& problem, const Variant&) const override {
+    return {.rounding = rounding_at_once(problem), .numeric_class = NumericClass::rank_order};
+  }
+
+  std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
+                                     const Variant& variant, Deadline deadline) const override {
+    return std::make_unique<LowLatency>(communicator, call,
+                                        make_mail_format(word(variant, "format")), deadline);
+  }
+
+ private:
+  Collective collective_;
+  std::string name_;
+};
+
+}  // namespace
+
+Implementations make_low_latency() {
+  Implementations made;
+  for (const auto& named : enum_names(Collective{}))
+    made.push_back(std::make_unique<LowLatencyImplementation>(named.value));
+  return made;
+}
+
+}  // namespace colltune::cpu

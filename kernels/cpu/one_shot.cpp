@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// One-shot all-reduce: every rank reads everybody's input and reduces it itself. 1 round, (n - 1) S
+// bytes read and n S bytes reduced per rank; DeepSpeed's "symmetric_naive" (csrc/cpu/comm/shm.cpp).
+
+#include "schedule/scheduled_implementation.h"
+
+namespace colltune::cpu {
+namespace {
+
+void draw(ScheduleWriter& writer, const Variant&) {
+  // In place a rank overwrites what others may not have read.
+  const auto publish = [&](const Block& block) {
+    return writer.shape().in_place && writer.ranks() > 1 ? writer.keep(block) : writer.share(block);
+  };
+  std::vector<Block> published;
+  for (int rank = 0; rank < writer.ranks(); ++rank)
+    published.push_back(publish(writer.input(rank)));
+  for (int rank = 0; rank < writer.ranks(); ++rank) {
+    std::vector<Block> sources = published;
+    sources[static_cast<std::size_t>(rank)] = writer.input(rank);
+    writer.combine(writer.output(rank), std::move(sources), true);
+  }
+}
+
+}  // namespace
+
+Implementations make_one_shot() {
+  return make_scheduled({{.name = "cpu.all_reduce_one_shot",
+                          .description = "every rank reduces everything: 1 round, (n-1)S bytes "
+                                         "read per rank (DeepSpeed symmetric_naive)",
+                          .collective = Collective::all_reduce,
+                          .draw = draw}});
+}
+
+}  // namespace colltune::cpu

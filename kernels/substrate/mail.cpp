@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "mail.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace colltune {
+namespace {
+
+constexpr std::size_t line = 128;  // two lines of 64 bytes: the prefetcher of x86-64 fetches pairs
+constexpr std::size_t word = sizeof(std::uint64_t);
+
+std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+std::atomic_ref<std::uint64_t> word_at(const std::byte* slot, std::size_t index) {
+  // Loads only where the slot is another rank's.
+  return std::atomic_ref(
+      *reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(slot) + index * word));
+}
+
+/// `size` bytes of `from` from `offset` on, filled up with zeros.
+template <class T>
+T load_part(std::span<const std::byte> from, std::size_t offset) {
+  T value = 0;
+  if (offset < from.size())
+    std::memcpy(&value, from.data() + offset, std::min(sizeof value, from.size() - offset));
+  return value;
+}
+
+/// The message's number in the line in which it begins: one flag for all of it.
+class Line final : public MailFormat {
+ public:
+  std::string_view name() const override { return "line"; }
+  std::size_t slot_size(std::size_t size) const override { return round_up(word + size, line); }
+  void clear(std::byte* slot, std::size_t) const override {
+    word_at(slot, 0).store(0, std::memory_order_relaxed);
+  }
+  void write(std::byte* slot, std::span<const std::byte> message,
+             std::uint64_t number) const override {
+    if (!message.empty()) std::memcpy(slot + word, message.data(), message.size());
+    word_at(slot, 0).store(number, std::memory_order_release);
+  }
+  const std::byte* read(const std::byte* slot, const Part& part, std::size_t, std::uint64_t number,
+                        std::span<std::byte>) const override {
+    // Not an older one: the slot may hold the message of four before.
+    if (word_at(slot, 0).load(std::memory_order_acquire) != number) return nullptr;
+    return slot + word + part.offset;
+  }
+};
+
+/// Half of each word is data, half the message's number, modulo 2^32: a word that has come is seen
+/// though the next one has not.
+class Word final : public MailFormat {
+ public:
+  std::string_view name() const override { return "word"; }
+  std::size_t slot_size(std::size_t size) const override {
+    return round_up(std::max<std::size_t>(1, (size + half - 1) / half) * word, line);
+  }
+  void clear(std::byte* slot, std::size_t size) const override {
+    for (std::size_t i = 0; i < slot_size(size) / word; ++i)
+      word_at(slot, i).store(0, std::memory_order_relaxed);
+  }
+  void write(std::byte* slot, std::span<const std::byte> message,
+             std::uint64_t number) const override {
+    const std::uint64_t flag = flag_of(number);
+    for (std::size_t i = 0; i * half < message.size(); ++i)
+      word_at(slot, i).store(flag << 32 | load_part<std::uint32_t>(message, i * half),
+                             std::memory_order_relaxed);
+  }
+  const std::byte* read(const std::byte* slot, const Part& part, std::size_t, std::uint64_t number,
+                        std::span<std::byte> space) const override {
+    const std::uint64_t flag = flag_of(number);
+    const std::size_t first = part.offset / half;
+    const std::size_t end = (part.offset + part.size + half - 1) / half;
+    for (std::size_t i = first; i < end; ++i) {
+      const std::uint64_t both = word_at(slot, i).load(std::memory_order_relaxed);
+      if (both >> 32 != flag) return nullptr;
+      const auto data = static_cast<std::uint32_t>(both);
+      std::memcpy(space.data() + (i - first) * half, &data, half);
+    }
+    return space.data() + (part.offset - first * half);
+  }
+
+ private:
+  static constexpr std::size_t half = sizeof(std::uint32_t);
+  /// Never the 0 of a cleared slot; of messages that can be in a slot at a time no two are equal.
+  static std::uint64_t flag_of(std::uint64_t number) { return number % 0xFFFFFFFFU + 1; }
+};
+
+/// A word has come when it is not the poison word any more. A payload word that is equal to it is
+/// sent as another one and named at the end. The first word tells how many there are.
+class Poison final : public MailFormat {
+ public:
+  std::string_view name() const override { return "poison"; }
+  std::size_t slot_size(std::size_t size) const override {
+    return round_up((1 + 2 * words_of(size)) * word, line);
+  }
+  bool needs_clearing() const override { return true; }
+  void clear(std::byte* slot, std::size_t size) const override {
+    for (std::size_t i = 0; i < 1 + 2 * words_of(size); ++i)
+      word_at(slot, i).store(poison, std::memory_order_relaxed);
+  }
+  void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t) const override {
+    const std::size_t words = words_of(message.size());
+    std::uint64_t equal = 0;
+    for (std::size_t i = 0; i < words; ++i) {
+      std::uint64_t data = load_part<std::uint64_t>(message, i * word);
+      if (data == poison) {
+        word_at(slot, 1 + words + equal++).store(i, std::memory_order_relaxed);
+        data = stand_in;
+      }
+      word_at(slot, 1 + i).store(data, std::memory_order_relaxed);
+    }
+    // Whoever sees this sees the slots that were cleared before.
+    word_at(slot, 0).store(equal, std::memory_order_release);
+  }
+  const std::byte* read(const std::byte* slot, const Part& part, std::size_t size, std::uint64_t,
+                        std::span<std::byte> space) const override {
+    const std::uint64_t equal = word_at(slot, 0).load(std::memory_order_acquire);
+    if (equal == poison) return nullptr;
+    const std::size_t first = part.offset / word;
+    const std::size_t end = (part.offset + part.size + word - 1) / word;
+    for (std::size_t i = first; i < end; ++i) {
+      const std::uint64_t data = word_at(slot, 1 + i).load(std::memory_order_relaxed);
+      if (data == poison) return nullptr;
+      std::memcpy(space.data() + (i - first) * word, &data, word);
+    }
+    for (std::uint64_t e = 0; e < equal; ++e) {
+      const std::uint64_t index =
+          word_at(slot, 1 + words_of(size) + e).load(std::memory_order_relaxed);
+      if (index == poison) return nullptr;
+      if (index >= first && index < end)
+        std::memcpy(space.data() + (index - first) * word, &poison, word);
+    }
+    return space.data() + (part.offset - first * word);
+  }
+
+ private:
+  // A quiet NaN with a payload that no arithmetic makes, of f64 as of two f32.
+  static constexpr std::uint64_t poison = 0x7FFC'0DE5'7FFC'0DE5;
+  static constexpr std::uint64_t stand_in = 0;
+  static std::size_t words_of(std::size_t size) { return (size + word - 1) / word; }
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<const MailFormat>> make_mail_formats() {
+  std::vector<std::unique_ptr<const MailFormat>> all;
+  all.push_back(std::make_unique<Line>());
+  all.push_back(std::make_unique<Word>());
+  all.push_back(std::make_unique<Poison>());
+  return all;
+}
+
+std::unique_ptr<const MailFormat> make_mail_format(std::string_view name) {
+  for (auto& format : make_mail_formats())
+    if (format->name() == name) return std::move(format);
+  return nullptr;
+}
+
+}  // namespace colltune

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "colltune/vocabulary/problem.h"
+#include "colltune/vocabulary/variant.h"
+
+namespace colltune {
+
+/// Whether the result depends on the order and the number of roundings: sums and products of
+/// floating-point numbers.
+[[nodiscard]] inline bool rounds(const Problem& problem) {
+  return is_floating(problem.data_type) &&
+         (problem.reduce_op == ReduceOp::sum || problem.reduce_op == ReduceOp::prod ||
+          problem.reduce_op == ReduceOp::avg);
+}
+
+/// Of all ranks' values combined by one call of reduce_in_rank_order: narrow types are accumulated
+/// in float; float and double have no wider accumulator.
+[[nodiscard]] inline Rounding rounding_at_once(const Problem& problem) {
+  const bool is_wide = problem.data_type == DataType::f32 || problem.data_type == DataType::f64;
+  return !rounds(problem) ? Rounding::exact : is_wide ? Rounding::each_step : Rounding::once;
+}
+
+/// Of partial results that are handed on in the element type.
+[[nodiscard]] inline Rounding rounding_handed_on(const Problem& problem) {
+  return rounds(problem) ? Rounding::each_step : Rounding::exact;
+}
+
+}  // namespace colltune

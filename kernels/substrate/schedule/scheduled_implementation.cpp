@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "schedule/scheduled_implementation.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "cross_memory.h"
+#include "numerics.h"
+#include "schedule/scheduled_operation.h"
+
+namespace colltune {
+namespace {
+
+// From a share of the L1 cache to half of a usual L2 cache: beyond, a chunk that a peer has just
+// written is read from memory (facts: 12 to 18 GB/s between cores, 16 MiB no faster than 1 MiB).
+constexpr std::array<std::int64_t, 4> chunk_sizes{16 << 10, 64 << 10, 256 << 10, 1 << 20};
+constexpr std::int64_t largest_chunk = std::int64_t{1} << 30;
+// Where a message does not fit into a cache, what goes past the caches leaves room for the rest.
+constexpr std::uint64_t smallest_streamed_message = 512 << 10;
+// What a sweep tries may take so much symmetric memory on each rank, and no call more than the
+// other.
+constexpr Bytes most_memory_tried{std::uint64_t{64} << 20};
+constexpr Bytes most_memory{std::uint64_t{1} << 30};
+
+Access access_of(const Variant& variant) { return parse_name<Access>(word(variant, "access")); }
+
+Shape shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& problem, int ranks,
+                    int root, Access access) {
+  return {.collective = algorithm.collective,
+          .ranks = ranks,
+          .root = root,
+          .shares = algorithm.shares == nullptr ? 1 : algorithm.shares(ranks),
+          .in_place = problem.in_place,
+          .access = access};
+}
+
+Schedule draw(const ScheduledAlgorithm& algorithm, const Shape& shape, const Variant& variant) {
+  ScheduleWriter writer(shape);
+  algorithm.draw(writer, variant);
+  return writer.schedule();
+}
+
+ScheduleOptions options_of(const Variant& variant) {
+  return {
+      .chunk = static_cast<std::size_t>(number(variant, "chunk")),
+      .stores = word(variant, "stores") == "streaming" ? CopyMode::non_temporal : CopyMode::cached};
+}
+
+/// The setting of kind T called `name`; null where the variant has none.
+template <class T>
+const T* find_setting(const Variant& variant, std::string_view name) {
+  for (const Parameter& parameter : variant.parameters)
+    if (parameter.name == name) return std::get_if<T>(&parameter.value);
+  return nullptr;
+}
+
+/// Empty where `variant` sets `knob` to what it may be: one of its words, or a number from 2 on.
+std::string why_not(const Variant& variant, const Knob& knob) {
+  std::string allowed;
+  for (const ParameterValue& setting : knob.settings) {
+    if (!std::holds_alternative<std::string>(setting)) {
+      const auto* const value = find_setting<std::int64_t>(variant, knob.name);
+      if (value != nullptr && *value >= 2 && *value <= largest_chunk) return {};
+      return knob.name + " must be a number from 2 on";
+    }
+    const auto* const value = find_setting<std::string>(variant, knob.name);
+    if (value != nullptr && *value == std::get<std::string>(setting)) return {};
+    if (!allowed.empty()) allowed += " or ";
+    allowed += to_string(setting);
+  }
+  return knob.name + " must be " + allowed;
+}
+
+/// The most that any rank's steps count, in blocks.
+template <class Count>
+double most_blocks(const Schedule& schedule, Count count) {
+  std::ptrdiff_t most = 0;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    std::ptrdiff_t sum = 0;
+    for (const auto& steps : schedule.ranks[rank].phases)
+      for (const Step& step : steps) sum += count(step, static_cast<int>(rank));
+    most = std::max(most, sum);
+  }
+  return static_cast<double>(most);
+}
+
+std::ptrdiff_t blocks_from_or_to_others(const Step& step, int rank) {
+  return std::ranges::count_if(step.from, [&](const Block& from) { return from.rank != rank; }) +
+         (step.to.rank != rank ? 1 : 0) + (step.also_to && step.also_to->rank != rank ? 1 : 0);
+}
+
+std::ptrdiff_t combined_blocks(const Step& step, int) {
+  return step.kind == StepKind::copy ? 0 : static_cast<std::ptrdiff_t>(step.from.size());
+}
+
+class ScheduledImplementation final : public Implementation {
+ public:
+  explicit ScheduledImplementation(ScheduledAlgorithm algorithm)
+      : algorithm_(std::move(algorithm)) {}
+
+  std::string_view name() const override { return algorithm_.name; }
+  std::string_view description() const override { return algorithm_.description; }
+  Collective collective() const override { return algorithm_.collective; }
+  std::string_view family() const override { return "colltune"; }
+
+  std::vector<Variant> variants(const Problem& problem, const Topology& topology,
+                                const Capability& capability) const override;
+  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
+                   const Variant& variant) const override;
+  Limits limits(const Variant&) const override { return {.min_ranks = algorithm_.min_ranks}; }
+  std::string protocol(const Problem& problem, const Variant& variant) const override;
+  Cost cost(const Problem& problem, const Topology& topology,
+            const Variant& variant) const override;
+  Numerics numerics(const Problem& problem, const Variant& variant) const override;
+  std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
+                                     const Variant& variant, Deadline deadline) const override;
+
+ private:
+  [[nodiscard]] std::string why_not_on(int ranks) const;
+  [[nodiscard]] std::string why_unknown(const Variant& variant) const;
+  [[nodiscard]] std::vector<std::int64_t> chunks(const Problem& problem, int ranks,
+                                                 Access access) const;
+  [[nodiscard]] std::vector<Variant> with_knobs(std::vector<Variant> some) const;
+
+  ScheduledAlgorithm algorithm_;
+};
+
+std::vector<std::int64_t> ScheduledImplementation::chunks(const Problem& problem, int ranks,
+                                                          Access access) const {
+  // All of it in one wave where nothing goes through a cache; the smallest chunk always, and each
+  // that is not more than the message needs.
+  std::vector<std::int64_t> all;
+  if (access != Access::staged) all.push_back(0);
+  if (access != Access::staged && !algorithm_.is_pipeline) return all;
+  const CollectiveShape shape = shape_of(problem.collective);
+  const bool has_blocks = shape.sends_block_per_rank || shape.receives_block_per_rank;
+  const std::uint64_t message =
+      problem.message_size.value / (has_blocks ? static_cast<std::uint64_t>(ranks) : 1);
+  for (std::size_t i = 0; i < chunk_sizes.size(); ++i) {
+    const bool is_first = i == 0 && access == Access::staged;
+    const auto smaller = static_cast<std::uint64_t>(chunk_sizes[i == 0 ? 0 : i - 1]);
+    if (is_first || smaller < message) all.push_back(chunk_sizes[i]);
+  }
+  return all;
+}
+
+std::vector<Variant> ScheduledImplementation::with_knobs(std::vector<Variant> some) const {
+  for (const Knob& knob : algorithm_.knobs) {
+    std::vector<Variant> more;
+    for (const Variant& variant : some)
+      for (const ParameterValue& setting : knob.settings) {
+        more.push_back(variant);
+        more.back().parameters.push_back({knob.name, setting});
+      }
+    some = std::move(more);
+  }
+  for (Variant& variant : some) std::ranges::sort(variant.parameters);
+  return some;
+}
+
+std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
+                                                       const Topology& topology,
+                                                       const Capability& capability) const {
+  std::vector<Access> accesses{Access::staged};
+  if (problem.registered)
+    accesses = {Access::direct};
+  else if (capability.has(cma_feature))
+    accesses.push_back(Access::cma);
+  std::vector<Variant> all;
+  for (const Access access : accesses)
+    for (const std::int64_t chunk : chunks(problem, topology.ranks, access))
+      for (const char* const stores : {"cached", "streaming"}) {
+        // The kernel copies as it likes.
+        const bool can_stream = access != Access::cma || shape_of(problem.collective).reduces;
+        if (stores[0] == 's' &&
+            (!can_stream || problem.message_size.value < smallest_streamed_message))
+          continue;
+        all.push_back({std::string(name()),
+                       {{"access", std::string(name_of(access))},
+                        {"chunk", chunk},
+                        {"stores", std::string(stores)}}});
+      }
+  all = with_knobs(std::move(all));
+  const bool can_be_drawn =
+      topology.ranks >= algorithm_.min_ranks && why_not_on(topology.ranks).empty();
+  if (!can_be_drawn) return all;
+  const Variant smallest = all.front();
+  std::erase_if(all, [&](const Variant& variant) {
+    const Shape shape = shape_of_call(algorithm_, problem, topology.ranks, 0, access_of(variant));
+    return variant != smallest && memory_of(draw(algorithm_, shape, variant), shape, problem,
+                                            options_of(variant)) > most_memory_tried;
+  });
+  return all;
+}
+
+Support ScheduledImplementation::supports(const Problem& problem, const Topology& topology,
+                                          const Capability& capability,
+                                          const Variant& variant) const {
+  if (problem.collective != collective())
+    return Support::no("it is for " + std::string(name_of(collective())));
+  if (topology.nodes > 1)
+    return Support::no("it works in shared memory; the ranks are on " +
+                       std::to_string(topology.nodes) + " nodes");
+  if (problem.graph_capture)
+    return Support::no("it runs on the processor; no device graph can hold it");
+  if (std::string why = why_unknown(variant); !why.empty()) return Support::no(std::move(why));
+  const Access access = access_of(variant);
+  if (access == Access::direct && !problem.registered)
+    return Support::no("direct access needs registered buffers");
+  if (access == Access::cma && !capability.has(cma_feature))
+    return Support::no("the kernel does not let the ranks read each other's memory (CMA)");
+  if (std::string why = why_not_on(topology.ranks); !why.empty()) return Support::no(std::move(why));
+  if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
+    return Support::no(std::move(why));
+  return Support::yes();
+}
+
+std::string ScheduledImplementation::why_not_on(int ranks) const {
+  if (algorithm_.needs_power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks)))
+    return "it needs a power of two of ranks, not " + std::to_string(ranks);
+  return {};
+}
+
+std::string ScheduledImplementation::why_unknown(const Variant& variant) const {
+  const auto* const access = find_setting<std::string>(variant, "access");
+  const auto names = enum_names(Access{});
+  if (access == nullptr ||
+      std::ranges::none_of(names, [&](const auto& named) { return named.name == *access; }))
+    return "access must be one of " + allowed_names<Access>();
+  const auto* const chunk = find_setting<std::int64_t>(variant, "chunk");
+  if (chunk == nullptr || *chunk < 0 || *chunk % 8 != 0 || *chunk > largest_chunk)
+    return "chunk must be 0 (all) or a multiple of 8 bytes up to 1GiB";
+  if (std::string why = why_not(variant, {"stores", {"cached", "streaming"}}); !why.empty())
+    return why;
+  for (const Knob& knob : algorithm_.knobs)
+    if (std::string why = why_not(variant, knob); !why.empty()) return why;
+  if (variant.parameters.size() != 3 + algorithm_.knobs.size()) {
+    std::string all = "access, chunk, stores";
+    for (const Knob& knob : algorithm_.knobs) all += ", " + knob.name;
+    return "its parameters are " + all;
+  }
+  return {};
+}
+
+std::string ScheduledImplementation::protocol(const Problem& problem,
+                                              const Variant& variant) const {
+  // All but how results are stored decides where data lies and how often ranks meet.
+  Variant on_wire = variant;
+  std::erase_if(on_wire.parameters, [](const Parameter& one) { return one.name == "stores"; });
+  return "schedule;" + to_string(on_wire) + ";" + std::string(name_of(problem.data_type)) + ";" +
+         std::string(name_of(problem.reduce_op));
+}
+
+Cost ScheduledImplementation::cost(const Problem& problem, const Topology& topology,
+                                   const Variant& variant) const {
+  const Shape shape = shape_of_call(algorithm_, problem, topology.ranks, 0, access_of(variant));
+  const Schedule schedule = draw(algorithm_, shape, variant);
+  const CollectiveShape blocks = shape_of(problem.collective);
+  const bool has_blocks = blocks.sends_block_per_rank || blocks.receives_block_per_rank;
+  const double block = static_cast<double>(problem.message_size.value) /
+                       (has_blocks ? topology.ranks : shape.shares);
+  return {.steps = static_cast<double>(schedule.rounds),
+          .bytes_per_rank = block * most_blocks(schedule, blocks_from_or_to_others),
+          .reduced_bytes = block * most_blocks(schedule, combined_blocks)};
+}
+
+Numerics ScheduledImplementation::numerics(const Problem& problem, const Variant&) const {
+  const bool at_once = algorithm_.numeric_class == NumericClass::rank_order;
+  return {.rounding = at_once ? rounding_at_once(problem) : rounding_handed_on(problem),
+          .numeric_class = algorithm_.numeric_class};
+}
+
+std::unique_ptr<Operation> ScheduledImplementation::prepare(Communicator& communicator,
+                                                            const Call& call,
+                                                            const Variant& variant,
+                                                            Deadline deadline) const {
+  const Shape shape =
+      shape_of_call(algorithm_, call.problem, communicator.size(), call.root, access_of(variant));
+  Schedule schedule = draw(algorithm_, shape, variant);
+  const ScheduleOptions options = options_of(variant);
+  const Bytes memory = memory_of(schedule, shape, call.problem, options);
+  if (memory > most_memory)
+    throw Error(StatusCode::resource_exhausted,
+                to_string(variant) + " would take " + format_bytes(memory) +
+                    " of symmetric memory on each rank, more than " + format_bytes(most_memory) +
+                    "; take a smaller chunk");
+  return make_scheduled_operation(communicator, call, shape, std::move(schedule), options,
+                                  deadline);
+}
+
+}  // namespace
+
+Knob flow_knob() { return {"flow", {"pull", "push"}}; }
+
+bool pushes(const Variant& variant) { return word(variant, "flow") == "push"; }
+
+Implementations make_scheduled(std::vector<ScheduledAlgorithm> algorithms) {
+  Implementations made;
+  for (ScheduledAlgorithm& algorithm : algorithms)
+    made.push_back(std::make_unique<ScheduledImplementation>(std::move(algorithm)));
+  return made;
+}
+
+}  // namespace colltune

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: The colltune authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the benches that launch colltune's programs have in common: running them, reading what they stored, and keeping
+what was found with machine, date and command."""
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter"]
+
+
+class Programs:
+    """The programs of a build, and how to launch them on `ranks` ranks."""
+
+    def __init__(self, build, mpirun, ranks):
+        self.agent = str(build / "bin/colltune-agent")
+        self.colltune = str(build / "bin/colltune")
+        self.trust_agent = str(build / "tests/bench/trust/trust_agent")
+        self.launch = shlex.split(mpirun) + ["-n", str(ranks)]
+        if os.geteuid() == 0:
+            os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+    def run(self, *command, environment=None, codes=(0, 1)):
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              env={**os.environ, **(environment or {})})
+        if done.returncode not in codes:
+            sys.exit(f"{shlex.join(command)}\nended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done
+
+    def json_of(self, *command):
+        return json.loads(self.run(self.colltune, *command, "--json", codes=(0,)).stdout)
+
+    def sweep(self, config, database, agent=None, environment=None):
+        """Returns the seconds that the launch took."""
+        begin = time.monotonic()
+        self.run(*self.launch, agent or self.agent, "sweep", "--config", str(config), "--db", str(database), "--quiet",
+                 "--no-resume", "--allow-oversubscribe", environment=environment)
+        return time.monotonic() - begin
+
+
+def write_config(folder, name, **fields):
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"version": 1, **fields}))
+    return path
+
+
+def key_of(entry):
+    return json.dumps(entry["key"], sort_keys=True)
+
+
+def round_medians(trial):
+    """The median of each round's runs that count."""
+    rounds = {}
+    marks = trial["marks"] or [0] * len(trial["samples_ns"])
+    for number, (sample, mark) in enumerate(zip(trial["samples_ns"], marks)):
+        if mark == 0:
+            rounds.setdefault(number // trial["samples_per_round"], []).append(sample)
+    return {number: statistics.median(samples) for number, samples in rounds.items()}
+
+
+def round_ratios(reference, rival):
+    """reference / rival in each round in which both count: above 1 the rival is faster."""
+    one, other = round_medians(reference), round_medians(rival)
+    return [one[number] / other[number] for number in one.keys() & other.keys()]
+
+
+def machine():
+    model = "?"
+    with contextlib.suppress(OSError):
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return {"cpu": model, "cores": os.cpu_count(), "kernel": platform.release(), "load": os.getloadavg(),
+            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
+
+
+def store(folder, name, before, found, **facts):
+    """Keeps what was found, on the machine as it was `before`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    result = {"case": name, "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+              "command": shlex.join([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]), "machine": before, **facts,
+              "result": found}
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    return path

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The formats of short messages: what is read is what was written, whatever it is, and nothing is
+// read that has not come.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "mail.h"
+
+namespace colltune::test {
+namespace {
+
+class EveryFormat : public testing::TestWithParam<const char*> {
+ protected:
+  static constexpr std::size_t largest = 300;
+
+  const std::unique_ptr<const MailFormat> format_ = make_mail_format(GetParam());
+  alignas(128) std::array<std::byte, 2048> slot_{};
+  std::array<std::byte, space_for_part(largest)> space_{};
+
+  void SetUp() override { ASSERT_LE(format_->slot_size(largest), slot_.size()); }
+
+  std::vector<std::byte> read(MailFormat::Part part, std::size_t size, std::uint64_t number) {
+    const std::byte* const data = format_->read(slot_.data(), part, size, number, space_);
+    if (data == nullptr) return {};
+    return {data, data + part.size};
+  }
+};
+
+std::vector<std::byte> counting(std::size_t size, int from = 0) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<std::byte>(static_cast<std::size_t>(from) + i);
+  return bytes;
+}
+
+TEST_P(EveryFormat, GivesBackEveryPartOfEverySize) {
+  std::uint64_t number = 0;
+  for (const std::size_t size : {1U, 3U, 4U, 7U, 8U, 17U, 56U, 57U, 64U, 300U}) {
+    const auto message = counting(size, 7);
+    format_->clear(slot_.data(), size);
+    ++number;
+    EXPECT_EQ(read({0, size}, size, number).size(), 0U) << "nothing has come";
+    format_->write(slot_.data(), message, number);
+    for (std::size_t offset = 0; offset < size; offset += 1 + size / 5)
+      for (const std::size_t bytes : {std::size_t{1}, (size - offset + 1) / 2, size - offset})
+        EXPECT_EQ(read({offset, bytes}, size, number),
+                  std::vector(message.begin() + static_cast<std::ptrdiff_t>(offset),
+                              message.begin() + static_cast<std::ptrdiff_t>(offset + bytes)))
+            << size << " " << offset << " " << bytes;
+  }
+}
+
+TEST_P(EveryFormat, AnOlderMessageIsNotTakenForTheNextInItsSlot) {
+  const auto message = counting(24);
+  format_->clear(slot_.data(), 24);
+  format_->write(slot_.data(), message, 1);
+  EXPECT_EQ(read({0, 24}, 24, 1), message);
+  if (format_->needs_clearing()) format_->clear(slot_.data(), 24);
+  EXPECT_TRUE(read({0, 24}, 24, 1 + MailFormat::slots).empty());
+}
+
+TEST_P(EveryFormat, NumbersMayPassTheEndOf32Bits) {
+  const auto message = counting(24);
+  constexpr std::uint64_t end = std::uint64_t{1} << 32;
+  for (std::uint64_t number = end - 3; number < end + 4; ++number) {
+    format_->clear(slot_.data(), 24);
+    EXPECT_TRUE(read({0, 24}, 24, number).empty());
+    format_->write(slot_.data(), message, number);
+    EXPECT_EQ(read({0, 24}, 24, number), message);
+    if (format_->needs_clearing()) format_->clear(slot_.data(), 24);
+    EXPECT_TRUE(read({0, 24}, 24, number + MailFormat::slots).empty());
+  }
+}
+
+TEST_P(EveryFormat, AnyBitsAreAPayload) {
+  // What an empty slot holds is what a format may take for nothing.
+  format_->clear(slot_.data(), 64);
+  std::vector<std::byte> message(slot_.begin(), slot_.begin() + 64);
+  for (std::size_t i = 16; i < 40; ++i) message[i] = static_cast<std::byte>(i);
+  format_->write(slot_.data(), message, 1);
+  EXPECT_EQ(read({0, 64}, 64, 1), message);
+  EXPECT_EQ(read({40, 24}, 64, 1), std::vector(message.begin() + 40, message.end()));
+  for (const auto bits : {std::byte{0}, std::byte{0xFF}}) {
+    message.assign(64, bits);
+    format_->clear(slot_.data(), 64);
+    format_->write(slot_.data(), message, 2);
+    EXPECT_EQ(read({0, 64}, 64, 2), message);
+  }
+}
+
+// Two threads, each polling what the other has just written, over a million messages in slots taken
+// in turn; a few words of each are what an empty slot holds.
+TEST_P(EveryFormat, AMillionMessagesArriveWhole) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  constexpr std::uint64_t messages = 50'000;
+#else
+  constexpr std::uint64_t messages = 1'000'000;
+#endif
+  constexpr std::size_t size = 72;
+  using Slots = std::array<std::array<std::byte, 512>, MailFormat::slots>;
+  alignas(128) std::array<Slots, 2> mail{};
+  ASSERT_LE(format_->slot_size(size), mail[0][0].size());
+  for (Slots& slots : mail)
+    for (auto& slot : slots) format_->clear(slot.data(), size);
+  const auto content = [&](std::uint64_t number, int side) {
+    std::array<std::uint64_t, size / 8> words{};
+    for (std::size_t i = 0; i < words.size(); ++i)
+      words[i] =
+          (number + i) % 5 == 0 ? 0x7FFC'0DE5'7FFC'0DE5 : number * 8 + i + (side ? 1U << 20 : 0);
+    return words;
+  };
+  std::atomic<std::uint64_t> wrong{0};
+  const auto play = [&](int side) {
+    std::array<std::byte, space_for_part(size)> space{};
+    auto& own = mail[static_cast<std::size_t>(side)];
+    auto& peer = mail[static_cast<std::size_t>(1 - side)];
+    for (std::uint64_t number = 1; number <= messages; ++number) {
+      const auto words = content(number, side);
+      format_->write(own[number % MailFormat::slots].data(), std::as_bytes(std::span(words)),
+                     number);
+      const std::byte* data = nullptr;
+      while ((data = format_->read(peer[number % MailFormat::slots].data(), {0, size}, size, number,
+                                   space)) == nullptr)
+        std::this_thread::yield();
+      const auto expected = content(number, 1 - side);
+      if (std::memcmp(data, expected.data(), size) != 0) ++wrong;
+      if (format_->needs_clearing())
+        format_->clear(own[(number + MailFormat::cleared_ahead) % MailFormat::slots].data(), size);
+    }
+  };
+  {
+    std::jthread other([&] { play(1); });
+    play(0);
+  }
+  EXPECT_EQ(wrong, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, EveryFormat, testing::Values("line", "word", "poison"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST(MailFormats, TheTestsKnowThemAll) {
+  EXPECT_EQ(make_mail_formats().size(), 3U);
+  EXPECT_EQ(make_mail_format("post"), nullptr);
+}
+
+}  // namespace
+}  // namespace colltune::test
