@@ -216,12 +216,15 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
         continue;
       }
       // Types and ops take turns: 12 and 5 have no common divisor, so pairs come up evenly.
-      for (int i = 0; i < 2; ++i, ++turn)
+      for (int i = 0; i < 2; ++i, ++turn) {
         cases.push_back(
             make(types[turn * 5 % types.size()], ops[turn % ops.size()], elements, in_place));
+        cases.back().by_every_variant = elements == 17 && i == 0;
+      }
     }
   cases.push_back(make(DataType::f32, ops.front(), 17, false));
   cases.back().has_late_rank = true;
+  cases.back().by_every_variant = full;
   for (const DataType type : {DataType::f16, DataType::bf16, DataType::f8e4m3, DataType::f8e5m2})
     for (const ReduceOp op : ops) {
       ConformanceCase test = make(type, op, 17, false);
@@ -230,6 +233,7 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
       if (is_meaningful({test.problem, ranks, 0, test.pattern, 0})) cases.push_back(test);
     }
   cases.push_back(make(DataType::f32, ops.front(), (256U << 10) / 4 / blocks, false));
+  cases.back().by_every_variant = full || ranks == 2;
   // Registered buffers: who reads and writes them directly takes other ways.
   const std::size_t plain = cases.size();
   for (std::size_t i = 0; i < plain; ++i) {
