@@ -91,10 +91,11 @@ def measure_again(programs, folder, arguments, buffers, environment, place, vari
         for name, settings in parameters_of(variant).items():
             for key, values in settings.items():
                 parameters.setdefault(name, {}).setdefault(key, set()).update(values)
-    config = write_config(folder, "again", collectives=[collective], sizes=str(size), registered=[buffers == "registered"],
+    config = write_config(folder, "again", collectives=[collective], sizes=str(size), null_test=False, precision=0.001,
+                          registered=[buffers == "registered"], soak={"seconds": 0},
                           implementations={"include": sorted({variant.partition("{")[0] for variant in variants})},
-                          parameters={name: {key: sorted(values) for key, values in settings.items()} for name, settings in parameters.items()},
-                          null_test=False, soak={"seconds": 0}, precision=0.001,
+                          parameters={name: {key: sorted(values) for key, values in settings.items()}
+                                      for name, settings in parameters.items()},
                           budget_seconds=arguments.seconds_per_launch)
     database = folder / "again.db"
     for old in folder.glob("again.db*"):

@@ -9,57 +9,27 @@ stores results/null.json: what was found, with machine, date and command.
 """
 import argparse
 import contextlib
-import datetime
 import json
-import os
 import pathlib
-import platform
-import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCE = HERE.parents[2]
-COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter"]
+sys.path.insert(0, str(HERE.parent))
+import launches  # noqa: E402
+from launches import COLLECTIVES, Programs, SOURCE, key_of, round_ratios, write_config  # noqa: E402
 
 
-class Programs:
-    def __init__(self, build, mpirun, ranks):
-        self.agent = str(build / "bin/colltune-agent")
-        self.colltune = str(build / "bin/colltune")
-        self.trust_agent = str(build / "tests/bench/trust/trust_agent")
-        self.launch = shlex.split(mpirun) + ["-n", str(ranks)]
-
-    def run(self, *command, environment=None, codes=(0, 1)):
-        done = subprocess.run(command, capture_output=True, text=True, check=False,
-                              env={**os.environ, **(environment or {})})
-        if done.returncode not in codes:
-            sys.exit(f"{shlex.join(command)}\nended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        return done
-
-    def json_of(self, *command):
-        return json.loads(self.run(self.colltune, *command, "--json", codes=(0,)).stdout)
-
-    def sweep(self, config, database, agent=None, environment=None):
-        """Returns the seconds that the launch took."""
-        begin = time.monotonic()
-        self.run(*self.launch, agent or self.agent, "sweep", "--config", str(config), "--db", str(database), "--quiet",
-                 "--no-resume", *OVERSUBSCRIBE, environment=environment)
-        return time.monotonic() - begin
-
-    def confirm(self, database, arguments, agent=None, environment=None):
-        agent = agent or self.agent
-        done = self.run(agent, "confirm", "--db", str(database), "--launches", str(arguments.launches),
-                        "--seconds-per-key", str(arguments.seconds_per_key_in_launch), "--", *self.launch, agent,
+def confirm(programs, database, arguments, agent=None, environment=None):
+    """Returns the last line that it says."""
+    agent = agent or programs.agent
+    done = programs.run(agent, "confirm", "--db", str(database), "--launches", str(arguments.launches),
+                        "--seconds-per-key", str(arguments.seconds_per_key_in_launch), "--", *programs.launch, agent,
                         environment=environment)
-        return [line for line in done.stderr.splitlines() if line][-1:]
-
-
-OVERSUBSCRIBE = ["--allow-oversubscribe"]
+    return [line for line in done.stderr.splitlines() if line][-1:]
 
 
 def sizes_of(count, most):
@@ -74,21 +44,11 @@ def sizes_of(count, most):
     return ",".join(str(size) for size in sorted(sizes))
 
 
-def write_config(folder, name, **fields):
-    path = folder / f"{name}.json"
-    path.write_text(json.dumps({"version": 1, **fields}))
-    return path
-
-
 def check_some(count, what):
     """A case in which nothing was measured must not look like one that found nothing."""
     if count == 0:
         sys.exit(f"no {what}: the budget was spent before anything was measured")
     return count
-
-
-def key_of(entry):
-    return json.dumps(entry["key"], sort_keys=True)
 
 
 def of_any_family(decisions):
@@ -128,7 +88,7 @@ def case_power(programs, folder, arguments):
         config = write_config(folder, f"power_{delay}", **many_keys(arguments))
         seconds = programs.sweep(config, database, programs.trust_agent, environment)
         swept = of_any_family(programs.json_of("show", "decisions", "--db", str(database)))
-        said = programs.confirm(database, arguments, programs.trust_agent, environment)
+        said = confirm(programs, database, arguments, programs.trust_agent, environment)
         confirmed = of_any_family(programs.json_of("show", "decisions", "--db", str(database))).values()
         held = sum(d["verdict"] == "displaced" and d["status"] == "confirmed" for d in confirmed)
         results[str(delay)] = {
@@ -228,19 +188,6 @@ def case_stress(programs, folder, arguments):
             "share": counts["agree_within_5_percent"] / max(1, counts["decided_in_both"]), "apart": apart}
 
 
-def round_ratios(baseline, winner):
-    def medians(trial):
-        rounds = {}
-        marks = trial["marks"] or [0] * len(trial["samples_ns"])
-        for number, (sample, mark) in enumerate(zip(trial["samples_ns"], marks)):
-            if mark == 0:
-                rounds.setdefault(number // trial["samples_per_round"], []).append(sample)
-        return {number: statistics.median(samples) for number, samples in rounds.items()}
-
-    reference, rival = medians(baseline), medians(winner)
-    return [reference[number] / rival[number] for number in reference.keys() & rival.keys()]
-
-
 def fresh_ratios(programs, database, arguments):
     """The winners of all families, confirmed ones too, in fresh launches: for each key and winner its ratios."""
     confirmation = f"trust-{uuid.uuid4()}"
@@ -275,7 +222,7 @@ def case_trap(programs, folder, arguments):
         database = folder / f"{name}.db"
         programs.sweep(config, database)
         swept = programs.json_of("show", "decisions", "--db", str(database))
-        said = programs.confirm(database, arguments)
+        said = confirm(programs, database, arguments)
         decided = programs.json_of("show", "decisions", "--db", str(database))
         check_some(len(decided), "decisions")
         claims = {(key_of(d), d["winner"]) for d in decided if d["verdict"] == "displaced"}
@@ -308,17 +255,6 @@ def case_budget(programs, folder, arguments):
 
 CASES = {"null": case_null, "power": case_power, "repeat": case_repeat, "stress": case_stress, "trap": case_trap,
          "budget": case_budget}
-
-
-def machine():
-    model = "?"
-    with contextlib.suppress(OSError):
-        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    return {"cpu": model, "cores": os.cpu_count(), "kernel": platform.release(), "load": os.getloadavg(),
-            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
 
 
 def parse():
@@ -363,19 +299,12 @@ def folder_of(keep, name):
 
 def main():
     arguments = parse()
-    if os.geteuid() == 0:
-        os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    arguments.results.mkdir(parents=True, exist_ok=True)
     programs = Programs(arguments.build.resolve(), arguments.mpirun, arguments.ranks)
     for name in CASES if arguments.case == "all" else [arguments.case]:
         with folder_of(arguments.keep, name) as folder:
-            before = machine()
+            before = launches.machine()
             found = CASES[name](programs, folder, arguments)
-        result = {"case": name, "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                  "command": shlex.join([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]), "machine": before,
-                  "ranks": arguments.ranks, "is_smoke": arguments.smoke, "result": found}
-        path = arguments.results / f"{name}.json"
-        path.write_text(json.dumps(result, indent=1) + "\n")
+        path = launches.store(arguments.results, name, before, found, ranks=arguments.ranks, is_smoke=arguments.smoke)
         print(f"{name}: {json.dumps(found)[:600]}\n  in {path}", flush=True)
 
 
