@@ -132,6 +132,9 @@ TEST(ResumeAfterKills, EveryTrialIsThereOnce) {
       store.put_environment(environment);
       const auto unfinished =
           store.unfinished_sweep(sweep.configuration, sweep.environment_digest, sweep.launch);
+      // The owner before may have been killed right after the end, before it could report it.
+      const bool has_ended = !unfinished && !StoreReader(folder / "a.db").sweeps().empty();
+      if (has_ended) return report(pipe, trials);
       if (!unfinished) store.begin_sweep(sweep);
       if (unfinished) store.resume_sweep(unfinished->uuid);
       for (int i = static_cast<int>(store.measurements("s").size()); i < trials; ++i) {
