@@ -14,8 +14,7 @@ namespace {
 
 void draw_all_gather(ScheduleWriter& writer, const Variant&) {
   const int ranks = writer.ranks();
-  for (int rank = 0; rank < ranks; ++rank)
-    writer.copy(writer.output(rank, rank), writer.input(rank));
+  place_own_blocks(writer);
   for (int distance = 1; distance < ranks; distance *= 2)
     for (int rank = 0; rank < ranks; ++rank) {
       const int peer = (rank + distance) % ranks;

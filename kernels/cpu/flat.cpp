@@ -26,9 +26,7 @@ void draw_reduce(ScheduleWriter& writer, const Variant&) {
 }
 
 void draw_reduce_scatter(ScheduleWriter& writer, const Variant&) {
-  std::vector<Block> results;
-  for (int rank = 0; rank < writer.ranks(); ++rank) results.push_back(writer.output(rank));
-  combine_each(writer, results);
+  combine_each(writer, part_of_each(writer));
 }
 
 void draw_all_gather(ScheduleWriter& writer, const Variant& variant) {

@@ -15,6 +15,7 @@
 #include "colltune/kernels/signals.h"
 #include "mail.h"
 #include "numerics.h"
+#include "shared_memory_support.h"
 
 namespace colltune::cpu {
 namespace {
@@ -207,13 +208,8 @@ class LowLatencyImplementation final : public Implementation {
 
   Support supports(const Problem& problem, const Topology& topology, const Capability&,
                    const Variant& variant) const override {
-    if (problem.collective != collective_)
-      return Support::no("it is for " + std::string(name_of(collective_)));
-    if (topology.nodes > 1)
-      return Support::no("it works in shared memory; the ranks are on " +
-                         std::to_string(topology.nodes) + " nodes");
-    if (problem.graph_capture)
-      return Support::no("it runs on the processor; no device graph can hold it");
+    if (std::string why = why_not_in_shared_memory(collective_, problem, topology); !why.empty())
+      return Support::no(std::move(why));
     if (variant.parameters.size() != 1 || variant.parameters[0].name != "format" ||
         make_mail_format(to_string(variant.parameters[0].value)) == nullptr)
       return Support::no("its parameter is format, which must be line, word or poison");

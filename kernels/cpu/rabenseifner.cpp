@@ -89,9 +89,7 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
 
 void draw_reduce_scatter(ScheduleWriter& writer, const Variant&) {
   Members members = join(writer);
-  std::vector<Block> results;
-  for (int rank = 0; rank < writer.ranks(); ++rank) results.push_back(writer.output(rank));
-  halve(writer, members, results);
+  halve(writer, members, part_of_each(writer));
 }
 
 }  // namespace

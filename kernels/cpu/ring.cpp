@@ -53,21 +53,16 @@ Knob ways_knob() { return {"ways", {"one", "both"}}; }
 bool goes_both_ways(const Variant& variant) { return word(variant, "ways") == "both"; }
 
 void draw_all_reduce(ScheduleWriter& writer, const Variant& variant) {
-  std::vector<Block> results;
-  for (int rank = 0; rank < writer.ranks(); ++rank) results.push_back(writer.output(rank, rank));
-  reduce_around(writer, results);
+  reduce_around(writer, part_of_each(writer));
   gather_around(writer, goes_both_ways(variant));
 }
 
 void draw_reduce_scatter(ScheduleWriter& writer, const Variant&) {
-  std::vector<Block> results;
-  for (int rank = 0; rank < writer.ranks(); ++rank) results.push_back(writer.output(rank));
-  reduce_around(writer, results);
+  reduce_around(writer, part_of_each(writer));
 }
 
 void draw_all_gather(ScheduleWriter& writer, const Variant& variant) {
-  for (int rank = 0; rank < writer.ranks(); ++rank)
-    writer.copy(writer.output(rank, rank), writer.input(rank));
+  place_own_blocks(writer);
   gather_around(writer, goes_both_ways(variant));
 }
 

@@ -12,9 +12,7 @@ namespace colltune::cpu {
 namespace {
 
 void draw_all_reduce(ScheduleWriter& writer, const Variant& variant) {
-  std::vector<Block> results;
-  for (int rank = 0; rank < writer.ranks(); ++rank) results.push_back(writer.output(rank, rank));
-  combine_each(writer, results);
+  combine_each(writer, part_of_each(writer));
   for (int distance = 1; distance < writer.ranks(); ++distance)
     for (int rank = 0; rank < writer.ranks(); ++rank) {
       const int share = (rank + distance) % writer.ranks();

@@ -85,7 +85,6 @@ struct SymmetricPlace {
   Kind kind = Kind::none;
   AllocationName allocation{};
   std::uint64_t offset = 0;
-  std::uint64_t size = 0;
 };
 
 SymmetricPlace place_of(std::span<const std::byte> bytes, const LiveMemory& live) {
@@ -94,7 +93,7 @@ SymmetricPlace place_of(std::span<const std::byte> bytes, const LiveMemory& live
   for (const Allocation& allocation : live.allocations) {
     const auto part = reinterpret_cast<std::uintptr_t>(allocation.own.data());
     if (start >= part && start + bytes.size() <= part + allocation.own.size())
-      return {SymmetricPlace::Kind::symmetric, allocation.name, start - part, bytes.size()};
+      return {SymmetricPlace::Kind::symmetric, allocation.name, start - part};
   }
   return {.kind = SymmetricPlace::Kind::elsewhere};
 }

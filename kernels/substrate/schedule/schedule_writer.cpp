@@ -416,6 +416,19 @@ class ScheduleWriter::Waits {
 
 Schedule ScheduleWriter::schedule() const { return Waits(*this).build(); }
 
+std::vector<Block> part_of_each(const ScheduleWriter& writer) {
+  std::vector<Block> parts;
+  const bool has_shares = writer.shape().shares > 1;
+  for (int rank = 0; rank < writer.ranks(); ++rank)
+    parts.push_back(writer.output(rank, has_shares ? rank : 0));
+  return parts;
+}
+
+void place_own_blocks(ScheduleWriter& writer) {
+  for (int rank = 0; rank < writer.ranks(); ++rank)
+    writer.copy(writer.output(rank, rank), writer.input(rank));
+}
+
 void combine_each(ScheduleWriter& writer, const std::vector<Block>& results) {
   const int ranks = writer.ranks();
   // What the others need first of all: they start with it.

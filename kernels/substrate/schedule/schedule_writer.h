@@ -86,6 +86,12 @@ class ScheduleWriter {
   std::vector<int> scratch_blocks_;  ///< by rank
 };
 
+/// Where each rank's part of a reduce-scatter belongs: its output, or its share of it.
+[[nodiscard]] std::vector<Block> part_of_each(const ScheduleWriter& writer);
+
+/// Each rank's own block gets to its place in what all gather.
+void place_own_blocks(ScheduleWriter& writer);
+
 /// Rank i combines block i of everybody's input into results[i], in rank order.
 void combine_each(ScheduleWriter& writer, const std::vector<Block>& results);
 

@@ -7,12 +7,12 @@
 #include <array>
 #include <bit>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "cross_memory.h"
 #include "numerics.h"
 #include "schedule/scheduled_operation.h"
+#include "shared_memory_support.h"
 
 namespace colltune {
 namespace {
@@ -202,20 +202,16 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
 Support ScheduledImplementation::supports(const Problem& problem, const Topology& topology,
                                           const Capability& capability,
                                           const Variant& variant) const {
-  if (problem.collective != collective())
-    return Support::no("it is for " + std::string(name_of(collective())));
-  if (topology.nodes > 1)
-    return Support::no("it works in shared memory; the ranks are on " +
-                       std::to_string(topology.nodes) + " nodes");
-  if (problem.graph_capture)
-    return Support::no("it runs on the processor; no device graph can hold it");
+  if (std::string why = why_not_in_shared_memory(collective(), problem, topology); !why.empty())
+    return Support::no(std::move(why));
   if (std::string why = why_unknown(variant); !why.empty()) return Support::no(std::move(why));
   const Access access = access_of(variant);
   if (access == Access::direct && !problem.registered)
     return Support::no("direct access needs registered buffers");
   if (access == Access::cma && !capability.has(cma_feature))
     return Support::no("the kernel does not let the ranks read each other's memory (CMA)");
-  if (std::string why = why_not_on(topology.ranks); !why.empty()) return Support::no(std::move(why));
+  if (std::string why = why_not_on(topology.ranks); !why.empty())
+    return Support::no(std::move(why));
   if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
     return Support::no(std::move(why));
   return Support::yes();

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "colltune/vocabulary/problem.h"
+#include "colltune/vocabulary/topology.h"
+
+namespace colltune {
+
+/// Why a kernel for `collective` that runs on the processors of one node, in shared memory, cannot
+/// serve `problem`; empty where it can.
+[[nodiscard]] inline std::string why_not_in_shared_memory(Collective collective,
+                                                          const Problem& problem,
+                                                          const Topology& topology) {
+  if (problem.collective != collective) return "it is for " + std::string(name_of(collective));
+  if (topology.nodes > 1)
+    return "it works in shared memory; the ranks are on " + std::to_string(topology.nodes) +
+           " nodes";
+  if (problem.graph_capture) return "it runs on the processor; no device graph can hold it";
+  return {};
+}
+
+}  // namespace colltune
