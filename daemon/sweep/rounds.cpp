@@ -134,11 +134,13 @@ StartPolicy Rounds::first_start() {
       context_.plan.synchronization == Synchronization::barrier)
     return start;
   const PhaseScope scope(context_.phases, Phase::warm_up);
+  const Deadline deadline =
+      Clock::now() + clock_limit + context_.limits_of(context_.trials.front()).barrier_limit;
   // One clock stays one; others drift.
   if (!world.clock.is_one_clock)
-    world.clock = estimate_clock_offset(
-        *world.starts,
-        Clock::now() + clock_limit + context_.limits_of(context_.trials.front()).barrier_limit);
+    world.clock = estimate_clock_offset(*world.starts, deadline);
+  if (world.longest_lead.count() == 0)
+    world.longest_lead = find_longest_lead(*world.starts, deadline);
   start.synchronization = Synchronization::window;
   return start;
 }
@@ -275,7 +277,8 @@ void Rounds::follow_late_runs(const Brought& brought) {
   const auto late = std::ranges::count_if(
       brought.marks, [](int mark) { return (mark & static_cast<int>(RunMark::late)) != 0; });
   context_.world.lead =
-      adapt_lead(context_.world.lead, static_cast<std::int64_t>(brought.marks.size()), late);
+      adapt_lead(context_.world.lead, static_cast<std::int64_t>(brought.marks.size()), late,
+                 context_.world.longest_lead);
   context_.start.lead = context_.world.lead;
 }
 

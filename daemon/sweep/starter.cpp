@@ -4,6 +4,9 @@
 #include "colltune/sweep/starter.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "colltune/decide/statistics.h"
 
 namespace colltune {
 namespace {
@@ -35,9 +38,24 @@ Start start_run(Communicator& communicator, const RunInput& input, const RunLimi
           .is_late = reading - common > late_tolerance || reading < common};
 }
 
-nanoseconds adapt_lead(nanoseconds lead, std::int64_t runs, std::int64_t late) {
+nanoseconds find_longest_lead(Communicator& communicator, Deadline deadline) {
+  constexpr int tries = 33;
+  constexpr int meetings = 8;  // ranks leave one within about the time that it takes
+  std::vector<double> times;
+  for (int i = 0; i < tries; ++i) {
+    const auto begin = Clock::now();
+    (void)communicator.all_reduce_max(i, deadline);
+    times.push_back(static_cast<double>((Clock::now() - begin).count()));
+  }
+  const auto own = static_cast<std::int64_t>(meetings * median_of(times));
+  return std::clamp(nanoseconds(communicator.all_reduce_max(own, deadline)), shortest_lead,
+                    longest_lead);
+}
+
+nanoseconds adapt_lead(nanoseconds lead, std::int64_t runs, std::int64_t late,
+                       nanoseconds longest) {
   constexpr std::int64_t rare = 50;  // one of so many
-  if (late * rare > runs) return std::min(2 * lead, longest_lead);
+  if (late * rare > runs) return std::min(2 * lead, longest);
   return late > 0 ? lead : std::max(lead - lead / 16, shortest_lead);
 }
 

@@ -30,6 +30,7 @@ struct World {
   BufferArena arena;
   ClockOffset clock;
   std::chrono::nanoseconds lead = shortest_lead;  ///< of window starts; the same on all ranks
+  std::chrono::nanoseconds longest_lead{};        ///< 0: not found out yet
 
   [[nodiscard]] bool is_member() const { return starts != nullptr; }
   /// Replaces `operations`. Collective over the launch.

@@ -3,14 +3,62 @@
 
 #include "delayed.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace colltune::trust {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Spends time in steps of about a nanosecond: a delay of 3 % of 200 ns is less than what reading
+/// the clock takes, so waiting for the clock would delay such a call by nothing or by too much.
+class FineDelay {
+ public:
+  FineDelay() {
+    constexpr std::uint64_t steps = 1 << 16;
+    constexpr int tries = 15;
+    double fastest = std::numeric_limits<double>::infinity();
+    double read = fastest;
+    for (int i = 0; i < tries; ++i) {
+      const auto begin = Clock::now();
+      walk(steps);
+      const auto middle = Clock::now();
+      const auto end = Clock::now();
+      fastest = std::min(fastest, nanoseconds_of(middle - begin));
+      read = std::min(read, nanoseconds_of(end - middle));
+    }
+    steps_per_nanosecond_ = steps / std::max(1.0, fastest - read);
+    clock_read_ = read;
+  }
+
+  void spend(double nanoseconds) const {
+    walk(static_cast<std::uint64_t>(std::max(0.0, nanoseconds) * steps_per_nanosecond_));
+  }
+  /// What one reading of the clock takes.
+  [[nodiscard]] double clock_read() const { return clock_read_; }
+
+  static double nanoseconds_of(Clock::duration duration) {
+    return std::chrono::duration<double, std::nano>(duration).count();
+  }
+
+ private:
+  /// Each step needs the one before.
+  static void walk(std::uint64_t steps) {
+    std::uint64_t state = steps;
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      state = state * 3 + 1;
+      asm volatile("" : "+r"(state));
+    }
+  }
+
+  double steps_per_nanosecond_ = 1;
+  double clock_read_ = 0;
+};
 
 class DelayedOperation final : public Operation {
  public:
@@ -22,12 +70,11 @@ class DelayedOperation final : public Operation {
     inner_->start();
   }
   void wait(Deadline deadline) override {
+    static const FineDelay delay;  // of this program alone, measured once
     inner_->wait(deadline);
-    const auto taken = std::chrono::duration<double, std::nano>(Clock::now() - begin_);
-    const auto until =
-        begin_ + std::chrono::nanoseconds(static_cast<std::int64_t>(taken.count() * factor_));
-    while (Clock::now() < until) {
-    }
+    // Both readings are part of the call that is made longer; one of them lies between them.
+    const double taken = FineDelay::nanoseconds_of(Clock::now() - begin_) + delay.clock_read();
+    delay.spend(taken * (factor_ - 1));
   }
 
  private:

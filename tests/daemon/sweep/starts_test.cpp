@@ -268,11 +268,23 @@ TEST(Starts, AClockThatIsNotWhatWasEstimatedMakesTheRunLateInsteadOfHanging) {
 }
 
 TEST(Starts, LateRunsMakeTheLeadLongerAndPunctualOnesShorter) {
-  EXPECT_EQ(adapt_lead(10us, 100, 3), 20us);
-  EXPECT_EQ(adapt_lead(10us, 100, 1), 10us);
-  EXPECT_LT(adapt_lead(10us, 100, 0), 10us);
-  EXPECT_EQ(adapt_lead(shortest_lead, 100, 0), shortest_lead);
-  EXPECT_EQ(adapt_lead(longest_lead, 100, 100), longest_lead);
+  EXPECT_EQ(adapt_lead(10us, 100, 3, longest_lead), 20us);
+  EXPECT_EQ(adapt_lead(10us, 100, 3, 15us), 15us);
+  EXPECT_EQ(adapt_lead(10us, 100, 1, longest_lead), 10us);
+  EXPECT_LT(adapt_lead(10us, 100, 0, longest_lead), 10us);
+  EXPECT_EQ(adapt_lead(shortest_lead, 100, 0, longest_lead), shortest_lead);
+  EXPECT_EQ(adapt_lead(longest_lead, 100, 100, longest_lead), longest_lead);
+}
+
+TEST(Starts, NoLeadIsLongerThanWhatHelps) {
+  std::array<nanoseconds, 2> longest{};
+  fakes::on_ranks(2, 20s, [&](ControlPlane&, Communicator& world) {
+    longest[static_cast<std::size_t>(world.rank())] =
+        find_longest_lead(world, Clock::now() + 10s);
+  });
+  EXPECT_EQ(longest[0], longest[1]);
+  EXPECT_GE(longest[0], shortest_lead);
+  EXPECT_LE(longest[0], longest_lead);
 }
 
 }  // namespace

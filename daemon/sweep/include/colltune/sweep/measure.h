@@ -56,11 +56,11 @@ struct PhaseTimes {
 struct MeasurePolicy {
   int warm_up_runs = 3;  ///< of each variant
   int min_rounds = 12;   ///< enough for the sign test over a few dozen variants
-  int max_rounds = 400;
-  int max_samples_per_round = 128;  ///< of each variant
+  int max_rounds = 1000;
+  int max_samples_per_round = 32;  ///< of each variant
   int max_calls_per_sample = 16;
   /// Rounds shorter than this would be spent on the control plane.
-  std::chrono::nanoseconds round_target = std::chrono::milliseconds(25);
+  std::chrono::nanoseconds round_target = std::chrono::milliseconds(10);
   double confidence = 0.95;  ///< of the interval that `precision` bounds
   /// Spin windows around each run that look for what something else takes from the rank. Small
   /// beside the rest of a run (a barrier and two system calls take as long).

@@ -39,11 +39,19 @@ inline constexpr std::chrono::nanoseconds late_tolerance = std::chrono::nanoseco
                               const RunLimits& limits, const StartPolicy& policy,
                               const ClockOffset& clock, RunWatch& watch);
 
-/// The next lead after a round with `late` of `runs` late runs: longer where they are more than
-/// rare, slowly shorter where none was. The same on all ranks.
-[[nodiscard]] std::chrono::nanoseconds adapt_lead(std::chrono::nanoseconds lead, std::int64_t runs,
-                                                  std::int64_t late);
 inline constexpr std::chrono::nanoseconds shortest_lead = std::chrono::microseconds(2);
 inline constexpr std::chrono::nanoseconds longest_lead = std::chrono::microseconds(200);
+
+/// The longest lead that helps on this communicator: some times what coming together takes there.
+/// Who is late in spite of it was kept from running, which no lead cures; a long one would only
+/// leave fewer runs. Collective, the same on all ranks. Throws RankMissing.
+[[nodiscard]] std::chrono::nanoseconds find_longest_lead(Communicator& communicator,
+                                                         Deadline deadline);
+
+/// The next lead after a round with `late` of `runs` late runs: longer (up to `longest`) where they
+/// are more than rare, slowly shorter where none was. The same on all ranks.
+[[nodiscard]] std::chrono::nanoseconds adapt_lead(std::chrono::nanoseconds lead, std::int64_t runs,
+                                                  std::int64_t late,
+                                                  std::chrono::nanoseconds longest);
 
 }  // namespace colltune
