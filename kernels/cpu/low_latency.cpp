@@ -243,6 +243,7 @@ class LowLatencyImplementation final : public Implementation {
 
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
+    require_one_node(communicator);
     return std::make_unique<LowLatency>(communicator, call,
                                         make_mail_format(word(variant, "format")), deadline);
   }

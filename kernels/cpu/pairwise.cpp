@@ -21,7 +21,7 @@ void draw_all_to_all(ScheduleWriter& writer, const Variant&) {
     for (int rank = 0; rank < ranks; ++rank) {
       const int to = (rank + distance) % ranks;
       const Block from = writer.input(rank, to);
-      if (!in_place && writer.shape().access != Access::staged) {
+      if (!in_place && writer.can_fetch(to, from)) {
         writer.copy(writer.output(to, rank), from);
         continue;
       }

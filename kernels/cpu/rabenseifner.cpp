@@ -100,7 +100,7 @@ Implementations make_rabenseifner() {
                                          "2(n-1)S/n bytes per rank (Rabenseifner)",
                           .collective = Collective::all_reduce,
                           .draw = draw_all_reduce,
-                          .shares = members_of,
+                          .shares = [](const Shape& shape, const Variant&) { return members_of(shape.ranks); },
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3},
                          {.name = "cpu.reduce_scatter_recursive_halving",

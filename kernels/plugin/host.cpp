@@ -80,6 +80,7 @@ std::unique_ptr<colltune_memory> allocate_parts(colltune_communicator& owner,
     throw Error(StatusCode::failed_precondition, "memory is allocated in prepare alone");
   if (signals < 0)
     throw Error(StatusCode::invalid_argument, std::to_string(signals) + " signals were asked for");
+  require_one_node(owner.communicator);
   if (bytes_per_rank > std::numeric_limits<std::size_t>::max() / 4)
     throw Error(StatusCode::resource_exhausted,
                 std::to_string(bytes_per_rank) + " bytes per rank were asked for");

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <map>
 
+#include "colltune/kernels/communicator.h"
+#include "colltune/vocabulary/error.h"
+
 namespace colltune {
 
 std::vector<int> renumber_nodes(std::span<const int> node_of_rank) {
@@ -19,6 +22,12 @@ std::vector<int> renumber_nodes(std::span<const int> node_of_rank) {
 
 bool is_one_node(std::span<const int> nodes) {
   return std::ranges::all_of(nodes, [](int node) { return node == 0; });
+}
+
+void require_one_node(const Communicator& communicator) {
+  if (!communicator.is_one_node())
+    throw Error(StatusCode::failed_precondition,
+                "symmetric memory needs all ranks on one node; these are on several");
 }
 
 }  // namespace colltune

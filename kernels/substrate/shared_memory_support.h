@@ -9,16 +9,23 @@
 
 namespace colltune {
 
-/// Why a kernel for `collective` that runs on the processors of one node, in shared memory, cannot
-/// serve `problem`; empty where it can.
+/// Why a kernel for `collective` that runs on the processors cannot serve `problem`; empty where it
+/// can.
+[[nodiscard]] inline std::string why_not_on_processors(Collective collective,
+                                                       const Problem& problem) {
+  if (problem.collective != collective) return "it is for " + std::string(name_of(collective));
+  if (problem.graph_capture) return "it runs on the processor; no device graph can hold it";
+  return {};
+}
+
+/// The same of one that works in shared memory alone.
 [[nodiscard]] inline std::string why_not_in_shared_memory(Collective collective,
                                                           const Problem& problem,
                                                           const Topology& topology) {
-  if (problem.collective != collective) return "it is for " + std::string(name_of(collective));
+  if (std::string why = why_not_on_processors(collective, problem); !why.empty()) return why;
   if (topology.nodes > 1)
     return "it works in shared memory; the ranks are on " + std::to_string(topology.nodes) +
            " nodes";
-  if (problem.graph_capture) return "it runs on the processor; no device graph can hold it";
   return {};
 }
 

@@ -19,7 +19,10 @@ Signals::Signals(const Communicator& communicator, const SymmetricMemory& memory
       ranks_(communicator.size()),
       yields_at_once_(communicator.is_oversubscribed()),
       fences_(stores == CopyMode::non_temporal) {
-  for (int rank = 0; rank < ranks_; ++rank) words_.push_back(memory.part(rank).data() + offset);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const std::span<std::byte> part = memory.part(rank);
+    words_.push_back(part.empty() ? nullptr : part.data() + offset);
+  }
 }
 
 std::uint64_t* Signals::word_of(int rank, int word) const noexcept {

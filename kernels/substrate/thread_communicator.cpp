@@ -17,6 +17,7 @@
 #include "colltune/kernels/bounded_wait.h"
 #include "mapping.h"
 #include "node_map.h"
+#include "thread_messages.h"
 
 namespace colltune {
 namespace {
@@ -76,6 +77,7 @@ struct Board {
   std::uint64_t bytes = 0;
   std::shared_ptr<ThreadGroup> group{};
   std::shared_ptr<const LivePart> part{};
+  std::shared_ptr<Mailbox> mailbox{};
   std::span<const std::byte> own{};
   std::optional<Error> failure{};
 };
@@ -153,10 +155,12 @@ class ThreadGroup {
 
 class ThreadMemory final : public SymmetricMemory {
  public:
+  /// `parts`: null for the ranks of other nodes.
   explicit ThreadMemory(std::vector<std::shared_ptr<const LivePart>> parts)
       : parts_(std::move(parts)) {}
   std::span<std::byte> part(int rank) const override {
-    return parts_[static_cast<std::size_t>(rank)]->bytes();
+    const auto& part = parts_[static_cast<std::size_t>(rank)];
+    return part ? part->bytes() : std::span<std::byte>{};
   }
 
  private:
@@ -207,9 +211,6 @@ class ThreadCommunicator final : public Communicator {
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override {
-    if (!is_one_node())
-      throw Error(StatusCode::failed_precondition,
-                  "symmetric memory needs all ranks on one node; these are on several");
     own_board() = {.bytes = bytes_per_rank.value};
     attempt([&] {
       require_free_memory(bytes_per_rank * static_cast<std::uint64_t>(size()));
@@ -219,7 +220,7 @@ class ThreadCommunicator final : public Communicator {
     std::vector<std::shared_ptr<const LivePart>> parts;
     bool equal = true;
     for (int r = 0; r < size(); ++r) {
-      parts.push_back(board(r).part);
+      parts.push_back(shares_node_with(r) ? board(r).part : nullptr);
       equal = equal && board(r).bytes == bytes_per_rank.value;
     }
     finish_exchange(deadline);
@@ -237,7 +238,8 @@ class ThreadCommunicator final : public Communicator {
     bool all = true;
     for (int r = 0; r < size(); ++r) {
       const auto bytes = board(r).own;
-      peers.push_back(bytes.empty() ? nullptr : const_cast<std::byte*>(bytes.data()));
+      const bool is_here = !bytes.empty() && shares_node_with(r);
+      peers.push_back(is_here ? const_cast<std::byte*>(bytes.data()) : nullptr);
       all = all && (bytes.empty() || group_->live->holds(bytes));
     }
     finish_exchange(deadline);
@@ -245,7 +247,20 @@ class ThreadCommunicator final : public Communicator {
     return peers;
   }
 
+  std::unique_ptr<Messages> open_messages(std::size_t numbers, Deadline deadline) override {
+    own_board() = {};
+    if (rank_ == 0) attempt([&] { own_board().mailbox = make_mailbox(); });
+    barrier(deadline);
+    std::shared_ptr<Mailbox> mailbox = board(0).mailbox;
+    finish_exchange(deadline);
+    return make_thread_messages(std::move(mailbox), rank_, numbers);
+  }
+
  private:
+  [[nodiscard]] bool shares_node_with(int rank) const {
+    const auto node_of = [this](int r) { return group_->nodes[static_cast<std::size_t>(r)]; };
+    return node_of(rank) == node_of(rank_);
+  }
   Board& board(int rank) const { return group_->boards[static_cast<std::size_t>(rank)]; }
   Board& own_board() const { return board(rank_); }
 

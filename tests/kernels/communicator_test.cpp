@@ -157,13 +157,13 @@ TEST(ThreadCommunicator, AllocateFailsOnAllRanksAlike) {
               StatusCode::invalid_argument);
     EXPECT_NE(communicator.allocate({64}, soon_enough()), nullptr);  // it still works
   });
-  run_ranks(2,
-            [](Communicator& communicator) {
-              EXPECT_EQ(code_of([&] { (void)communicator.allocate({64}, soon_enough()); }),
-                        StatusCode::failed_precondition);
-            },
-            {0, 1});
 }
+
+TEST(ThreadCommunicator, MemoryIsSharedWithinEachNodeAlone) {
+  run_ranks(3, check_memory_of_nodes, {0, 0, 1});
+}
+
+TEST(ThreadCommunicator, MessagesArriveByTagAndInOrder) { run_ranks(3, check_messages, {0, 1, 2}); }
 
 TEST(ThreadCommunicator, FindsWherePeersKeepTheirRegisteredBuffers) {
   for (const int ranks : {1, 2, 5}) run_ranks(ranks, check_find_peers);

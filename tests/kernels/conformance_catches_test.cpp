@@ -200,9 +200,8 @@ TEST(Conformance, CatchesAReadAfterWait) {
 }
 
 /// The first variant that stages, with another chunk size.
-Variant staged_variant(const Implementation& implementation, const Problem& problem, int ranks,
-                       std::int64_t chunk) {
-  const Topology topology{.nodes = 1, .ranks_per_node = ranks, .ranks = ranks};
+Variant staged_variant(const Implementation& implementation, const Problem& problem,
+                       const Topology& topology, std::int64_t chunk) {
   Variant variant = implementation.variants(problem, topology, {}).front();
   for (Parameter& parameter : variant.parameters)
     if (parameter.name == "chunk") parameter.value = chunk;
@@ -215,19 +214,25 @@ TEST(Conformance, ReportsAnExceptionAsAFault) {
   std::string fault;
   run_ranks(2,
             [&](Communicator& communicator) {
-              const auto* one_shot = find_implementation(catalogue, "cpu.all_reduce_one_shot");
-              const Variant variant = staged_variant(*one_shot, test.problem, 2, 64);
-              const std::string found = find_fault(communicator, *one_shot, variant, test);
+              const auto* mail = find_implementation(catalogue, "cpu.all_reduce_low_latency");
+              const Variant variant = mail->variants(test.problem, {}, {}).front();
+              const std::string found = find_fault(communicator, *mail, variant, test);
               if (communicator.rank() == 0) fault = found;
             },
             {0, 1});
   EXPECT_EQ(fault, "threw: symmetric memory needs all ranks on one node; these are on several");
 }
 
-TEST(ScheduledImplementations, ManyTinyChunksAreRight) {
+class ManyTinyChunks : public testing::TestWithParam<std::vector<int>> {};
+
+TEST_P(ManyTinyChunks, AreRight) {
   // One element per block and wave, so that each of them goes through all slots many times.
   const Implementations catalogue = make_catalogue();
-  const Topology topology{.nodes = 1, .ranks_per_node = 4, .ranks = 4};
+  const std::vector<int>& nodes = GetParam();
+  const auto ranks = static_cast<int>(nodes.size());
+  const int node_count = nodes.back() + 1;
+  const Topology topology{
+      .nodes = node_count, .ranks_per_node = ranks / node_count, .ranks = ranks};
   int run = 0;
   for (const auto& implementation : catalogue) {
     if (implementation->family() != "colltune") continue;
@@ -236,23 +241,31 @@ TEST(ScheduledImplementations, ManyTinyChunksAreRight) {
     test.problem = {.collective = implementation->collective(),
                     .data_type = DataType::f64,
                     .reduce_op = reduces ? ReduceOp::sum : ReduceOp::none,
-                    .message_size = {4 * 31 * 8}};
-    const Variant variant = staged_variant(*implementation, test.problem, 4, 8);
+                    .message_size = {static_cast<unsigned>(ranks) * 31 * 8}};
+    const Variant variant = staged_variant(*implementation, test.problem, topology, 8);
     if (!implementation->supports(test.problem, topology, {}, variant)) continue;
     ++run;
-    run_ranks(4, [&](Communicator& communicator) {
-      EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "") << to_string(variant);
-    });
+    run_ranks(
+        ranks,
+        [&](Communicator& communicator) {
+          EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "")
+              << to_string(variant);
+        },
+        nodes);
   }
   EXPECT_GT(run, 20);
 }
+
+INSTANTIATE_TEST_SUITE_P(Nodes, ManyTinyChunks,
+                         testing::Values(std::vector{0, 0, 0, 0}, std::vector{0, 0, 1, 1},
+                                         std::vector{0, 1, 2, 3}));
 
 TEST(ScheduledImplementations, SayWhyTheyCannot) {
   const Implementations catalogue = make_catalogue();
   const Implementation* one_shot = find_implementation(catalogue, "cpu.all_reduce_one_shot");
   ASSERT_NE(one_shot, nullptr);
   EXPECT_EQ(find_implementation(catalogue, "cpu.nothing"), nullptr);
-  Topology topology{.nodes = 2, .ranks_per_node = 1, .ranks = 2};
+  Topology topology{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
   const auto reason = [&](const Problem& problem, const std::string& parameters) {
     return one_shot
         ->supports(problem, topology, {},
@@ -260,8 +273,6 @@ TEST(ScheduledImplementations, SayWhyTheyCannot) {
         .reason();
   };
   const std::string good = "access=staged,chunk=64,stores=cached";
-  EXPECT_EQ(reason({}, good), "it works in shared memory; the ranks are on 2 nodes");
-  topology.nodes = 1;
   EXPECT_EQ(reason({}, good), "");
   EXPECT_EQ(reason({}, "access=staged,chunk=12,stores=cached"),
             "chunk must be 0 (all) or a multiple of 8 bytes up to 1GiB");
@@ -315,18 +326,24 @@ TEST(ScheduledImplementations, RefuseBuffersThatAreNotRegisteredAfterAll) {
   });
 }
 
-TEST(OwnImplementations, NameTheRankThatDoesNotStart) {
+class OwnImplementations : public testing::TestWithParam<std::vector<int>> {};
+
+TEST_P(OwnImplementations, NameTheRankThatDoesNotStart) {
   const Implementations catalogue = make_catalogue();
+  const int nodes = GetParam().back() + 1;
+  const Topology topology{.nodes = nodes, .ranks_per_node = 3 / nodes, .ranks = 3};
   for (const auto& implementation : catalogue) {
     if (implementation->family() != "colltune" ||
         implementation->collective() != Collective::all_reduce)
       continue;
-    run_ranks(3, [&](Communicator& communicator) {
+    Problem problem;
+    problem.message_size = {64};
+    const Variant variant = staged_variant(*implementation, problem, topology, 64);
+    if (!implementation->supports(problem, topology, {}, variant)) continue;
+    const auto body = [&](Communicator& communicator) {
       std::vector<std::byte> send(64);
       std::vector<std::byte> receive(64);
-      Call call{.buffers = {send, receive}};
-      call.problem.message_size = {64};
-      const Variant variant = staged_variant(*implementation, call.problem, 3, 64);
+      const Call call{.problem = problem, .buffers = {send, receive}};
       const auto operation = implementation->prepare(communicator, call, variant, soon_enough());
       if (communicator.rank() != 1) {
         operation->start();
@@ -339,9 +356,13 @@ TEST(OwnImplementations, NameTheRankThatDoesNotStart) {
         }
       }
       communicator.barrier(soon_enough());
-    });
+    };
+    run_ranks(3, body, GetParam());
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Nodes, OwnImplementations,
+                         testing::Values(std::vector{0, 0, 0}, std::vector{0, 1, 2}));
 
 }  // namespace
 }  // namespace colltune::test

@@ -17,5 +17,14 @@ TEST(ConformanceOverMpi, EveryImplementationIsRight) {
   EXPECT_GT(run_conformance(*world, make_catalogue()), 0);
 }
 
+TEST(ConformanceOverMpi, EveryImplementationIsRightAcrossNodes) {
+  for (const int ranks_per_node : {1, 2}) {
+    AbortFlag abort_flag;
+    const auto world = make_mpi_world(abort_flag, soon_enough(), ranks_per_node);
+    if (world->is_one_node()) continue;
+    EXPECT_GT(run_conformance(*world, make_catalogue()), 0);
+  }
+}
+
 }  // namespace
 }  // namespace colltune::test

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <vector>
 
 #include "conformance.h"
 #include "support/run_ranks.h"
@@ -23,6 +24,25 @@ TEST_P(ConformanceOverThreads, EveryImplementationIsRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ConformanceOverThreads, testing::Values(1, 2, 3, 4, 5, 8));
+
+class ConformanceOverNodes : public testing::TestWithParam<std::vector<int>> {};
+
+TEST_P(ConformanceOverNodes, EveryImplementationIsRight) {
+  const Implementations catalogue = make_catalogue();
+  std::atomic<int> run = 0;
+  run_ranks(
+      static_cast<int>(GetParam().size()),
+      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); },
+      GetParam());
+  EXPECT_GT(run, 0) << "no implementation of the catalogue runs across nodes";
+}
+
+// One rank each; two nodes of two, in order and in turn; unlike nodes; three of two.
+INSTANTIATE_TEST_SUITE_P(Nodes, ConformanceOverNodes,
+                         testing::Values(std::vector{0, 1}, std::vector{0, 1, 2},
+                                         std::vector{0, 0, 1, 1}, std::vector{0, 1, 0, 1},
+                                         std::vector{0, 0, 1, 1, 1},
+                                         std::vector{0, 0, 1, 1, 2, 2}));
 
 }  // namespace
 }  // namespace colltune::test

@@ -56,6 +56,19 @@ TEST_F(OverMpi, CommunicatorsSplitDuplicateAndShareMemory) {
 
 TEST_F(OverMpi, FindsWherePeersKeepTheirRegisteredBuffers) { check_find_peers(*world_); }
 
+TEST_F(OverMpi, MessagesArriveByTagAndInOrder) { check_messages(*world_); }
+
+TEST(OverPretendedNodes, MemoryIsSharedWithinEachNodeAlone) {
+  for (const int ranks_per_node : {1, 2}) {
+    AbortFlag abort_flag;
+    const auto world = make_mpi_world(abort_flag, soon_enough(), ranks_per_node);
+    EXPECT_EQ(world->nodes().back(), (world->size() - 1) / ranks_per_node);
+    check_memory_of_nodes(*world);
+    const auto half = world->split(world->rank() % 2, 0, soon_enough());
+    check_memory_of_nodes(*half);
+  }
+}
+
 TEST_F(OverMpi, TheLargestValueIsKnownToAll) {
   EXPECT_EQ(world_->all_reduce_max(-10 - world_->rank(), soon_enough()), -10);
   EXPECT_EQ(world_->all_reduce_max(std::int64_t{1} << (40 + world_->rank()), soon_enough()),

@@ -56,4 +56,66 @@ inline void check_find_peers(Communicator& communicator) {
   EXPECT_TRUE(communicator.find_peers(gone, soon_enough()).empty());
 }
 
+/// Symmetric memory is that of each node.
+inline void check_memory_of_nodes(Communicator& communicator) {
+  const int rank = communicator.rank();
+  const auto memory = communicator.allocate({4096}, soon_enough());
+  memory->part(rank)[0] = std::byte(rank + 1);
+  communicator.barrier(soon_enough());
+  const auto peers = communicator.find_peers(memory->part(rank), soon_enough());
+  ASSERT_EQ(peers.size(), static_cast<std::size_t>(communicator.size()));
+  const auto nodes = communicator.nodes();
+  for (std::size_t r = 0; r < peers.size(); ++r) {
+    const std::span<std::byte> part = memory->part(static_cast<int>(r));
+    EXPECT_EQ(peers[r], part.data());
+    const bool is_here = nodes[r] == nodes[static_cast<std::size_t>(rank)];
+    ASSERT_EQ(part.size(), is_here ? 4096U : 0U) << r;
+    if (is_here) {
+      EXPECT_EQ(part[0], std::byte(r + 1));
+    }
+  }
+  communicator.barrier(soon_enough());
+}
+
+/// Each rank sends to each other one two messages of each of two tags; they are received in another
+/// order than they were sent in.
+inline void check_messages(Communicator& communicator) {
+  const int rank = communicator.rank();
+  const int ranks = communicator.size();
+  constexpr std::size_t per_peer = 4;
+  const auto messages =
+      communicator.open_messages(2 * per_peer * static_cast<std::size_t>(ranks), soon_enough());
+  const auto value = [](int from, int to, int tag, int turn) {
+    return 1000 * from + 100 * to + 10 * tag + turn;
+  };
+  std::vector<int> sent;
+  for (int peer = 0; peer < ranks; ++peer)
+    for (const int tag : {3, 7})
+      for (const int turn : {0, 1}) sent.push_back(value(rank, peer, tag, turn));
+  std::vector<int> received(sent.size(), -1);
+  const auto bytes = [](auto& values, std::size_t i) { return std::span(values).subspan(i, 1); };
+  const auto finish = [&](std::size_t number) {
+    while (!messages->is_done(number)) messages->advance();
+  };
+  for (int peer = 0; peer < ranks; ++peer)
+    for (std::size_t i = 0; i < per_peer; ++i) {
+      const std::size_t number = per_peer * static_cast<std::size_t>(peer) + i;
+      EXPECT_TRUE(messages->is_done(number));
+      if (peer != rank)
+        messages->send(number, peer, i < 2 ? 3 : 7, std::as_bytes(bytes(sent, number)));
+    }
+  for (int peer = 0; peer < ranks; ++peer) {
+    if (peer == rank) continue;
+    for (const std::size_t i : {2UL, 3UL, 0UL, 1UL}) {
+      const std::size_t place = per_peer * static_cast<std::size_t>(peer) + i;
+      const std::size_t number = sent.size() + place;
+      messages->receive(number, peer, i < 2 ? 3 : 7,
+                        std::as_writable_bytes(bytes(received, place)));
+      finish(number);
+      EXPECT_EQ(received[place], value(peer, rank, i < 2 ? 3 : 7, static_cast<int>(i % 2)));
+    }
+  }
+  for (std::size_t number = 0; number < sent.size(); ++number) finish(number);
+}
+
 }  // namespace colltune::test

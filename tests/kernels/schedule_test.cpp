@@ -164,6 +164,99 @@ TEST(Schedule, TheCmaBringsInWhatIsToBeCombined) {
   EXPECT_THAT(rest[1].from, ElementsAre(Block{0, Space::send, 0}, Block{0, Space::scratch, 0}));
 }
 
+Shape on_nodes(std::vector<int> nodes) {
+  Shape shape = staged;
+  shape.ranks = static_cast<int>(nodes.size());
+  shape.nodes = std::move(nodes);
+  return shape;
+}
+
+TEST(Schedule, AcrossNodesMessagesBringWhatIsReadAndNobodyIsAwaited) {
+  const Schedule schedule = one_shot(on_nodes({0, 1}));
+  for (const int rank : {0, 1}) {
+    const int peer = 1 - rank;
+    const auto& own = schedule.ranks[static_cast<std::size_t>(rank)];
+    // The copy for ranks of the same node would have no reader; the message leaves first of all.
+    ASSERT_EQ(steps(schedule, rank, Phase::lead).size(), 1U);
+    const Step& send = steps(schedule, rank, Phase::lead)[0];
+    EXPECT_EQ(send.kind, StepKind::send);
+    EXPECT_THAT(send.from, ElementsAre(Block{rank, Space::send, 0}));
+    EXPECT_EQ(send.to.rank, peer);
+    EXPECT_FALSE(send.is_awaited);
+    const auto& rest = steps(schedule, rank, Phase::rest);
+    ASSERT_EQ(rest.size(), 2U);
+    EXPECT_EQ(rest[0].kind, StepKind::receive);
+    EXPECT_EQ(rest[0].from.front().rank, peer);
+    EXPECT_TRUE(rest[0].is_free_before);
+    EXPECT_EQ(rest[1].kind, StepKind::combine_last);
+    for (const Step& step : rest) EXPECT_THAT(step.awaits, IsEmpty());
+    EXPECT_EQ(own.messages, 2);
+    EXPECT_FALSE(own.is_start_awaited);
+    EXPECT_THAT(own.at_end, IsEmpty());
+  }
+  EXPECT_EQ(schedule.tags, 1);
+  EXPECT_EQ(schedule.rounds, 1);
+}
+
+TEST(Schedule, WhatIsOverwrittenHasLeftBefore) {
+  // Rank 0 sends what it then combines into; in the same wave rank 1 sends twice.
+  ScheduleWriter writer(on_nodes({0, 1}));
+  writer.copy(writer.output(1), writer.input(0));
+  const Block first = writer.temporary(0);
+  const Block second = writer.temporary(0);
+  writer.copy(first, writer.input(1));
+  writer.copy(second, writer.input(1));
+  writer.combine(writer.input(0), {first, second}, true);
+  const Schedule schedule = writer.schedule();
+  const auto& rest = steps(schedule, 0, Phase::rest);
+  ASSERT_EQ(rest.size(), 3U);
+  EXPECT_EQ(rest[1].tag, 1);
+  EXPECT_THAT(rest[2].overtakes, ElementsAre(0));
+  EXPECT_EQ(schedule.tags, 2);
+}
+
+TEST(Schedule, WhatAnotherRankOverwritesHasLeftBeforeItIsTold) {
+  // Rank 0 sends from scratch memory that rank 1, of its node, writes.
+  ScheduleWriter writer(on_nodes({0, 0, 1}));
+  const Block mailed = writer.temporary(0);
+  writer.push(mailed, writer.input(1));
+  writer.copy(writer.output(2), mailed);
+  const Schedule schedule = writer.schedule();
+  const auto& rest = steps(schedule, 0, Phase::rest);
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0].kind, StepKind::send);
+  EXPECT_THAT(rest[0].awaits, ElementsAre(same_wave(1, Phase::lead, 1)));
+  EXPECT_TRUE(rest[0].is_awaited);
+  EXPECT_THAT(steps(schedule, 1, Phase::lead)[0].awaits,
+              ElementsAre(Await{0, Phase::rest, 1, Lag::slot_before}));
+}
+
+TEST(Schedule, APartHasRanksAndBuffersOfItsOwn) {
+  Shape shape = staged;
+  shape.ranks = 4;
+  ScheduleWriter writer(shape);
+  const ScheduleWriter::Part part{
+      .ranks = {1, 3},
+      .shape = {.collective = Collective::reduce_scatter, .ranks = 2},
+      .input = [&](int rank, int index) { return Block{2 * rank + 1, Space::send, index}; },
+      .output = [&](int rank, int) { return Block{2 * rank + 1, Space::receive, 0}; }};
+  writer.draw_part(part, [](ScheduleWriter& inner) {
+    EXPECT_EQ(inner.ranks(), 2);
+    EXPECT_EQ(inner.temporary(1).rank, 3);
+    EXPECT_TRUE(inner.maps(0, inner.input(0)));
+    combine_each(inner, part_of_each(inner));
+    EXPECT_THROW(inner.draw_part({}, [](ScheduleWriter&) {}), Error);
+    EXPECT_THROW((void)inner.input(2), Error);
+  });
+  EXPECT_EQ(writer.ranks(), 4);
+  const Schedule schedule = writer.schedule();
+  EXPECT_THAT(steps(schedule, 0, Phase::lead), IsEmpty());
+  const auto& rest = steps(schedule, 3, Phase::rest);
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0].kind, StepKind::combine);  // of the part alone: avg does not divide yet
+  EXPECT_EQ(rest[0].to, (Block{3, Space::receive, 0}));
+}
+
 TEST(Schedule, InPlaceBlocksAreThoseOfMpi) {
   const auto names = [](Collective collective, int rank) {
     const ScheduleWriter writer(
@@ -213,6 +306,10 @@ TEST(Schedule, RefusesWhatNoRankCouldDo) {
   Shape narrow = staged;
   narrow.slots = 1;
   EXPECT_THAT(refusal([](ScheduleWriter&) {}, narrow), HasSubstr("2 slots"));
+  Shape ill = staged;
+  ill.nodes = {0};
+  EXPECT_EQ(refusal([](ScheduleWriter&) {}, ill),
+            "a schedule for 2 rank(s) has the nodes of 1");
 }
 
 // --- waves ---

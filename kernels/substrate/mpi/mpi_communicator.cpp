@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <list>
 #include <map>
 #include <utility>
 #include <vector>
@@ -20,8 +19,10 @@
 #include "mapping.h"
 #include "mpi/control_variable.h"
 #include "mpi/launch_check.h"
+#include "mpi/live_memory.h"
 #include "mpi/meeting.h"
 #include "mpi/mpi_handles.h"
+#include "mpi/mpi_messages.h"
 #include "mpi/word_exchange.h"
 #include "node_map.h"
 
@@ -32,81 +33,10 @@ namespace {
 /// once, kept in every communicator made from the world.
 struct Seat {
   int world_rank = 0;
-  int node = 0;
+  int node = 0;     ///< as the ranks are told
+  int machine = 0;  ///< as it is: another one only where nodes are pretended
   cpu_set_t cpus{};
 };
-
-/// What all members of an allocation call it: a process of it, and a number of that process's.
-struct AllocationName {
-  std::int64_t process = 0;
-  std::int64_t number = 0;
-  friend bool operator==(const AllocationName&, const AllocationName&) = default;
-};
-
-/// Symmetric memory that exists, as this process maps it.
-struct Allocation {
-  AllocationName name;
-  std::span<const std::byte> own;
-  std::map<int, std::span<std::byte>> parts;  ///< by world rank
-};
-
-/// The live allocations of a process; shared by all communicators made from the world.
-struct LiveMemory {
-  std::int64_t made = 0;
-  std::list<Allocation> allocations;
-};
-
-class MpiMemory final : public SymmetricMemory {
- public:
-  MpiMemory(std::vector<Mapping> parts, const AllocationName& name, std::span<const Seat> seats,
-            int rank, std::shared_ptr<LiveMemory> live)
-      : parts_(std::move(parts)), live_(std::move(live)) {
-    Allocation allocation{.name = name, .own = part(rank), .parts = {}};
-    for (std::size_t r = 0; r < parts_.size(); ++r)
-      allocation.parts.emplace(seats[r].world_rank, parts_[r].bytes());
-    place_ = live_->allocations.insert(live_->allocations.end(), std::move(allocation));
-  }
-  MpiMemory(const MpiMemory&) = delete;
-  MpiMemory& operator=(const MpiMemory&) = delete;
-  ~MpiMemory() override { live_->allocations.erase(place_); }
-  std::span<std::byte> part(int rank) const override {
-    return parts_[static_cast<std::size_t>(rank)].bytes();
-  }
-
- private:
-  std::vector<Mapping> parts_;
-  std::shared_ptr<LiveMemory> live_;
-  std::list<Allocation>::iterator place_;
-};
-
-/// Where a rank's bytes lie: in which allocation, and how far into its part of it.
-struct SymmetricPlace {
-  enum class Kind : std::int64_t { none, symmetric, elsewhere };
-  Kind kind = Kind::none;
-  AllocationName allocation{};
-  std::uint64_t offset = 0;
-};
-
-SymmetricPlace place_of(std::span<const std::byte> bytes, const LiveMemory& live) {
-  if (bytes.empty()) return {};
-  const auto start = reinterpret_cast<std::uintptr_t>(bytes.data());
-  for (const Allocation& allocation : live.allocations) {
-    const auto part = reinterpret_cast<std::uintptr_t>(allocation.own.data());
-    if (start >= part && start + bytes.size() <= part + allocation.own.size())
-      return {SymmetricPlace::Kind::symmetric, allocation.name, start - part};
-  }
-  return {.kind = SymmetricPlace::Kind::elsewhere};
-}
-
-/// Those bytes of `world_rank`, mapped here; null where this process does not share the allocation.
-std::byte* find_place(const SymmetricPlace& place, int world_rank, const LiveMemory& live) {
-  for (const Allocation& allocation : live.allocations) {
-    if (allocation.name != place.allocation) continue;
-    const auto part = allocation.parts.find(world_rank);
-    if (part != allocation.parts.end()) return part->second.data() + place.offset;
-  }
-  return nullptr;
-}
 
 std::vector<int> nodes_of(std::span<const Seat> seats) {
   std::vector<int> nodes;
@@ -115,18 +45,18 @@ std::vector<int> nodes_of(std::span<const Seat> seats) {
 }
 
 bool has_more_ranks_than_cpus(std::span<const Seat> seats) {
-  struct Node {
+  struct Machine {
     int ranks = 0;
     cpu_set_t cpus{};
   };
-  std::map<int, Node> nodes;
+  std::map<int, Machine> machines;
   for (const Seat& seat : seats) {
-    Node& node = nodes[seat.node];
-    ++node.ranks;
-    CPU_OR(&node.cpus, &node.cpus, &seat.cpus);
+    Machine& machine = machines[seat.machine];
+    ++machine.ranks;
+    CPU_OR(&machine.cpus, &machine.cpus, &seat.cpus);
   }
-  for (const auto& [number, node] : nodes)
-    if (node.ranks > CPU_COUNT(&node.cpus)) return true;
+  for (const auto& [number, machine] : machines)
+    if (machine.ranks > CPU_COUNT(&machine.cpus)) return true;
   return false;
 }
 
@@ -202,8 +132,20 @@ class MpiCommunicator final : public Communicator {
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
   std::vector<std::byte*> find_peers(std::span<const std::byte> own, Deadline deadline) override;
+  std::unique_ptr<Messages> open_messages(std::size_t numbers, Deadline deadline) override {
+    meet(comm_.get(), deadline, abort_flag_);
+    return make_mpi_messages(MpiComm::duplicate(comm_.get()), numbers);
+  }
 
  private:
+  [[nodiscard]] bool shares_node_with(std::size_t rank) const {
+    return nodes_[rank] == nodes_[static_cast<std::size_t>(rank_)];
+  }
+  [[nodiscard]] std::vector<int> world_ranks() const {
+    std::vector<int> ranks;
+    for (const Seat& seat : seats_) ranks.push_back(seat.world_rank);
+    return ranks;
+  }
   std::vector<Seat> seats_of_members(MPI_Comm comm) const {
     int members = 0;
     check_mpi(MPI_Comm_size(comm, &members), "MPI_Comm_size");
@@ -235,9 +177,6 @@ struct PartAddress {
 
 std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
                                                            Deadline deadline) {
-  if (!is_one_node())
-    throw Error(StatusCode::failed_precondition,
-                "symmetric memory needs all ranks on one node; these are on several");
   meet(comm_.get(), deadline, abort_flag_);
   std::string failure;
   std::unique_ptr<MemoryFile> own;
@@ -249,7 +188,7 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
   }
   meet(comm_.get(), deadline, abort_flag_, failure, StatusCode::resource_exhausted);
 
-  const PartAddress address{{::getpid(), ++live_->made}, own->descriptor(), bytes_per_rank.value};
+  const PartAddress address{live_->make_name(), own->descriptor(), bytes_per_rank.value};
   std::vector<PartAddress> addresses(static_cast<std::size_t>(size()));
   check_mpi(MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
                           MPI_BYTE, comm_.get()),
@@ -263,7 +202,12 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
 
   std::vector<Mapping> parts;
   try {
-    for (const PartAddress& other : addresses) {
+    for (std::size_t r = 0; r < addresses.size(); ++r) {
+      if (!shares_node_with(r)) {
+        parts.emplace_back();
+        continue;
+      }
+      const PartAddress& other = addresses[r];
       const std::string path =
           "/proc/" + std::to_string(other.name.process) + "/fd/" + std::to_string(other.descriptor);
       const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
@@ -277,14 +221,13 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
     failure = error.what();
   }
   meet(comm_.get(), deadline, abort_flag_, failure, StatusCode::unavailable);
-  return std::make_unique<MpiMemory>(std::move(parts), addresses.front().name, seats_, rank_,
-                                     live_);
+  return live_->add(addresses.front().name, std::move(parts), world_ranks(), rank_);
 }
 
 std::vector<std::byte*> MpiCommunicator::find_peers(std::span<const std::byte> own,
                                                     Deadline deadline) {
   meet(comm_.get(), deadline, abort_flag_);
-  const SymmetricPlace place = place_of(own, *live_);
+  const SymmetricPlace place = live_->place_of(own);
   std::vector<SymmetricPlace> places(static_cast<std::size_t>(size()));
   check_mpi(MPI_Allgather(&place, sizeof place, MPI_BYTE, places.data(), sizeof place, MPI_BYTE,
                           comm_.get()),
@@ -292,9 +235,10 @@ std::vector<std::byte*> MpiCommunicator::find_peers(std::span<const std::byte> o
   std::vector<std::byte*> peers;
   int all = 1;
   for (std::size_t r = 0; r < places.size(); ++r) {
-    peers.push_back(find_place(places[r], seats_[r].world_rank, *live_));
+    const bool is_here = shares_node_with(r);
+    peers.push_back(is_here ? live_->find(places[r], seats_[r].world_rank) : nullptr);
     if (places[r].kind == SymmetricPlace::Kind::elsewhere ||
-        (places[r].kind == SymmetricPlace::Kind::symmetric && peers.back() == nullptr))
+        (is_here && places[r].kind == SymmetricPlace::Kind::symmetric && peers.back() == nullptr))
       all = 0;
   }
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm_.get()), "MPI_Allreduce");
@@ -302,19 +246,22 @@ std::vector<std::byte*> MpiCommunicator::find_peers(std::span<const std::byte> o
   return peers;
 }
 
-Seat find_own_seat(MPI_Comm world) {
+Seat find_own_seat(MPI_Comm world, int pretended_ranks_per_node) {
   Seat seat;
   const MpiComm node = MpiComm::split_by_node(world);
   check_mpi(MPI_Comm_rank(world, &seat.world_rank), "MPI_Comm_rank");
-  check_mpi(MPI_Allreduce(&seat.world_rank, &seat.node, 1, MPI_INT, MPI_MIN, node.get()),
+  check_mpi(MPI_Allreduce(&seat.world_rank, &seat.machine, 1, MPI_INT, MPI_MIN, node.get()),
             "MPI_Allreduce");
+  seat.node =
+      pretended_ranks_per_node > 0 ? seat.world_rank / pretended_ranks_per_node : seat.machine;
   if (::sched_getaffinity(0, sizeof seat.cpus, &seat.cpus) != 0) CPU_ZERO(&seat.cpus);
   return seat;
 }
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline) {
+std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline,
+                                             int pretended_ranks_per_node) {
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (initialized == 0)
@@ -328,7 +275,7 @@ std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline dea
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   meet(MPI_COMM_WORLD, deadline, abort_flag);
   MpiComm comm = MpiComm::duplicate(MPI_COMM_WORLD);
-  const Seat own = find_own_seat(comm.get());
+  const Seat own = find_own_seat(comm.get(), pretended_ranks_per_node);
   std::vector<Seat> seats(static_cast<std::size_t>(size));
   check_mpi(
       MPI_Allgather(&own, sizeof own, MPI_BYTE, seats.data(), sizeof own, MPI_BYTE, comm.get()),

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,7 +13,8 @@
 
 namespace colltune {
 
-/// How a rank reaches what lies in another one's buffers.
+/// How a rank reaches what lies in the buffers of another one of its node. What lies on another node
+/// comes in messages.
 enum class Access {
   staged = 0,  ///< not at all: it is copied into symmetric memory first
   direct = 1,  ///< mapped: the buffers lie in symmetric memory themselves
@@ -48,6 +50,13 @@ struct Shape {
   /// next one is filled. With 4, who has filled a slot with its peers has no need to ask whether the
   /// slot before was read: a peer's lead comes after its rest of two waves before.
   int slots = 4;
+  /// The node of each rank; empty: all on one.
+  std::vector<int> nodes{};
+
+  [[nodiscard]] bool share_node(int one, int other) const {
+    return nodes.empty() ||
+           nodes[static_cast<std::size_t>(one)] == nodes[static_cast<std::size_t>(other)];
+  }
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 
@@ -76,6 +85,8 @@ enum class StepKind : std::uint8_t {
   copy,
   combine,       ///< the sources by the reduce op, from left to right; avg only adds
   combine_last,  ///< the same where the result is all ranks': avg divides by their number, too
+  send,          ///< a message with `from`, to the rank of `to` on another node
+  receive,       ///< it arrives in `to`
 };
 
 /// What one rank does at a time.
@@ -87,6 +98,14 @@ struct Step {
   std::vector<Await> awaits{};  ///< before it
   bool is_awaited = false;      ///< by somebody
   int share = 0;                ///< which share's size it has; 0 where there are blocks
+  /// Of a message: its number among this rank's of the wave, and its tag: its number among those
+  /// of the wave between the same two ranks in the same direction.
+  int message = -1;
+  int tag = 0;
+  /// Of a receive: whether nothing touches `to` before it in the wave, so that the message may
+  /// arrive any time.
+  bool is_free_before = false;
+  std::vector<int> overtakes{};  ///< sends of this wave that must be done before: it overwrites them
 };
 
 /// One rank's part of a schedule.
@@ -95,12 +114,14 @@ struct RankSchedule {
   bool is_start_awaited = false;
   /// Before the call may end: when the peers have done with this rank's buffers.
   std::vector<Await> at_end;
+  int messages = 0;  ///< of this rank in one wave
 };
 
 /// The steps of all ranks for one wave, with what each of them waits for.
 struct Schedule {
   std::vector<RankSchedule> ranks;
   int scratch_blocks = 0;  ///< of each rank, for one wave
+  int tags = 0;            ///< of messages, in one wave
   /// The longest chain of steps that wait for one another across ranks.
   int rounds = 0;
 };

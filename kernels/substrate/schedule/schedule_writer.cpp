@@ -4,6 +4,7 @@
 #include "schedule/schedule_writer.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -25,14 +26,21 @@ std::string describe(const Block& block) {
                                         ' ' + describe(block) + ", which it cannot reach");
 }
 
+bool combines(StepKind kind) {
+  return kind == StepKind::combine || kind == StepKind::combine_last;
+}
+
+/// What the rank of a step writes, and reads, itself: a message's other end is the other rank's.
 template <class Act>
 void for_each_written(const Step& step, Act act) {
+  if (step.kind == StepKind::send) return;
   act(step.to);
   if (step.also_to) act(*step.also_to);
 }
 
 template <class Act>
 void for_each_read(const Step& step, Act act) {
+  if (step.kind == StepKind::receive) return;
   for (const Block& block : step.from) act(block);
 }
 
@@ -41,24 +49,70 @@ void for_each_read(const Step& step, Act act) {
 ScheduleWriter::ScheduleWriter(const Shape& shape)
     : shape_(shape), scratch_blocks_(static_cast<std::size_t>(shape.ranks)) {
   if (shape.slots < 2) throw Error(StatusCode::internal, "a schedule needs 2 slots or more");
+  if (!shape.nodes.empty() && shape.nodes.size() != static_cast<std::size_t>(shape.ranks))
+    throw Error(StatusCode::internal, "a schedule for " + std::to_string(shape.ranks) +
+                                          " rank(s) has the nodes of " +
+                                          std::to_string(shape.nodes.size()));
 }
 
-void ScheduleWriter::require_rank(int rank) const {
-  if (rank < 0 || rank >= shape_.ranks)
-    throw Error(StatusCode::internal, "a schedule for " + std::to_string(shape_.ranks) +
+void ScheduleWriter::draw_part(const Part& part,
+                               const std::function<void(ScheduleWriter&)>& algorithm) {
+  if (part_ != nullptr || part.ranks.size() != static_cast<std::size_t>(part.shape.ranks))
+    throw Error(StatusCode::internal, "a part of a schedule must have its ranks, and no parts");
+  part_ = &part;
+  try {
+    algorithm(*this);
+  } catch (...) {
+    part_ = nullptr;
+    throw;
+  }
+  part_ = nullptr;
+}
+
+int ScheduleWriter::rank_of(int rank) const {
+  if (rank < 0 || rank >= ranks())
+    throw Error(StatusCode::internal, "a schedule for " + std::to_string(ranks()) +
                                           " rank(s) names rank " + std::to_string(rank));
+  return part_ != nullptr ? part_->ranks[static_cast<std::size_t>(rank)] : rank;
 }
 
 Block ScheduleWriter::input(int rank, int index) const {
-  require_rank(rank);
+  const int known = rank_of(rank);
+  return part_ != nullptr ? part_->input(rank, index) : input_of(known, index);
+}
+
+Block ScheduleWriter::output(int rank, int index) const {
+  const int known = rank_of(rank);
+  return part_ != nullptr ? part_->output(rank, index) : output_of(known, index);
+}
+
+Block ScheduleWriter::temporary(int rank) { return temporary_of(rank_of(rank)); }
+
+bool ScheduleWriter::maps(int rank, const Block& block) const {
+  return is_mapped(rank_of(rank), block);
+}
+
+bool ScheduleWriter::can_fetch(int rank, const Block& block) const {
+  const int known = rank_of(rank);
+  return reaches(known, block) || !shape_.share_node(known, block.rank);
+}
+
+void ScheduleWriter::combine(const Block& to, std::vector<Block> from, bool is_last) {
+  combine_as(to.rank, to, std::move(from), is_last);
+}
+
+void ScheduleWriter::combine_by(int rank, const Block& to, std::vector<Block> from, bool is_last) {
+  combine_as(rank_of(rank), to, std::move(from), is_last);
+}
+
+Block ScheduleWriter::input_of(int rank, int index) const {
   const bool is_gathered = shape_.collective == Collective::all_gather ||
                            (shape_.collective == Collective::gather && rank == shape_.root);
   if (shape_.in_place && is_gathered) return {rank, Space::receive, rank};
   return {rank, Space::send, index};
 }
 
-Block ScheduleWriter::output(int rank, int index) const {
-  require_rank(rank);
+Block ScheduleWriter::output_of(int rank, int index) const {
   const Block own{rank, Space::receive, index};
   if (!shape_.in_place) return own;
   switch (shape_.collective) {
@@ -79,32 +133,45 @@ Block ScheduleWriter::output(int rank, int index) const {
   return own;
 }
 
-Block ScheduleWriter::temporary(int rank) {
-  require_rank(rank);
+Block ScheduleWriter::temporary_of(int rank) {
   return {rank, Space::scratch, scratch_blocks_[static_cast<std::size_t>(rank)]++};
 }
 
 Block ScheduleWriter::share(const Block& block) {
   if (block.space == Space::scratch || shape_.access != Access::staged || shape_.ranks == 1)
     return block;
-  return keep(block);
+  const Block copy = keep(block);
+  shared_.emplace(copy, block);
+  return copy;
 }
 
 Block ScheduleWriter::keep(const Block& block) {
   if (const int copied = touches_[block].scratch_copy; copied >= 0)
     return {block.rank, Space::scratch, copied};
-  const Block kept = temporary(block.rank);
+  const Block kept = temporary_of(block.rank);
   copy(kept, block);
   touches_[block].scratch_copy = kept.index;
   return kept;
 }
 
-bool ScheduleWriter::maps(int rank, const Block& block) const {
-  return block.rank == rank || block.space == Space::scratch || shape_.access == Access::direct;
+Block ScheduleWriter::original_of(const Block& shared) const {
+  const auto found = shared_.find(shared);
+  if (found == shared_.end()) return shared;
+  const auto touches = touches_.find(found->second);
+  const bool holds_the_same = touches != touches_.end() && shared.space == Space::scratch &&
+                              touches->second.scratch_copy == shared.index;
+  return holds_the_same ? found->second : shared;
+}
+
+bool ScheduleWriter::is_mapped(int rank, const Block& block) const {
+  if (block.rank == rank) return true;
+  return shape_.share_node(rank, block.rank) &&
+         (block.space == Space::scratch || shape_.access == Access::direct);
 }
 
 bool ScheduleWriter::reaches(int rank, const Block& block) const {
-  return maps(rank, block) || shape_.access == Access::cma;
+  return is_mapped(rank, block) ||
+         (shape_.share_node(rank, block.rank) && shape_.access == Access::cma);
 }
 
 void ScheduleWriter::note_write(const Block& block, std::size_t step) {
@@ -117,7 +184,7 @@ int ScheduleWriter::share_of(const Block& block) {
   return block.space == Space::scratch ? touches_[block].share : block.index;
 }
 
-void ScheduleWriter::add(int rank, Step step) {
+void ScheduleWriter::add(int rank, Step step, int message) {
   const std::size_t index = written_.size();
   step.share = share_of(step.from.front());
   for_each_read(step, [&](const Block& block) {
@@ -129,15 +196,23 @@ void ScheduleWriter::add(int rank, Step step) {
     note_write(block, index);
     touches_[block].share = step.share;
   });
-  written_.push_back({std::move(step), rank});
+  written_.push_back({std::move(step), rank, message});
+}
+
+void ScheduleWriter::send_message(const Block& to, const Block& from) {
+  // A copy for the ranks of the node is not needed for this one.
+  const Block sent = original_of(from);
+  const int message = messages_++;
+  add(from.rank, {.kind = StepKind::send, .to = to, .from = {sent}}, message);
+  add(to.rank, {.kind = StepKind::receive, .to = to, .from = {sent}}, message);
 }
 
 bool ScheduleWriter::joins_its_maker(int rank, const Block& to, const Block& from) {
   const std::size_t maker = touches_[from].writer;
   if (maker == none) return false;
-  auto& [step, by] = written_[maker];
-  const bool combines = step.kind != StepKind::copy;
-  if (by != rank || !combines || step.to != from || step.also_to || !maps(rank, to)) return false;
+  auto& [step, by, message] = written_[maker];
+  if (by != rank || !combines(step.kind) || step.to != from || step.also_to || !is_mapped(rank, to))
+    return false;
   const std::size_t last = touches_[to].last;
   if (last != none && last >= maker) return false;
   step.also_to = to;
@@ -148,44 +223,43 @@ bool ScheduleWriter::joins_its_maker(int rank, const Block& to, const Block& fro
 
 void ScheduleWriter::copy(const Block& to, const Block& from) {
   if (to == from || (to.rank == from.rank && joins_its_maker(to.rank, to, from))) return;
+  if (!share_node(to, from)) return send_message(to, from);
   add(to.rank, {.kind = StepKind::copy, .to = to, .from = {from}});
 }
 
 void ScheduleWriter::push(const Block& to, const Block& from) {
   if (to == from || joins_its_maker(from.rank, to, from)) return;
+  if (!share_node(to, from)) return send_message(to, from);
   add(from.rank, {.kind = StepKind::copy, .to = to, .from = {from}});
 }
 
 void ScheduleWriter::move(const Block& to, const Block& from, bool pushes) {
-  if (to.rank == from.rank) {
+  if (to.rank == from.rank || !share_node(to, from)) {
     copy(to, from);
   } else if (!pushes) {
     copy(to, share(from));
   } else if (reaches(from.rank, to)) {
     push(to, from);
   } else {
-    const Block delivered = temporary(to.rank);
+    const Block delivered = temporary_of(to.rank);
     push(delivered, from);
     copy(to, delivered);
   }
 }
 
 Block ScheduleWriter::local(int rank, const Block& block) {
-  if (maps(rank, block)) return block;
-  const Block fetched = temporary(rank);
+  if (is_mapped(rank, block)) return block;
+  const Block fetched = temporary_of(rank);
   copy(fetched, block);
   return fetched;
 }
 
-void ScheduleWriter::combine(const Block& to, std::vector<Block> from, bool is_last) {
-  combine_by(to.rank, to, std::move(from), is_last);
-}
-
-void ScheduleWriter::combine_by(int rank, const Block& to, std::vector<Block> from, bool is_last) {
+void ScheduleWriter::combine_as(int rank, const Block& to, std::vector<Block> from, bool is_last) {
   if (from.empty()) throw Error(StatusCode::internal, "a schedule combines nothing");
-  if (!maps(rank, to)) refuse(rank, "combine into", to);
+  if (!is_mapped(rank, to)) refuse(rank, "combine into", to);
   for (Block& block : from) block = local(rank, block);
-  add(rank, {.kind = is_last ? StepKind::combine_last : StepKind::combine,
+  const bool is_all = is_last && (part_ == nullptr || part_->is_last);
+  add(rank, {.kind = is_all ? StepKind::combine_last : StepKind::combine,
              .to = to,
              .from = std::move(from)});
 }
@@ -195,7 +269,7 @@ class ScheduleWriter::Waits {
  public:
   explicit Waits(const ScheduleWriter& writer)
       : shape_(writer.shape_),
-        written_(writer.written_),
+        written_(send_early(without_unread_copies(writer.written_))),
         depends_(written_.size()),
         starts_(written_.size()),
         places_(written_.size()),
@@ -206,6 +280,7 @@ class ScheduleWriter::Waits {
   }
 
   Schedule build() {
+    number_messages();
     replay();
     place_steps();
     for (int rank = 0; rank < shape_.ranks; ++rank) add_awaits(rank);
@@ -219,23 +294,78 @@ class ScheduleWriter::Waits {
     std::vector<std::size_t> readers;  ///< since
     std::size_t first = none;          ///< step that touched it first
     std::map<int, std::size_t> last_of_rank;
+    std::set<int> writers;  ///< ranks
   };
   struct Place {
     Phase phase = Phase::lead;
     int position = 0;
   };
 
+  /// What was copied for ranks of the same node and then read by others alone.
+  static std::vector<Written> without_unread_copies(const std::vector<Written>& written) {
+    std::set<Block> read;
+    std::vector<Written> kept;
+    for (auto one = written.rbegin(); one != written.rend(); ++one) {
+      const Step& step = one->step;
+      if (step.kind == StepKind::copy && step.to.space == Space::scratch && !read.contains(step.to))
+        continue;
+      for_each_read(step, [&](const Block& block) { read.insert(block); });
+      kept.push_back(*one);
+    }
+    std::ranges::reverse(kept);
+    return kept;
+  }
+
+  /// Every send right behind the step that made what it sends: nobody waits for it there, while who
+  /// receives may wait for it.
+  static std::vector<Written> send_early(const std::vector<Written>& written) {
+    std::map<Block, std::size_t> makers;
+    std::vector<std::vector<std::size_t>> sends_behind(written.size() + 1);
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      const Step& step = written[i].step;
+      if (step.kind == StepKind::send) {
+        const auto maker = makers.find(step.from.front());
+        sends_behind[maker == makers.end() ? 0 : maker->second + 1].push_back(i);
+      }
+      for_each_written(step, [&](const Block& block) { makers[block] = i; });
+    }
+    std::vector<Written> ordered;
+    for (std::size_t i = 0; i <= written.size(); ++i) {
+      if (i > 0 && written[i - 1].step.kind != StepKind::send) ordered.push_back(written[i - 1]);
+      for (const std::size_t send : sends_behind[i]) ordered.push_back(written[send]);
+    }
+    return ordered;
+  }
+
+  void number_messages() {
+    std::map<std::pair<int, int>, int> tags;
+    std::map<int, int> tag_of;  // by message
+    for (auto& [step, rank, message] : written_) {
+      if (message < 0) continue;
+      if (step.kind == StepKind::send) {
+        int& tag = tags[{rank, step.to.rank}];
+        tag_of[message] = tag++;
+        schedule_.tags = std::max(schedule_.tags, tag);
+      }
+      step.tag = tag_of.at(message);
+      step.message = schedule_.ranks[static_cast<std::size_t>(rank)].messages++;
+    }
+  }
+
   /// Who depends on whom within a wave, in the one order of all steps.
   void replay() {
     std::vector<int> depth(written_.size());
+    std::map<int, int> depth_of_message;
     std::vector<int> depth_of_rank(static_cast<std::size_t>(shape_.ranks));
     for (std::size_t i = 0; i < written_.size(); ++i) {
-      const auto& [step, rank] = written_[i];
+      const auto& [step, rank, message] = written_[i];
       for_each_read(step, [&, by = rank](const Block& block) { read(i, by, block); });
       for_each_written(step, [&, by = rank](const Block& block) { write(i, by, block); });
       int& own = depth_of_rank[static_cast<std::size_t>(rank)];
       if (!starts_[i].empty()) own = std::max(own, 1);
       for (const std::size_t j : depends_[i]) own = std::max(own, depth[j] + 1);
+      if (step.kind == StepKind::send) depth_of_message[message] = own;
+      if (step.kind == StepKind::receive) own = std::max(own, depth_of_message[message] + 1);
       depth[i] = own;
       schedule_.rounds = std::max(schedule_.rounds, own);
     }
@@ -254,9 +384,15 @@ class ScheduleWriter::Waits {
   void write(std::size_t i, int rank, const Block& block) {
     Replayed& replayed = touch(i, rank, block);
     if (replayed.writer != none) depend(i, replayed.writer);
-    for (const std::size_t j : replayed.readers) depend(i, j);
+    for (const std::size_t j : replayed.readers) {
+      depend(i, j);
+      const auto& [step, by, message] = written_[j];
+      if (step.kind == StepKind::send && by == rank)
+        written_[i].step.overtakes.push_back(step.message);
+    }
     replayed.readers.clear();
     replayed.writer = i;
+    replayed.writers.insert(rank);
   }
 
   Replayed& touch(std::size_t i, int rank, const Block& block) {
@@ -276,7 +412,9 @@ class ScheduleWriter::Waits {
     std::vector<bool> has_rest(static_cast<std::size_t>(shape_.ranks));
     for (std::size_t i = 0; i < written_.size(); ++i) {
       const auto rank = static_cast<std::size_t>(written_[i].rank);
-      if (!depends_[i].empty() || !starts_[i].empty()) has_rest[rank] = true;
+      look_at_message(i);
+      if (!depends_[i].empty() || !starts_[i].empty() || may_wait(written_[i].step))
+        has_rest[rank] = true;
       const Phase phase = has_rest[rank] ? Phase::rest : Phase::lead;
       auto& steps = schedule_.ranks[rank].phases[static_cast<std::size_t>(phase)];
       steps.push_back(written_[i].step);
@@ -293,6 +431,25 @@ class ScheduleWriter::Waits {
           std::size_t& last = visitors_[{block.rank, rank}][places_[step].phase];
           last = std::max(last, step);
         }
+    }
+  }
+
+  static bool may_wait(const Step& step) {
+    return step.kind == StepKind::receive || !step.overtakes.empty() ||
+           (step.kind == StepKind::send && step.is_awaited);
+  }
+
+  void look_at_message(std::size_t i) {
+    auto& [step, rank, message] = written_[i];
+    if (step.kind == StepKind::send) {
+      // Who writes there next knows that this rank has come so far, not that the message has left:
+      // so it must have left before.
+      const auto& writers = blocks_.at(step.from.front()).writers;
+      step.is_awaited = std::ranges::any_of(writers, [by = rank](int one) { return one != by; });
+    } else if (step.kind == StepKind::receive) {
+      const Replayed& to = blocks_.at(step.to);
+      const bool is_own = to.last_of_rank.size() == 1;
+      step.is_free_before = to.first == i && (step.to.space != Space::scratch || is_own);
     }
   }
 
@@ -402,7 +559,7 @@ class ScheduleWriter::Waits {
   }
 
   const Shape& shape_;
-  const std::vector<Written>& written_;
+  std::vector<Written> written_;
   std::vector<std::vector<std::size_t>> depends_;  ///< of each step on steps of other ranks
   std::vector<std::vector<int>> starts_;           ///< the ranks whose own buffers it touches
   std::vector<Place> places_;

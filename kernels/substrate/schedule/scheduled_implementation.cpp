@@ -30,14 +30,35 @@ constexpr Bytes most_memory{std::uint64_t{1} << 30};
 
 Access access_of(const Variant& variant) { return parse_name<Access>(word(variant, "access")); }
 
-Shape shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& problem, int ranks,
-                    int root, Access access) {
-  return {.collective = algorithm.collective,
-          .ranks = ranks,
-          .root = root,
-          .shares = algorithm.shares == nullptr ? 1 : algorithm.shares(ranks),
-          .in_place = problem.in_place,
-          .access = access};
+/// The node of each rank as a topology implies it; empty: all on one.
+std::vector<int> nodes_of(const Topology& topology) {
+  std::vector<int> nodes;
+  if (topology.nodes > 1)
+    for (int rank = 0; rank < topology.ranks; ++rank)
+      nodes.push_back(std::min(rank / topology.ranks_per_node, topology.nodes - 1));
+  return nodes;
+}
+
+/// Who takes part in a call.
+struct Parties {
+  int ranks = 1;
+  int root = 0;
+  std::vector<int> nodes{};  ///< as Shape::nodes
+};
+Parties parties_of(const Topology& topology) {
+  return {.ranks = topology.ranks, .nodes = nodes_of(topology)};
+}
+
+Shape shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& problem,
+                    const Variant& variant, const Parties& parties) {
+  Shape shape{.collective = algorithm.collective,
+              .ranks = parties.ranks,
+              .root = parties.root,
+              .in_place = problem.in_place,
+              .access = access_of(variant),
+              .nodes = parties.nodes};
+  if (algorithm.shares) shape.shares = algorithm.shares(shape, variant);
+  return shape;
 }
 
 Schedule draw(const ScheduledAlgorithm& algorithm, const Shape& shape, const Variant& variant) {
@@ -90,19 +111,35 @@ double most_blocks(const Schedule& schedule, Count count) {
   return static_cast<double>(most);
 }
 
-std::ptrdiff_t blocks_from_or_to_others(const Step& step, int rank) {
-  return std::ranges::count_if(step.from, [&](const Block& from) { return from.rank != rank; }) +
-         (step.to.rank != rank ? 1 : 0) + (step.also_to && step.also_to->rank != rank ? 1 : 0);
+std::ptrdiff_t blocks_from_others(const Step& step, int rank) {
+  return std::ranges::count_if(step.from, [&](const Block& from) { return from.rank != rank; });
+}
+
+std::ptrdiff_t blocks_to_others(const Step& step, int rank) {
+  return (step.to.rank != rank ? 1 : 0) + (step.also_to && step.also_to->rank != rank ? 1 : 0);
+}
+
+/// Through memory a rank reads or writes; messages go both ways at once.
+std::ptrdiff_t copied_blocks(const Step& step, int rank) {
+  const bool is_message = step.kind == StepKind::send || step.kind == StepKind::receive;
+  return is_message ? 0 : blocks_from_others(step, rank) + blocks_to_others(step, rank);
+}
+std::ptrdiff_t sent_blocks(const Step& step, int) { return step.kind == StepKind::send ? 1 : 0; }
+std::ptrdiff_t received_blocks(const Step& step, int) {
+  return step.kind == StepKind::receive ? 1 : 0;
 }
 
 std::ptrdiff_t combined_blocks(const Step& step, int) {
-  return step.kind == StepKind::copy ? 0 : static_cast<std::ptrdiff_t>(step.from.size());
+  const bool combines = step.kind == StepKind::combine || step.kind == StepKind::combine_last;
+  return combines ? static_cast<std::ptrdiff_t>(step.from.size()) : 0;
 }
 
 class ScheduledImplementation final : public Implementation {
  public:
   explicit ScheduledImplementation(ScheduledAlgorithm algorithm)
       : algorithm_(std::move(algorithm)) {}
+
+  [[nodiscard]] const ScheduledAlgorithm& algorithm() const { return algorithm_; }
 
   std::string_view name() const override { return algorithm_.name; }
   std::string_view description() const override { return algorithm_.description; }
@@ -122,7 +159,7 @@ class ScheduledImplementation final : public Implementation {
                                      const Variant& variant, Deadline deadline) const override;
 
  private:
-  [[nodiscard]] std::string why_not_on(int ranks) const;
+  [[nodiscard]] std::string why_not_on(const Topology& topology, const Variant& variant) const;
   [[nodiscard]] std::string why_unknown(const Variant& variant) const;
   [[nodiscard]] std::vector<std::int64_t> chunks(const Problem& problem, int ranks,
                                                  Access access) const;
@@ -187,12 +224,13 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
                         {"stores", std::string(stores)}}});
       }
   all = with_knobs(std::move(all));
-  const bool can_be_drawn =
-      topology.ranks >= algorithm_.min_ranks && why_not_on(topology.ranks).empty();
-  if (!can_be_drawn) return all;
+  const Variant first = all.front();
+  std::erase_if(all, [&](const Variant& variant) { return !why_not_on(topology, variant).empty(); });
+  if (all.empty()) return {first};
   const Variant smallest = all.front();
+  const Parties parties = parties_of(topology);
   std::erase_if(all, [&](const Variant& variant) {
-    const Shape shape = shape_of_call(algorithm_, problem, topology.ranks, 0, access_of(variant));
+    const Shape shape = shape_of_call(algorithm_, problem, variant, parties);
     return variant != smallest && memory_of(draw(algorithm_, shape, variant), shape, problem,
                                             options_of(variant)) > most_memory_tried;
   });
@@ -202,7 +240,7 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
 Support ScheduledImplementation::supports(const Problem& problem, const Topology& topology,
                                           const Capability& capability,
                                           const Variant& variant) const {
-  if (std::string why = why_not_in_shared_memory(collective(), problem, topology); !why.empty())
+  if (std::string why = why_not_on_processors(collective(), problem); !why.empty())
     return Support::no(std::move(why));
   if (std::string why = why_unknown(variant); !why.empty()) return Support::no(std::move(why));
   const Access access = access_of(variant);
@@ -210,17 +248,17 @@ Support ScheduledImplementation::supports(const Problem& problem, const Topology
     return Support::no("direct access needs registered buffers");
   if (access == Access::cma && !capability.has(cma_feature))
     return Support::no("the kernel does not let the ranks read each other's memory (CMA)");
-  if (std::string why = why_not_on(topology.ranks); !why.empty())
+  if (std::string why = why_not_on(topology, variant); !why.empty())
     return Support::no(std::move(why));
   if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
     return Support::no(std::move(why));
   return Support::yes();
 }
 
-std::string ScheduledImplementation::why_not_on(int ranks) const {
-  if (algorithm_.needs_power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks)))
-    return "it needs a power of two of ranks, not " + std::to_string(ranks);
-  return {};
+std::string ScheduledImplementation::why_not_on(const Topology& topology,
+                                                const Variant& variant) const {
+  if (std::string why = why_not_among(algorithm_, topology.ranks); !why.empty()) return why;
+  return algorithm_.why_not ? algorithm_.why_not(topology, variant) : std::string{};
 }
 
 std::string ScheduledImplementation::why_unknown(const Variant& variant) const {
@@ -255,14 +293,16 @@ std::string ScheduledImplementation::protocol(const Problem& problem,
 
 Cost ScheduledImplementation::cost(const Problem& problem, const Topology& topology,
                                    const Variant& variant) const {
-  const Shape shape = shape_of_call(algorithm_, problem, topology.ranks, 0, access_of(variant));
+  const Shape shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
   const Schedule schedule = draw(algorithm_, shape, variant);
   const CollectiveShape blocks = shape_of(problem.collective);
   const bool has_blocks = blocks.sends_block_per_rank || blocks.receives_block_per_rank;
   const double block = static_cast<double>(problem.message_size.value) /
                        (has_blocks ? topology.ranks : shape.shares);
   return {.steps = static_cast<double>(schedule.rounds),
-          .bytes_per_rank = block * most_blocks(schedule, blocks_from_or_to_others),
+          .bytes_per_rank = block * (most_blocks(schedule, copied_blocks) +
+                                     std::max(most_blocks(schedule, sent_blocks),
+                                              most_blocks(schedule, received_blocks))),
           .reduced_bytes = block * most_blocks(schedule, combined_blocks)};
 }
 
@@ -276,8 +316,10 @@ std::unique_ptr<Operation> ScheduledImplementation::prepare(Communicator& commun
                                                             const Call& call,
                                                             const Variant& variant,
                                                             Deadline deadline) const {
-  const Shape shape =
-      shape_of_call(algorithm_, call.problem, communicator.size(), call.root, access_of(variant));
+  Parties parties{.ranks = communicator.size(), .root = call.root};
+  if (!communicator.is_one_node())
+    parties.nodes.assign(communicator.nodes().begin(), communicator.nodes().end());
+  const Shape shape = shape_of_call(algorithm_, call.problem, variant, parties);
   Schedule schedule = draw(algorithm_, shape, variant);
   const ScheduleOptions options = options_of(variant);
   const Bytes memory = memory_of(schedule, shape, call.problem, options);
@@ -295,6 +337,20 @@ std::unique_ptr<Operation> ScheduledImplementation::prepare(Communicator& commun
 Knob flow_knob() { return {"flow", {"pull", "push"}}; }
 
 bool pushes(const Variant& variant) { return word(variant, "flow") == "push"; }
+
+std::string why_not_among(const ScheduledAlgorithm& algorithm, int ranks) {
+  if (ranks < algorithm.min_ranks)
+    return "it needs at least " + std::to_string(algorithm.min_ranks) + " ranks, not " +
+           std::to_string(ranks);
+  if (algorithm.needs_power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks)))
+    return "it needs a power of two of ranks, not " + std::to_string(ranks);
+  return {};
+}
+
+const ScheduledAlgorithm* scheduled_algorithm_of(const Implementation& implementation) {
+  const auto* const scheduled = dynamic_cast<const ScheduledImplementation*>(&implementation);
+  return scheduled == nullptr ? nullptr : &scheduled->algorithm();
+}
 
 Implementations make_scheduled(std::vector<ScheduledAlgorithm> algorithms) {
   Implementations made;

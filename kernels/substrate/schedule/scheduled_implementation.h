@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,16 +23,16 @@ struct Knob {
 [[nodiscard]] Knob flow_knob();
 [[nodiscard]] bool pushes(const Variant& variant);
 
-/// An algorithm of the ranks of a node that is written as a schedule: what a file in kernels/cpu
-/// says about it. The parameters access, chunk and stores are common to all (README.md).
+/// An algorithm that is written as a schedule: what a file in kernels/cpu says about it. The
+/// parameters access, chunk and stores are common to all (README.md).
 struct ScheduledAlgorithm {
-  std::string_view name;
-  std::string_view description;
+  std::string name;
+  std::string description;
   Collective collective = Collective::all_reduce;
   /// Writes one wave.
-  void (*draw)(ScheduleWriter& writer, const Variant& variant) = nullptr;
+  std::function<void(ScheduleWriter& writer, const Variant& variant)> draw{};
   /// Into how many shares a message without blocks is cut; null: 1.
-  int (*shares)(int ranks) = nullptr;
+  std::function<int(const Shape& shape, const Variant& variant)> shares{};
   /// Rank order means that every result is combined at once.
   NumericClass numeric_class = NumericClass::rank_order;
   int min_ranks = 1;
@@ -39,8 +40,18 @@ struct ScheduledAlgorithm {
   /// Whether waves overlap where nothing is staged, so that a chunk size makes sense there, too.
   bool is_pipeline = false;
   std::vector<Knob> knobs{};
+  /// Why it cannot run with these settings on this topology, for a person; empty where it can.
+  /// Null: it can wherever the rest allows.
+  std::function<std::string(const Topology& topology, const Variant& variant)> why_not{};
 };
 
+/// Why `algorithm` cannot run among `ranks` ranks; empty where it can.
+[[nodiscard]] std::string why_not_among(const ScheduledAlgorithm& algorithm, int ranks);
+
 [[nodiscard]] Implementations make_scheduled(std::vector<ScheduledAlgorithm> algorithms);
+
+/// The algorithm of an implementation that make_scheduled made; null for others.
+[[nodiscard]] const ScheduledAlgorithm* scheduled_algorithm_of(
+    const Implementation& implementation);
 
 }  // namespace colltune

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/kernels/bounded_wait.h"
+#include "colltune/kernels/messages.h"
 #include "colltune/kernels/reduction.h"
 #include "colltune/kernels/signals.h"
 #include "cross_memory.h"
@@ -53,6 +55,8 @@ class ScheduledOperation final : public Operation {
         sizes_(schedule, shape, waves_),
         memory_(communicator.allocate(sizes_.total(), deadline)),
         signals_(communicator, *memory_, sizes_.signals(), options.stores),
+        abort_flag_(communicator.abort_flag()),
+        yields_at_once_(communicator.is_oversubscribed()),
         stores_(options.stores),
         element_size_(size_of(call.problem.data_type)),
         last_{call.problem.data_type, call.problem.reduce_op, shape.ranks},
@@ -63,6 +67,7 @@ class ScheduledOperation final : public Operation {
       lengths_.push_back({rank.phases[0].size(), rank.phases[1].size()});
     own_ = std::move(schedule.ranks[static_cast<std::size_t>(rank_)]);
     find_buffers(communicator, call.buffers, deadline);
+    if (schedule.tags > 0) open_messages(communicator, schedule.tags, deadline);
     std::size_t most = 0;
     for (const auto& steps : own_.phases)
       for (const Step& step : steps) most = std::max(most, step.from.size());
@@ -75,12 +80,13 @@ class ScheduledOperation final : public Operation {
     next_ += waves_.count();
     if (own_.is_start_awaited)
       signals_.set(word_of(Phase::lead), epoch(rank_, Phase::lead, first_, 0));
+    begin_wave(first_, Deadline::max());
     const Running running = running_wave(first_);
     for (begun_ = 0; begun_ < own_.phases[0].size(); ++begun_) {
       const Step& step = own_.phases[0][begun_];
       for (const Await& await : step.awaits)
         if (!has_come(await, first_)) return;
-      run(step, running);
+      run(step, running, Deadline::max());
       if (step.is_awaited) announce(Phase::lead, first_, begun_);
     }
   }
@@ -89,10 +95,17 @@ class ScheduledOperation final : public Operation {
     if (waves_.count() == 0) return;
     run_phase(Phase::lead, first_, begun_, deadline);
     for (std::uint64_t wave = first_; wave < next_; ++wave) {
-      if (wave + 1 < next_) run_phase(Phase::lead, wave + 1, 0, deadline);
+      if (wave + 1 < next_) {
+        begin_wave(wave + 1, deadline);
+        run_phase(Phase::lead, wave + 1, 0, deadline);
+      }
       run_phase(Phase::rest, wave, 0, deadline);
     }
     for (const Await& await : own_.at_end) wait_for(await, next_ - 1, deadline);
+    if (!messages_) return;
+    const auto slots = static_cast<std::uint64_t>(shape_.slots);
+    for (std::uint64_t wave = next_ - std::min(slots, next_ - first_); wave < next_; ++wave)
+      finish_messages(slot_of(wave), deadline);
   }
 
  private:
@@ -128,14 +141,73 @@ class ScheduledOperation final : public Operation {
     communicator.barrier(deadline);
     std::vector<Card> cards(static_cast<std::size_t>(shape_.ranks));
     for (int rank = 0; rank < shape_.ranks; ++rank)
-      std::memcpy(&cards[static_cast<std::size_t>(rank)],
-                  memory_->part(rank).data() + sizes_.card(), sizeof(Card));
+      if (!memory_->part(rank).empty())
+        std::memcpy(&cards[static_cast<std::size_t>(rank)],
+                    memory_->part(rank).data() + sizes_.card(), sizeof(Card));
     return cards;
   }
 
+  void open_messages(Communicator& communicator, int tags, Deadline deadline) {
+    if (tags > Messages::largest_tag / shape_.slots)
+      throw Error(StatusCode::resource_exhausted,
+                  "two ranks would send each other " + std::to_string(tags) +
+                      " messages at a time, more than MPI can tell apart");
+    tags_ = tags;
+    peers_.resize(static_cast<std::size_t>(own_.messages));
+    messages_ = communicator.open_messages(
+        static_cast<std::size_t>(own_.messages) * static_cast<std::size_t>(shape_.slots), deadline);
+    for (const auto& steps : own_.phases)
+      for (const Step& step : steps)
+        if (step.message >= 0) {
+          peers_[static_cast<std::size_t>(step.message)] =
+              step.kind == StepKind::send ? step.to.rank : step.from.front().rank;
+          if (step.is_free_before) early_.push_back(&step);
+        }
+    is_posted_.resize(peers_.size() * static_cast<std::size_t>(shape_.slots));
+  }
+
+  std::size_t slot_of(std::uint64_t wave) const {
+    return static_cast<std::size_t>(wave % static_cast<std::uint64_t>(shape_.slots));
+  }
+  std::size_t number_of(std::size_t slot, int message) const {
+    return slot * peers_.size() + static_cast<std::size_t>(message);
+  }
+  int tag_of(const Step& step, std::size_t slot) const {
+    return step.tag + tags_ * static_cast<int>(slot);
+  }
+
+  /// What may arrive any time in this wave may from here on.
+  void begin_wave(std::uint64_t wave, Deadline deadline) {
+    if (!messages_) return;
+    const Running running = running_wave(wave);
+    finish_messages(running.slot, deadline);
+    for (const Step* step : early_) post(*step, running);
+  }
+
+  void post(const Step& step, const Running& running) {
+    const std::size_t size = waves_.size(running.wave, step.share);
+    if (size == 0) return;
+    const std::size_t number = number_of(running.slot, step.message);
+    is_posted_[number] = true;
+    messages_->receive(number, step.from.front().rank, tag_of(step, running.slot),
+                       {at(step.to, running), size});
+  }
+
+  void finish_message(std::size_t slot, int message, Deadline deadline) {
+    const std::size_t number = number_of(slot, message);
+    if (messages_->is_done(number)) return;
+    BoundedWait wait(deadline, abort_flag_, yields_at_once_);
+    while (!messages_->is_done(number))
+      wait.step(peers_[static_cast<std::size_t>(message)], waiting_for);
+  }
+
+  void finish_messages(std::size_t slot, Deadline deadline) {
+    for (int message = 0; message < own_.messages; ++message)
+      finish_message(slot, message, deadline);
+  }
+
   Running running_wave(std::uint64_t wave) const {
-    return {waves_.wave(wave - first_),
-            static_cast<std::size_t>(wave % static_cast<std::uint64_t>(shape_.slots))};
+    return {waves_.wave(wave - first_), slot_of(wave)};
   }
 
   std::uint64_t epoch(int rank, Phase phase, std::uint64_t wave, std::uint64_t position) const {
@@ -163,8 +235,15 @@ class ScheduledOperation final : public Operation {
   }
 
   void wait_for(const Await& await, std::uint64_t wave, Deadline deadline) const {
-    signals_.wait_until(await.rank, word_of(await.phase), awaited_epoch(await, wave), deadline,
-                        waiting_for);
+    const std::uint64_t awaited = awaited_epoch(await, wave);
+    if (!messages_)
+      return signals_.wait_until(await.rank, word_of(await.phase), awaited, deadline, waiting_for);
+    // What is under way must not stand still meanwhile: others may wait for it.
+    BoundedWait wait(deadline, abort_flag_, yields_at_once_);
+    while (signals_.get(await.rank, word_of(await.phase)) < awaited) {
+      messages_->advance();
+      wait.step(await.rank, waiting_for);
+    }
   }
 
   void announce(Phase phase, std::uint64_t wave, std::size_t step) const {
@@ -176,15 +255,25 @@ class ScheduledOperation final : public Operation {
     const Running running = running_wave(wave);
     for (std::size_t i = from; i < steps.size(); ++i) {
       for (const Await& await : steps[i].awaits) wait_for(await, wave, deadline);
-      run(steps[i], running);
+      run(steps[i], running, deadline);
       if (steps[i].is_awaited) announce(phase, wave, i);
     }
   }
 
-  void run(const Step& step, const Running& running) {
+  void run(const Step& step, const Running& running, Deadline deadline) {
     const std::size_t size = waves_.size(running.wave, step.share);
     if (size == 0) return;
+    for (const int message : step.overtakes) finish_message(running.slot, message, deadline);
     switch (step.kind) {
+      case StepKind::send:
+        messages_->send(number_of(running.slot, step.message), step.to.rank,
+                        tag_of(step, running.slot), {at(step.from.front(), running), size});
+        if (step.is_awaited) finish_message(running.slot, step.message, deadline);
+        return;
+      case StepKind::receive:
+        if (!is_posted_[number_of(running.slot, step.message)]) post(step, running);
+        is_posted_[number_of(running.slot, step.message)] = false;
+        return finish_message(running.slot, step.message, deadline);
       case StepKind::copy:
         return copy(step, running, size);
       case StepKind::combine:
@@ -245,6 +334,8 @@ class ScheduledOperation final : public Operation {
   Sizes sizes_;
   std::unique_ptr<SymmetricMemory> memory_;
   Signals signals_;
+  const AbortFlag& abort_flag_;
+  bool yields_at_once_;
   CopyMode stores_;
   std::size_t element_size_;
   Reduction last_;
@@ -256,6 +347,11 @@ class ScheduledOperation final : public Operation {
   std::vector<std::byte*> receives_;
   std::vector<Card> cards_;
   std::vector<const std::byte*> sources_;
+  std::unique_ptr<Messages> messages_;  ///< null where all ranks share a node
+  int tags_ = 0;                        ///< of one wave
+  std::vector<int> peers_;              ///< by message of a wave: the rank at its other end
+  std::vector<const Step*> early_;      ///< receives whose messages may arrive any time
+  std::vector<bool> is_posted_;         ///< by number: a receive before its step
   std::uint64_t first_ = 0;  ///< wave of the call, of all waves so far
   std::uint64_t next_ = 0;
   std::size_t begun_ = 0;  ///< steps of the lead that `start` has done

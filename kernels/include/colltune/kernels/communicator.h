@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "colltune/kernels/abort_flag.h"
+#include "colltune/kernels/messages.h"
 #include "colltune/kernels/symmetric_memory.h"
 #include "colltune/vocabulary/bytes.h"
 
@@ -29,7 +30,7 @@ class Communicator {
   [[nodiscard]] virtual int size() const = 0;
   /// The node of each rank, numbered from 0 in order of first appearance.
   [[nodiscard]] virtual std::span<const int> nodes() const = 0;
-  /// Whether all ranks share one node, so that `allocate` works.
+  /// Whether all ranks share one node.
   [[nodiscard]] virtual bool is_one_node() const = 0;
   /// Whether some node has more of these ranks than hardware threads that they may run on: waits
   /// then give the core away at once.
@@ -41,17 +42,20 @@ class Communicator {
   /// Null for a negative color.
   [[nodiscard]] virtual std::unique_ptr<Communicator> split(int color, int key,
                                                             Deadline deadline) = 0;
-  /// Collective: `bytes_per_rank` (the same on all ranks) of symmetric memory. Throws
-  /// Error(failed_precondition) where the ranks do not share a node, Error(resource_exhausted) on
-  /// all ranks where one lacks the memory.
+  /// Collective: `bytes_per_rank` (the same on all ranks) of symmetric memory between the ranks of
+  /// each node. Throws Error(resource_exhausted) on all ranks where one lacks the memory.
   [[nodiscard]] virtual std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank,
                                                                   Deadline deadline) = 0;
   /// Collective: where each rank's `own` bytes can be reached from here, in rank order; null for
-  /// a rank that gives none. Nothing at all, on every rank, where some rank's bytes do not lie
-  /// wholly in one live allocation of `allocate`, of this or any related communicator that all of
-  /// these ranks are members of.
+  /// a rank that gives none or lives on another node. Nothing at all, on every rank, where some
+  /// rank's bytes do not lie wholly in one live allocation of `allocate`, of this or any related
+  /// communicator that all of these ranks are members of.
   [[nodiscard]] virtual std::vector<std::byte*> find_peers(std::span<const std::byte> own,
                                                            Deadline deadline) = 0;
+  /// Collective: messages of their own between these ranks, for up to `numbers` under way at a
+  /// time.
+  [[nodiscard]] virtual std::unique_ptr<Messages> open_messages(std::size_t numbers,
+                                                                Deadline deadline) = 0;
   /// Collective: returns when all ranks have called it; what starts a timed run together. MPI's own
   /// barrier under MPI, which nothing inside the process can bound: there a watchdog ends the
   /// process, and the deadline has no effect.
@@ -69,5 +73,9 @@ class Communicator {
   /// The `MPI_Comm` behind this communicator as an opaque pointer to it; null where there is none.
   [[nodiscard]] virtual const void* native_mpi() const = 0;
 };
+
+/// Throws Error(failed_precondition) where the ranks do not share a node: what only works in shared
+/// memory asks for it.
+void require_one_node(const Communicator& communicator);
 
 }  // namespace colltune

@@ -34,7 +34,7 @@ class Signals {
 
   /// Sets this rank's word to `epoch`, which is not less than before.
   void set(int word, std::uint64_t epoch) const noexcept;
-  /// The epoch that `rank`'s word has reached.
+  /// The epoch that the word of `rank`, which shares this rank's node, has reached.
   [[nodiscard]] std::uint64_t get(int rank, int word) const noexcept;
   /// Returns when `rank`'s word has reached `epoch`. Throws RankMissing with `waiting_for` at the
   /// deadline, or where the abort flag is raised.
@@ -47,7 +47,7 @@ class Signals {
  private:
   [[nodiscard]] std::uint64_t* word_of(int rank, int word) const noexcept;
 
-  std::vector<std::byte*> words_;  ///< of each rank
+  std::vector<std::byte*> words_;  ///< of each rank; null for those on other nodes
   const AbortFlag& abort_flag_;
   int rank_;
   int ranks_;
