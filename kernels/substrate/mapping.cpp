@@ -50,6 +50,24 @@ std::uint64_t available_in_control_group() {
   return most - std::min(used, most);
 }
 
+/// Huge pages where the system allows them on request (a hint: elsewhere it does nothing).
+void prefer_huge_pages(std::span<std::byte> pages) {
+  if (pages.size() >= Mapping::alignment) ::madvise(pages.data(), pages.size(), MADV_HUGEPAGE);
+}
+
+/// All pages of the file, so that none is missing at first touch, where memory that has run out
+/// means SIGBUS. Returns errno's value.
+int make_pages(int descriptor, Bytes bytes) {
+#ifdef MADV_POPULATE_WRITE
+  // Through a mapping: the file's own call (fallocate) asks for no huge pages.
+  const Mapping mapping = Mapping::shared(descriptor, bytes);
+  const std::span<std::byte> pages = mapping.bytes();
+  if (::madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE) == 0) return 0;
+  if (errno != EINVAL) return errno == EFAULT ? ENOMEM : errno;  // EINVAL: Linux before 5.14
+#endif
+  return ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes.value));
+}
+
 }  // namespace
 
 void require_free_memory(Bytes bytes) {
@@ -98,24 +116,28 @@ Mapping Mapping::at_aligned_address(Bytes bytes, int flags, int descriptor) {
 Mapping Mapping::anonymous(Bytes bytes) {
   require_free_memory(bytes);
   Mapping mapping = at_aligned_address(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  prefer_huge_pages(mapping.bytes());
   std::ranges::fill(mapping.bytes(), std::byte{});  // first touch decides which NUMA node it is on
   return mapping;
 }
 
 Mapping Mapping::shared(int descriptor, Bytes bytes) {
-  return at_aligned_address(bytes, MAP_SHARED, descriptor);
+  Mapping mapping = at_aligned_address(bytes, MAP_SHARED, descriptor);
+  prefer_huge_pages(mapping.bytes());
+  return mapping;
 }
 
 MemoryFile::MemoryFile(Bytes bytes) : descriptor_(-1) {
   require_free_memory(bytes);
   descriptor_ = ::memfd_create("colltune", MFD_CLOEXEC);
   if (descriptor_ < 0) fail("memfd_create", bytes, errno);
-  const auto length = static_cast<off_t>(std::max<std::uint64_t>(bytes.value, 1));
-  // Pages that do not exist yet would raise SIGBUS at first touch where memory has run out.
-  if (const int error = ::posix_fallocate(descriptor_, 0, length); error != 0) {
-    ::close(descriptor_);
-    fail("posix_fallocate", bytes, error);
-  }
+  const Bytes length{std::max<std::uint64_t>(bytes.value, 1)};
+  const int error = ::ftruncate(descriptor_, static_cast<off_t>(length.value)) == 0
+                        ? make_pages(descriptor_, length)
+                        : errno;
+  if (error == 0) return;
+  ::close(descriptor_);
+  fail("making the pages", bytes, error);
 }
 
 MemoryFile::~MemoryFile() { ::close(descriptor_); }

@@ -4,15 +4,6 @@
 #include "colltune/vocabulary/problem.h"
 
 namespace colltune {
-namespace {
-
-bool is_split_over_ranks(Collective collective) {
-  const CollectiveShape shape = shape_of(collective);
-  return shape.sends_block_per_rank || shape.receives_block_per_rank;
-}
-
-}  // namespace
-
 void check(const Problem& problem) {
   const bool reduces = shape_of(problem.collective).reduces;
   if (reduces == (problem.reduce_op != ReduceOp::none)) return;
@@ -26,8 +17,9 @@ void check(const Problem& problem) {
 
 std::size_t block_elements(const Problem& problem, int ranks) {
   const std::uint64_t elements = problem.message_size.value / size_of(problem.data_type);
-  return is_split_over_ranks(problem.collective) ? elements / static_cast<std::uint64_t>(ranks)
-                                                 : elements;
+  return shape_of(problem.collective).has_block_per_rank()
+             ? elements / static_cast<std::uint64_t>(ranks)
+             : elements;
 }
 
 Bytes send_size(const Problem& problem, int ranks, bool is_root) {
@@ -46,7 +38,8 @@ Bytes receive_size(const Problem& problem, int ranks, bool is_root) {
 
 Bytes round_message_size(Collective collective, DataType type, Bytes requested, int ranks) {
   const std::uint64_t unit =
-      size_of(type) * (is_split_over_ranks(collective) ? static_cast<std::uint64_t>(ranks) : 1);
+      size_of(type) *
+      (shape_of(collective).has_block_per_rank() ? static_cast<std::uint64_t>(ranks) : 1);
   return {requested.value / unit * unit};
 }
 

@@ -183,9 +183,7 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
     if (shape_of(implementation.collective()).reduces == (named.value != ReduceOp::none))
       ops.push_back(named.value);
   const CollectiveShape shape = shape_of(implementation.collective());
-  const std::size_t blocks = shape.sends_block_per_rank || shape.receives_block_per_rank
-                                 ? static_cast<std::size_t>(ranks)
-                                 : 1;
+  const std::size_t blocks = shape.has_block_per_rank() ? static_cast<std::size_t>(ranks) : 1;
   const auto make = [&](DataType type, ReduceOp op, std::size_t elements, bool in_place) {
     ConformanceCase test;
     test.problem = {.collective = implementation.collective(),

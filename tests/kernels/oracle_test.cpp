@@ -17,7 +17,7 @@ namespace {
 VerifiedCall make_call(Collective collective, DataType type, ReduceOp op, std::size_t elements,
                        int ranks) {
   const CollectiveShape shape = shape_of(collective);
-  const bool is_split = shape.sends_block_per_rank || shape.receives_block_per_rank;
+  const bool is_split = shape.has_block_per_rank();
   VerifiedCall call;
   call.problem = {.collective = collective, .data_type = type, .reduce_op = op};
   call.problem.message_size = {elements * size_of(type) *

@@ -235,11 +235,11 @@ TEST(Schedule, APartHasRanksAndBuffersOfItsOwn) {
   Shape shape = staged;
   shape.ranks = 4;
   ScheduleWriter writer(shape);
-  const ScheduleWriter::Part part{
-      .ranks = {1, 3},
-      .shape = {.collective = Collective::reduce_scatter, .ranks = 2},
-      .input = [&](int rank, int index) { return Block{2 * rank + 1, Space::send, index}; },
-      .output = [&](int rank, int) { return Block{2 * rank + 1, Space::receive, 0}; }};
+  const ScheduleWriter::Part part{.ranks = {1, 3},
+                                  .shape = {.collective = Collective::reduce_scatter, .ranks = 2},
+                                  .inputs = {{writer.input(1, 0), writer.input(1, 1)},
+                                             {writer.input(3, 0), writer.input(3, 1)}},
+                                  .outputs = {{writer.output(1)}, {writer.output(3)}}};
   writer.draw_part(part, [](ScheduleWriter& inner) {
     EXPECT_EQ(inner.ranks(), 2);
     EXPECT_EQ(inner.temporary(1).rank, 3);
@@ -308,8 +308,7 @@ TEST(Schedule, RefusesWhatNoRankCouldDo) {
   EXPECT_THAT(refusal([](ScheduleWriter&) {}, narrow), HasSubstr("2 slots"));
   Shape ill = staged;
   ill.nodes = {0};
-  EXPECT_EQ(refusal([](ScheduleWriter&) {}, ill),
-            "a schedule for 2 rank(s) has the nodes of 1");
+  EXPECT_EQ(refusal([](ScheduleWriter&) {}, ill), "a schedule for 2 rank(s) has the nodes of 1");
 }
 
 // --- waves ---
@@ -334,7 +333,7 @@ TEST_P(EveryCut, CoversEachByteOnce) {
   const Waves waves(
       problem, {.collective = cut.collective, .ranks = cut.ranks, .shares = cut.shares}, cut.chunk);
   const CollectiveShape shape = shape_of(cut.collective);
-  const bool has_blocks = shape.sends_block_per_rank || shape.receives_block_per_rank;
+  const bool has_blocks = shape.has_block_per_rank();
   for (const Space space : {Space::send, Space::receive}) {
     const Bytes size =
         space == Space::send ? send_size(problem, cut.ranks) : receive_size(problem, cut.ranks);

@@ -26,9 +26,11 @@ std::string describe(const Block& block) {
                                         ' ' + describe(block) + ", which it cannot reach");
 }
 
-bool combines(StepKind kind) {
-  return kind == StepKind::combine || kind == StepKind::combine_last;
+Block block_in(const std::vector<std::vector<Block>>& buffers, int rank, int index) {
+  return buffers.at(static_cast<std::size_t>(rank)).at(static_cast<std::size_t>(index));
 }
+
+bool combines(StepKind kind) { return kind == StepKind::combine || kind == StepKind::combine_last; }
 
 /// What the rank of a step writes, and reads, itself: a message's other end is the other rank's.
 template <class Act>
@@ -78,12 +80,12 @@ int ScheduleWriter::rank_of(int rank) const {
 
 Block ScheduleWriter::input(int rank, int index) const {
   const int known = rank_of(rank);
-  return part_ != nullptr ? part_->input(rank, index) : input_of(known, index);
+  return part_ != nullptr ? block_in(part_->inputs, rank, index) : input_of(known, index);
 }
 
 Block ScheduleWriter::output(int rank, int index) const {
   const int known = rank_of(rank);
-  return part_ != nullptr ? part_->output(rank, index) : output_of(known, index);
+  return part_ != nullptr ? block_in(part_->outputs, rank, index) : output_of(known, index);
 }
 
 Block ScheduleWriter::temporary(int rank) { return temporary_of(rank_of(rank)); }
@@ -270,6 +272,7 @@ class ScheduleWriter::Waits {
   explicit Waits(const ScheduleWriter& writer)
       : shape_(writer.shape_),
         written_(send_early(without_unread_copies(writer.written_))),
+        writers_(writers_of(written_)),
         depends_(written_.size()),
         starts_(written_.size()),
         places_(written_.size()),
@@ -294,7 +297,6 @@ class ScheduleWriter::Waits {
     std::vector<std::size_t> readers;  ///< since
     std::size_t first = none;          ///< step that touched it first
     std::map<int, std::size_t> last_of_rank;
-    std::set<int> writers;  ///< ranks
   };
   struct Place {
     Phase phase = Phase::lead;
@@ -317,15 +319,18 @@ class ScheduleWriter::Waits {
   }
 
   /// Every send right behind the step that made what it sends: nobody waits for it there, while who
-  /// receives may wait for it.
+  /// receives may wait for it. But where another rank writes what is sent, the sender waits until
+  /// the message has left (look_at_message): further ahead that could be for ever.
   static std::vector<Written> send_early(const std::vector<Written>& written) {
+    const std::map<Block, std::set<int>> writers = writers_of(written);
     std::map<Block, std::size_t> makers;
     std::vector<std::vector<std::size_t>> sends_behind(written.size() + 1);
     for (std::size_t i = 0; i < written.size(); ++i) {
-      const Step& step = written[i].step;
+      const auto& [step, rank, message] = written[i];
       if (step.kind == StepKind::send) {
         const auto maker = makers.find(step.from.front());
-        sends_behind[maker == makers.end() ? 0 : maker->second + 1].push_back(i);
+        const std::size_t behind = maker == makers.end() ? 0 : maker->second + 1;
+        sends_behind[is_foreign(writers, step.from.front(), rank) ? i : behind].push_back(i);
       }
       for_each_written(step, [&](const Block& block) { makers[block] = i; });
     }
@@ -335,6 +340,21 @@ class ScheduleWriter::Waits {
       for (const std::size_t send : sends_behind[i]) ordered.push_back(written[send]);
     }
     return ordered;
+  }
+
+  static std::map<Block, std::set<int>> writers_of(const std::vector<Written>& written) {
+    std::map<Block, std::set<int>> writers;
+    for (const auto& [step, rank, message] : written)
+      for_each_written(step, [&, by = rank](const Block& block) { writers[block].insert(by); });
+    return writers;
+  }
+
+  /// Whether another rank than `rank` writes `block`.
+  static bool is_foreign(const std::map<Block, std::set<int>>& writers, const Block& block,
+                         int rank) {
+    const auto of_block = writers.find(block);
+    return of_block != writers.end() &&
+           std::ranges::any_of(of_block->second, [rank](int one) { return one != rank; });
   }
 
   void number_messages() {
@@ -392,7 +412,6 @@ class ScheduleWriter::Waits {
     }
     replayed.readers.clear();
     replayed.writer = i;
-    replayed.writers.insert(rank);
   }
 
   Replayed& touch(std::size_t i, int rank, const Block& block) {
@@ -444,8 +463,7 @@ class ScheduleWriter::Waits {
     if (step.kind == StepKind::send) {
       // Who writes there next knows that this rank has come so far, not that the message has left:
       // so it must have left before.
-      const auto& writers = blocks_.at(step.from.front()).writers;
-      step.is_awaited = std::ranges::any_of(writers, [by = rank](int one) { return one != by; });
+      step.is_awaited = is_foreign(writers_, step.from.front(), rank);
     } else if (step.kind == StepKind::receive) {
       const Replayed& to = blocks_.at(step.to);
       const bool is_own = to.last_of_rank.size() == 1;
@@ -560,6 +578,7 @@ class ScheduleWriter::Waits {
 
   const Shape& shape_;
   std::vector<Written> written_;
+  std::map<Block, std::set<int>> writers_;         ///< ranks
   std::vector<std::vector<std::size_t>> depends_;  ///< of each step on steps of other ranks
   std::vector<std::vector<int>> starts_;           ///< the ranks whose own buffers it touches
   std::vector<Place> places_;

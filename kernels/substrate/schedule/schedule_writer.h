@@ -27,9 +27,9 @@ class ScheduleWriter {
   struct Part {
     std::vector<int> ranks;  ///< of the schedule
     Shape shape;             ///< of the part's call; nodes, access and slots stay the schedule's
-    /// Its buffers, by ranks of the part.
-    std::function<Block(int rank, int index)> input;
-    std::function<Block(int rank, int index)> output;
+    /// Its buffers: blocks by rank of the part and index.
+    std::vector<std::vector<Block>> inputs;
+    std::vector<std::vector<Block>> outputs;
     /// Whether a result of the part is all ranks'.
     bool is_last = false;
   };

@@ -175,8 +175,7 @@ std::vector<std::int64_t> ScheduledImplementation::chunks(const Problem& problem
   std::vector<std::int64_t> all;
   if (access != Access::staged) all.push_back(0);
   if (access != Access::staged && !algorithm_.is_pipeline) return all;
-  const CollectiveShape shape = shape_of(problem.collective);
-  const bool has_blocks = shape.sends_block_per_rank || shape.receives_block_per_rank;
+  const bool has_blocks = shape_of(problem.collective).has_block_per_rank();
   const std::uint64_t message =
       problem.message_size.value / (has_blocks ? static_cast<std::uint64_t>(ranks) : 1);
   for (std::size_t i = 0; i < chunk_sizes.size(); ++i) {
@@ -225,7 +224,10 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
       }
   all = with_knobs(std::move(all));
   const Variant first = all.front();
-  std::erase_if(all, [&](const Variant& variant) { return !why_not_on(topology, variant).empty(); });
+  std::erase_if(all, [&](const Variant& variant) {
+    return !why_not_on(topology, variant).empty() ||
+           (algorithm_.is_tried && !algorithm_.is_tried(variant));
+  });
   if (all.empty()) return {first};
   const Variant smallest = all.front();
   const Parties parties = parties_of(topology);
@@ -295,8 +297,7 @@ Cost ScheduledImplementation::cost(const Problem& problem, const Topology& topol
                                    const Variant& variant) const {
   const Shape shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
   const Schedule schedule = draw(algorithm_, shape, variant);
-  const CollectiveShape blocks = shape_of(problem.collective);
-  const bool has_blocks = blocks.sends_block_per_rank || blocks.receives_block_per_rank;
+  const bool has_blocks = shape_of(problem.collective).has_block_per_rank();
   const double block = static_cast<double>(problem.message_size.value) /
                        (has_blocks ? topology.ranks : shape.shares);
   return {.steps = static_cast<double>(schedule.rounds),

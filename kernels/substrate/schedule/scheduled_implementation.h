@@ -43,6 +43,8 @@ struct ScheduledAlgorithm {
   /// Why it cannot run with these settings on this topology, for a person; empty where it can.
   /// Null: it can wherever the rest allows.
   std::function<std::string(const Topology& topology, const Variant& variant)> why_not{};
+  /// Whether a sweep tries these settings unasked. Null: all of them.
+  std::function<bool(const Variant& variant)> is_tried{};
 };
 
 /// Why `algorithm` cannot run among `ranks` ranks; empty where it can.

@@ -22,7 +22,7 @@ Waves::Waves(const Problem& problem, const Shape& shape, std::size_t chunk)
   const CollectiveShape blocks = shape_of(problem.collective);
   sends_blocks_ = blocks.sends_block_per_rank;
   receives_blocks_ = blocks.receives_block_per_rank;
-  is_split_ = sends_blocks_ || receives_blocks_;
+  is_split_ = blocks.has_block_per_rank();
   if (count_ > 0) largest_block_ = round_up(is_split_ ? chunk_ : wave(0).share, line);
 }
 

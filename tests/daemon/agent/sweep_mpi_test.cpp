@@ -38,8 +38,9 @@ class RecordingJournal final : public Journal {
 
 class SweepOverMpi : public ::testing::Test {
  protected:
-  SweepOverMpi()
-      : world_(make_mpi_world(abort_, std::chrono::steady_clock::now() + 60s)),
+  /// `ranks_per_node`: as make_mpi_world pretends; 0: as it is.
+  explicit SweepOverMpi(int ranks_per_node = 0)
+      : world_(make_mpi_world(abort_, std::chrono::steady_clock::now() + 60s, ranks_per_node)),
         control_(MPI_COMM_WORLD, 300s),
         catalogue_(make_catalogue()),
         availability_(
@@ -208,6 +209,34 @@ TEST_F(SweepOverMpi, SubWorldsAreMeasuredWhileTheOthersStayOutside) {
     sizes.insert(measurement.key.topology.ranks);
   }
   EXPECT_EQ(sizes, (std::set<int>{1, 2}));
+}
+
+class SweepOverNodes : public SweepOverMpi {
+ protected:
+  SweepOverNodes() : SweepOverMpi(2) {}
+};
+
+TEST_F(SweepOverNodes, AlgorithmsAcrossNodesAreRightAndTimed) {
+  if (world_->size() < 4 || world_->size() % 2 != 0)
+    GTEST_SKIP() << "it takes several nodes of two ranks";
+  const SweepPlan plan = plan_of(R"({"version": 1, "sizes": "4KiB,64KiB",
+      "collectives": ["all_reduce", "broadcast"],
+      "implementations": {"include": ["mpi.all_reduce", "mpi.broadcast", "cpu.*"]},
+      "parameters": {"cpu.*": {"chunk": [0, 16384], "access": ["staged"]}}})");
+  const SweepOutcome outcome = run(plan);
+  EXPECT_EQ(outcome.end, SweepEnd::complete);
+  if (control_.rank() != 0) return;
+  std::set<std::string> measured;
+  for (const Measurement& measurement : outcome.measurements) {
+    EXPECT_EQ(measurement.key.topology.nodes, world_->size() / 2);
+    EXPECT_EQ(measurement.key.topology.ranks_per_node, 2);
+    EXPECT_EQ(measurement.outcome, Outcome::ok)
+        << to_string(measurement.variant) << ": " << measurement.detail;
+    measured.insert(measurement.variant.implementation);
+  }
+  for (const char* const name : {"cpu.all_reduce_hierarchical", "cpu.all_reduce_recursive_doubling",
+                                 "cpu.broadcast_hierarchical", "cpu.broadcast_tree"})
+    EXPECT_TRUE(measured.contains(name)) << name;
 }
 
 TEST_F(SweepOverMpi, AllRanksMeetTheSameError) {

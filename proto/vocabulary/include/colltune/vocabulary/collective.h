@@ -97,6 +97,11 @@ struct CollectiveShape {
   bool receives_block_per_rank = false;  ///< the receive buffer is ranks blocks, else one
   bool only_root_sends = false;
   bool only_root_receives = false;
+
+  /// Whether the message is a block per rank: its size is that of all of them.
+  [[nodiscard]] constexpr bool has_block_per_rank() const {
+    return sends_block_per_rank || receives_block_per_rank;
+  }
 };
 [[nodiscard]] CollectiveShape shape_of(Collective collective);
 

@@ -1,0 +1,438 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// By levels: one algorithm inside each node, another one across the nodes, between the ranks that
+// have the same place in theirs. An all-reduce is a reduce-scatter inside, an all-reduce across and
+// an all-gather inside, so that 1 / (ranks per node) of the message goes through each rank's link
+// and all of them work at once (Thakur, Rabenseifner, Gropp 2005, section 5; NCCL's and Open MPI's
+// coll/han compose alike). Any scheduled algorithm of the catalogue may be any level.
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "colltune/vocabulary/error.h"
+#include "schedule/scheduled_implementation.h"
+
+namespace colltune::cpu {
+namespace {
+
+using Blocks = std::vector<std::vector<Block>>;
+
+/// An algorithm with its own settings that can be a level: what a word of a knob stands for.
+struct Level {
+  std::string word;  ///< "ring_both" of cpu.all_gather_ring{ways=both}
+  ScheduledAlgorithm algorithm;
+  Variant settings;
+};
+using Levels = std::shared_ptr<const std::vector<Level>>;
+
+std::string word_of(const ScheduledAlgorithm& algorithm, const Variant& settings) {
+  std::string text =
+      algorithm.name.substr(std::string("cpu.").size() + name_of(algorithm.collective).size() + 1);
+  for (const Parameter& parameter : settings.parameters) text += '_' + to_string(parameter.value);
+  return text;
+}
+
+/// The scheduled algorithms of `all` for `collective`, with each of their settings. `across`:
+/// without those that only differ where memory is shared.
+Levels levels_for(const Implementations& all, Collective collective, bool across) {
+  std::vector<Level> levels;
+  for (const auto& implementation : all) {
+    const ScheduledAlgorithm* const algorithm = scheduled_algorithm_of(*implementation);
+    if (algorithm == nullptr || algorithm->collective != collective) continue;
+    std::vector<Variant> settings{{algorithm->name, {}}};
+    for (const Knob& knob : algorithm->knobs) {
+      std::vector<Variant> more;
+      const bool is_one = across && knob.name == flow_knob().name;
+      for (const Variant& variant : settings)
+        for (const ParameterValue& setting : knob.settings) {
+          if (is_one && setting != knob.settings.front()) continue;
+          more.push_back(variant);
+          more.back().parameters.push_back({knob.name, setting});
+        }
+      settings = std::move(more);
+    }
+    for (Variant& variant : settings)
+      levels.push_back({word_of(*algorithm, variant), *algorithm, std::move(variant)});
+  }
+  return std::make_shared<const std::vector<Level>>(std::move(levels));
+}
+
+Knob knob_of(const std::string& name, const Levels& levels) {
+  Knob knob{name, {}};
+  for (const Level& level : *levels) knob.settings.emplace_back(level.word);
+  return knob;
+}
+
+const Level& level_of(const Levels& levels, const Variant& variant, std::string_view knob) {
+  const std::string chosen = word(variant, knob);
+  const auto found = std::ranges::find(*levels, chosen, &Level::word);
+  if (found == levels->end())
+    throw Error(StatusCode::internal, "no level of " + variant.implementation + " is " + chosen);
+  return *found;
+}
+
+/// The ranks of each node, in their order.
+class Grid {
+ public:
+  explicit Grid(const Shape& shape) {
+    for (int rank = 0; rank < shape.ranks; ++rank) {
+      const auto node = shape.nodes.empty() ? 0U : static_cast<std::size_t>(shape.nodes[rank]);
+      if (node >= ranks_.size()) ranks_.resize(node + 1);
+      ranks_[node].push_back(rank);
+    }
+  }
+  [[nodiscard]] int nodes() const { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] int places() const { return static_cast<int>(ranks_.front().size()); }
+  [[nodiscard]] int rank(int node, int place) const {
+    return ranks_[static_cast<std::size_t>(node)].at(static_cast<std::size_t>(place));
+  }
+  [[nodiscard]] const std::vector<int>& of_node(int node) const {
+    return ranks_[static_cast<std::size_t>(node)];
+  }
+  /// The ranks with `place` in each node.
+  [[nodiscard]] std::vector<int> of_place(int place) const {
+    std::vector<int> ranks;
+    for (int node = 0; node < nodes(); ++node) ranks.push_back(rank(node, place));
+    return ranks;
+  }
+  /// Where `rank` is: its node and its place in it.
+  [[nodiscard]] std::pair<int, int> seat(int rank) const {
+    for (int node = 0; node < nodes(); ++node) {
+      const auto& ranks = of_node(node);
+      const auto found = std::ranges::find(ranks, rank);
+      if (found != ranks.end()) return {node, static_cast<int>(found - ranks.begin())};
+    }
+    throw Error(StatusCode::internal, "no node has rank " + std::to_string(rank));
+  }
+
+ private:
+  std::vector<std::vector<int>> ranks_;
+};
+
+/// Calls of one level of a schedule.
+class LevelWriter {
+ public:
+  LevelWriter(ScheduleWriter& writer, const Level& level, bool is_last)
+      : writer_(writer), level_(level), is_last_(is_last) {}
+
+  /// Into how many pieces the level cuts each message of `ranks` ranks.
+  [[nodiscard]] static int pieces(const Level& level, int ranks) {
+    if (!level.algorithm.shares) return 1;
+    return level.algorithm.shares({.collective = level.algorithm.collective, .ranks = ranks},
+                                  level.settings);
+  }
+
+  void draw(std::vector<int> ranks, Blocks inputs, Blocks outputs, int root = 0) const {
+    const auto count = static_cast<int>(ranks.size());
+    const ScheduleWriter::Part part{.ranks = std::move(ranks),
+                                    .shape = {.collective = level_.algorithm.collective,
+                                              .ranks = count,
+                                              .root = root,
+                                              .shares = pieces(level_, count),
+                                              .in_place = inputs == outputs,
+                                              .access = writer_.shape().access,
+                                              .slots = writer_.shape().slots,
+                                              .nodes = {}},
+                                    .inputs = std::move(inputs),
+                                    .outputs = std::move(outputs),
+                                    .is_last = is_last_};
+    writer_.draw_part(
+        part, [this](ScheduleWriter& inner) { level_.algorithm.draw(inner, level_.settings); });
+  }
+
+ private:
+  ScheduleWriter& writer_;
+  const Level& level_;
+  bool is_last_;
+};
+
+/// The levels of one composed algorithm.
+struct Composition {
+  Levels inside;
+  Levels across;
+  Levels gather{};  ///< all_reduce: what collects inside
+};
+
+void draw_all_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+  const Grid grid(writer.shape());
+  const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
+  const Level& across_level = level_of(of.across, variant, "across");
+  const LevelWriter across(writer, across_level, true);
+  const LevelWriter gather(writer, level_of(of.gather, variant, "gather"), false);
+  const int pieces = LevelWriter::pieces(across_level, grid.nodes());
+  const int places = grid.places();
+  const auto share = [&](int place, int piece) { return place * pieces + piece; };
+
+  std::vector<Blocks> sums(static_cast<std::size_t>(places),
+                           Blocks(static_cast<std::size_t>(grid.nodes())));  // place, node, piece
+  for (int piece = 0; piece < pieces; ++piece)
+    for (int node = 0; node < grid.nodes(); ++node) {
+      Blocks inputs(static_cast<std::size_t>(places));
+      Blocks outputs;
+      for (int place = 0; place < places; ++place) {
+        const int rank = grid.rank(node, place);
+        for (int of_place = 0; of_place < places; ++of_place)
+          inputs[static_cast<std::size_t>(place)].push_back(
+              writer.input(rank, share(of_place, piece)));
+        const Block sum = writer.temporary(rank);
+        outputs.push_back({sum});
+        sums[static_cast<std::size_t>(place)][static_cast<std::size_t>(node)].push_back(sum);
+      }
+      inside.draw(grid.of_node(node), std::move(inputs), std::move(outputs));
+    }
+  for (int place = 0; place < places; ++place) {
+    Blocks outputs(static_cast<std::size_t>(grid.nodes()));
+    for (int node = 0; node < grid.nodes(); ++node)
+      for (int piece = 0; piece < pieces; ++piece)
+        outputs[static_cast<std::size_t>(node)].push_back(
+            writer.output(grid.rank(node, place), share(place, piece)));
+    across.draw(grid.of_place(place), sums[static_cast<std::size_t>(place)], std::move(outputs));
+  }
+  for (int piece = 0; piece < pieces; ++piece)
+    for (int node = 0; node < grid.nodes(); ++node) {
+      Blocks inputs;
+      Blocks outputs(static_cast<std::size_t>(places));
+      for (int place = 0; place < places; ++place) {
+        const int rank = grid.rank(node, place);
+        inputs.push_back({writer.output(rank, share(place, piece))});
+        for (int of_place = 0; of_place < places; ++of_place)
+          outputs[static_cast<std::size_t>(place)].push_back(
+              writer.output(rank, share(of_place, piece)));
+      }
+      gather.draw(grid.of_node(node), std::move(inputs), std::move(outputs));
+    }
+}
+
+void draw_reduce_scatter(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+  const Grid grid(writer.shape());
+  const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
+  const LevelWriter across(writer, level_of(of.across, variant, "across"), true);
+  const int places = grid.places();
+  std::vector<Blocks> sums(
+      static_cast<std::size_t>(places),
+      Blocks(static_cast<std::size_t>(grid.nodes())));  // place, node, node that it is for
+  for (int target = 0; target < grid.nodes(); ++target)
+    for (int node = 0; node < grid.nodes(); ++node) {
+      Blocks inputs(static_cast<std::size_t>(places));
+      Blocks outputs;
+      for (int place = 0; place < places; ++place) {
+        const int rank = grid.rank(node, place);
+        for (const int of_rank : grid.of_node(target))
+          inputs[static_cast<std::size_t>(place)].push_back(writer.input(rank, of_rank));
+        const Block sum = writer.temporary(rank);
+        outputs.push_back({sum});
+        sums[static_cast<std::size_t>(place)][static_cast<std::size_t>(node)].push_back(sum);
+      }
+      inside.draw(grid.of_node(node), std::move(inputs), std::move(outputs));
+    }
+  for (int place = 0; place < places; ++place) {
+    Blocks outputs;
+    for (const int rank : grid.of_place(place)) outputs.push_back({writer.output(rank)});
+    across.draw(grid.of_place(place), sums[static_cast<std::size_t>(place)], std::move(outputs));
+  }
+}
+
+void draw_all_gather(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+  const Grid grid(writer.shape());
+  const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
+  const LevelWriter across(writer, level_of(of.across, variant, "across"), false);
+  for (int place = 0; place < grid.places(); ++place) {
+    const std::vector<int> ranks = grid.of_place(place);
+    Blocks inputs;
+    Blocks outputs(ranks.size());
+    for (std::size_t node = 0; node < ranks.size(); ++node) {
+      inputs.push_back({writer.input(ranks[node])});
+      for (const int of_rank : ranks) outputs[node].push_back(writer.output(ranks[node], of_rank));
+    }
+    across.draw(ranks, std::move(inputs), std::move(outputs));
+  }
+  for (int source = 0; source < grid.nodes(); ++source)
+    for (int node = 0; node < grid.nodes(); ++node) {
+      Blocks inputs;
+      Blocks outputs(static_cast<std::size_t>(grid.places()));
+      for (int place = 0; place < grid.places(); ++place) {
+        const int rank = grid.rank(node, place);
+        inputs.push_back({writer.output(rank, grid.rank(source, place))});
+        for (const int of_rank : grid.of_node(source))
+          outputs[static_cast<std::size_t>(place)].push_back(writer.output(rank, of_rank));
+      }
+      inside.draw(grid.of_node(node), std::move(inputs), std::move(outputs));
+    }
+}
+
+/// A message that both levels cut: piece a of the one and b of the other is share a * cuts + b.
+struct Cuts {
+  int across;
+  int inside;
+  Cuts(const Composition& of, const Variant& variant, const Grid& grid)
+      : across(LevelWriter::pieces(level_of(of.across, variant, "across"), grid.nodes())),
+        inside(LevelWriter::pieces(level_of(of.inside, variant, "inside"), grid.places())) {}
+  [[nodiscard]] int share(int of_across, int of_inside) const {
+    return of_across * inside + of_inside;
+  }
+};
+
+void draw_broadcast(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+  const Grid grid(writer.shape());
+  const auto [root_node, root_place] = grid.seat(writer.shape().root);
+  const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
+  const LevelWriter across(writer, level_of(of.across, variant, "across"), false);
+  const Cuts cuts(of, variant, grid);
+  for (int b = 0; b < cuts.inside; ++b) {
+    Blocks inputs;
+    Blocks outputs;
+    for (const int rank : grid.of_place(root_place)) {
+      auto& input = inputs.emplace_back();
+      auto& output = outputs.emplace_back();
+      for (int a = 0; a < cuts.across; ++a) {
+        input.push_back(writer.input(rank, cuts.share(a, b)));
+        output.push_back(writer.output(rank, cuts.share(a, b)));
+      }
+    }
+    across.draw(grid.of_place(root_place), std::move(inputs), std::move(outputs), root_node);
+  }
+  for (int a = 0; a < cuts.across; ++a)
+    for (int node = 0; node < grid.nodes(); ++node) {
+      Blocks blocks;
+      for (const int rank : grid.of_node(node)) {
+        auto& own = blocks.emplace_back();
+        for (int b = 0; b < cuts.inside; ++b) {
+          const int share = cuts.share(a, b);
+          // The root has its copy already.
+          const bool is_root = rank == writer.shape().root;
+          own.push_back(is_root ? writer.input(rank, share) : writer.output(rank, share));
+        }
+      }
+      inside.draw(grid.of_node(node), blocks, blocks, root_place);
+    }
+}
+
+void draw_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+  const Grid grid(writer.shape());
+  const auto [root_node, root_place] = grid.seat(writer.shape().root);
+  const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
+  const LevelWriter across(writer, level_of(of.across, variant, "across"), true);
+  const Cuts cuts(of, variant, grid);
+  std::vector<Blocks> sums(static_cast<std::size_t>(cuts.inside));  // b, node, a
+  for (int b = 0; b < cuts.inside; ++b)
+    for (int node = 0; node < grid.nodes(); ++node) {
+      auto& own = sums[static_cast<std::size_t>(b)].emplace_back();
+      for (int a = 0; a < cuts.across; ++a)
+        own.push_back(writer.temporary(grid.rank(node, root_place)));
+    }
+  for (int a = 0; a < cuts.across; ++a)
+    for (int node = 0; node < grid.nodes(); ++node) {
+      Blocks inputs;
+      Blocks outputs(static_cast<std::size_t>(grid.places()));
+      for (const int rank : grid.of_node(node)) {
+        auto& input = inputs.emplace_back();
+        for (int b = 0; b < cuts.inside; ++b) input.push_back(writer.input(rank, cuts.share(a, b)));
+      }
+      for (int b = 0; b < cuts.inside; ++b)
+        outputs[static_cast<std::size_t>(root_place)].push_back(sums[static_cast<std::size_t>(
+            b)][static_cast<std::size_t>(node)][static_cast<std::size_t>(a)]);
+      inside.draw(grid.of_node(node), std::move(inputs), std::move(outputs), root_place);
+    }
+  for (int b = 0; b < cuts.inside; ++b) {
+    Blocks outputs(static_cast<std::size_t>(grid.nodes()));
+    for (int a = 0; a < cuts.across; ++a)
+      outputs[static_cast<std::size_t>(root_node)].push_back(
+          writer.output(writer.shape().root, cuts.share(a, b)));
+    across.draw(grid.of_place(root_place), sums[static_cast<std::size_t>(b)], std::move(outputs),
+                root_node);
+  }
+}
+
+std::string why_not(const Topology& topology, const Variant& variant, const Composition& of) {
+  if (topology.nodes < 2 || topology.ranks_per_node < 2)
+    return "it needs several nodes with several ranks each";
+  if (topology.ranks != topology.nodes * topology.ranks_per_node)
+    return "it needs as many ranks on each node";
+  std::string why =
+      why_not_among(level_of(of.inside, variant, "inside").algorithm, topology.ranks_per_node);
+  if (why.empty() && of.gather)
+    why = why_not_among(level_of(of.gather, variant, "gather").algorithm, topology.ranks_per_node);
+  if (!why.empty()) return "inside a node: " + why;
+  why = why_not_among(level_of(of.across, variant, "across").algorithm, topology.nodes);
+  return why.empty() ? why : "across nodes: " + why;
+}
+
+/// What scatters and what collects inside are tried in pairs that move data alike.
+bool is_pair(const Variant& variant) {
+  const std::string inside = word(variant, "inside");
+  const std::string gather = word(variant, "gather");
+  if (inside == "recursive_halving") return gather == "recursive_doubling";
+  if (inside == "pairwise") return gather == "bruck";
+  return gather.starts_with(inside);
+}
+
+using Draw = void (*)(ScheduleWriter&, const Variant&, const Composition&);
+
+ScheduledAlgorithm compose(Collective collective, std::string description, Draw draw,
+                           const Composition& of) {
+  ScheduledAlgorithm made{.name = "cpu." + std::string(name_of(collective)) + "_hierarchical",
+                          .description = std::move(description),
+                          .collective = collective,
+                          .min_ranks = 4,
+                          .is_pipeline = true,
+                          .knobs = {knob_of("inside", of.inside), knob_of("across", of.across)}};
+  made.draw = [draw, of](ScheduleWriter& writer, const Variant& variant) {
+    draw(writer, variant, of);
+  };
+  made.why_not = [of](const Topology& topology, const Variant& variant) {
+    return why_not(topology, variant, of);
+  };
+  if (shape_of(collective).reduces) made.numeric_class = NumericClass::same_bits;
+  return made;
+}
+
+}  // namespace
+
+Implementations compose_hierarchical(const Implementations& all) {
+  const auto same_levels = [&all](Collective collective) {
+    return Composition{.inside = levels_for(all, collective, false),
+                       .across = levels_for(all, collective, true)};
+  };
+  const auto cut_by_both = [](const Composition& of) {
+    return [of](const Shape& shape, const Variant& variant) {
+      const Cuts cuts(of, variant, Grid(shape));
+      return cuts.across * cuts.inside;
+    };
+  };
+  std::vector<ScheduledAlgorithm> made;
+
+  const Composition of_all_reduce{.inside = levels_for(all, Collective::reduce_scatter, false),
+                                  .across = levels_for(all, Collective::all_reduce, true),
+                                  .gather = levels_for(all, Collective::all_gather, false)};
+  made.push_back(compose(Collective::all_reduce,
+                         "reduce-scatter in each node, all-reduce across, all-gather in each node: "
+                         "S / (ranks per node) bytes through each link, times the across level's",
+                         draw_all_reduce, of_all_reduce));
+  made.back().knobs.push_back(knob_of("gather", of_all_reduce.gather));
+  made.back().is_tried = is_pair;
+  made.back().shares = [of_all_reduce](const Shape& shape, const Variant& variant) {
+    const Grid grid(shape);
+    return grid.places() *
+           LevelWriter::pieces(level_of(of_all_reduce.across, variant, "across"), grid.nodes());
+  };
+
+  made.push_back(compose(Collective::reduce_scatter,
+                         "reduce-scatter in each node for each node, then across nodes",
+                         draw_reduce_scatter, same_levels(Collective::reduce_scatter)));
+  made.push_back(compose(Collective::all_gather, "all-gather across nodes, then in each node",
+                         draw_all_gather, same_levels(Collective::all_gather)));
+  const Composition of_broadcast = same_levels(Collective::broadcast);
+  made.push_back(compose(Collective::broadcast,
+                         "broadcast across nodes to the root's place in each, then in each node",
+                         draw_broadcast, of_broadcast));
+  made.back().shares = cut_by_both(of_broadcast);
+  const Composition of_reduce = same_levels(Collective::reduce);
+  made.push_back(compose(Collective::reduce,
+                         "reduce in each node to the root's place, then across nodes", draw_reduce,
+                         of_reduce));
+  made.back().shares = cut_by_both(of_reduce);
+  return make_scheduled(std::move(made));
+}
+
+}  // namespace colltune::cpu
