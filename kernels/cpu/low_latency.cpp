@@ -13,6 +13,7 @@
 #include "colltune/kernels/implementation.h"
 #include "colltune/kernels/reduction.h"
 #include "colltune/kernels/signals.h"
+#include "machine.h"
 #include "mail.h"
 #include "numerics.h"
 #include "shared_memory_support.h"
@@ -113,6 +114,9 @@ class LowLatency final : public Operation {
   void write() {
     format_->write(slot(rank_, number_), buffers_.send, number_);
     written_ = number_;
+    // The peers have it in their caches, from when they read what it held. While this message is
+    // on its way there is time to take it back.
+    prefetch_for_writing(slot(rank_, number_ + 1));
   }
 
   /// Whether what was sent `ago` messages ago has been read. Without a root everybody gives and

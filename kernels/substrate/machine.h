@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@ namespace colltune {
 
 /// Tells the processor that this is a spin loop.
 void relax_processor() noexcept;
+/// Asks for the cache line at `place` to be this core's own, before it is written.
+void prefetch_for_writing(const std::byte* place) noexcept;
 /// Names of the instruction sets that this processor and operating system offer, of those that
 /// kernels may dispatch on: "avx2", "avx512f", …
 [[nodiscard]] std::vector<std::string> isa_names();

@@ -177,10 +177,10 @@ struct VectorReduction {
   static void reduce_piece(const ReduceCall& call, const Divisor& divisor, std::size_t at,
                            std::size_t size) {
     alignas(width) std::byte piece[width] = {};
-    copy_less_than<width>(piece, call.sources[0] + at, size);
+    fill_piece<width>(piece, call.sources[0] + at, size);
     Values values = load(piece);
     for (std::size_t source = 1; source < call.number_of_sources; ++source) {
-      copy_less_than<width>(piece, call.sources[source] + at, size);
+      fill_piece<width>(piece, call.sources[source] + at, size);
       combine(values, load(piece));
     }
     const Line line = finish(values, divisor);

@@ -24,6 +24,8 @@ std::string machine_name() {
 
 void relax_processor() noexcept { ::sched_yield(); }
 
+void prefetch_for_writing(const std::byte* place) noexcept { __builtin_prefetch(place, 1); }
+
 void evict_from_caches(std::span<const std::byte> bytes) noexcept {
   // More than the last-level caches of today hold; written, so that it is there at all.
   constexpr std::size_t more_than_caches = std::size_t{256} << 20;

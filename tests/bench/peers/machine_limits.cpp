@@ -6,14 +6,9 @@
 // thread per core that this process may use, each with memory that it touched itself. Prints JSON:
 // medians over rounds, with the 10th and 90th percentile.
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <barrier>
-#include <chrono>
 #include <cstring>
 #include <iostream>
 #include <memory>
@@ -23,60 +18,21 @@
 #include <vector>
 
 #include "colltune/vocabulary/bytes.h"
+#include "cores.h"
 
 namespace colltune {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-std::vector<int> usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  return cores;
-}
-
-void stay_on(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
-double nanoseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
-}
-
-nlohmann::json summary_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-  };
-  return {{"median", at(0.5)}, {"p10", at(0.1)}, {"p90", at(0.9)}};
-}
-
 /// One way, in nanoseconds: two cores pass one line to and fro.
 std::vector<double> hand_over(const std::vector<int>& cores, int rounds) {
   constexpr int passes = 2000;
-  struct alignas(128) Line {
-    std::atomic<std::uint64_t> turn{0};
-  };
-  Line line;
+  HandOver line;
   std::vector<double> times;
   const auto play = [&](int side) {
     stay_on(cores[static_cast<std::size_t>(side)]);
-    std::uint64_t turn = static_cast<std::uint64_t>(side);
     for (int round = 0; round < rounds; ++round) {
-      const auto begin = Clock::now();
-      for (int pass = 0; pass < passes; ++pass, turn += 2) {
-        while (line.turn.load(std::memory_order_acquire) != turn) {
-        }
-        line.turn.store(turn + 1, std::memory_order_release);
-      }
-      if (side == 0) times.push_back(nanoseconds_since(begin) / (2.0 * passes));
+      const double time = line.pass(side, passes);
+      if (side == 0) times.push_back(time);
     }
   };
   {
@@ -103,7 +59,7 @@ std::vector<double> copy(const std::vector<int>& cores, std::size_t size, int ro
           // Rewritten by its owner, as a collective's input is.
           std::memset(from.data(), round, size);
           start.arrive_and_wait();
-          const auto begin = Clock::now();
+          const auto begin = BenchClock::now();
           for (int repeat = 0; repeat < repeats; ++repeat) {
             std::memcpy(to.data(), from.data(), size);
             asm volatile("" : : "r"(to.data()) : "memory");

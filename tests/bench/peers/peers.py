@@ -10,6 +10,13 @@ and the fastest of the library's (its default is one of them) are taken for each
 was measured again, by those and the default alone, in fresh launches: the choice took no part in it. A ratio is the
 library's time over ours in the same round, the median over the rounds of a launch, then over the launches. The library
 runs in its best environment: malloc keeps the memory that it has (--no-malloc-environment: glibc's defaults).
+
+Another MPI library is compared in a build against it, where its collectives and ours run in the same launches:
+
+  cmake -S . -B build/mpich -G Ninja -DCMAKE_BUILD_TYPE=Release -DMPI_C_COMPILER=mpicc.mpich \\
+        -DMPIEXEC_EXECUTABLE=$(command -v mpirun.mpich)
+  cmake --build build/mpich --target colltune-agent colltune machine_limits
+  tests/bench/peers/peers.py --build build/mpich --mpirun mpirun.mpich --name mpich
 """
 import argparse
 import math
