@@ -37,12 +37,17 @@ TEST_P(ConformanceOverNodes, EveryImplementationIsRight) {
   EXPECT_GT(run, 0) << "no implementation of the catalogue runs across nodes";
 }
 
-// One rank each; two nodes of two, in order and in turn; unlike nodes; three of two.
-INSTANTIATE_TEST_SUITE_P(Nodes, ConformanceOverNodes,
-                         testing::Values(std::vector{0, 1}, std::vector{0, 1, 2},
-                                         std::vector{0, 0, 1, 1}, std::vector{0, 1, 0, 1},
-                                         std::vector{0, 0, 1, 1, 1},
-                                         std::vector{0, 0, 1, 1, 2, 2}));
+/// One rank each; two nodes of two, in order and in turn; unlike nodes; three of two.
+std::vector<std::vector<int>> layouts() {
+  std::vector<std::vector<int>> all{{0, 1, 2}, {0, 0, 1, 1}};
+#ifndef __SANITIZE_THREAD__  // takes twenty times as long, and those two meet all that ranks share
+  for (const std::vector<int>& more : {std::vector{0, 1}, std::vector{0, 1, 0, 1},
+                                       std::vector{0, 0, 1, 1, 1}, std::vector{0, 0, 1, 1, 2, 2}})
+    all.push_back(more);
+#endif
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Nodes, ConformanceOverNodes, testing::ValuesIn(layouts()));
 
 }  // namespace
 }  // namespace colltune::test
