@@ -214,6 +214,7 @@ void append_measurements(Connection& connection, const std::string& sweep_uuid,
       throw Error(StatusCode::already_exists, "sweep '" + sweep_uuid + "' already has " +
                                                   to_string(measurement.variant) +
                                                   (measurement.is_twin ? " as twin" : "") +
+                                                  " in pass " + std::to_string(measurement.pass) +
                                                   " for " + describe(measurement.key.problem) +
                                                   " on " + describe(measurement.key.topology));
     }

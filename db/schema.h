@@ -23,8 +23,9 @@ struct Migration {
   /// Decisions look different after it, so that the digests of generations are taken anew.
   bool changes_decisions = false;
 };
-/// Version 3's step, which is long.
+/// The steps that are long.
 void apply_version_3(Connection& connection);
+void apply_version_4(Connection& connection);
 /// All steps, ascending from 1; the last one's version is what this program reads and writes.
 [[nodiscard]] std::span<const Migration> schema_history();
 

@@ -185,10 +185,11 @@ CREATE TABLE quarantine (
 CREATE UNIQUE INDEX quarantine_in_force ON quarantine (key_id, variant) WHERE released_at = '';
 )sql";
 
-constexpr std::array<Migration, 3> history{{
+constexpr std::array<Migration, 4> history{{
     {1, [](Connection& connection) { connection.execute_script(version_1); }},
     {2, [](Connection& connection) { connection.execute_script(version_2); }},
     {3, apply_version_3, true},
+    {4, apply_version_4},
 }};
 
 }  // namespace

@@ -7,12 +7,7 @@
 // program's types. Rows keep their ids; their checksums and the sweeps' journals are written anew,
 // after the old ones were verified.
 
-#include <algorithm>
-#include <map>
-#include <utility>
-
-#include "colltune/vocabulary/canonical.h"
-#include "colltune/vocabulary/error.h"
+#include "measurement_steps.h"
 #include "sample_codec.h"
 #include "schema.h"
 
@@ -20,7 +15,6 @@ namespace colltune::db {
 namespace {
 
 constexpr const char* new_measurement = R"sql(
-ALTER TABLE measurement RENAME TO measurement_before;
 CREATE TABLE measurement (
   id INTEGER PRIMARY KEY,
   sweep_id INTEGER NOT NULL REFERENCES sweep (id),
@@ -83,99 +77,15 @@ constexpr const char* unobserved_conditions =
     R"("page_faults":0,"steal":-1.0,"throttle_events":0})";
 constexpr const char* no_confirmation = R"({"high":0.0,"launches":0,"low":0.0,"speedup":0.0})";
 
-std::size_t index_of(const Table& table, std::string_view column) {
-  const auto found = std::ranges::find(table.columns, column);
-  if (found == table.columns.end())
-    throw Error(StatusCode::data_loss,
-                "table " + table.name + " has no column '" + std::string(column) + "'");
-  return static_cast<std::size_t>(found - table.columns.begin());
-}
-
-std::int64_t number_in(const Row& row, std::size_t index) {
-  return std::get<std::int64_t>(row.at(index));  // the tables are STRICT
-}
-
-/// What is between `id` and the checksum, of all rows; no id is missing between the first and the
-/// last.
-std::map<std::int64_t, Row> read_table(Connection& connection, const Table& table) {
-  std::map<std::int64_t, Row> rows;
-  for_each_row(connection, table, "ORDER BY id", {}, [&](std::int64_t id, const Row& row) {
-    if (id != static_cast<std::int64_t>(rows.size()) + 1)
-      fail_row(connection, table.name, id, "follows a gap");
-    rows.emplace(id, row);
-  });
-  return rows;
-}
-
-/// The journals of the sweeps: how many measurements, and the chain over their checksums.
-struct Journal {
-  std::int64_t count = 0;
-  std::string digest;
-
-  void extend(const std::string& checksum) {
-    ++count;
-    digest = digest_of_text(digest + checksum);
-  }
-};
-using Journals = std::map<std::int64_t, Journal>;
-
-void verify_measurements(Connection& connection, const Table& sweeps,
-                         const std::map<std::int64_t, Row>& sweep_rows) {
-  const Table table = present_table(connection, "measurement");
-  const std::size_t sweep_id = index_of(table, "sweep_id");
-  Journals journals;
-  for_each_row(connection, table, "ORDER BY id", {}, [&](std::int64_t id, const Row& row) {
-    journals[number_in(row, sweep_id)].extend(row_checksum(table, id, row));
-  });
-  const std::size_t count = index_of(sweeps, "measurement_count");
-  const std::size_t digest = index_of(sweeps, "journal_digest");
-  for (const auto& [id, row] : sweep_rows) {
-    const Journal& journal = journals[id];
-    if (number_in(row, count) != journal.count ||
-        std::get<std::string>(row.at(digest)) != journal.digest)
-      fail_row(connection, "sweep", id, "does not fit its measurements");
-  }
-  if (journals.size() > sweep_rows.size())
-    fail_row(connection, "measurement", 0, "belongs to a sweep that is missing");
-}
-
-/// Fills the new table from the old one, which was verified. Returns the new journals.
-Journals copy_measurements(Connection& connection) {
-  const Table before = present_table(connection, "measurement_before");
-  const Table after = present_table(connection, "measurement");
-  const std::size_t sweep_id = index_of(after, "sweep_id");
-  std::string sql = "SELECT id";
-  for (const auto& column : before.columns) sql += ", " + column;
-  Statement old_rows(connection.handle(), sql + " FROM measurement_before ORDER BY id");
-  old_rows.start({});
-  Journals journals;
-  while (old_rows.step()) {
-    const std::int64_t id = std::get<std::int64_t>(old_rows.column(0));
-    Row row;
-    for (const auto& column : after.columns) {
-      if (column == "is_twin" || column == "is_holdout") {
-        row.emplace_back(std::int64_t{0});
-      } else if (column == "marks") {
-        row.emplace_back(pack_numbers({}));
-      } else if (column == "conditions") {
-        row.emplace_back(std::string(unobserved_conditions));
-      } else {
-        row.push_back(old_rows.column(1 + static_cast<int>(index_of(before, column))));
-      }
-    }
-    insert_row(connection, after, id, row);
-    journals[number_in(row, sweep_id)].extend(row_checksum(after, id, row));
-  }
-  return journals;
-}
-
 void change_sweeps_and_measurements(Connection& connection) {
   const Table before = present_table(connection, "sweep");
   auto rows = read_table(connection, before);
   verify_measurements(connection, before, rows);
-  connection.execute_script(new_measurement);
-  Journals journals = copy_measurements(connection);
-  connection.execute_script("DROP TABLE measurement_before;");
+  Journals journals = rebuild_measurements(connection, new_measurement,
+                                           {{"is_twin", std::int64_t{0}},
+                                            {"is_holdout", std::int64_t{0}},
+                                            {"marks", pack_numbers({})},
+                                            {"conditions", std::string(unobserved_conditions)}});
   connection.execute_script(new_sweep_columns);
   const Table after = present_table(connection, "sweep");
   for (auto& [id, row] : rows) {

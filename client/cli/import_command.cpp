@@ -10,8 +10,10 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <tuple>
 
 #include "colltune/db/store.h"
+#include "colltune/decide/trials.h"
 #include "figures.h"
 #include "results_file.h"
 
@@ -43,12 +45,16 @@ Present read_present(const std::filesystem::path& path) {
 std::vector<Measurement> missing_measurements(const Store& store, const SweepResults& results,
                                               bool is_known) {
   if (!is_known) return results.measurements;
-  std::set<std::pair<TuningKey, Variant>> there;
+  using Place = std::tuple<TuningKey, TrialName, int>;
+  const auto place_of = [](const Measurement& measurement) {
+    return Place(measurement.key, name_of_trial(measurement), measurement.pass);
+  };
+  std::set<Place> there;
   for (const auto& measurement : store.measurements(results.sweep.uuid))
-    there.emplace(measurement.key, measurement.variant);
+    there.insert(place_of(measurement));
   std::vector<Measurement> missing;
   for (const auto& measurement : results.measurements)
-    if (!there.contains({measurement.key, measurement.variant})) missing.push_back(measurement);
+    if (!there.contains(place_of(measurement))) missing.push_back(measurement);
   return missing;
 }
 

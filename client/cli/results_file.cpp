@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "colltune/decide/trials.h"
 #include "colltune/json/journal_lines.h"
 
 namespace colltune {
@@ -87,9 +88,12 @@ class ResultsBuilder {
       fail(where, "value/slowest_ranks is not as long as value/samples_ns");
     if (!measurement.marks.empty() && measurement.marks.size() != measurement.samples.size())
       fail(where, "value/marks is neither empty nor as long as value/samples_ns");
-    if (!trials_.emplace(measurement.key, measurement.variant, measurement.is_twin).second)
+    if (measurement.pass < 0)
+      fail(where, "value/pass is " + std::to_string(measurement.pass) + "; passes count from 0");
+    if (!trials_.emplace(measurement.key, name_of_trial(measurement), measurement.pass).second)
       fail(where, "the trial of " + to_string(measurement.variant) + " for " +
-                      describe(measurement.key.problem) + " is in the sweep twice");
+                      describe(measurement.key.problem) + " is in pass " +
+                      std::to_string(measurement.pass) + " of the sweep twice");
     sweep.measurements.push_back(std::move(measurement));
   }
 
@@ -112,7 +116,7 @@ class ResultsBuilder {
   }
 
   ResultsFile& file_;
-  std::set<std::tuple<TuningKey, Variant, bool>> trials_;  ///< of the current sweep; a twin is one
+  std::set<std::tuple<TuningKey, TrialName, int>> trials_;  ///< of the current sweep, with the pass
 };
 
 }  // namespace

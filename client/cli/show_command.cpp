@@ -148,6 +148,7 @@ void run_show_measurements(const ShowOptions& options, std::ostream& out) {
                    {"problem"},
                    {"world"},
                    {"variant"},
+                   {"pass", Align::right},
                    {"outcome"},
                    {"samples", Align::right},
                    {"median(us)", Align::right},
@@ -166,7 +167,7 @@ void run_show_measurements(const ShowOptions& options, std::ostream& out) {
       const auto times = times_of(measurement);
       table.add_row({short_form(uuid), describe(measurement.key.problem),
                      describe(measurement.key.topology), to_string(measurement.variant),
-                     std::string(name_of(measurement.outcome)),
+                     std::to_string(measurement.pass), std::string(name_of(measurement.outcome)),
                      std::to_string(measurement.samples.size()), times[0], times[1], times[2],
                      std::to_string(measurement.verified_calls), measurement.detail});
     }

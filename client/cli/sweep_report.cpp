@@ -13,6 +13,7 @@
 #include "colltune/decide/noise.h"
 #include "colltune/decide/null_test.h"
 #include "colltune/decide/statistics.h"
+#include "colltune/decide/trials.h"
 #include "colltune/json/json.h"
 #include "database.h"
 #include "figures.h"
@@ -23,8 +24,8 @@
 namespace colltune {
 namespace {
 
-/// What the rounds of one key came to.
-struct KeyRounds {
+/// What the rounds of one visit to a key came to.
+struct VisitRounds {
   std::size_t rounds = 0;    ///< of who ran longest
   std::size_t variants = 0;  ///< twins included
   std::size_t ran = 0;       ///< rounds of all variants together
@@ -32,7 +33,8 @@ struct KeyRounds {
 
 /// What a sweep's time bought.
 struct Bought {
-  std::map<TuningKey, KeyRounds> keys;  ///< with samples
+  std::size_t keys = 0;  ///< with samples
+  std::size_t visits = 0;
   std::uint64_t runs = 0;
   double least_rounds = 0;
   double median_rounds = 0;
@@ -42,25 +44,30 @@ struct Bought {
 
 Bought bought_by(const std::vector<Measurement>& measurements) {
   Bought bought;
+  std::map<std::pair<TuningKey, int>, VisitRounds> visits;  ///< by key and pass
   for (const Measurement& trial : measurements) {
     if (trial.samples.empty()) continue;
     const auto per_round = static_cast<std::size_t>(std::max(1, trial.samples_per_round));
     const std::size_t rounds = (trial.samples.size() + per_round - 1) / per_round;
-    KeyRounds& key = bought.keys[trial.key];
-    key.rounds = std::max(key.rounds, rounds);
-    key.ran += rounds;
-    ++key.variants;
+    VisitRounds& visit = visits[{trial.key, trial.pass}];
+    visit.rounds = std::max(visit.rounds, rounds);
+    visit.ran += rounds;
+    ++visit.variants;
     bought.runs += trial.samples.size();
   }
-  if (bought.keys.empty()) return bought;
-  std::vector<double> rounds;
+  if (visits.empty()) return bought;
+  std::map<TuningKey, double> rounds_of_key;
   double ran = 0;
   double possible = 0;
-  for (const auto& [key, of_key] : bought.keys) {
-    rounds.push_back(static_cast<double>(of_key.rounds));
-    ran += static_cast<double>(of_key.ran);
-    possible += static_cast<double>(of_key.rounds * of_key.variants);
+  for (const auto& [place, visit] : visits) {
+    rounds_of_key[place.first] += static_cast<double>(visit.rounds);
+    ran += static_cast<double>(visit.ran);
+    possible += static_cast<double>(visit.rounds * visit.variants);
   }
+  std::vector<double> rounds;
+  for (const auto& [key, of_key] : rounds_of_key) rounds.push_back(of_key);
+  bought.keys = rounds.size();
+  bought.visits = visits.size();
   std::tie(bought.least_rounds, bought.most_rounds) =
       std::pair(std::ranges::min(rounds), std::ranges::max(rounds));
   bought.median_rounds = median_of(rounds);
@@ -98,6 +105,8 @@ std::size_t count_confirmed(const std::vector<Decision>& decisions) {
 struct Page {
   const ReportedSweep& sweep;
   std::vector<QuarantineRecord> quarantines;  ///< in force, for keys of this sweep
+  std::size_t trials = 0;                     ///< each once, whatever number of passes it ran in
+  std::size_t not_ok = 0;
   Bought bought;
   std::map<Verdict, std::size_t> verdicts;
   NullTest null;
@@ -109,6 +118,10 @@ Page make_page(const ReportedSweep& sweep, const StoreReader& reader) {
             .bought = bought_by(sweep.measurements),
             .verdicts = count_verdicts(sweep.decisions),
             .null = null_test(sweep.measurements, sweep.policy)};
+  for (const auto& [ended_as, count] : count_outcomes(sweep.measurements)) {
+    page.trials += count;
+    page.not_ok += ended_as == Outcome::ok ? 0 : count;
+  }
   std::set<TuningKey> keys;
   for (const Measurement& trial : sweep.measurements) keys.insert(trial.key);
   for (QuarantineRecord& quarantine : reader.quarantines())
@@ -138,22 +151,21 @@ std::string time_text(const nlohmann::json& summary) {
 }
 
 std::string keys_text(const Page& page) {
-  std::size_t not_ok = 0;
-  for (const Measurement& trial : page.sweep.measurements)
-    not_ok += trial.outcome == Outcome::ok ? 0 : 1;
-  std::string text = fmt::format("{} measured", page.bought.keys.size());
+  std::string text = fmt::format("{} measured", page.bought.keys);
   if (page.sweep.summary.contains("planned_keys"))
     text += fmt::format(" of {} planned", page.sweep.summary["planned_keys"].get<std::size_t>());
-  return text + fmt::format("; {} trials, {} of them not ok; {} quarantined",
-                            page.sweep.measurements.size(), not_ok, page.quarantines.size());
+  return text + fmt::format("; {} trials, {} of them not ok; {} quarantined", page.trials,
+                            page.not_ok, page.quarantines.size());
 }
 
 std::string bought_text(const Bought& bought) {
+  const std::string visits =
+      bought.visits > bought.keys ? fmt::format(" in {} visits", bought.visits) : std::string();
   return fmt::format(
-      "{} runs; {:.0f} rounds per key in the median ({:.0f} to {:.0f}); racing spared "
+      "{} runs{}; {:.0f} rounds per key in the median ({:.0f} to {:.0f}); racing spared "
       "{:.0f} % of them",
-      bought.runs, bought.median_rounds, bought.least_rounds, bought.most_rounds,
-      bought.keys.empty() ? 0 : 100 * (1 - bought.ran));
+      bought.runs, visits, bought.median_rounds, bought.least_rounds, bought.most_rounds,
+      bought.keys == 0 ? 0 : 100 * (1 - bought.ran));
 }
 
 std::string gain_text(const std::vector<Decision>& decisions) {
@@ -290,8 +302,8 @@ nlohmann::json page_to_json(const Page& page) {
   record["summary"] = sweep.summary;
   return {{"sweep", std::move(record)},
           {"decision_policy", to_json_value(sweep.policy)},
-          {"keys", page.bought.keys.size()},
-          {"trials", sweep.measurements.size()},
+          {"keys", page.bought.keys},
+          {"trials", page.trials},
           {"not_ok", std::move(failed)},
           {"quarantined", std::move(quarantines)},
           {"verdicts", std::move(verdicts)},
@@ -302,6 +314,7 @@ nlohmann::json page_to_json(const Page& page) {
           {"noise", noise_to_json(noise_of(sweep.measurements))},
           {"bought",
            {{"runs", page.bought.runs},
+            {"visits", page.bought.visits},
             {"least_rounds", page.bought.least_rounds},
             {"median_rounds", page.bought.median_rounds},
             {"most_rounds", page.bought.most_rounds},

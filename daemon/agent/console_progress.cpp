@@ -22,6 +22,14 @@ std::string time_left(const SweepProgress& progress) {
   return progress.left.count() > 0 ? ", about " + seconds(progress.left) + " left" : std::string();
 }
 
+/// "12 of 32 keys", or where a sweep comes to each several times "40 of 128 visits, pass 2 of 4".
+std::string place(const SweepProgress& progress) {
+  if (progress.passes == 1)
+    return fmt::format("{} of {} keys", progress.visits_done, progress.visits);
+  return fmt::format("{} of {} visits, pass {} of {}", progress.visits_done, progress.visits,
+                     progress.pass + 1, progress.passes);
+}
+
 }  // namespace
 
 ConsoleProgress::ConsoleProgress(std::FILE* out)
@@ -31,17 +39,17 @@ void ConsoleProgress::begin_cell(const SweepProgress& progress, const Cell& cell
   const std::string what = describe(cell.key.problem) + " on " + describe(cell.key.topology);
   if (is_terminal_) {
     const std::size_t filled =
-        progress.cells == 0 ? bar_width : bar_width * progress.cells_done / progress.cells;
-    fmt::print(out_, "\r\033[K[{:#<{}}{:.<{}}] {}/{} keys{}: {}", "", filled, "",
-               bar_width - filled, progress.cells_done, progress.cells, time_left(progress), what);
+        progress.visits == 0 ? bar_width : bar_width * progress.visits_done / progress.visits;
+    fmt::print(out_, "\r\033[K[{:#<{}}{:.<{}}] {}{}: {}", "", filled, "", bar_width - filled,
+               place(progress), time_left(progress), what);
     std::fflush(out_);
     return;
   }
   const auto now = std::chrono::steady_clock::now();
   if (now - last_line_ < between_lines) return;
   last_line_ = now;
-  fmt::print(out_, "{} of {} keys after {}{}: {}\n", progress.cells_done, progress.cells,
-             seconds(progress.elapsed), time_left(progress), what);
+  fmt::print(out_, "{} after {}{}: {}\n", place(progress), seconds(progress.elapsed),
+             time_left(progress), what);
   std::fflush(out_);
 }
 
@@ -53,7 +61,7 @@ void ConsoleProgress::end_cell(const SweepProgress& progress, const Cell& cell,
                to_string(measurement.variant), name_of(measurement.outcome),
                describe(cell.key.problem), measurement.detail);
   }
-  if (is_terminal_ && progress.cells_done == progress.cells) fmt::print(out_, "\r\033[K");
+  if (is_terminal_ && progress.visits_done == progress.visits) fmt::print(out_, "\r\033[K");
   std::fflush(out_);
 }
 

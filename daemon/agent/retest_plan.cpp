@@ -158,6 +158,8 @@ RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLau
   }
   result.plan = composer.finish();
   result.plan.budget = time_per_key * static_cast<std::int64_t>(result.plan.cells.size());
+  // Each launch is one more look at the machine: the launches are what is compared.
+  result.plan.passes = 1;
   result.plan.seed = seed;
   result.plan.soak = {.runs = 0, .time = {}};
   return result;

@@ -117,9 +117,10 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
   fmt::print("{}", render_results(outcome.measurements, decisions));
   std::fflush(stdout);
   if (!options.quiet) {
+    std::size_t trials = 0;
+    for (const auto& [ended_as, count] : outcome.trials) trials += count;
     fmt::print(stderr, "sweep {}: {}, {} trials in {:.1f} s: {}\n", sweep_uuid,
-               name_of(outcome.end), outcome.measurements.size(),
-               std::chrono::duration<double>(elapsed).count(),
+               name_of(outcome.end), trials, std::chrono::duration<double>(elapsed).count(),
                render_shares(outcome.phases, elapsed));
     fmt::print(stderr, "{}", trust_text(plan, outcome, decisions));
     if (generation)
@@ -171,7 +172,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
                          .summary = {}},
                         environment, options.resume);
     if (!journal->stored().empty() && !options.quiet)
-      fmt::print(stderr, "continuing sweep {}: {} trial(s) are stored already\n",
+      fmt::print(stderr, "continuing sweep {}: {} measurement(s) are stored already\n",
                  journal->sweep_uuid(), journal->stored().size());
   });
   process.watch = std::make_unique<RankWatch>(control, process.launch, options.database,

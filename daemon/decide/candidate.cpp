@@ -8,44 +8,77 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <set>
+#include <map>
 #include <tuple>
 
-#include "colltune/decide/rounds.h"
+#include "colltune/decide/trials.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
 namespace {
 
-bool may_rank(const Measurement& measurement) {
-  return measurement.outcome == Outcome::ok && !measurement.samples.empty() &&
-         measurement.verified_calls > 0 &&
-         measurement.numeric_class >= measurement.key.problem.numeric_class;
+/// One trial in each of its passes.
+using Passes = std::map<int, const Measurement*>;
+
+bool may_rank(const Passes& passes) {
+  bool has_samples = false;
+  std::uint64_t verified_calls = 0;
+  for (const auto& [pass, measurement] : passes) {
+    if (measurement->outcome != Outcome::ok) return false;
+    has_samples = has_samples || !measurement->samples.empty();
+    verified_calls += measurement->verified_calls;
+  }
+  const Measurement& first = *passes.begin()->second;
+  return has_samples && verified_calls > 0 &&
+         first.numeric_class >= first.key.problem.numeric_class;
 }
 
-Candidate to_candidate(const Measurement& measurement, double confidence) {
-  Candidate candidate{.measurement = &measurement, .rounds = round_medians(measurement)};
-  for (std::size_t i = 0; i < measurement.samples.size(); ++i)
-    candidate.samples += counts(measurement, i) ? 1 : 0;
-  std::vector<double> values;
-  std::ranges::copy_if(candidate.rounds, std::back_inserter(values),
-                       [](double value) { return !std::isnan(value); });
-  if (values.empty())
-    for (const auto sample : measurement.samples)
-      values.push_back(static_cast<double>(sample.count()) / measurement.calls_per_sample);
-  candidate.per_call = median_interval(values, confidence);
+/// The values of each pass, which together weigh as much as those of the longest.
+std::vector<WeightedValue> balance(const std::vector<std::vector<double>>& passes) {
+  std::size_t longest = 0;
+  for (const auto& values : passes) longest = std::max(longest, values.size());
+  std::vector<WeightedValue> balanced;
+  for (const auto& values : passes)
+    for (const double value : values)
+      balanced.push_back(
+          {.value = value,
+           .weight = static_cast<double>(longest) / static_cast<double>(values.size())});
+  return balanced;
+}
+
+Candidate to_candidate(const Passes& passes, double confidence) {
+  Candidate candidate{.measurement = passes.begin()->second};
+  std::vector<std::vector<double>> rounds;
+  std::vector<std::vector<double>> samples;
+  for (const auto& [pass, measurement] : passes) {
+    candidate.verified_calls += measurement->verified_calls;
+    const auto& medians = candidate.rounds.emplace(pass, round_medians(*measurement)).first->second;
+    std::ranges::copy_if(medians, std::back_inserter(rounds.emplace_back()),
+                         [](double value) { return !std::isnan(value); });
+    auto& of_pass = samples.emplace_back();
+    for (std::size_t i = 0; i < measurement->samples.size(); ++i) {
+      candidate.samples += counts(*measurement, i) ? 1 : 0;
+      of_pass.push_back(static_cast<double>(measurement->samples[i].count()) /
+                        measurement->calls_per_sample);
+    }
+  }
+  auto values = balance(rounds);
+  if (values.empty()) values = balance(samples);
+  candidate.per_call = median_interval(std::move(values), confidence);
   return candidate;
 }
 
-void check_unique(std::span<const Measurement* const> trials) {
-  std::set<std::pair<Variant, bool>> seen;
-  for (const Measurement* trial : trials)
-    if (!seen.emplace(trial->variant, trial->is_twin).second)
+/// The trials of one key, each with its passes.
+std::map<TrialName, Passes> merge_passes(std::span<const Measurement* const> measurements) {
+  std::map<TrialName, Passes> trials;
+  for (const Measurement* one : measurements)
+    if (!trials[name_of_trial(*one)].emplace(one->pass, one).second)
       throw Error(StatusCode::invalid_argument,
-                  fmt::format("decide: the trial {} of {} on {} occurs twice; give the "
+                  fmt::format("decide: the trial {} of {} on {} occurs twice in pass {}; give the "
                               "measurements of one sweep",
-                              to_string(trial->variant), describe(trial->key.problem),
-                              describe(trial->key.topology)));
+                              to_string(one->variant), describe(one->key.problem),
+                              describe(one->key.topology), one->pass));
+  return trials;
 }
 
 }  // namespace
@@ -58,7 +91,7 @@ std::size_t Contest::rivals() const {
 Duel Contest::twin_duel(const Candidate& baseline, double risk) const {
   for (const Candidate& twin : twins)
     if (twin.measurement->variant == baseline.measurement->variant)
-      return fight(baseline.rounds, twin.rounds, risk);
+      return fight_in_passes(baseline.rounds, twin.rounds, risk);
   return {};
 }
 
@@ -68,14 +101,15 @@ std::map<TuningKey, Contest> contests_of(std::span<const Measurement> measuremen
   for (const Measurement& measurement : measurements)
     if (measurement.is_holdout == is_holdout) by_key[measurement.key].push_back(&measurement);
   std::map<TuningKey, Contest> contests;
-  for (auto& [key, trials] : by_key) {
-    check_unique(trials);
-    std::ranges::sort(trials, [](const auto* a, const auto* b) { return is_simpler(*a, *b); });
+  for (const auto& [key, of_key] : by_key) {
     Contest contest;
-    for (const Measurement* trial : trials)
-      if (may_rank(*trial))
-        (trial->is_twin ? contest.twins : contest.candidates)
-            .push_back(to_candidate(*trial, confidence));
+    for (const auto& [name, passes] : merge_passes(of_key))
+      if (may_rank(passes))
+        (name.is_twin ? contest.twins : contest.candidates)
+            .push_back(to_candidate(passes, confidence));
+    std::ranges::sort(contest.candidates, [](const Candidate& a, const Candidate& b) {
+      return is_simpler(*a.measurement, *b.measurement);
+    });
     if (!contest.candidates.empty()) contests.emplace(key, std::move(contest));
   }
   return contests;

@@ -2,23 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "colltune/decide/duel.h"
+#include "colltune/decide/rounds.h"
 #include "colltune/decide/statistics.h"
 #include "colltune/vocabulary/measurement.h"
 
 namespace colltune {
 
-/// A trial that may rank (or a twin), with what is derived from its samples.
+/// A trial that may rank (or a twin), with what is derived from its samples in all passes.
 struct Candidate {
-  const Measurement* measurement = nullptr;
-  std::vector<double> rounds;  ///< see round_medians
-  std::size_t samples = 0;     ///< that count
-  /// Of the median of the rounds, ns per call; of all samples where none counts.
+  const Measurement* measurement = nullptr;  ///< of its first pass: what is the same in all
+  PassRounds rounds;                         ///< see round_medians; of each pass it took part in
+  std::size_t samples = 0;                   ///< that count
+  std::uint64_t verified_calls = 0;
+  /// Of the median of the rounds, ns per call, each pass weighing the same; of all samples where
+  /// none counts.
   MedianInterval per_call;
 };
 
@@ -33,8 +37,8 @@ struct Contest {
   [[nodiscard]] Duel twin_duel(const Candidate& baseline, double risk) const;
 };
 
-/// `is_holdout` picks the trials of held-out sizes, or those of all others. Throws
-/// Error(invalid_argument) where a trial occurs twice.
+/// `is_holdout` picks the trials of held-out sizes, or those of all others. A trial that was not ok
+/// in some pass may not rank. Throws Error(invalid_argument) where a trial occurs twice in a pass.
 [[nodiscard]] std::map<TuningKey, Contest> contests_of(std::span<const Measurement> measurements,
                                                        bool is_holdout, double confidence);
 

@@ -19,31 +19,39 @@ struct Evidence {
   std::string fault;           ///< of the candidate in a launch, for a person; empty: none
 };
 
-const Measurement* find(std::span<const Measurement> launch, const TuningKey& key,
-                        const Variant& variant) {
-  const auto found = std::ranges::find_if(launch, [&](const Measurement& measurement) {
-    return !measurement.is_twin && measurement.variant == variant && measurement.key == key;
-  });
-  return found == launch.end() ? nullptr : &*found;
+/// One variant's trial in a launch, over all its passes.
+struct LaunchTrial {
+  PassRounds rounds;
+  const Measurement* fault = nullptr;  ///< of a pass that was not ok; null: none
+};
+
+LaunchTrial find_trial(std::span<const Measurement> launch, const TuningKey& key,
+                       const Variant& variant) {
+  LaunchTrial trial;
+  for (const Measurement& measurement : launch) {
+    if (measurement.is_twin || measurement.variant != variant || measurement.key != key) continue;
+    if (measurement.outcome != Outcome::ok) trial.fault = &measurement;
+    trial.rounds[measurement.pass] = round_medians(measurement);
+  }
+  return trial;
 }
 
 Evidence evidence_of(const TuningKey& key, const Contest& contest,
                      std::span<const std::vector<Measurement>> launches) {
   Evidence evidence;
   for (const auto& launch : launches) {
-    const Measurement* candidate = find(launch, key, contest.candidate);
-    if (candidate == nullptr) continue;
-    if (candidate->outcome != Outcome::ok) {
+    const LaunchTrial candidate = find_trial(launch, key, contest.candidate);
+    if (candidate.fault != nullptr) {
       constexpr std::size_t shown = 200;  // the whole is stored with the measurement
-      evidence.fault =
-          fmt::format("{}{}{}", name_of(candidate->outcome), candidate->detail.empty() ? "" : ": ",
-                      candidate->detail.substr(0, shown));
+      const std::string& detail = candidate.fault->detail;
+      evidence.fault = fmt::format("{}{}{}", name_of(candidate.fault->outcome),
+                                   detail.empty() ? "" : ": ", detail.substr(0, shown));
       continue;
     }
-    const Measurement* reference = find(launch, key, contest.reference);
-    if (reference == nullptr || reference->outcome != Outcome::ok) continue;
-    const auto ratios = paired_ratios(round_medians(*reference), round_medians(*candidate));
-    if (!ratios.empty()) evidence.ratios.push_back(median_of(ratios));
+    const LaunchTrial reference = find_trial(launch, key, contest.reference);
+    if (reference.fault != nullptr) continue;
+    const auto ratios = ratios_by_pass(reference.rounds, candidate.rounds);
+    if (!ratios.empty()) evidence.ratios.push_back(balanced_ratio(ratios));
   }
   return evidence;
 }

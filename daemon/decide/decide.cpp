@@ -23,6 +23,11 @@ struct Entry {
   Duel duel;
   double speedup = 0;  ///< over the reference; 0 where there is none
   Standing standing = Standing::beaten;
+  /// In which it has rounds in common with the reference, or the reference has any; 0 where there
+  /// is no reference.
+  std::size_t passes = 0;
+  /// Whether it ran in as many passes as any other. Who did not was no contender.
+  bool has_all_passes = true;
 };
 
 /// The candidates of one key and family.
@@ -44,19 +49,52 @@ Entry enter(const Candidate& candidate, const Field& field, const DecisionPolicy
   Entry entry{.candidate = &candidate};
   if (field.reference == nullptr) return entry;
   entry.speedup = 1;
-  if (&candidate == field.reference) return entry;
-  entry.duel = fight(field.reference->rounds, candidate.rounds, field.risk);
+  if (&candidate == field.reference) {
+    entry.passes = ratios_by_pass(candidate.rounds, candidate.rounds).size();
+    return entry;
+  }
+  entry.duel = fight_in_passes(field.reference->rounds, candidate.rounds, field.risk);
   entry.standing = judge(entry.duel, policy, field.noise);
-  if (entry.duel.rounds > 0)
+  if (entry.duel.rounds > 0) {
+    entry.passes = entry.duel.passes;
     entry.speedup = entry.duel.ratio;
-  else if (candidate.per_call.median > 0)
+  } else if (candidate.per_call.median > 0) {
     entry.speedup = field.reference->per_call.median / candidate.per_call.median;
+  }
   return entry;
 }
 
 bool is_faster(const Entry& a, const Entry& b) {
   if (a.speedup != b.speedup) return a.speedup > b.speedup;
   return a.candidate->per_call.median < b.candidate->per_call.median;
+}
+
+/// Speed-ups over unlike passes do not compare: a pass may have met the machine in a state that
+/// favoured whoever was there. Who has rounds in common with the reference in fewer passes than
+/// others is put beside the fastest of those, by the passes of both. Who did not take part in all
+/// of them, not even with rounds that do not count, cannot win.
+void rank_by_common_passes(Field& field) {
+  std::size_t most_run = 0;
+  std::size_t most_common = 0;
+  for (const Entry& entry : field.entries) {
+    most_run = std::max(most_run, entry.candidate->rounds.size());
+    most_common = std::max(most_common, entry.passes);
+  }
+  if (most_run < 2) return;
+  const Entry* leader = nullptr;
+  for (const Entry& entry : field.entries)
+    if (entry.passes == most_common && (leader == nullptr || is_faster(entry, *leader)))
+      leader = &entry;
+  for (Entry& entry : field.entries) {
+    if (entry.candidate->rounds.size() < most_run) {
+      entry.has_all_passes = false;
+      entry.standing = Standing::beaten;
+    }
+    if (entry.passes == most_common) continue;
+    const Duel duel =
+        fight_in_passes(leader->candidate->rounds, entry.candidate->rounds, field.risk);
+    if (duel.rounds > 0) entry.speedup = leader->speedup * duel.ratio;
+  }
 }
 
 Field make_field(const Contest& contest, const std::string& family, const DecisionPolicy& policy) {
@@ -72,13 +110,14 @@ Field make_field(const Contest& contest, const std::string& family, const Decisi
   if (field.reference != nullptr)
     field.noise = twin_noise(contest.twin_duel(*field.reference, field.risk));
   for (const Candidate* candidate : own) field.entries.push_back(enter(*candidate, field, policy));
+  rank_by_common_passes(field);
   std::ranges::stable_sort(field.entries, is_faster);
   return field;
 }
 
 /// Whether `leader` is not clearly faster than `other`.
 bool are_equal(const Entry& leader, const Entry& other, double risk, const DecisionPolicy& policy) {
-  const Duel duel = fight(other.candidate->rounds, leader.candidate->rounds, risk);
+  const Duel duel = fight_in_passes(other.candidate->rounds, leader.candidate->rounds, risk);
   if (duel.rounds == 0) return false;
   const bool is_noise = !duel.low || *duel.low <= 1;
   return duel.ratio < 1 + (is_noise ? 2 : 1) * policy.minimum_margin;
@@ -110,7 +149,8 @@ struct Judgement {
 
 Judgement judge_without_baseline(const Field& field, const DecisionPolicy& policy) {
   std::vector<const Entry*> entries;
-  for (const Entry& entry : field.entries) entries.push_back(&entry);
+  for (const Entry& entry : field.entries)
+    if (entry.has_all_passes) entries.push_back(&entry);
   const Entry& leader = *entries.front();
   const Entry& winner = simplest_equal(entries, field, policy);
   const std::string name = name_of_variant(*winner.candidate);
@@ -132,20 +172,20 @@ Judgement keep_baseline(const Field& field, const DecisionPolicy& policy) {
   Judgement judgement{.winner = field.own_baseline, .verdict = Verdict::kept};
   const Entry* best = nullptr;  // the fastest rival, or the fastest open one
   for (const Entry& entry : field.entries) {
-    if (entry.candidate == field.own_baseline) continue;
+    if (entry.candidate == field.own_baseline || !entry.has_all_passes) continue;
     if (best == nullptr) best = &entry;
     if (entry.standing != Standing::open) continue;
     best = &entry;
     judgement.verdict = Verdict::undecided;
     break;
   }
-  if (best == nullptr)
+  if (field.entries.size() == 1)
     judgement.reason = "the baseline is the only variant that may rank";
   else if (judgement.verdict == Verdict::undecided)
     judgement.reason =
         fmt::format("the baseline {} stays, undecided: {} {}", name,
                     name_of_variant(*best->candidate), explain(best->duel, policy, field.noise));
-  else if (best->speedup <= 1)
+  else if (best == nullptr || best->speedup <= 1)
     judgement.reason =
         fmt::format("the baseline {} is the fastest of {} variants", name, field.entries.size());
   else
@@ -165,10 +205,10 @@ Judgement judge_field(const Field& field, const Contest& contest, const Decision
   return {.winner = winner.candidate,
           .verdict = Verdict::displaced,
           .reason = fmt::format(
-              "{} is {:.3f}x as fast as the baseline {} (at least {:.3f}x over {} common rounds at "
-              "{} confidence among {} rivals{})",
+              "{} is {:.3f}x as fast as the baseline {} (at least {:.3f}x over {} at {} confidence "
+              "among {} rivals{})",
               name_of_variant(*winner.candidate), winner.duel.ratio,
-              name_of_variant(*field.own_baseline), *winner.duel.low, winner.duel.rounds,
+              name_of_variant(*field.own_baseline), *winner.duel.low, describe_rounds(winner.duel),
               percent(policy.confidence), contest.rivals(), as_simpler(winner, *proven.front()))};
 }
 
@@ -186,7 +226,7 @@ RankedVariant to_ranked(const Entry& entry) {
           .high = rounded(candidate.per_call.high),
           .speedup_over_baseline = entry.speedup,
           .samples = candidate.samples,
-          .verified_calls = measurement.verified_calls,
+          .verified_calls = candidate.verified_calls,
           .rounding = measurement.rounding,
           .numeric_class = measurement.numeric_class,
           .limits = measurement.limits};

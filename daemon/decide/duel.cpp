@@ -7,32 +7,68 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 #include <vector>
 
-#include "colltune/decide/rounds.h"
 #include "colltune/decide/statistics.h"
 
 namespace colltune {
 
-Duel fight(std::span<const double> reference_rounds, std::span<const double> rival_rounds,
-           double risk) {
-  const std::vector<double> ratios = paired_ratios(reference_rounds, rival_rounds);
-  if (ratios.empty()) return {};
+namespace {
+
+/// What the passes have in common, not empty: the ratios of each.
+Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk) {
+  std::size_t longest = 0;
+  for (const auto& [pass, ratios] : by_pass) longest = std::max(longest, ratios.size());
+  std::vector<WeightedValue> rounds;
   std::vector<double> logs;
-  logs.reserve(ratios.size());
-  for (const double ratio : ratios) logs.push_back(std::log(ratio));
-  // By logarithms: the median of the inverse ratios is then the inverse median.
-  Duel duel{.rounds = ratios.size(),
-            .ratio = std::exp(median_of(logs)),
-            .low = median_lower_bound(ratios, 1 - risk),
-            .high = median_upper_bound(ratios, 1 - risk),
-            .highest = *std::ranges::max_element(ratios),
+  double sum_of_medians = 0;
+  double product_of_highest = 1;
+  for (const auto& [pass, ratios] : by_pass) {
+    const std::size_t first = logs.size();
+    const double weight = static_cast<double>(longest) / static_cast<double>(ratios.size());
+    for (const double ratio : ratios) {
+      rounds.push_back({.value = ratio, .weight = weight});
+      logs.push_back(std::log(ratio));
+    }
+    // By logarithms: the median of the inverse ratios is then the inverse median.
+    sum_of_medians += median_of(std::span(logs).subspan(first));
+    product_of_highest *= *std::ranges::max_element(ratios);
+  }
+  const auto passes = static_cast<double>(by_pass.size());
+  const MedianBounds bounds = median_bounds(std::move(rounds), 1 - risk);
+  Duel duel{.rounds = logs.size(),
+            .passes = by_pass.size(),
+            .ratio = std::exp(sum_of_medians / passes),
+            .low = bounds.low,
+            .high = bounds.high,
+            .highest = std::pow(product_of_highest, 1 / passes),
             .modes = find_modes(logs)};
+  // Where passes disagree, a median over the rounds may lie beside the mean over the passes: it
+  // must not claim more than that.
+  if (by_pass.size() > 1 && duel.low) {
+    duel.low = std::min(*duel.low, duel.ratio);
+    duel.high = std::max(*duel.high, duel.ratio);
+  }
   if (duel.modes) {
     duel.modes->low = std::exp(duel.modes->low);
     duel.modes->high = std::exp(duel.modes->high);
   }
   return duel;
+}
+
+}  // namespace
+
+Duel fight_in_passes(const PassRounds& reference, const PassRounds& rival, double risk) {
+  const auto by_pass = ratios_by_pass(reference, rival);
+  return by_pass.empty() ? Duel{} : fight_over(by_pass, risk);
+}
+
+Duel fight(std::span<const double> reference_rounds, std::span<const double> rival_rounds,
+           double risk) {
+  std::vector<double> ratios = paired_ratios(reference_rounds, rival_rounds);
+  return ratios.empty() ? Duel{} : fight_over({{0, std::move(ratios)}}, risk);
 }
 
 double risk_of_duel(const DecisionPolicy& policy, std::size_t rivals) {
@@ -57,6 +93,11 @@ Standing judge(const Duel& duel, const DecisionPolicy& policy, double twin_noise
   return is_proven ? Standing::proven : Standing::open;
 }
 
+std::string describe_rounds(const Duel& duel) {
+  return fmt::format("{} common rounds", duel.rounds) +
+         (duel.passes > 1 ? fmt::format(" of {} passes", duel.passes) : std::string());
+}
+
 std::string explain(const Duel& duel, const DecisionPolicy& policy, double twin_noise) {
   if (duel.rounds == 0) return "has no round in common with the baseline in which both count";
   const std::string faster = fmt::format("is {:.3f}x as fast", duel.ratio);
@@ -67,17 +108,16 @@ std::string explain(const Duel& duel, const DecisionPolicy& policy, double twin_
     return fmt::format("{}, but {} common round(s) are too few to tell it from noise", faster,
                        duel.rounds);
   if (is_bimodal(duel, policy))
-    return fmt::format(
-        "{}, but bimodal: {:.3f}x in {:.0f} % of {} common rounds, {:.3f}x in the "
-        "others",
-        faster, duel.modes->high, 100 * duel.modes->share_high, duel.rounds, duel.modes->low);
+    return fmt::format("{}, but bimodal: {:.3f}x in {:.0f} % of {}, {:.3f}x in the others", faster,
+                       duel.modes->high, 100 * duel.modes->share_high, describe_rounds(duel),
+                       duel.modes->low);
   if (*duel.low <= 1)
-    return fmt::format("{}, which is within the noise (at least {:.3f}x over {} common rounds)",
-                       faster, *duel.low, duel.rounds);
+    return fmt::format("{}, which is within the noise (at least {:.3f}x over {})", faster,
+                       *duel.low, describe_rounds(duel));
   if (duel.ratio <= twin_noise)
     return fmt::format("{}, but the baseline differs from its own twin by {:.3f}x", faster,
                        twin_noise);
-  return fmt::format("{} (at least {:.3f}x over {} common rounds)", faster, *duel.low, duel.rounds);
+  return fmt::format("{} (at least {:.3f}x over {})", faster, *duel.low, describe_rounds(duel));
 }
 
 }  // namespace colltune

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "colltune/decide/statistics.h"
@@ -27,8 +28,14 @@ std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * frac
 
 struct KeyConditions {
   double steal = -1;
-  std::uint64_t throttle_events = 0;
+  std::map<int, std::uint64_t> throttle_events;  ///< of each pass
   bool has_windows = false;
+};
+
+/// A variant under one key, over its passes.
+struct Touched {
+  std::uint64_t page_faults = 0;
+  std::uint64_t samples = 0;
 };
 
 }  // namespace
@@ -36,10 +43,13 @@ struct KeyConditions {
 Noise noise_of(std::span<const Measurement> measurements) {
   Noise noise;
   std::map<TuningKey, KeyConditions> keys;
+  std::map<std::pair<TuningKey, Variant>, Touched> touched;
   for (const Measurement& trial : measurements) {
     KeyConditions& key = keys[trial.key];
     key.steal = std::max(key.steal, trial.conditions.steal);
-    key.throttle_events = std::max(key.throttle_events, trial.conditions.throttle_events);
+    // The counters are the cell's: all trials of a pass carry the same.
+    std::uint64_t& throttle_events = key.throttle_events[trial.pass];
+    throttle_events = std::max(throttle_events, trial.conditions.throttle_events);
     key.has_windows = key.has_windows || trial.synchronization == Synchronization::window;
     noise.samples += trial.samples.size();
     for (const int marks : trial.marks) {
@@ -48,15 +58,19 @@ Noise noise_of(std::span<const Measurement> measurements) {
       noise.late += (marks & static_cast<int>(RunMark::late)) != 0;
       noise.voided += marks != 0;
     }
-    if (!trial.samples.empty() && trial.conditions.page_faults >= trial.samples.size() &&
-        !trial.is_twin)
-      ++noise.faulting[to_string(trial.variant)];
+    if (trial.is_twin) continue;
+    Touched& variant = touched[{trial.key, trial.variant}];
+    variant.page_faults += trial.conditions.page_faults;
+    variant.samples += trial.samples.size();
   }
+  for (const auto& [name, variant] : touched)
+    if (variant.samples > 0 && variant.page_faults >= variant.samples)
+      ++noise.faulting[to_string(name.second)];
   noise.keys = keys.size();
   std::vector<double> steals;
   for (const auto& [key, conditions] : keys) {
     if (conditions.steal >= 0) steals.push_back(conditions.steal);
-    noise.throttle_events += conditions.throttle_events;
+    for (const auto& [pass, events] : conditions.throttle_events) noise.throttle_events += events;
     noise.windowed_keys += conditions.has_windows ? 1 : 0;
   }
   if (!steals.empty()) {

@@ -15,8 +15,45 @@
 namespace colltune {
 namespace {
 
-/// Speed-ups over the baseline by variant; the baseline itself has 1.
-using Speedups = std::map<Variant, double>;
+/// One variant's speed-up over the baseline in each pass that both ran in.
+using PassSpeedups = std::map<int, double>;
+/// By variant; the baseline itself has 1.
+using Speedups = std::map<Variant, PassSpeedups>;
+
+/// Over all its passes, each counting the same.
+double speedup_of(const PassSpeedups& passes) {
+  double product = 1;
+  for (const auto& [pass, speedup] : passes) product *= speedup;
+  return std::pow(product, 1.0 / static_cast<double>(passes.size()));
+}
+
+/// How much faster `one` is than `other` in the passes of both: passes differ, so only those
+/// compare. Empty where there are none.
+std::optional<double> ratio_of(const PassSpeedups& one, const PassSpeedups& other) {
+  PassSpeedups ratios;
+  for (const auto& [pass, speedup] : one)
+    if (const auto found = other.find(pass); found != other.end())
+      ratios.emplace(pass, speedup / found->second);
+  return ratios.empty() ? std::nullopt : std::optional(speedup_of(ratios));
+}
+
+bool have_same_passes(const PassSpeedups& one, const PassSpeedups& other) {
+  return std::ranges::equal(one, other, {}, &PassSpeedups::value_type::first,
+                            &PassSpeedups::value_type::first);
+}
+
+/// What each variant's speed-up comes to where `chosen` has its own: over its passes, or where it
+/// has others by those that both have.
+std::map<Variant, double> beside(const Speedups& speedups, const PassSpeedups& chosen) {
+  std::map<Variant, double> out;
+  for (const auto& [variant, passes] : speedups) {
+    if (have_same_passes(passes, chosen))
+      out.emplace(variant, speedup_of(passes));
+    else if (const auto ratio = ratio_of(passes, chosen))
+      out.emplace(variant, speedup_of(chosen) * *ratio);
+  }
+  return out;
+}
 
 /// Of the variants that share so many of the baseline's `rounds` with it.
 Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t rounds)) {
@@ -25,11 +62,17 @@ Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t ro
   const Candidate* baseline = fastest_baseline(all);
   Speedups speedups;
   if (baseline == nullptr) return speedups;
-  const std::size_t rounds = paired_ratios(baseline->rounds, baseline->rounds).size();
+  const auto count = [](const std::map<int, std::vector<double>>& by_pass) {
+    std::size_t rounds = 0;
+    for (const auto& [pass, ratios] : by_pass) rounds += ratios.size();
+    return rounds;
+  };
+  const std::size_t rounds = count(ratios_by_pass(baseline->rounds, baseline->rounds));
   for (const Candidate* candidate : all) {
-    const auto ratios = paired_ratios(baseline->rounds, candidate->rounds);
-    if (!ratios.empty() && ratios.size() >= least(rounds))
-      speedups.emplace(candidate->measurement->variant, median_of(ratios));
+    const auto by_pass = ratios_by_pass(baseline->rounds, candidate->rounds);
+    if (by_pass.empty() || count(by_pass) < least(rounds)) continue;
+    PassSpeedups& passes = speedups[candidate->measurement->variant];
+    for (const auto& [pass, ratios] : by_pass) passes.emplace(pass, median_of(ratios));
   }
   return speedups;
 }
@@ -38,15 +81,23 @@ Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t ro
 std::size_t half_of_rounds(std::size_t rounds) { return (rounds + 1) / 2; }
 
 /// `choice` judged by `speedups`; empty where they do not know the chosen one.
-std::optional<KeyRegret> judge_choice(KeyRegret choice, const Speedups& speedups) {
+std::optional<KeyRegret> judge_choice(KeyRegret choice, const std::map<Variant, double>& speedups) {
   const auto chosen = speedups.find(choice.chosen);
   if (chosen == speedups.end()) return std::nullopt;
-  const auto best = std::ranges::max_element(speedups, {}, &Speedups::value_type::second);
+  const auto best =
+      std::ranges::max_element(speedups, {}, &std::map<Variant, double>::value_type::second);
   choice.best = best->second > chosen->second ? best->first : choice.chosen;
   choice.chosen_speedup = chosen->second;
   choice.best_speedup = best->second;
   choice.regret = best->second / chosen->second - 1;
   return choice;
+}
+
+/// The same by one launch.
+std::optional<KeyRegret> judge_choice(KeyRegret choice, const Speedups& speedups) {
+  const auto chosen = speedups.find(choice.chosen);
+  if (chosen == speedups.end()) return std::nullopt;
+  return judge_choice(std::move(choice), beside(speedups, chosen->second));
 }
 
 void add(Regret& regret, std::optional<KeyRegret> judged) {
@@ -86,7 +137,7 @@ bool can_be_judged(const Decision& decision) {
   return decision.family == any_family && decision.verdict != Verdict::no_baseline;
 }
 
-/// The same trials, where samples of the other half of the rounds do not count.
+/// The same trials, where samples of the other half of each pass's rounds do not count.
 std::vector<Measurement> half_of(std::span<const Measurement> measurements, int half) {
   std::vector<Measurement> out(measurements.begin(), measurements.end());
   for (Measurement& trial : out) {
@@ -120,20 +171,22 @@ std::map<TuningKey, Speedups> quiet_speedups(const Launch& launch, double steal_
 
 /// Speed-ups over launches: the chosen one's is the median of its speed-ups, another one's that
 /// times the median of its ratios to the chosen one in the same launch. Launches are of different
-/// kinds (two cores that share a cache, or do not), and a variant leaves the rounds early just where
-/// it is slow: medians over unlike sets of launches could not be compared. Of variants known from
-/// half of the launches.
-Speedups pool(const std::vector<const Speedups*>& launches, const Variant& chosen) {
+/// kinds (two cores that share a cache, or do not), and a variant leaves the rounds early just
+/// where it is slow: medians over unlike sets of launches could not be compared. Of variants known
+/// from half of the launches.
+std::map<Variant, double> pool(const std::vector<const Speedups*>& launches,
+                               const Variant& chosen) {
   std::vector<double> of_chosen;
   std::map<Variant, std::vector<double>> to_chosen;
   for (const Speedups* launch : launches) {
     const auto reference = launch->find(chosen);
     if (reference == launch->end()) continue;
-    of_chosen.push_back(reference->second);
-    for (const auto& [variant, speedup] : *launch)
-      to_chosen[variant].push_back(speedup / reference->second);
+    of_chosen.push_back(speedup_of(reference->second));
+    for (const auto& [variant, passes] : *launch)
+      if (const auto ratio = ratio_of(passes, reference->second))
+        to_chosen[variant].push_back(*ratio);
   }
-  Speedups pooled;
+  std::map<Variant, double> pooled;
   for (const auto& [variant, ratios] : to_chosen)
     if (ratios.size() * 2 >= launches.size())
       pooled.emplace(variant, median_of(of_chosen) * median_of(ratios));
@@ -158,7 +211,8 @@ Regret cross_fitted_regret(std::span<const Measurement> measurements,
     const auto contests = contests_of(judging, false, policy.confidence);
     for (const Decision& decision : decide(choosing, policy, {}))
       if (can_be_judged(decision))
-        add(regret, judge_choice(choice_of(decision, {}), speedups_of(contests.at(decision.key), half_of_rounds)));
+        add(regret, judge_choice(choice_of(decision, {}),
+                                 speedups_of(contests.at(decision.key), half_of_rounds)));
   }
   std::ranges::stable_sort(regret.keys, {}, &KeyRegret::key);
   return summarise(std::move(regret));
@@ -176,7 +230,8 @@ Regret pooled_regret(std::span<const Launch> launches, double steal_limit) {
         if (const auto found = known[judge].find(decision.key);
             judge != chooser && found != known[judge].end())
           others.push_back(&found->second);
-      add(regret, judge_choice(choice_of(decision, launches[chooser].sweep_uuid), pool(others, decision.ranked.front().variant)));
+      add(regret, judge_choice(choice_of(decision, launches[chooser].sweep_uuid),
+                               pool(others, decision.ranked.front().variant)));
     }
   return summarise(std::move(regret));
 }

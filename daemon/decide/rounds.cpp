@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "colltune/decide/statistics.h"
 
@@ -37,6 +38,25 @@ std::vector<double> paired_ratios(std::span<const double> reference,
   for (std::size_t round = 0; round < std::min(reference.size(), rival.size()); ++round)
     if (reference[round] > 0 && rival[round] > 0) ratios.push_back(reference[round] / rival[round]);
   return ratios;
+}
+
+std::map<int, std::vector<double>> ratios_by_pass(const PassRounds& reference,
+                                                  const PassRounds& rival) {
+  std::map<int, std::vector<double>> by_pass;
+  for (const auto& [pass, rounds] : reference) {
+    const auto found = rival.find(pass);
+    if (found == rival.end()) continue;
+    if (auto ratios = paired_ratios(rounds, found->second); !ratios.empty())
+      by_pass.emplace(pass, std::move(ratios));
+  }
+  return by_pass;
+}
+
+double balanced_ratio(const std::map<int, std::vector<double>>& ratios) {
+  double product = 1;
+  for (const auto& [pass, of_pass] : ratios) product *= median_of(of_pass);
+  // Not by logarithms: of one pass it is that pass's median, to the last bit.
+  return std::pow(product, 1.0 / static_cast<double>(ratios.size()));
 }
 
 }  // namespace colltune

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace colltune {
@@ -49,6 +50,54 @@ std::optional<std::size_t> left_out_on_one_side(std::size_t n, double risk) {
   return k < 1 ? std::nullopt : std::optional(static_cast<std::size_t>(k) - 1);
 }
 
+/// Weighted values in ascending order.
+class WeightedOrder {
+ public:
+  explicit WeightedOrder(std::vector<WeightedValue> values) : values_(std::move(values)) {
+    std::ranges::sort(values_, {}, &WeightedValue::value);
+    double squares = 0;
+    for (const WeightedValue& one : values_) {
+      weight_ += one.weight;
+      squares += one.weight * one.weight;
+    }
+    worth_ = weight_ * weight_ / squares;
+  }
+
+  /// How many equal values these are worth; a rounding error must not cost one of them.
+  [[nodiscard]] std::size_t worth() const {
+    return static_cast<std::size_t>(worth_ * (1 + rounding));
+  }
+  /// The first value, from the smallest or from the largest, that has the weight of `outside` equal
+  /// values outside of it and does not belong to them itself.
+  [[nodiscard]] double after(std::size_t outside, bool from_largest) const {
+    const double weight_outside = static_cast<double>(outside) * weight_ / worth_;
+    double sum = 0;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const WeightedValue& one = values_[from_largest ? values_.size() - 1 - i : i];
+      sum += one.weight;
+      if (sum > weight_outside * (1 + rounding)) return one.value;
+    }
+    return (from_largest ? values_.front() : values_.back()).value;
+  }
+  [[nodiscard]] double median() const {
+    const double half = weight_ / 2;
+    double sum = 0;
+    for (std::size_t i = 0; i + 1 < values_.size(); ++i) {
+      sum += values_[i].weight;
+      if (std::abs(sum - half) <= rounding * half)
+        return (values_[i].value + values_[i + 1].value) / 2;
+      if (sum > half) return values_[i].value;
+    }
+    return values_.back().value;
+  }
+
+ private:
+  static constexpr double rounding = 1e-9;
+  std::vector<WeightedValue> values_;
+  double weight_ = 0;
+  double worth_ = 0;
+};
+
 }  // namespace
 
 double median_of(std::span<const double> values) {
@@ -70,6 +119,21 @@ MedianInterval median_interval(std::span<const double> values, double confidence
   const double median =
       order.size() % 2 == 1 ? order[middle] : (order[middle - 1] + order[middle]) / 2;
   return {.median = median, .low = order[outside], .high = order[order.size() - 1 - outside]};
+}
+
+MedianInterval median_interval(std::vector<WeightedValue> values, double confidence) {
+  const WeightedOrder order(std::move(values));
+  const std::size_t outside = samples_outside_interval(order.worth(), confidence).value_or(0);
+  return {.median = order.median(),
+          .low = order.after(outside, false),
+          .high = order.after(outside, true)};
+}
+
+MedianBounds median_bounds(std::vector<WeightedValue> values, double confidence) {
+  const WeightedOrder order(std::move(values));
+  const auto outside = left_out_on_one_side(order.worth(), 1 - confidence);
+  if (!outside) return {};
+  return {.low = order.after(*outside, false), .high = order.after(*outside, true)};
 }
 
 std::optional<double> median_lower_bound(std::span<const double> values, double confidence) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,7 +30,11 @@ struct CellContext {
   const MeasurePolicy& policy;
   PhaseTimes& phases;
   FlightRecorder* recorder = nullptr;
-  std::int64_t index = -1;  ///< of the cell in the plan
+  std::int64_t index = -1;  ///< of the visit, for the flight recorder
+  int pass = 0;
+  std::uint64_t seed = 1;                     ///< of the order of the rounds
+  std::span<const Measurement> earlier = {};  ///< rank 0: of the cell, by earlier visits
+  std::set<std::string>* soaked = nullptr;    ///< variants of the cell, in this launch
   const Cell& cell;
   World& world;
   std::string key_digest;

@@ -26,6 +26,11 @@ CellRun::CellRun(const Setting& setting, const Cell& cell, World& world)
                .phases = setting.phases,
                .recorder = setting.recorder,
                .index = setting.cell,
+               .pass = setting.pass,
+               // Another order in each pass.
+               .seed = setting.plan.seed + static_cast<std::uint64_t>(setting.pass),
+               .earlier = setting.earlier,
+               .soaked = setting.soaked,
                .cell = cell,
                .world = world,
                .key_digest = digest_of_value(cell.key),
@@ -143,7 +148,7 @@ void CellRun::bound_drift() {
 }
 
 void CellRun::soak(nanoseconds most, const AbortFlag& stop) {
-  if (!context_.cell.is_holdout) soak_winners(context_, most, stop);
+  if (!context_.cell.is_holdout && context_.soaked != nullptr) soak_winners(context_, most, stop);
 }
 
 void CellRun::share_conditions() {

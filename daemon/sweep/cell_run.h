@@ -4,6 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "cell_context.h"
@@ -22,7 +25,11 @@ class CellRun {
     const MeasurePolicy& policy;
     PhaseTimes& phases;
     FlightRecorder* recorder = nullptr;
-    std::int64_t cell = -1;  ///< index in the plan
+    std::int64_t cell = -1;  ///< for the flight recorder
+    int pass = 0;
+    std::span<const Measurement> earlier = {};  ///< rank 0: of the cell, by earlier visits
+    /// Variants of the cell that were soaked in this launch; null: nothing is soaked.
+    std::set<std::string>* soaked = nullptr;
   };
   CellRun(const Setting& setting, const Cell& cell, World& world);
 
@@ -36,8 +43,8 @@ class CellRun {
   void measure(const RoundsEnd& end);
   /// One more verified call of each variant, on other data.
   void verify_last();
-  /// Verified runs of every variant that would win, until all that win have had them; each variant
-  /// no longer than `most` (0: as long as the plan says).
+  /// Verified runs of every variant that would win by all visits so far and has not had them yet,
+  /// until all that win have; each variant no longer than `most` (0: as long as the plan says).
   void soak(std::chrono::nanoseconds most, const AbortFlag& stop);
   /// The trials' measurements on rank 0, empty elsewhere. Destroys the operations.
   [[nodiscard]] std::vector<Measurement> finish();

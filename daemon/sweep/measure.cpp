@@ -4,6 +4,7 @@
 #include "colltune/sweep/measure.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -35,16 +36,23 @@ class Measurer::Impl {
     }
   }
 
-  std::vector<Measurement> measure(const Cell& cell, nanoseconds share, const AbortFlag& stop) {
+  std::vector<Measurement> measure(const Visit& visit, std::span<const Measurement> earlier,
+                                   const AbortFlag& stop) {
     const auto begin = Clock::now();
+    const Cell cell = part_of(visit);
+    const nanoseconds share = visit.share;
     const bool has_end = share.count() > 0;
     const auto end_at = Clock::now() + share - soak_share(cell, share) * families_of(cell);
     if (tools_.recorder != nullptr)
       tools_.recorder->enter({.phase = name_of(Phase::preparation),
                               .key_digest = digest_of_value(cell.key),
-                              .cell = index_of(cell),
+                              .cell = number_of(visit),
                               .limit = preparation_limits * policy_.call_limit_floor});
-    CellRun run(setting_of(cell), cell, world_of(cell));
+    CellRun::Setting setting = setting_of(number_of(visit));
+    setting.pass = visit.pass;
+    setting.earlier = earlier;
+    setting.soaked = &soaked_[visit.cell];
+    CellRun run(setting, cell, world_of(cell));
     run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
     run.verify_first();
     run.warm_up(has_end ? end_at - Clock::now() : nanoseconds{});
@@ -58,7 +66,7 @@ class Measurer::Impl {
   }
 
   std::vector<CompatTime> measure_like(CompatTool tool, const Cell& cell) {
-    CellRun run(setting_of(cell), cell, world_of(cell));
+    CellRun run(setting_of(index_of(cell)), cell, world_of(cell));
     run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
     run.verify_first();
     auto times = time_like(tool, run.context());
@@ -91,13 +99,32 @@ class Measurer::Impl {
                               : std::min(soak.time, share / soak_part / families_of(cell));
   }
 
-  [[nodiscard]] CellRun::Setting setting_of(const Cell& cell) {
+  [[nodiscard]] CellRun::Setting setting_of(std::int64_t number) {
     return {.control = tools_.control,
             .plan = tools_.plan,
             .policy = policy_,
             .phases = phases_,
             .recorder = tools_.recorder,
-            .cell = index_of(cell)};
+            .cell = number};
+  }
+
+  /// The cell with those variants alone that take part.
+  [[nodiscard]] Cell part_of(const Visit& visit) const {
+    const Cell& planned = tools_.plan.cells.at(visit.cell);
+    if (visit.variants.empty()) return planned;
+    Cell part{.world = planned.world,
+              .key = planned.key,
+              .variants = {},
+              .is_holdout = planned.is_holdout};
+    for (const std::size_t variant : visit.variants)
+      part.variants.push_back(planned.variants.at(variant));
+    return part;
+  }
+
+  /// For the flight recorder: ascending over the whole sweep; in the first pass the cell's index.
+  [[nodiscard]] std::int64_t number_of(const Visit& visit) const {
+    return static_cast<std::int64_t>(visit.cell) +
+           visit.pass * static_cast<std::int64_t>(tools_.plan.cells.size());
   }
 
   [[nodiscard]] std::int64_t index_of(const Cell& cell) const {
@@ -136,15 +163,17 @@ class Measurer::Impl {
   nanoseconds fixed_cost_{};
   std::vector<std::optional<World>> worlds_;
   std::vector<Bytes> largest_;  ///< message of each world
+  /// Variants that were soaked, by cell: a winner need not be soaked in every visit.
+  std::map<std::size_t, std::set<std::string>> soaked_;
 };
 
 Measurer::Measurer(const Tools& tools, const MeasurePolicy& policy)
     : impl_(std::make_unique<Impl>(tools, policy)) {}
 Measurer::~Measurer() = default;
 
-std::vector<Measurement> Measurer::measure(const Cell& cell, nanoseconds share,
+std::vector<Measurement> Measurer::measure(const Visit& visit, std::span<const Measurement> earlier,
                                            const AbortFlag& stop) {
-  return impl_->measure(cell, share, stop);
+  return impl_->measure(visit, earlier, stop);
 }
 
 std::vector<CompatTime> Measurer::measure_like(CompatTool tool, const Cell& cell) {

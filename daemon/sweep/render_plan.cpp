@@ -48,9 +48,10 @@ std::string render_skipped(const SweepPlan& plan) {
 }  // namespace
 
 std::string render_plan(const SweepPlan& plan) {
-  std::string text = fmt::format("{} trials of {} problems on {} world(s); seed {}, precision {}",
-                                 count_trials(plan), plan.cells.size(), plan.worlds.size(),
-                                 plan.seed, plan.precision);
+  std::string text =
+      fmt::format("{} trials of {} problems on {} world(s); {} pass(es), seed {}, precision {}",
+                  count_trials(plan), plan.cells.size(), plan.worlds.size(), plan.passes, plan.seed,
+                  plan.precision);
   if (plan.budget.count() > 0)
     text += fmt::format(", budget {:g} s", static_cast<double>(plan.budget.count()) / 1e9);
   text += "\n\nWorlds:\n";

@@ -137,8 +137,7 @@ StartPolicy Rounds::first_start() {
   const Deadline deadline =
       Clock::now() + clock_limit + context_.limits_of(context_.trials.front()).barrier_limit;
   // One clock stays one; others drift.
-  if (!world.clock.is_one_clock)
-    world.clock = estimate_clock_offset(*world.starts, deadline);
+  if (!world.clock.is_one_clock) world.clock = estimate_clock_offset(*world.starts, deadline);
   if (world.longest_lead.count() == 0)
     world.longest_lead = find_longest_lead(*world.starts, deadline);
   start.synchronization = Synchronization::window;
@@ -249,7 +248,7 @@ bool Rounds::may_inspect() const {
 
 bool Rounds::run_round(int round, const std::function<bool()>& is_enough) {
   Brought brought(context_.racing(), [](const Trial& trial) { return trial.samples_per_round; });
-  const std::uint64_t seed = context_.plan.seed;
+  const std::uint64_t seed = context_.seed;
   {
     const PhaseScope scope(context_.phases, Phase::batch);
     for (const std::size_t i : round_order(brought.trials.size(), seed, round)) {

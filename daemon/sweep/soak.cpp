@@ -19,14 +19,15 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
+/// By this visit and all earlier ones, as what is published will be.
 std::vector<std::size_t> unsoaked_winners(const CellContext& context) {
-  std::vector<Measurement> measurements;
+  std::vector<Measurement> measurements(context.earlier.begin(), context.earlier.end());
   for (const Trial& trial : context.trials) measurements.push_back(context.measurement_of(trial));
   std::set<std::size_t> winners;
   for (const Decision& decision : decide(measurements, context.plan.decision, {}))
     for (std::size_t i = 0; i < context.trials.size(); ++i) {
       const Trial& trial = context.trials[i];
-      if (!trial.is_soaked && !trial.planned->is_twin &&
+      if (!context.soaked->contains(trial.name) && !trial.planned->is_twin &&
           trial.planned->variant == decision.ranked.front().variant)
         winners.insert(i);
     }
@@ -103,7 +104,7 @@ void soak_winners(CellContext& context, nanoseconds most, const AbortFlag& stop)
     }();
     if (winners.empty()) return;
     for (const std::size_t winner : winners) {
-      context.trials[winner].is_soaked = true;
+      context.soaked->insert(context.trials[winner].name);
       soak_trial(context, context.trials[winner], most, stop);
     }
   }

@@ -4,10 +4,12 @@
 #include "colltune/sweep/sweep.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
+#include <optional>
+#include <utility>
 
+#include "colltune/decide/trials.h"
 #include "colltune/sweep/flight_recorder.h"
+#include "course.h"
 #include "phase_clock.h"
 #include "shared_result.h"
 
@@ -17,111 +19,70 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-/// What a cell may cost of the budget in relation to others: a fixed part for each variant and a
-/// part that grows with the message.
-double weight_of(const Cell& cell) {
-  constexpr double fixed_ns = 4e6;      // a few thousand small calls
-  constexpr double ns_per_byte = 10.0;  // a dozen rounds at about 1 GB/s
-  return static_cast<double>(cell.variants.size()) *
-         (fixed_ns + ns_per_byte * static_cast<double>(cell.key.problem.message_size.value));
-}
-
-/// Where the sweep stands, as rank 0 sees it.
-class Course {
+/// The sweep as rank 0 drives it: the budget, the journal and who is told.
+class Driver {
  public:
-  Course(const SweepTools& tools, const SweepPlan& plan)
-      : tools_(tools), plan_(plan), begin_(tools.begin.value_or(Clock::now())) {
-    progress_.cells = plan.cells.size();
-    progress_.trials = count_trials(plan);
-    std::map<TuningKey, std::size_t> stored;
-    for (const Measurement& measurement : tools.stored) ++stored[measurement.key];
-    for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-      const Cell& cell = plan.cells[i];
-      if (const auto found = stored.find(cell.key); found != stored.end()) {
-        ++progress_.cells_done;
-        progress_.trials_done += found->second;
-      } else {
-        to_do_.push_back(i);
-        weight_left_ += weight_of(cell);
-      }
-    }
-  }
+  Driver(const SweepTools& tools, const SweepPlan& plan)
+      : tools_(tools),
+        plan_(plan),
+        course_(plan, tools.stored),
+        begin_(tools.begin.value_or(Clock::now())) {}
 
-  void begin(SweepOutcome& outcome) {
+  void begin() {
     if (tools_.journal != nullptr) tools_.journal->begin(plan_);
-    for (const Measurement& measurement : tools_.stored) {
-      ++outcome.trials[measurement.outcome];
-      outcome.measurements.push_back(measurement);
-    }
   }
 
-  /// The next cell with its share of the budget (0: none), else why there is none.
+  /// The next visit, else why there is none.
   nlohmann::json next() {
-    if (to_do_.empty()) return end_with(SweepEnd::complete);
-    if (tools_.stop.is_raised()) return end_with(SweepEnd::stopped);
-    const nanoseconds left = budget_left();
-    if (has_budget()) {
-      if (left.count() <= 0) return end_with(SweepEnd::budget);
-      // A cell that cannot even begin to be measured in what is left gives way to one that can.
-      const auto fits = std::ranges::find_if(
-          to_do_, [&](std::size_t i) { return expected_cost(plan_.cells[i]) <= left; });
-      if (fits == to_do_.end()) return end_with(SweepEnd::budget);
-      std::rotate(to_do_.begin(), fits, fits + 1);
-    }
-    const Cell& cell = plan_.cells[to_do_.front()];
-    nanoseconds share{};
-    if (has_budget())
-      share = std::max(nanoseconds(1), part_of(left, weight_of(cell) / weight_left_));
-    if (tools_.progress != nullptr) tools_.progress->begin_cell(progress_, cell);
-    return {{"share_ns", share.count()}, {"cell", to_do_.front()}};
+    if (tools_.stop.is_raised() && course_.visits_left() > 0) return end_with(SweepEnd::stopped);
+    const auto left = has_budget() ? std::optional(budget_left()) : std::nullopt;
+    const auto visit = course_.next(left);
+    // What the further passes have no time for is no loss: what there is decides.
+    if (!visit)
+      return end_with(course_.has_met_all_cells() ? SweepEnd::complete : SweepEnd::budget);
+    if (tools_.progress != nullptr) tools_.progress->begin_cell(progress(*visit), cell_of(*visit));
+    return {{"visit", to_json_value(*visit)}};
   }
 
+  void keep(const Visit& visit, std::span<const Measurement> measured, nanoseconds fixed_cost) {
+    if (tools_.journal != nullptr) tools_.journal->append(measured);
+    course_.keep(visit, measured, fixed_cost);
+    if (tools_.progress != nullptr)
+      tools_.progress->end_cell(progress(visit), cell_of(visit), measured);
+  }
+
+  [[nodiscard]] std::vector<Measurement> measured(std::size_t cell) const {
+    return course_.measured(cell);
+  }
+  void conclude(SweepOutcome& outcome) {
+    outcome.measurements = course_.take_all();
+    outcome.trials = count_outcomes(outcome.measurements);
+    if (has_budget()) outcome.budget_left = std::max(nanoseconds{}, budget_left());
+  }
+
+ private:
+  [[nodiscard]] const Cell& cell_of(const Visit& visit) const { return plan_.cells[visit.cell]; }
   [[nodiscard]] bool has_budget() const { return plan_.budget.count() > 0; }
   /// What deciding, publishing and leaving need is kept back.
   [[nodiscard]] nanoseconds budget_left() const {
     constexpr nanoseconds most_kept_back = std::chrono::milliseconds(500);
     return plan_.budget - std::min(plan_.budget / 20, most_kept_back) - (Clock::now() - begin_);
   }
-
-  void keep(const Cell& cell, std::vector<Measurement> measured, nanoseconds fixed_cost,
-            SweepOutcome& outcome) {
-    if (tools_.journal != nullptr) tools_.journal->append(measured);
-    to_do_.pop_front();
-    fixed_cost_ += fixed_cost;
-    ++progress_.cells_done;
-    progress_.trials_done += measured.size();
-    const double weight = weight_of(cell);
-    weight_done_ += weight;
-    weight_left_ -= weight;
-    progress_.elapsed = Clock::now() - begin_;
-    progress_.left =
-        nanoseconds(static_cast<std::int64_t>(static_cast<double>(progress_.elapsed.count()) *
-                                              std::max(0.0, weight_left_) / weight_done_));
-    if (tools_.progress != nullptr) tools_.progress->end_cell(progress_, cell, measured);
-    for (auto& measurement : measured) {
-      ++outcome.trials[measurement.outcome];
-      outcome.measurements.push_back(std::move(measurement));
-    }
+  [[nodiscard]] SweepProgress progress(const Visit& visit) const {
+    const nanoseconds elapsed = Clock::now() - begin_;
+    return {.pass = visit.pass,
+            .passes = course_.passes(),
+            .visits_done = course_.visits_done(),
+            .visits = course_.visits_done() + course_.visits_left(),
+            .elapsed = elapsed,
+            .left = nanoseconds(static_cast<std::int64_t>(static_cast<double>(elapsed.count()) *
+                                                          course_.left_over_done()))};
   }
-
- private:
-  static nanoseconds part_of(nanoseconds time, double fraction) {
-    return nanoseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * fraction));
-  }
-  /// By the cells so far; nothing before the first.
-  [[nodiscard]] nanoseconds expected_cost(const Cell& cell) const {
-    return weight_done_ > 0 ? part_of(fixed_cost_, weight_of(cell) / weight_done_) : nanoseconds{};
-  }
-
   static nlohmann::json end_with(SweepEnd end) { return {{"end", to_json_value(end)}}; }
 
   const SweepTools& tools_;
   const SweepPlan& plan_;
-  SweepProgress progress_;
-  std::deque<std::size_t> to_do_;  ///< cells that are not done, in order
-  double weight_left_ = 0;
-  double weight_done_ = 0;
-  nanoseconds fixed_cost_{};  ///< of the cells that were measured
+  Course course_;
   Clock::time_point begin_;
 };
 
@@ -137,7 +98,7 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
                        const MeasurePolicy& policy) {
   const auto begin = Clock::now();
   SweepOutcome outcome;
-  Course course(tools, plan);
+  Driver driver(tools, plan);
   Measurer measurer({.control = tools.control,
                      .launch = tools.launch,
                      .implementations = tools.implementations,
@@ -145,33 +106,35 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
                      .recorder = tools.recorder},
                     policy);
   std::vector<Measurement> measured;
-  const Cell* last = nullptr;
+  std::vector<Measurement> earlier;  // rank 0's
+  std::optional<Visit> visit;
   for (;;) {
-    // One step of the control plane: what was measured is kept, then the next cell is chosen. A
+    // One step of the control plane: what was measured is kept, then the next visit is chosen. A
     // journal that fails on rank 0 ends the sweep everywhere.
     const auto command = [&] {
       const PhaseScope scope(measurer.phases(), Phase::journal);
       enter(tools, Phase::control, true);
       return share_json(tools.control, [&] {
         enter(tools, Phase::journal, false);
-        if (last == nullptr)
-          course.begin(outcome);
+        if (visit)
+          driver.keep(*visit, measured, measurer.fixed_cost());
         else
-          course.keep(*last, std::move(measured), measurer.fixed_cost(), outcome);
-        return course.next();
+          driver.begin();
+        auto next = driver.next();
+        if (next.contains("visit")) earlier = driver.measured(next["visit"]["cell"]);
+        return next;
       });
     }();
     if (command.contains("end")) {
       outcome.end = from_json_value<SweepEnd>(command.at("end"), "from rank 0");
       break;
     }
-    last = &plan.cells[command.at("cell").get<std::size_t>()];
-    measured = measurer.measure(*last, nanoseconds(command.at("share_ns").get<std::int64_t>()),
-                                tools.stop);
+    visit = from_json_value<Visit>(command.at("visit"), "from rank 0");
+    measured = measurer.measure(*visit, earlier, tools.stop);
   }
   outcome.phases = measurer.phases();
   outcome.elapsed = Clock::now() - begin;
-  if (course.has_budget()) outcome.budget_left = std::max(nanoseconds{}, course.budget_left());
+  if (tools.control.rank() == 0) driver.conclude(outcome);
   return outcome;
 }
 

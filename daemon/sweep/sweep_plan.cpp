@@ -60,6 +60,7 @@ class Planner {
 
   SweepPlan run() {
     plan_.budget = spec_.budget;
+    plan_.passes = spec_.passes;
     plan_.precision = spec_.precision;
     plan_.seed = spec_.seed;
     plan_.soak = spec_.soak;

@@ -156,6 +156,7 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   }
   if (root.contains("parameters")) spec.parameters = read_parameters(root.at("parameters"));
   spec.budget = std::chrono::nanoseconds(std::llround(root.value("budget_seconds", 0.0) * 1e9));
+  spec.passes = root.value("passes", spec.passes);
   if (const double precision = root.value("precision", 0.0); precision > 0)
     spec.precision = precision;
   spec.seed = root.value("seed", spec.seed);

@@ -52,8 +52,7 @@ struct Trial {
   int ranks_ran = 0;
   int ranks_failed = 0;
   std::uint64_t verified_calls = 0;
-  std::int64_t runs = 0;  ///< begun in this cell: verified, warm-up, timed, soak
-  bool is_soaked = false;
+  std::int64_t runs = 0;  ///< begun in this visit: verified, warm-up, timed, soak
 
   [[nodiscard]] bool is_alive() const { return outcome == Outcome::ok; }
 };

@@ -58,19 +58,42 @@ def key_of(entry):
 
 
 def round_medians(trial):
-    """The median of each round's runs that count."""
+    """The median of each round's runs that count, ns per call."""
     rounds = {}
     marks = trial["marks"] or [0] * len(trial["samples_ns"])
     for number, (sample, mark) in enumerate(zip(trial["samples_ns"], marks)):
         if mark == 0:
-            rounds.setdefault(number // trial["samples_per_round"], []).append(sample)
+            rounds.setdefault(number // trial["samples_per_round"], []).append(sample / trial["calls_per_sample"])
     return {number: statistics.median(samples) for number, samples in rounds.items()}
 
 
-def round_ratios(reference, rival):
-    """reference / rival in each round in which both count: above 1 the rival is faster."""
-    one, other = round_medians(reference), round_medians(rival)
-    return [one[number] / other[number] for number in one.keys() & other.keys()]
+def by_trial(measurements):
+    """(sweep, key, variant, whether it is a twin) -> its measurements, one per pass; trials that failed in any pass are
+    left out."""
+    trials = {}
+    for one in measurements:
+        trials.setdefault((one["sweep_uuid"], key_of(one), one["variant"], one["is_twin"]), []).append(one)
+    return {place: passes for place, passes in trials.items() if all(one["outcome"] == "ok" for one in passes)}
+
+
+def balanced_ratio(reference, rival):
+    """How much faster `rival` is than `reference` (both lists of one measurement per pass): of each pass the median of
+    reference / rival over the rounds in which both count, over the passes the geometric mean. None where there are no
+    common rounds."""
+    of_pass = []
+    for one in reference:
+        for other in rival:
+            if one["pass"] == other["pass"]:
+                mine, theirs = round_medians(one), round_medians(other)
+                if common := mine.keys() & theirs.keys():
+                    of_pass.append(statistics.median(mine[number] / theirs[number] for number in common))
+    return statistics.geometric_mean(of_pass) if of_pass else None
+
+
+def balanced_time(passes):
+    """The geometric mean over the passes of each one's median round, ns per call; None where none counts."""
+    of_pass = [statistics.median(medians.values()) for one in passes if (medians := round_medians(one))]
+    return statistics.geometric_mean(of_pass) if of_pass else None
 
 
 def machine():

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "colltune/db/store.h"
 #include "colltune/json/journal_lines.h"
@@ -393,6 +394,36 @@ TEST_F(Cli, ImportTakesWhatAKilledSweepLeftAndTheRestLater) {
   EXPECT_THAT(colltune({"import", cut, "--db", database}).out, HasSubstr("nothing changed"));
 }
 
+TEST_F(Cli, ImportTakesEachPassOfATrialOnceAndShowTellsThem) {
+  const auto results_with = [&](int passes) {
+    std::ostringstream out;
+    JournalLineWriter writer(out, "results");
+    writer.write(JournalRecord::environment, test_environment());
+    writer.write(JournalRecord::sweep, sweep("sweep-2", "2026-02-01T00:00:00Z"));
+    for (int pass = 0; pass < passes; ++pass)
+      for (const bool is_twin : {false, true}) {
+        Measurement trial = measurement(test_key(1024), "mpi.default", 2000);
+        trial.pass = pass;
+        trial.is_twin = is_twin;
+        writer.write(JournalRecord::measurement, trial);
+      }
+    return write("results.jsonl", out.str());
+  };
+  EXPECT_THAT(colltune({"import", results_with(1), "--db", database}).out,
+              HasSubstr("2 measurements added"));
+  EXPECT_THAT(colltune({"import", results_with(3), "--db", database}).out,
+              HasSubstr("4 measurements added"));
+  EXPECT_THAT(colltune({"import", results_with(3), "--db", database}).out,
+              HasSubstr("nothing changed"));
+  const auto shown = nlohmann::json::parse(
+      colltune({"show", "measurements", "--db", database, "--json"}).out, nullptr, false);
+  ASSERT_EQ(shown.size(), 6u);
+  std::multiset<int> passes;
+  for (const auto& one : shown) passes.insert(one.value("pass", -1));
+  EXPECT_EQ(passes, (std::multiset<int>{0, 0, 1, 1, 2, 2}));
+  EXPECT_THAT(colltune({"show", "measurements", "--db", database}).out, HasSubstr("pass"));
+}
+
 TEST_F(Cli, ADamagedResultsFileChangesNothing) {
   fill();
   const std::string before = colltune({"show", "sweeps", "--db", database}).out;
@@ -435,6 +466,13 @@ TEST_F(Cli, AResultsFileWhoseRecordsDoNotBelongTogetherIsRefused) {
                    writer.write(JournalRecord::measurement, trial);
                  })),
                  2, "odd.jsonl:4: the trial of cpu.one_shot");
+  expect_failure(import(lines([&](auto& writer) {
+                   begin(writer);
+                   Measurement ill = trial;
+                   ill.pass = -1;
+                   writer.write(JournalRecord::measurement, ill);
+                 })),
+                 2, "odd.jsonl:3: value/pass is -1; passes count from 0");
   expect_failure(import(lines([&](auto& writer) {
                    begin(writer);
                    writer.write(JournalRecord::decision, decisions_of("another", "a")[0]);
@@ -555,6 +593,37 @@ TEST_F(Reports, SweepIsOnePage) {
   EXPECT_EQ(json["sweep"]["uuid"], "sweep-1");
   EXPECT_EQ(json["noise"]["void"], 0);
   EXPECT_EQ(json["decisions"].size(), 4u);  // over all families, and of the one
+}
+
+TEST_F(Reports, ATrialOfSeveralPassesIsOneTrial) {
+  {
+    Store store(database);
+    store.put_environment(test_environment());
+    store.begin_sweep(sweep("sweep-1", "2026-01-01T00:00:00Z"));
+    for (int pass = 0; pass < 2; ++pass) {
+      auto trials = trials_with(pass == 0 ? 500 : 2000);
+      if (pass > 0) std::erase_if(trials, [](const auto& trial) { return trial.is_holdout; });
+      for (Measurement& trial : trials) trial.pass = pass;
+      store.append("sweep-1", trials);
+    }
+    store.finish_sweep("sweep-1", SweepState::complete, "2026-01-09T00:00:00Z", "{}");
+  }
+  const Result result = colltune({"report", "sweep", "--db", database});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  // Three keys of 24 rounds, two of them twice.
+  for (const char* part : {"3 measured; 8 trials, 0 of them not ok",
+                           "336 runs in 5 visits; 48 rounds per key in the median (24 to 48)"})
+    EXPECT_THAT(result.out, HasSubstr(part));
+  const nlohmann::json json = report({"sweep"});
+  EXPECT_EQ(json["trials"], 8);
+  EXPECT_EQ(json["bought"]["visits"], 5);
+  for (const auto& decision : json["decisions"])
+    for (const auto& ranked : decision["ranked"]) {
+      EXPECT_EQ(ranked["verified_calls"], 4) << ranked;  // two in each pass
+      if (ranked["variant"] == "fast") {                 // four times as fast, then equally fast
+        EXPECT_NEAR(ranked["speedup_over_baseline"].get<double>(), 2, 0.02);
+      }
+    }
 }
 
 TEST_F(Reports, SweepSaysWhatFailedAndWhatIsPublished) {

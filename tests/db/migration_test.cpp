@@ -20,7 +20,7 @@ using db::Access;
 using db::Connection;
 using db::Migration;
 
-constexpr std::int64_t version_now = 3;
+constexpr std::int64_t version_now = 4;
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -51,7 +51,7 @@ void make_version_1(const std::filesystem::path& path, bool with_snapshot = fals
 /// What `fill` writes, without that which `version` did not have, under the name of another store.
 Contents contents_of(int version, const std::string& store_uuid) {
   const TemporaryFolder folder;
-  fill(folder / "new.db", Fields::of_version_2);
+  fill(folder / "new.db", version == 3 ? Fields::of_version_3 : Fields::of_version_2);
   Contents contents = read_all(StoreReader(folder / "new.db"));
   contents.generation.store_uuid = store_uuid;
   if (version == 1) {
@@ -164,6 +164,47 @@ TEST(Migration, AFileOfVersion2KeepsEverythingAndTakesMore) {
   EXPECT_NE(std::ranges::find(decisions, decision), decisions.end());
 }
 
+TEST(Migration, AFileOfVersion3KeepsEverythingAndTakesFurtherPasses) {
+  const TemporaryFolder folder;
+  make_version(3, folder / "a.db", true);
+  const Contents before = contents_of(3, uuid_in(folder / "a.db"));
+  { Store store(folder / "a.db"); }
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+  EXPECT_EQ(version_of(folder / "a.db.v3.backup"), 3);
+  EXPECT_EQ(read_all(StoreReader(snapshot_path(folder / "a.db"))), before);
+
+  const Environment environment = some_environment("CPU one");
+  Measurement first = some_measurement(0, environment);
+  Measurement second = first;
+  second.pass = 1;
+  {
+    Store store(folder / "a.db");
+    store.begin_sweep(some_sweep("sweep-2", environment));
+    store.append("sweep-2", std::vector{first});
+    store.append("sweep-2", std::vector{second});
+    std::string message;
+    EXPECT_EQ(error_of([&] { store.append("sweep-2", std::vector{second}); }, &message),
+              StatusCode::already_exists);
+    EXPECT_NE(message.find("in pass 1"), std::string::npos) << message;
+  }
+  EXPECT_EQ(StoreReader(folder / "a.db").measurements("sweep-2"), (std::vector{first, second}));
+}
+
+TEST(Migration, DamageInAMeasurementOfVersion3StopsTheStep) {
+  for (const char* damage :
+       {"UPDATE measurement SET verified_calls = 98 WHERE id = 3",
+        "DELETE FROM measurement WHERE id = 12", "UPDATE sweep SET launch = ''"}) {
+    const TemporaryFolder folder;
+    make_version(3, folder / "a.db");
+    {
+      Connection connection(folder / "a.db", Access::owner);
+      connection.execute(damage);
+    }
+    EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }), StatusCode::data_loss) << damage;
+    EXPECT_EQ(version_of(folder / "a.db"), 3) << damage;
+  }
+}
+
 TEST(Migration, OldDecisionsSayWhatTheirRankingSaid) {
   struct Case {
     std::vector<int> baselines;
@@ -228,13 +269,15 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   const TemporaryFolder folder;
   make_version(1, folder / "1.db");
   make_version(2, folder / "2.db");
-  for (const char* name : {"1.db", "2.db", "new.db"}) Store store(folder / name);
+  make_version(3, folder / "3.db");
+  for (const char* name : {"1.db", "2.db", "3.db", "new.db"}) Store store(folder / name);
   const auto digest = [&](const char* name) {
     Connection connection(folder / name, Access::reader);
     return db::read_meta(connection).schema_digest;
   };
   EXPECT_EQ(digest("1.db"), digest("new.db"));
   EXPECT_EQ(digest("2.db"), digest("new.db"));
+  EXPECT_EQ(digest("3.db"), digest("new.db"));
 }
 
 TEST(Migration, AnOlderBackupCanTakeThePlaceOfTheDatabase) {
@@ -327,7 +370,7 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
     EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
     EXPECT_EQ(db::read_meta(connection).schema_version, version_now + 1);
   }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v3.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v4.backup")), before);
   {
     Connection connection(folder / "a.db", Access::owner);
     db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
@@ -357,7 +400,7 @@ TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
     EXPECT_THROW(db::prepare_owned(connection, history), Error);
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v3.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v4.backup")), before);
 }
 
 TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {

@@ -58,6 +58,7 @@ Measurement some_measurement(int number, const Environment& environment) {
       .is_twin = number % 3 == 1,
       .is_holdout = true,
       .is_emulated = true,
+      .pass = number % 4,
       .outcome = Outcome::timed_out,
       .detail = std::string("a \"quoted\" detail, \0 included; ü", 32),
       .samples = {},
@@ -164,7 +165,13 @@ SweepRecord some_sweep(const std::string& uuid, const Environment& environment) 
           .confirmation = ""};
 }
 
+Measurement as_of_version_3(Measurement measurement) {
+  measurement.pass = 0;
+  return measurement;
+}
+
 Measurement as_of_version_2(Measurement measurement) {
+  measurement = as_of_version_3(std::move(measurement));
   measurement.is_twin = false;
   measurement.is_holdout = false;
   measurement.marks.clear();
@@ -191,7 +198,11 @@ Contents read_all(const StoreReader& reader) {
 }
 
 void fill(const std::filesystem::path& path, Fields fields) {
-  const auto known = [&]<class Value>(Value value) {
+  const auto measured = [&](Measurement value) {
+    if (fields == Fields::of_version_2) return as_of_version_2(std::move(value));
+    return fields == Fields::of_version_3 ? as_of_version_3(std::move(value)) : std::move(value);
+  };
+  const auto decided = [&](Decision value) {
     return fields == Fields::of_version_2 ? as_of_version_2(std::move(value)) : std::move(value);
   };
   const Environment one = some_environment("CPU one");
@@ -201,7 +212,7 @@ void fill(const std::filesystem::path& path, Fields fields) {
   store.put_environment(two);
   store.begin_sweep(some_sweep("sweep-1", one));
   for (int i = 0; i < 12; ++i) {
-    const std::vector<Measurement> trial{known(some_measurement(i, i % 2 == 0 ? one : two))};
+    const std::vector<Measurement> trial{measured(some_measurement(i, i % 2 == 0 ? one : two))};
     store.append("sweep-1", trial);
   }
   for (const int number : {20, 20, 21}) (void)store.record_failure(some_failure(number, one));
@@ -211,9 +222,10 @@ void fill(const std::filesystem::path& path, Fields fields) {
   store.finish_sweep("sweep-1", SweepState::complete, "2026-01-02T04:00:00Z", "{}");
   std::vector<Decision> decisions;
   for (std::uint64_t size = 1024; size <= (1 << 20); size *= 2)
-    decisions.push_back(known(some_decision(size, one)));
+    decisions.push_back(decided(some_decision(size, one)));
   store.publish(decisions, "2026-01-02T04:00:01Z");
-  decisions = {known(some_decision(2048, one, "cpu.two_shot")), known(some_decision(2048, two))};
+  decisions = {decided(some_decision(2048, one, "cpu.two_shot")),
+               decided(some_decision(2048, two))};
   store.publish(decisions, "2026-01-02T04:00:02Z");
 }
 

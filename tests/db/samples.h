@@ -50,16 +50,17 @@ struct Contents {
 };
 [[nodiscard]] Contents read_all(const StoreReader& reader);
 
-/// What a value of version 2 becomes in a file that was migrated.
+/// What a value of an older version becomes in a file that was migrated.
+[[nodiscard]] Measurement as_of_version_3(Measurement measurement);
 [[nodiscard]] Measurement as_of_version_2(Measurement measurement);
 [[nodiscard]] Decision as_of_version_2(Decision decision);
 
 /// Which fields of the samples are kept; the others have the values that migration gives them.
-enum class Fields { all, of_version_2 };
+enum class Fields { all, of_version_3, of_version_2 };
 
 /// Fills a new database at `path` with two environments, a sweep with three failures, two
-/// quarantines (one of them released), and two generations. With the fields of version 2 it is what
-/// version_2.sql holds, and without the failures and quarantines what version_1.sql holds.
+/// quarantines (one of them released), and two generations. With the fields of version 3 it is what
+/// version_3.sql holds, with those of version 2 what version_2.sql holds, and without the failures and quarantines what version_1.sql holds.
 void fill(const std::filesystem::path& path, Fields fields = Fields::all);
 
 /// The code of the Error that `act` throws, its message in `message`; a test failure otherwise.

@@ -8,7 +8,7 @@
 One sweep per kind of buffers measures every variant, interleaved, and verifies it. From it the fastest variant of ours
 and the fastest of the library's (its default is one of them) are taken for each collective and size; what is reported
 was measured again, by those and the default alone, in fresh launches: the choice took no part in it. A ratio is the
-library's time over ours in the same round, the median over the rounds of a launch, then over the launches. The library
+library's time over ours in the same round, the median over the rounds of a launch (one pass), then over the launches. The library
 runs in its best environment: malloc keeps the memory that it has (--no-malloc-environment: glibc's defaults).
 
 Another MPI library is compared in a build against it, where its collectives and ours run in the same launches:
@@ -19,7 +19,6 @@ Another MPI library is compared in a build against it, where its collectives and
   tests/bench/peers/peers.py --build build/mpich --mpirun mpirun.mpich --name mpich
 """
 import argparse
-import math
 import pathlib
 import statistics
 import sys
@@ -28,7 +27,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import launches  # noqa: E402
-from launches import COLLECTIVES, Programs, SOURCE, round_medians, round_ratios, write_config  # noqa: E402
+from launches import COLLECTIVES, Programs, SOURCE, balanced_ratio, balanced_time, by_trial, write_config  # noqa: E402
 
 BEST_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 28), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 SIZES = "8,64,512,4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB"
@@ -53,10 +52,10 @@ def parse():
 
 
 def fastest(trials):
-    """The trial with the best median among those whose result was right."""
-    timed = [(statistics.median(medians.values()), trial) for trial in trials
-             if trial["outcome"] == "ok" and (medians := round_medians(trial))]
-    return min(timed, key=lambda pair: pair[0])[1] if timed else None
+    """The variant with the best time among those that ran in the most passes: passes differ, so who missed some does not
+    compare. `trials` are lists of one measurement per pass."""
+    timed = [(-len(passes), time, passes[0]["variant"]) for passes in trials if (time := balanced_time(passes))]
+    return min(timed)[2] if timed else None
 
 
 def parameters_of(variant):
@@ -75,31 +74,32 @@ def choose(programs, folder, arguments, buffers, environment):
     database = folder / f"choose_{buffers}.db"
     programs.sweep(config, database, environment=environment)
     cells = {}
-    for trial in programs.json_of("show", "measurements", "--db", str(database)):
-        if not trial["is_twin"]:
-            problem = trial["key"]["problem"]
-            cells.setdefault((problem["collective"], problem["message_size_bytes"]), []).append(trial)
+    for (_, _, _, is_twin), passes in by_trial(
+            programs.json_of("show", "measurements", "--db", str(database))).items():
+        if not is_twin:
+            problem = passes[0]["key"]["problem"]
+            cells.setdefault((problem["collective"], problem["message_size_bytes"]), []).append(passes)
     chosen = {}
     for place, trials in cells.items():
-        ours = fastest([trial for trial in trials if trial["family"] == "colltune"])
-        theirs = fastest([trial for trial in trials if trial["family"] == "mpi"])
-        default = next((trial for trial in trials if trial["is_baseline"]), None)
+        ours = fastest([passes for passes in trials if passes[0]["family"] == "colltune"])
+        theirs = fastest([passes for passes in trials if passes[0]["family"] == "mpi"])
+        default = next((passes[0]["variant"] for passes in trials if passes[0]["is_baseline"]), None)
         if ours and theirs and default:
-            chosen[place] = [trial["variant"] for trial in (ours, theirs, default)]
+            chosen[place] = [ours, theirs, default]
         else:
             print(f"{place}: nothing to compare", file=sys.stderr)
     return chosen
 
 
 def measure_again(programs, folder, arguments, buffers, environment, place, variants):
-    """The trials of these variants alone, of one fresh launch."""
+    """variant -> its measurements, of these variants alone in one fresh launch."""
     collective, size = place
     parameters = {}
     for variant in variants:
         for name, settings in parameters_of(variant).items():
             for key, values in settings.items():
                 parameters.setdefault(name, {}).setdefault(key, set()).update(values)
-    config = write_config(folder, "again", collectives=[collective], sizes=str(size), null_test=False, precision=0.001,
+    config = write_config(folder, "again", collectives=[collective], sizes=str(size), null_test=False, precision=0.001, passes=1,
                           registered=[buffers == "registered"], soak={"seconds": 0},
                           implementations={"include": sorted({variant.partition("{")[0] for variant in variants})},
                           parameters={name: {key: sorted(values) for key, values in settings.items()}
@@ -109,8 +109,8 @@ def measure_again(programs, folder, arguments, buffers, environment, place, vari
     for old in folder.glob("again.db*"):
         old.unlink()
     programs.sweep(config, database, environment=environment)
-    trials = programs.json_of("show", "measurements", "--db", str(database))
-    return {trial["variant"]: trial for trial in trials if trial["outcome"] == "ok"}
+    measurements = programs.json_of("show", "measurements", "--db", str(database))
+    return {variant: passes for (_, _, variant, _), passes in by_trial(measurements).items()}
 
 
 def compare(programs, folder, arguments, buffers):
@@ -123,11 +123,12 @@ def compare(programs, folder, arguments, buffers):
             trials = measure_again(programs, folder, arguments, buffers, environment, place, {ours, theirs, default})
             if not {ours, theirs, default} <= trials.keys():
                 continue
-            of_best.append(statistics.median(round_ratios(trials[theirs], trials[ours]) or [math.nan]))
-            of_default.append(statistics.median(round_ratios(trials[default], trials[ours]) or [math.nan]))
-            times.append(statistics.median(round_medians(trials[ours]).values()))
-        of_best = [ratio for ratio in of_best if not math.isnan(ratio)]
-        of_default = [ratio for ratio in of_default if not math.isnan(ratio)]
+            found = (balanced_ratio(trials[theirs], trials[ours]), balanced_ratio(trials[default], trials[ours]))
+            if None in found:
+                continue
+            of_best.append(found[0])
+            of_default.append(found[1])
+            times.append(balanced_time(trials[ours]))
         if not of_best or not of_default:
             print(f"{place}: not measured again", file=sys.stderr)
             continue

@@ -20,7 +20,7 @@ import uuid
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import launches  # noqa: E402
-from launches import COLLECTIVES, Programs, SOURCE, key_of, round_ratios, write_config  # noqa: E402
+from launches import COLLECTIVES, Programs, SOURCE, balanced_ratio, by_trial, key_of, write_config  # noqa: E402
 
 
 def confirm(programs, database, arguments, agent=None, environment=None):
@@ -136,15 +136,16 @@ def case_repeat(programs, folder, arguments):
             "worst": sorted((entry["regret"] for entry in regret["pooled"]["keys"]), reverse=True)[:20]}
 
 
-def quiet_times(trials):
-    """sweep -> key -> variant -> its trial, of the cells in which steal stayed below 5 %."""
+def quiet_times(measurements):
+    """sweep -> key -> variant -> its passes, of the cells in which steal stayed below 5 %."""
     cells = {}
-    for trial in trials:
-        if trial["outcome"] == "ok" and not trial["is_twin"]:
-            cells.setdefault(trial["sweep_uuid"], {}).setdefault(key_of(trial), {})[trial["variant"]] = trial
+    for (sweep, key, variant, is_twin), passes in by_trial(measurements).items():
+        if not is_twin:
+            cells.setdefault(sweep, {}).setdefault(key, {})[variant] = passes
     for of_sweep in cells.values():
         for key in [key for key, of_key in of_sweep.items()
-                    if statistics.median(trial["conditions"]["steal"] for trial in of_key.values()) >= 0.05]:
+                    if statistics.median(one["conditions"]["steal"] for passes in of_key.values() for one in passes)
+                    >= 0.05]:
             del of_sweep[key]
     return cells
 
@@ -152,9 +153,9 @@ def quiet_times(trials):
 def ratio_elsewhere(cells, key, one, other, apart_from):
     """How much faster `one` is than `other`: the median over the launches that chose neither, of their ratio in the same
     rounds. Launches differ (two cores that share a cache, or do not): only what ran in the same one compares."""
-    ratios = [statistics.median(paired) for sweep, of_sweep in cells.items()
+    ratios = [ratio for sweep, of_sweep in cells.items()
               if sweep not in apart_from and {one, other} <= of_sweep.get(key, {}).keys()
-              and (paired := round_ratios(of_sweep[key][other], of_sweep[key][one]))]
+              and (ratio := balanced_ratio(of_sweep[key][other], of_sweep[key][one])) is not None]
     return statistics.median(ratios) if ratios else None
 
 
@@ -198,18 +199,18 @@ def fresh_ratios(programs, database, arguments):
     sweeps = {s["uuid"] for s in programs.json_of("show", "sweeps", "--db", str(database))
               if s["confirmation"] == confirmation}
     cells = {}
-    for trial in programs.json_of("show", "measurements", "--db", str(database)):
-        if trial["sweep_uuid"] in sweeps and trial["outcome"] == "ok":
-            cells.setdefault((trial["sweep_uuid"], key_of(trial)), []).append(trial)
+    for (sweep, key, variant, is_twin), passes in by_trial(
+            programs.json_of("show", "measurements", "--db", str(database))).items():
+        if sweep in sweeps and not is_twin:
+            cells.setdefault((sweep, key), {})[variant] = passes
     ratios = {}
     for (_, key), trials in cells.items():
-        baseline = next((trial for trial in trials if trial["is_baseline"]), None)
-        for trial in trials:
-            if baseline is None or trial["is_baseline"]:
+        baseline = next((passes for passes in trials.values() if passes[0]["is_baseline"]), None)
+        for variant, passes in trials.items():
+            if baseline is None or passes[0]["is_baseline"]:
                 continue
-            paired = round_ratios(baseline, trial)
-            if paired:
-                ratios.setdefault((key, trial["variant"]), []).append(statistics.median(paired))
+            if (ratio := balanced_ratio(baseline, passes)) is not None:
+                ratios.setdefault((key, variant), []).append(ratio)
     return ratios
 
 

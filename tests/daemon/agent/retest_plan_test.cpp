@@ -74,6 +74,7 @@ TEST_F(RetestPlanTest, ACellHoldsTheBaselineAndTheWinnersAlone) {
   EXPECT_EQ(made.worlds.size(), 1U);
   EXPECT_EQ(made.budget, 200ms);
   EXPECT_EQ(made.seed, 7U);
+  EXPECT_EQ(made.passes, 1);
   EXPECT_EQ(made.soak.runs, 0U);
   for (const Cell& cell : made.cells)
     for (const auto& planned : cell.variants) EXPECT_FALSE(planned.is_twin);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 
 #include "agreement.h"
@@ -77,7 +78,7 @@ class SweepOverMpi : public ::testing::Test {
 TEST_F(SweepOverMpi, EveryVariantOfEveryCollectiveIsRightAndTimed) {
   const SweepPlan plan =
       plan_of(R"({"version": 1, "sizes": "4KiB", "collectives": ["all_reduce", "all_gather",
-    "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter"]})");
+    "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter"], "passes": 1})");
   const SweepOutcome outcome = run(plan);
   EXPECT_EQ(outcome.end, SweepEnd::complete);
   EXPECT_GT(outcome.phases[Phase::batch].count(), 0);
@@ -209,6 +210,11 @@ TEST_F(SweepOverMpi, SubWorldsAreMeasuredWhileTheOthersStayOutside) {
     sizes.insert(measurement.key.topology.ranks);
   }
   EXPECT_EQ(sizes, (std::set<int>{1, 2}));
+  // Cells of both worlds were visited in turn, and each of them in every pass.
+  std::map<TuningKey, std::set<int>> passes;
+  for (const Measurement& measurement : outcome.measurements)
+    passes[measurement.key].insert(measurement.pass);
+  for (const auto& [key, of_key] : passes) EXPECT_EQ(of_key, (std::set<int>{0, 1, 2, 3}));
 }
 
 class SweepOverNodes : public SweepOverMpi {

@@ -51,6 +51,35 @@ TEST(Statistics, UpperBoundIsTheLowerBoundFromTheOtherSide) {
   EXPECT_EQ(median_upper_bound(std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 0.95), 9);
 }
 
+TEST(Statistics, EqualWeightsChangeNothing) {
+  for (const std::size_t n : {1u, 2u, 5u, 6u, 10u, 20u, 49u, 100u}) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < n; ++i) values.push_back(static_cast<double>((i * 7919) % 101));
+    for (const double weight : {1.0, 1.0 / 3}) {
+      std::vector<WeightedValue> weighted;
+      for (const double value : values) weighted.push_back({value, weight});
+      EXPECT_EQ(median_interval(weighted, 0.95), median_interval(values, 0.95)) << n;
+      const MedianBounds bounds = median_bounds(weighted, 0.995);
+      EXPECT_EQ(bounds.low, median_lower_bound(values, 0.995)) << n;
+      EXPECT_EQ(bounds.high, median_upper_bound(values, 0.995)) << n;
+    }
+  }
+}
+
+TEST(Statistics, ManyLightValuesDoNotOutweighAFewHeavyOnes) {
+  // A hundred ones weigh as much together as ten of 5, 6, ..., 34.
+  std::vector<WeightedValue> values;
+  for (int i = 0; i < 100; ++i) values.push_back({.value = 1, .weight = 0.1});
+  for (int i = 0; i < 30; ++i) values.push_back({.value = 5.0 + i, .weight = 1});
+  const MedianInterval interval = median_interval(values, 0.95);
+  // Half of the weight of 40 are the ones and ten of the others.
+  EXPECT_EQ(interval.median, 14.5);
+  // Worth 40^2 / 31 = 51.6 equal values, of which 18 lie outside: a weight of 18 * 40 / 51.6
+  // = 13.95, which the ones and three of the others do not exceed, nor 13 of the largest.
+  EXPECT_EQ(interval.low, 8);
+  EXPECT_EQ(interval.high, 21);
+}
+
 TEST(Statistics, UpperBoundOfARate) {
   // Nothing in 100: 1 - 0.05^(1/100). Five in 500: tables of Clopper and Pearson.
   EXPECT_NEAR(rate_upper_bound(0, 100, 0.95), 0.02951, 1e-5);

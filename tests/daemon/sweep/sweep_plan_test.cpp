@@ -465,8 +465,10 @@ TEST(RenderPlan, ListsWorldsVariantsAndReasons) {
       {{.name = "mpi.ring", .supports = never}, {.name = "mpi.own", .is_baseline = true}});
   SweepSpec spec = spec_of("1KiB,2KiB");
   spec.budget = 1500ms;
+  spec.passes = 7;
   const std::string text = render_plan(make_plan(spec, launch(1, 2), implementations, "e"));
   EXPECT_THAT(text, HasSubstr("2 trials of 2 problems on 1 world(s)"));
+  EXPECT_THAT(text, HasSubstr("7 pass(es), seed 1"));
   EXPECT_THAT(text, HasSubstr("budget 1.5 s"));
   EXPECT_THAT(text, HasSubstr("1x2 x86_64  all_reduce f32 sum 1KiB: mpi.own*"));
   EXPECT_THAT(text, HasSubstr("mpi.ring: not Open MPI  (1x2 x86_64  all_reduce f32 sum 1KiB and "

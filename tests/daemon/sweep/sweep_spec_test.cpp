@@ -92,6 +92,7 @@ TEST(SweepSpec, DefaultsOfAbsentKeys) {
   EXPECT_TRUE(spec.exclude.empty());
   EXPECT_TRUE(spec.parameters.empty());
   EXPECT_EQ(spec.budget.count(), 0);
+  EXPECT_EQ(spec.passes, 4);
   EXPECT_EQ(spec.precision, 0.02);
   EXPECT_EQ(spec.seed, 1u);
   EXPECT_EQ(spec.input_mode, InputMode::rewritten);
@@ -111,7 +112,7 @@ TEST(SweepSpec, EveryKeyIsRead) {
     "in_place": [true, false], "registered": [true],
     "implementations": {"include": ["mpi.*", "cpu.*"], "exclude": ["cpu.x"]},
     "parameters": {"mpi.*": {"segment": [0, 1024], "mode": ["fast"]}},
-    "budget_seconds": 2.5, "precision": 0.1, "seed": 42,
+    "budget_seconds": 2.5, "passes": 7, "precision": 0.1, "seed": 42,
     "input": "rotating", "synchronization": "window", "holdout_sizes": "16,32",
     "decision": {"confidence": 0.9, "minimum_margin": 0.05}, "null_test": false})",
                                           "my.json");
@@ -131,6 +132,7 @@ TEST(SweepSpec, EveryKeyIsRead) {
       spec.parameters[1],
       (ParameterOverride{.pattern = "mpi.*", .parameter = "segment", .values = {"0", "1024"}}));
   EXPECT_EQ(spec.budget, std::chrono::milliseconds(2500));
+  EXPECT_EQ(spec.passes, 7);
   EXPECT_EQ(spec.precision, 0.1);
   EXPECT_EQ(spec.seed, 42u);
   EXPECT_EQ(spec.input_mode, InputMode::rotating);
@@ -237,6 +239,10 @@ TEST(SweepSpec, WrongValuesNamePathFoundAndAllowed) {
       {R"("budget_seconds": -1)", "/budget_seconds: found -1"},
       {R"("budget_seconds": "60")", "/budget_seconds: found \"60\""},
       {R"("precision": 0.6)", "/precision: found 0.6"},
+      {R"("passes": 0)", "/passes: found 0; allowed is a whole number from 1 to 64"},
+      {R"("passes": 65)", "/passes: found 65"},
+      {R"("passes": 2.5)", "/passes: found 2.5"},
+      {R"("passes": "4")", "/passes: found \"4\""},
       {R"("seed": -1)", "/seed: found -1"},
       {R"("seed": 1.5)", "/seed: found 1.5"},
       {R"("types": [])", "/types: found []"},

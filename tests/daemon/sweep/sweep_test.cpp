@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <optional>
 #include <set>
 
@@ -39,20 +40,20 @@ class MemoryJournal final : public Journal {
 class CountingProgress final : public Progress {
  public:
   void begin_cell(const SweepProgress& progress, const Cell&) override {
-    EXPECT_EQ(progress.cells_done, begun++);
+    EXPECT_EQ(progress.visits_done, begun++);
+    EXPECT_LT(progress.pass, progress.passes);
   }
   void end_cell(const SweepProgress& progress, const Cell&,
                 std::span<const Measurement> measurements) override {
-    EXPECT_EQ(progress.cells_done, ++ended);
-    trials += measurements.size();
-    EXPECT_EQ(progress.trials_done, trials);
+    EXPECT_EQ(progress.visits_done, ++ended);
+    EXPECT_LE(progress.visits_done, progress.visits);
+    EXPECT_FALSE(measurements.empty());
     EXPECT_GT(progress.elapsed, 0ns);
     if (at_end) at_end();
   }
 
   std::size_t begun = 0;
   std::size_t ended = 0;
-  std::size_t trials = 0;
   std::function<void()> at_end;
 };
 
@@ -141,6 +142,7 @@ TEST_P(SweepOnRanks, OwnKernelsAreMeasuredJournalledAndDecided) {
                  .reduce_ops = {ReduceOp::sum, ReduceOp::max},
                  .sizes = parse_sizes("8,4KiB,64KiB"),
                  .in_place = {.off = true, .on = true},
+                 .passes = 1,
                  .soak = {.runs = 50}};
   SweepRun run;
   sweep(run, GetParam(), kernels, spec);
@@ -178,6 +180,7 @@ TEST(Sweep, SubWorldsOfOneLaunch) {
                  .worlds = {{.nodes = 1, .ranks_per_node = 1},
                             {.nodes = 1, .ranks_per_node = 2},
                             {.nodes = 1, .ranks_per_node = 3}},
+                 .passes = 1,
                  .soak = {.runs = 20},
                  .null_test = false};
   SweepRun run;
@@ -195,6 +198,7 @@ TEST(Sweep, SubWorldsOfOneLaunch) {
 SweepSpec three_cells() {
   return {.collectives = {Collective::all_reduce},
           .sizes = parse_sizes("64,128,256"),
+          .passes = 1,
           .soak = {.runs = 20},
           .null_test = false};
 }
@@ -212,7 +216,6 @@ TEST(Sweep, ContinuesAfterTheCellsThatAreStored) {
   SweepRun rest;
   rest.stored = first.outcome.measurements;
   rest.progress.begun = rest.progress.ended = 2;
-  rest.progress.trials = 4;
   sweep(rest, 2, implementations, three_cells());
   EXPECT_THAT(rest.errors, testing::Each(""));
   EXPECT_THAT(rest.ends, testing::Each(SweepEnd::complete));
@@ -324,6 +327,176 @@ TEST(Sweep, AVariantThatFailsInOneCellDoesNotEndTheOthers) {
   EXPECT_EQ(run.outcome.trials.at(Outcome::failed), 3u);
   for (const auto& decision : decide(run.outcome.measurements, {}, "s"))
     EXPECT_EQ(decision.ranked.size(), 1u);
+}
+
+SweepSpec three_cells_in(int passes) {
+  SweepSpec spec = three_cells();
+  spec.passes = passes;
+  return spec;
+}
+
+/// Size and pass of each visit, in the order in which they were journalled.
+std::vector<std::pair<std::uint64_t, int>> visits_of(const SweepRun& run) {
+  std::vector<std::pair<std::uint64_t, int>> visits;
+  for (const auto& measured : run.journal.appended) {
+    visits.emplace_back(measured.at(0).key.problem.message_size.value, measured[0].pass);
+    for (const Measurement& one : measured) EXPECT_EQ(one.pass, measured[0].pass);
+  }
+  return visits;
+}
+
+using Visits = std::vector<std::pair<std::uint64_t, int>>;
+
+TEST(Passes, ComeToEachCellInTheSameOrder) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}, {.name = "b"}});
+  SweepRun run;
+  sweep(run, 3, implementations, three_cells_in(3));
+  EXPECT_THAT(run.errors, testing::Each(""));
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
+  EXPECT_EQ(
+      visits_of(run),
+      (Visits{
+          {64, 0}, {128, 0}, {256, 0}, {64, 1}, {128, 1}, {256, 1}, {64, 2}, {128, 2}, {256, 2}}));
+  EXPECT_EQ(run.progress.ended, 9u);
+  // A trial counts once.
+  EXPECT_EQ(run.outcome.trials, (std::map<Outcome, std::size_t>{{Outcome::ok, 6}}));
+  std::set<std::uint64_t> seeds;
+  for (const Measurement& one : run.outcome.measurements) seeds.insert(one.seed);
+  EXPECT_EQ(seeds.size(), 3u);  // another order in each pass
+}
+
+TEST(Passes, OnlyContendersComeBack) {
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true},
+       {.name = "b"},
+       {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(100ms); }}});
+  SweepSpec spec = three_cells_in(2);
+  spec.sizes = parse_sizes("64,128");
+  spec.null_test = true;
+  SweepRun run;
+  sweep(run, 2, implementations, spec);
+  ASSERT_EQ(run.journal.appended.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    std::vector<std::string> names;
+    for (const Measurement& one : run.journal.appended[i])
+      names.push_back(to_string(one.variant) + (one.is_twin ? " (twin)" : ""));
+    if (i < 2) {
+      EXPECT_THAT(names, testing::ElementsAre("base", "base (twin)", "b", "slow"));
+    } else {
+      EXPECT_THAT(names, testing::ElementsAre("base", "base (twin)", "b"));
+    }
+  }
+}
+
+TEST(Passes, AVariantThatFailsInALaterPassDoesNotComeBack) {
+  std::atomic<int> prepared{0};  // on rank 0: one for each visit
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, {.name = "bad", .at_prepare = [&](int rank, int) {
+                                                 if (rank == 0 && ++prepared == 2)
+                                                   throw Error(StatusCode::internal, "planted");
+                                               }}});
+  SweepSpec spec = three_cells_in(4);
+  spec.sizes = parse_sizes("64");
+  SweepRun run;
+  sweep(run, 2, implementations, spec);
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
+  ASSERT_EQ(run.journal.appended.size(), 4u);
+  EXPECT_EQ(run.journal.appended[0].size(), 2u);
+  ASSERT_EQ(run.journal.appended[1].size(), 2u);
+  EXPECT_EQ(run.journal.appended[1][1].outcome, Outcome::failed);
+  EXPECT_EQ(run.journal.appended[2].size(), 1u);
+  EXPECT_EQ(run.journal.appended[3].size(), 1u);
+  EXPECT_EQ(run.outcome.trials,
+            (std::map<Outcome, std::size_t>{{Outcome::ok, 1}, {Outcome::failed, 1}}));
+  for (const auto& decision : decide(run.outcome.measurements, {}, "s"))
+    EXPECT_EQ(decision.ranked.size(), 1u);
+}
+
+TEST(Passes, HeldOutCellsAreMeasuredOnce) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepSpec spec = three_cells_in(2);
+  spec.sizes = parse_sizes("64,128");
+  spec.holdout_sizes = parse_sizes("256");
+  SweepRun run;
+  sweep(run, 2, implementations, spec);
+  EXPECT_EQ(visits_of(run), (Visits{{64, 0}, {128, 0}, {256, 0}, {64, 1}, {128, 1}}));
+}
+
+TEST(Passes, AreResumedWhereTheyWereInterrupted) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}, {.name = "b"}});
+  SweepRun first;
+  first.progress.at_end = [&] {
+    if (first.progress.ended == 4) first.stop.raise();
+  };
+  sweep(first, 2, implementations, three_cells_in(3));
+  ASSERT_THAT(first.ends, testing::Each(SweepEnd::stopped));
+  EXPECT_EQ(visits_of(first), (Visits{{64, 0}, {128, 0}, {256, 0}, {64, 1}}));
+  SweepRun rest;
+  rest.stored = first.outcome.measurements;
+  // What was found out before the interruption holds after it.
+  for (Measurement& one : rest.stored)
+    if (one.key.problem.message_size == Bytes{128} && !one.is_baseline) {
+      one.outcome = Outcome::wrong;
+      one.samples.clear();
+      one.slowest_ranks.clear();
+      one.marks.clear();
+    }
+  rest.progress.begun = rest.progress.ended = 4;
+  sweep(rest, 2, implementations, three_cells_in(3));
+  EXPECT_THAT(rest.errors, testing::Each(""));
+  EXPECT_THAT(rest.ends, testing::Each(SweepEnd::complete));
+  EXPECT_EQ(visits_of(rest), (Visits{{128, 1}, {256, 1}, {64, 2}, {128, 2}, {256, 2}}));
+  for (const auto& measured : rest.journal.appended)
+    EXPECT_EQ(measured.size(), measured[0].key.problem.message_size == Bytes{128} ? 1u : 2u);
+  EXPECT_TRUE(
+      std::equal(rest.stored.begin(), rest.stored.end(), rest.outcome.measurements.begin()));
+}
+
+TEST(Passes, ABudgetThatEndsAfterTheFirstOneIsNoLoss) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  SweepSpec spec = three_cells_in(2);
+  spec.budget = 4s;
+  SweepRun run;
+  run.progress.at_end = [&] {
+    if (run.progress.ended == 3) std::this_thread::sleep_for(4s);
+  };
+  sweep(run, 2, implementations, spec);
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
+  EXPECT_EQ(visits_of(run), (Visits{{64, 0}, {128, 0}, {256, 0}}));
+  EXPECT_EQ(run.outcome.budget_left, 0ns);
+}
+
+TEST(Passes, WhoeverWinsInTheEndWasSoakedOnce) {
+  // In their family "early" leads in the first pass, "late" after the second.
+  std::atomic<int> pass{0};
+  const auto sleeps = [&](std::chrono::microseconds first, std::chrono::microseconds later) {
+    return
+        [&pass, first, later](int, int) { std::this_thread::sleep_for(pass == 0 ? first : later); };
+  };
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true},
+                   {.name = "early", .family = "other", .at_start = sleeps(2ms, 8ms)},
+                   {.name = "late", .family = "other", .at_start = sleeps(4ms, 200us)}});
+  SweepSpec spec = three_cells_in(3);
+  spec.sizes = parse_sizes("64");
+  spec.soak = {.runs = 100, .time = 60s};
+  SweepRun run;
+  run.progress.at_end = [&] { ++pass; };
+  sweep(run, 3, implementations, spec);
+  ASSERT_EQ(run.journal.appended.size(), 3u);
+  const auto is_soaked = [&](std::size_t visit, const std::string& variant) {
+    for (const Measurement& one : run.journal.appended[visit])
+      if (to_string(one.variant) == variant) return one.verified_calls >= 100;
+    ADD_FAILURE() << variant << " took no part in visit " << visit;
+    return false;
+  };
+  EXPECT_TRUE(is_soaked(0, "early"));
+  EXPECT_FALSE(is_soaked(0, "late"));
+  EXPECT_TRUE(is_soaked(1, "late"));
+  EXPECT_FALSE(is_soaked(1, "early"));
+  EXPECT_FALSE(is_soaked(2, "late"));  // it was before
+  for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))
+    EXPECT_GE(decision.ranked.front().verified_calls, 100u) << decision.family;
 }
 
 TEST(Sweep, ShippedConfigurationsPlanOnTwoRanks) {

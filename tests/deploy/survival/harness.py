@@ -65,13 +65,14 @@ class Lab:
         require(code == 0, f"colltune show {what} ended with {code}: {run.text('err')}")
         return json.loads(run.text("out"))
 
-    def require_ended(self, database, trials):
+    def require_ended(self, database, stored):
         """One sweep, which ended in order: with its whole plan, or with what its budget allowed."""
         sweeps = self.show("sweeps", database)
         require(len(sweeps) == 1, f"{len(sweeps)} sweeps instead of one")
         sweep = sweeps[0]
         end = json.loads(sweep["summary"] or "{}").get("end")
         require((sweep["state"], end) in (("complete", "complete"), ("partial", "budget")), f"not ended in order: {sweep}")
+        trials = len({(key, variant, is_twin) for _, key, variant, is_twin, _ in stored})
         require(end == "budget" or trials == sweep["planned_trials"], f"{trials} trials of {sweep['planned_trials']}")
 
     def processes(self):
@@ -178,20 +179,20 @@ class Run:
 
 
 def stored_trials(database):
-    """(sweep, key, variant, whether it is the baseline's twin) -> digest of the whole row: what was committed so far, read beside the running sweep."""
+    """(sweep, key, variant, whether it is the baseline's twin, pass) -> digest of the whole row: what was committed so far, read beside the running sweep."""
     if not Path(database).exists():
         return {}
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)
     try:
-        rows = connection.execute("SELECT sweep_id, key_id, variant, is_twin, * FROM measurement").fetchall()
+        rows = connection.execute("SELECT sweep_id, key_id, variant, is_twin, pass, * FROM measurement").fetchall()
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
             return {}
         raise
     finally:
         connection.close()
-    trials = {row[:4]: hashlib.sha256(repr(row).encode()).hexdigest() for row in rows}
-    require(len(trials) == len(rows), "a trial is stored twice")
+    trials = {row[:5]: hashlib.sha256(repr(row).encode()).hexdigest() for row in rows}
+    require(len(trials) == len(rows), "a trial is stored twice in a pass")
     return trials
 
 

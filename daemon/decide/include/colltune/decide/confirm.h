@@ -53,9 +53,9 @@ struct ConfirmStep {
 /// - The baseline leads and no rival can be faster (`kept`), or there is only one variant:
 ///   confirmed without a launch. `undecided`: open.
 /// - In each launch the winner's speed-up is the median over the common rounds of reference /
-///   winner. Over the launches it is their median; the launch is the unit. Below 1 the winner is
-///   vetoed: either a loss (upper bound below `loss`) or not reproduced. So it is where it was
-///   wrong or failed in any launch. Otherwise it is confirmed.
+///   winner (of several passes: balanced_ratio). Over the launches it is their median; the launch
+///   is the unit. Below 1 the winner is vetoed: either a loss (upper bound below `loss`) or not
+///   reproduced. So it is where it was wrong or failed in any launch. Otherwise it is confirmed.
 /// - A vetoed winner moves behind the baseline; the next proven one leads, or the baseline, which
 ///   is then confirmed (`kept`).
 /// - In a family without a baseline the winner is vetoed only by a loss against the next one or by

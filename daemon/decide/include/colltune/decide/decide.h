@@ -17,13 +17,17 @@ namespace colltune {
 /// Ranks the variants of each key and judges the baseline: once for all families together and once
 /// for each family that has a variant that may rank. Pure; replayable with another policy. The
 /// order of `measurements` does not matter. Decisions come ordered by key, `any_family` first.
-/// Throws Error(invalid_argument) where a trial occurs twice.
+/// Throws Error(invalid_argument) where a trial occurs twice in a pass.
 ///
-/// - Only variants with outcome `ok`, samples and verified calls rank; twins and held-out sizes
-///   never do. Samples with a RunMark do not count. Where no sample of a variant counts, its median
-///   is that of all, and it proves nothing.
+/// - Only variants with outcome `ok` in all passes, samples and verified calls rank; twins and
+///   held-out sizes never do. Samples with a RunMark do not count. Where no sample of a variant
+///   counts, its median is that of all, and it proves nothing.
 /// - The unit is the round (round_medians). A speed-up is the median over the common rounds of
-///   baseline / variant in the same round; `speedup_over_baseline` and the order refer to it.
+///   baseline / variant in the same round, of several passes the geometric mean of those of each
+///   (duel.h); `speedup_over_baseline` and the order refer to it.
+/// - Who missed a pass that others ran in was no contender and cannot win. Who has rounds in common
+///   with the baseline in fewer passes than others (it missed some, or no round of them counts) has
+///   the speed-up of the fastest of those others, times its own over that one in the passes of both.
 /// - Each rival is judged against the baseline by judge() (duel.h); the risk is divided by the
 ///   number of rivals of the key, and a gain must exceed what the baseline's twin shows.
 /// - `displaced`: some rival is proven. The fastest of those wins, or the simplest of its equals:

@@ -9,24 +9,35 @@
 
 #include "colltune/decide/decision_policy.h"
 #include "colltune/decide/modes.h"
+#include "colltune/decide/rounds.h"
 
 namespace colltune {
 
 /// A rival beside a reference, round by round. Ratios are reference / rival: above 1 where the
 /// rival is faster.
+///
+/// Passes lie apart in time and may meet the machine in unlike states, so each counts the same,
+/// however long it was: a state that held in one long pass does not outvote three short ones.
 struct Duel {
-  std::size_t rounds = 0;  ///< that both have
-  double ratio = 0;        ///< median over the rounds; 0 where there are none
-  /// One-sided bounds of that median (order statistics); empty where there are too few rounds.
+  std::size_t rounds = 0;  ///< that both have, in all passes
+  std::size_t passes = 1;  ///< in which both have some
+  /// The geometric mean over the passes of each one's median; 0 where there are no rounds.
+  double ratio = 0;
+  /// One-sided bounds of the median over the rounds, each of which weighs the less the longer its
+  /// pass was (median_bounds); never on the far side of `ratio`. Empty where there are too few
+  /// rounds.
   std::optional<double> low;
   std::optional<double> high;
-  double highest = 0;          ///< of any round
-  std::optional<Modes> modes;  ///< where the ratios fall into two groups
+  double highest = 0;          ///< the geometric mean over the passes of each one's highest round
+  std::optional<Modes> modes;  ///< where the ratios of all rounds fall into two groups
 
   friend bool operator==(const Duel&, const Duel&) = default;
 };
 
-/// `risk` is the chance that one bound is wrong.
+/// Over all passes. `risk` is the chance that one bound is wrong.
+[[nodiscard]] Duel fight_in_passes(const PassRounds& reference, const PassRounds& rival,
+                                   double risk);
+/// Within one pass.
 [[nodiscard]] Duel fight(std::span<const double> reference_rounds,
                          std::span<const double> rival_rounds, double risk);
 
@@ -48,12 +59,15 @@ enum class Standing {
 /// The rule by which rivals, and the twin, are judged. Proven: the ratio is at least 1 +
 /// `minimum_margin`, its lower bound exceeds 1, it exceeds `twin_noise`, and the rounds do not
 /// fall into two groups of which the slower is not faster by the margin. Open: the ratio is at
-/// least 1 + `minimum_margin` without that proof, or the rounds are too few for any bound and some
-/// round reached the margin, or there is no common round. Beaten: otherwise.
+/// least 1 + `minimum_margin` without that proof, or the rounds are too few for any bound and the
+/// highest reached the margin, or there is no common round. Beaten: otherwise.
 [[nodiscard]] Standing judge(const Duel& duel, const DecisionPolicy& policy, double twin_noise = 1);
 
 /// Whether the rounds fall into two groups that do not agree on the rival.
 [[nodiscard]] bool is_bimodal(const Duel& duel, const DecisionPolicy& policy);
+
+/// "24 common rounds", "24 common rounds of 4 passes".
+[[nodiscard]] std::string describe_rounds(const Duel& duel);
 
 /// "1.034x as fast (at least 1.021x over 24 common rounds)" and, unless proven, why not.
 [[nodiscard]] std::string explain(const Duel& duel, const DecisionPolicy& policy,

@@ -15,7 +15,8 @@ namespace colltune {
 /// What the machine did to a sweep's ranks.
 struct Noise {
   std::size_t keys = 0;
-  double median_steal = -1;  ///< of the keys, each by its worst rank and trial; negative: unknown
+  double median_steal =
+      -1;  ///< of the keys, each by its worst rank, trial and pass; negative: unknown
   double worst_steal = -1;
   std::uint64_t samples = 0;
   std::uint64_t gaps = 0;  ///< samples that do not count, by RunMark; one may bear several

@@ -38,7 +38,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// "the twin won in 0 of 32 keys (at most 8.9 % by the upper 95 % bound) and lost in 1".
 [[nodiscard]] std::string describe(const NullTest& test);
 
-/// Held-out sizes take part. Throws Error(invalid_argument) where a trial occurs twice.
+/// Held-out sizes take part. Throws Error(invalid_argument) where a trial occurs twice in a
+/// pass.
 [[nodiscard]] NullTest null_test(std::span<const Measurement> measurements,
                                  const DecisionPolicy& policy);
 

@@ -14,7 +14,8 @@
 namespace colltune {
 
 /// One choice judged by samples that took no part in making it. Speed-ups are over the baseline, by
-/// rounds (decide.h).
+/// rounds (decide.h), of several passes the geometric mean; variants are compared by the passes
+/// that both ran in.
 struct KeyRegret {
   TuningKey key;
   std::string sweep_uuid;  ///< whose choice it is; empty where there is but one
@@ -47,7 +48,8 @@ struct Regret {
 /// Cross-fitting by rounds, of one sweep: decides on the even rounds and judges by the odd ones,
 /// and the other way round; each key enters twice. The best is the fastest in the judging rounds,
 /// among the variants that ran in at least half of them: it profits from their noise, so regret is
-/// overstated, never understated. Throws Error(invalid_argument) where a trial occurs twice.
+/// overstated, never understated. Throws Error(invalid_argument) where a trial occurs twice in a
+/// pass.
 [[nodiscard]] Regret cross_fitted_regret(std::span<const Measurement> measurements,
                                          const DecisionPolicy& policy);
 
@@ -58,12 +60,13 @@ struct Launch {
   std::vector<Decision> decisions;
 };
 
-/// Judges each launch's decisions by all other launches: the chosen variant's speed-up is the median
-/// over them of its median ratio there, another variant's that times the median of its ratios to
-/// the chosen one within each launch (launches differ; only what ran in the same one compares).
-/// Cells in which steal reached `steal_limit` (the median of their trials; not observed counts as
-/// quiet) judge nothing. The best is taken among the variants known from at least half of the
-/// judging launches. Throws Error(invalid_argument) where a trial occurs twice within a launch.
+/// Judges each launch's decisions by all other launches: the chosen variant's speed-up is the
+/// median over them of its median ratio there, another variant's that times the median of its
+/// ratios to the chosen one within each launch (launches differ; only what ran in the same one
+/// compares). Cells in which steal reached `steal_limit` (the median of their trials; not observed
+/// counts as quiet) judge nothing. The best is taken among the variants known from at least half of
+/// the judging launches. Throws Error(invalid_argument) where a trial occurs twice in a pass of a
+/// launch.
 [[nodiscard]] Regret pooled_regret(std::span<const Launch> launches, double steal_limit = 0.05);
 
 /// Which variant would have been answered for a key of a held-out size.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace colltune {
 
@@ -39,6 +40,24 @@ struct MedianInterval {
 /// there are too few samples.
 [[nodiscard]] std::optional<double> median_upper_bound(std::span<const double> values,
                                                        double confidence);
+
+/// A value that stands for more or less than others: `weight` is above 0.
+struct WeightedValue {
+  double value = 0;
+  double weight = 1;
+};
+
+/// Of values of unlike weight: the value at which half of the weight lies below, and bounds for it
+/// as above. They are as far out as those of as many equal values as the weights are worth: the
+/// square of their sum over the sum of their squares (Kish 1965). The sign of each value has at
+/// most the variance of a coin's, so unlike groups of values make the bounds wider than need be,
+/// never narrower. With equal weights all is as above.
+[[nodiscard]] MedianInterval median_interval(std::vector<WeightedValue> values, double confidence);
+struct MedianBounds {
+  std::optional<double> low;
+  std::optional<double> high;
+};
+[[nodiscard]] MedianBounds median_bounds(std::vector<WeightedValue> values, double confidence);
 
 /// The rate that the chance of an event does not exceed with at least `confidence` (one-sided),
 /// after it came `events` times in `trials` (Clopper and Pearson 1934); 1 without trials.

@@ -34,11 +34,12 @@ constexpr std::size_t longest_recorded_variant = 384;
 
 /// What a rank begins to do.
 struct Step {
-  std::string_view phase;            ///< "batch", "verification", …; cut at 32 bytes
-  std::string_view key_digest;       ///< of the cell's key; cut at 32 bytes; empty outside a trial
-  std::string_view variant;          ///< printed; cut at the longest; empty outside a trial
-  std::int64_t cell = -1;            ///< index in the plan
-  std::int64_t run = -1;             ///< of the variant
+  std::string_view phase;       ///< "batch", "verification", …; cut at 32 bytes
+  std::string_view key_digest;  ///< of the cell's key; cut at 32 bytes; empty outside a trial
+  std::string_view variant;     ///< printed; cut at the longest; empty outside a trial
+  /// Which visit: index of the cell in the plan, plus the number of cells for each pass before.
+  std::int64_t cell = -1;
+  std::int64_t run = -1;             ///< of the variant, in this visit
   std::chrono::nanoseconds limit{};  ///< after which the step is late; 0: it is not watched
   /// Every rank takes the collective steps in the same order: who took fewer is behind.
   bool is_collective = true;

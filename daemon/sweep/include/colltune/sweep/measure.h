@@ -4,8 +4,10 @@
 
 #include <array>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,6 +73,25 @@ struct MeasurePolicy {
   std::chrono::nanoseconds call_limit_floor = std::chrono::seconds(10);
 };
 
+/// One visit of a sweep to a cell.
+struct Visit {
+  std::size_t cell = 0;  ///< index in the plan
+  int pass = 0;          ///< which visit to the cell this is, from 0
+  /// Who takes part: indices into the cell's variants, ascending; empty: all.
+  std::vector<std::size_t> variants;
+  std::chrono::nanoseconds share{};  ///< of the budget; 0: no bound
+
+  friend bool operator==(const Visit&, const Visit&) = default;
+};
+template <class Self, class Visitor>
+requires std::same_as<std::remove_const_t<Self>, Visit>
+constexpr void visit_fields(Self& self, Visitor&& visit) {
+  visit("cell", self.cell);
+  visit("pass", self.pass);
+  visit("variants", self.variants);
+  visit("share_ns", self.share);
+}
+
 /// Measures the cells of a plan on the ranks of a launch. Every rank of the launch makes the same
 /// calls in the same order, also where it is not part of a cell's world. Not thread-safe.
 class Measurer {
@@ -89,11 +110,14 @@ class Measurer {
   Measurer(const Measurer&) = delete;
   Measurer& operator=(const Measurer&) = delete;
 
-  /// Collective: the trials of one cell, with the raw samples on rank 0 (empty elsewhere). Ends
-  /// when every rival's interval is narrow enough, or `share` of the budget (rank 0's; 0: no bound)
-  /// is spent, or rank 0's `stop` is raised (after which the rounds so far count). Faults of a
-  /// variant become its outcome; throws only where the ranks lost each other or memory is lacking.
-  [[nodiscard]] std::vector<Measurement> measure(const Cell& cell, std::chrono::nanoseconds share,
+  /// Collective: the trials of one visit, with the raw samples on rank 0 (empty elsewhere). Ends
+  /// when every rival's interval is narrow enough, or the visit's share of the budget is spent, or
+  /// rank 0's `stop` is raised (after which the rounds so far count). Whoever wins by this visit
+  /// and by what `earlier` visits to the cell measured (rank 0's; empty elsewhere) is soaked,
+  /// unless this measurer did so before. Faults of a variant become its outcome; throws only where
+  /// the ranks lost each other or memory is lacking.
+  [[nodiscard]] std::vector<Measurement> measure(const Visit& visit,
+                                                 std::span<const Measurement> earlier,
                                                  const AbortFlag& stop);
 
   /// Collective: the same cell in another benchmark's loop (compat.h); the times on rank 0.
@@ -102,7 +126,7 @@ class Measurer {
   [[nodiscard]] bool is_stopped(const AbortFlag& stop);
 
   [[nodiscard]] PhaseTimes& phases();
-  /// What the last cell took besides its rounds and soaks: the least that it can cost.
+  /// What the last visit took besides its rounds and soaks: the least that it can cost.
   [[nodiscard]] std::chrono::nanoseconds fixed_cost() const;
 
  private:

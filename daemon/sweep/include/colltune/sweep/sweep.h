@@ -17,12 +17,12 @@ namespace colltune {
 
 /// Where a sweep stands.
 struct SweepProgress {
-  std::size_t cells_done = 0;
-  std::size_t cells = 0;
-  std::size_t trials_done = 0;
-  std::size_t trials = 0;
+  int pass = 0;  ///< of the visit, from 0
+  int passes = 1;
+  std::size_t visits_done = 0;  ///< in all passes, those that were stored before too
+  std::size_t visits = 0;       ///< of which some fall away where no variant of a cell works
   std::chrono::nanoseconds elapsed{};
-  std::chrono::nanoseconds left{};  ///< estimate; 0 before the first cell is done
+  std::chrono::nanoseconds left{};  ///< estimate; 0 before the first visit is done
 };
 
 /// Where a sweep puts what it measured. Called on rank 0 alone; what it throws ends the sweep on
@@ -31,7 +31,7 @@ class Journal {
  public:
   virtual ~Journal() = default;
   virtual void begin(const SweepPlan& plan) = 0;
-  /// The finished trials of one cell; durable when it returns.
+  /// The trials of one visit to a cell; durable when it returns.
   virtual void append(std::span<const Measurement> measurements) = 0;
 };
 
@@ -54,8 +54,9 @@ struct SweepTools {
   Progress* progress = nullptr;
   /// Where this rank writes its position; null: nowhere.
   FlightRecorder* recorder = nullptr;
-  /// Rank 0: what this sweep measured before it was interrupted. Cells whose key is among them are
-  /// done: they are neither measured nor journalled again, but count in the outcome.
+  /// Rank 0: what this sweep measured before it was interrupted. Visits (key and pass) of which
+  /// there is something are done: they are neither measured nor journalled again, but count in the
+  /// outcome and in who goes on.
   std::span<const Measurement> stored = {};
   /// When the agent began: the budget is the agent's. Empty: when run_sweep was called.
   std::optional<std::chrono::steady_clock::time_point> begin;
@@ -64,8 +65,8 @@ struct SweepTools {
 
 /// Why a sweep ended. Printed by name.
 enum class SweepEnd {
-  complete = 0,  ///< every trial of the plan has an outcome
-  budget = 1,    ///< the time budget was spent before the last cell
+  complete = 0,  ///< every trial of the plan has an outcome, of one pass at least
+  budget = 1,    ///< the time budget was spent before the first pass came to the last cell
   stopped = 2,   ///< the user asked for it
 };
 constexpr std::array<Named<SweepEnd>, 3> enum_names(SweepEnd) {
@@ -79,13 +80,13 @@ constexpr std::string_view enum_title(SweepEnd) { return "end of a sweep"; }
 struct SweepOutcome {
   SweepEnd end = SweepEnd::complete;       ///< the same on all ranks
   std::vector<Measurement> measurements;   ///< rank 0 only: stored before, then as journalled
-  std::map<Outcome, std::size_t> trials;   ///< rank 0 only: how many ended how
+  std::map<Outcome, std::size_t> trials;   ///< rank 0 only: how many ended how, over all passes
   PhaseTimes phases;                       ///< this rank's
   std::chrono::nanoseconds elapsed{};      ///< this rank's, from call to return
   std::chrono::nanoseconds budget_left{};  ///< rank 0 only: where there is a budget
 };
 
-/// Measures every cell of `plan` that is not stored yet, journalling each; `Journal::begin` is
+/// Makes every visit of `plan` that is not stored yet, journalling each; `Journal::begin` is
 /// called in any case. Collective over all ranks of the launch. Throws on all ranks where the
 /// journal fails on rank 0.
 [[nodiscard]] SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,

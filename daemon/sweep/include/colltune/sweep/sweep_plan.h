@@ -109,6 +109,7 @@ struct SweepPlan {
   std::vector<Cell> cells;
   std::vector<Skipped> skipped;
   std::chrono::nanoseconds budget{};  ///< 0: none
+  int passes = 1;                     ///< how often the sweep comes to each cell that decides
   double precision = 0.02;
   std::uint64_t seed = 1;
   Soak soak;
@@ -125,6 +126,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("cells", self.cells);
   visit("skipped", self.skipped);
   visit("budget_ns", self.budget);
+  visit("passes", self.passes);
   visit("precision", self.precision);
   visit("seed", self.seed);
   visit("soak", self.soak);

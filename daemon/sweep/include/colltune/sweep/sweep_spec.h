@@ -93,6 +93,7 @@ struct SweepSpec {
   std::vector<std::string> exclude;
   std::vector<ParameterOverride> parameters;
   std::chrono::nanoseconds budget{};  ///< of the whole sweep; 0: none
+  int passes = 4;  ///< how often the sweep comes to each cell, spread over its time; at least 1
   double precision = 0.02;  ///< relative half width of the median's confidence interval to reach
   std::uint64_t seed = 1;   ///< of the order of the rounds
   Soak soak;
@@ -121,6 +122,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("exclude", self.exclude);
   visit("parameters", self.parameters);
   visit("budget_ns", self.budget);
+  visit("passes", self.passes);
   visit("precision", self.precision);
   visit("seed", self.seed);
   visit("soak", self.soak);

@@ -35,7 +35,7 @@ constexpr std::array<Named<JournalRecord>, 5> enum_names(JournalRecord) {
 constexpr std::string_view enum_title(JournalRecord) { return "journal record"; }
 
 /// The version of the format that is written, and the only one that is read.
-inline constexpr int journal_version = 2;
+inline constexpr int journal_version = 3;
 
 /// Writes a results file, one complete line per call, flushed before it returns: a killed job
 /// leaves at most one incomplete line, the last. Not thread-safe. Keeps a reference to `out`.

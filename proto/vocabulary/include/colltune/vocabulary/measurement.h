@@ -86,12 +86,13 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("clock_error_ns", self.clock_error);
 }
 
-/// Outcome and raw samples of one trial: one variant under one key.
+/// Outcome and raw samples of one trial in one pass: one variant under one key, as one visit to it
+/// measured it.
 ///
 /// A sample is the time of the SLOWEST rank over `calls_per_sample` back-to-back calls; all
 /// variants of a key, the baseline included, use the same number of calls. `samples[i]` belongs to
-/// round `i / samples_per_round`; rounds of the variants of one key that carry the same index were
-/// interleaved with each other.
+/// round `i / samples_per_round`; rounds of the variants of one key that carry the same index in the
+/// same pass were interleaved with each other.
 struct Measurement {
   TuningKey key;
   Variant variant;
@@ -103,6 +104,9 @@ struct Measurement {
       false;  ///< of a size that is kept out of deciding, to test what is interpolated
   bool is_emulated =
       false;  ///< the library lacks this type or operator: it was composed from what it has
+  /// Which visit of its sweep to the key this was, from 0. Passes lie apart in time, so that no
+  /// passing state of the machine decides alone.
+  int pass = 0;
   Outcome outcome = Outcome::ok;
   std::string detail;  ///< why it is not ok
   std::vector<std::chrono::nanoseconds> samples;
@@ -135,6 +139,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("is_twin", self.is_twin);
   visit("is_holdout", self.is_holdout);
   visit("is_emulated", self.is_emulated);
+  visit("pass", self.pass);
   visit("outcome", self.outcome);
   visit("detail", self.detail);
   visit("samples_ns", self.samples);

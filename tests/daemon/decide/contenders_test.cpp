@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/decide/contenders.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "trials.h"
+
+namespace colltune {
+namespace {
+
+using literals::trial;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+std::vector<std::string> contenders(const std::vector<Measurement>& of_key) {
+  std::vector<std::string> names;
+  for (const TrialName& name : contenders_of(of_key))
+    names.push_back(to_string(name.variant) + (name.is_twin ? " (twin)" : ""));
+  return names;
+}
+
+TEST(Contenders, AreWithinTheFactorOfTheFastest) {
+  const std::vector<Measurement> trials{trial({"base", 1000, true}), trial({"fast", 500}),
+                                        trial({"near", 1490}), trial({"far", 1510})};
+  EXPECT_THAT(contenders(trials), UnorderedElementsAre("base", "fast", "near"));
+}
+
+TEST(Contenders, ABaselineAndItsTwinAlwaysGoOn) {
+  auto twin = trial({"base", 9000});
+  twin.is_twin = true;
+  EXPECT_THAT(contenders({trial({"base", 9000, true}), twin, trial({"fast", 500})}),
+              UnorderedElementsAre("base", "base (twin)", "fast"));
+}
+
+TEST(Contenders, WhoLeftEarlyIsJudgedByTheRoundsThatItRan) {
+  // Its three rounds lie where the drift made all slow: 1.4 times the leader's there.
+  auto left = trial({.variant = "left", .median = 700, .rounds = 3});
+  EXPECT_THAT(contenders({trial({"base", 1000, true}), trial({"fast", 500}), left}),
+              Contains("left"));
+  left = trial({.variant = "left", .median = 1700, .rounds = 1});
+  EXPECT_THAT(contenders({trial({"base", 1000, true}), trial({"fast", 500}), left}),
+              Not(Contains("left")));
+}
+
+TEST(Contenders, WhoLeadsRanAllRounds) {
+  // One lucky round makes nobody the measure of the others.
+  EXPECT_THAT(contenders({trial({"base", 1000, true}),
+                          trial({.variant = "lucky", .median = 100, .rounds = 1})}),
+              UnorderedElementsAre("base", "lucky"));
+  EXPECT_THAT(contenders({trial({"base", 1000, true}), trial({"slow", 2500}),
+                          trial({.variant = "lucky", .median = 100, .rounds = 1})}),
+              Contains("slow"));
+}
+
+TEST(Contenders, TheBestPassCounts) {
+  std::vector<Measurement> trials{trial({"base", 1000, true}), trial({"fast", 500}),
+                                  trial({"state", 2000}),      trial({"base", 1000, true}),
+                                  trial({"fast", 500}),        trial({"state", 600})};
+  for (std::size_t i = 3; i < trials.size(); ++i) trials[i].pass = 1;
+  EXPECT_THAT(contenders(trials), Contains("state"));
+  EXPECT_THAT(contenders({trials.begin(), trials.begin() + 3}), Not(Contains("state")));
+  std::ranges::reverse(trials);
+  EXPECT_THAT(contenders(trials), Contains("state"));
+}
+
+TEST(Contenders, AFaultInAnyPassEndsIt) {
+  std::vector<Measurement> trials{trial({"base", 1000, true}), trial({"fast", 500}),
+                                  trial({"base", 1000, true}), trial({"fast", 500})};
+  trials[2].pass = trials[3].pass = 1;
+  EXPECT_THAT(contenders(trials), UnorderedElementsAre("base", "fast"));
+  trials[3].outcome = Outcome::timed_out;
+  trials[3].samples.clear();
+  EXPECT_THAT(contenders(trials), ElementsAre("base"));
+  trials[0].outcome = Outcome::wrong;
+  EXPECT_THAT(contenders(trials), testing::IsEmpty());
+}
+
+TEST(Contenders, TheBestOfEachFamilyUpToABound) {
+  std::vector<Measurement> trials{trial({"base", 1000, true})};
+  for (int i = 0; i < 40; ++i) {
+    trials.push_back(trial({"mpi_" + std::to_string(10 + i), 500.0 + 10 * i}));
+    // Slower than three times the fastest of all, and yet their family's best.
+    trials.push_back(trial({"own_" + std::to_string(10 + i), 4000.0 - 10 * i, false, "own"}));
+  }
+  const auto found = contenders(trials);
+  ASSERT_EQ(found.size(), 1 + 2 * most_contenders);
+  EXPECT_THAT(found, Contains("base"));
+  EXPECT_THAT(found, Contains("mpi_10"));
+  EXPECT_THAT(found, Contains("mpi_33"));
+  EXPECT_THAT(found, Not(Contains("mpi_34")));
+  EXPECT_THAT(found, Contains("own_49"));
+  EXPECT_THAT(found, Contains("own_26"));
+  EXPECT_THAT(found, Not(Contains("own_25")));
+}
+
+TEST(Contenders, WithoutARoundThatCountsAllSamplesDo) {
+  const auto unseen = [](double median) {
+    auto one = trial({"unseen", median});
+    one.marks.assign(one.samples.size(), static_cast<int>(RunMark::gap));
+    return one;
+  };
+  EXPECT_THAT(contenders({trial({"base", 1000, true}), unseen(2500)}), Contains("unseen"));
+  EXPECT_THAT(contenders({trial({"base", 1000, true}), unseen(3500)}), Not(Contains("unseen")));
+  // Nor does it lead who alone has rounds that count.
+  EXPECT_THAT(contenders({unseen(100), trial({"slow", 9000})}), ElementsAre("unseen"));
+  // Nothing was timed at all: nothing speaks for it.
+  auto untimed = trial({"untimed", 500});
+  untimed.samples.clear();
+  EXPECT_THAT(contenders({trial({"base", 1000, true}), untimed}), ElementsAre("base"));
+}
+
+}  // namespace
+}  // namespace colltune

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "course.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "trials.h"
+
+namespace colltune {
+namespace {
+
+using ::testing::ElementsAre;
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+/// Cells of small messages, each with the same variants: the first one is the baseline.
+SweepPlan plan_of(std::size_t cells, int passes,
+                  const std::vector<std::string>& variants = {"base", "b"}) {
+  SweepPlan plan;
+  plan.passes = passes;
+  for (std::size_t i = 0; i < cells; ++i) {
+    Cell cell{.key = literals::key(8), .variants = {}};
+    cell.key.environment_digest = "env " + std::to_string(i);
+    for (const std::string& variant : variants)
+      cell.variants.push_back({.variant = parse_variant(variant),
+                               .family = "mpi",
+                               .is_baseline = variant == variants.front()});
+    plan.cells.push_back(std::move(cell));
+  }
+  return plan;
+}
+
+/// What a visit brings where all variants are equally fast.
+std::vector<Measurement> measure(const SweepPlan& plan, const Visit& visit) {
+  std::vector<Measurement> measured;
+  const Cell& cell = plan.cells[visit.cell];
+  for (std::size_t i = 0; i < cell.variants.size(); ++i) {
+    if (!visit.variants.empty() && std::ranges::find(visit.variants, i) == visit.variants.end())
+      continue;
+    const PlannedVariant& variant = cell.variants[i];
+    measured.push_back(literals::trial({.variant = to_string(variant.variant),
+                                        .is_baseline = variant.is_baseline,
+                                        .family = variant.family},
+                                       cell.key));
+    measured.back().pass = visit.pass;
+    measured.back().is_holdout = cell.is_holdout;
+  }
+  return measured;
+}
+
+/// Shares in ms of the visits, each of which takes what it was given.
+std::vector<int> shares_of(const SweepPlan& plan, nanoseconds budget) {
+  Course course(plan, {});
+  std::vector<int> shares;
+  while (const auto visit = course.next(budget)) {
+    shares.push_back(static_cast<int>(std::chrono::round<milliseconds>(visit->share).count()));
+    budget -= visit->share;
+    course.keep(*visit, measure(plan, *visit), {});
+    if (shares.size() == plan.cells.size() * static_cast<std::size_t>(plan.passes)) break;
+  }
+  return shares;
+}
+
+TEST(Course, TheFirstPassGetsHalfAndTheOthersShareTheRest) {
+  EXPECT_THAT(shares_of(plan_of(2, 3), 1000ms), ElementsAre(250, 250, 125, 125, 125, 125));
+  EXPECT_THAT(shares_of(plan_of(4, 1), 1000ms), ElementsAre(250, 250, 250, 250));
+}
+
+TEST(Course, ACellsShareFollowsItsVariantsAndItsMessage) {
+  SweepPlan plan = plan_of(2, 1);
+  plan.cells[1].variants.resize(1);
+  EXPECT_THAT(shares_of(plan, 900ms), ElementsAre(600, 300));
+  plan = plan_of(2, 1);
+  plan.cells[1].key.problem.message_size = {800'000};  // 8 ms more for each variant
+  EXPECT_THAT(shares_of(plan, 800ms), ElementsAre(200, 600));
+}
+
+TEST(Course, WhatAVisitSavesTheOthersGet) {
+  const SweepPlan plan = plan_of(2, 2);
+  Course course(plan, {});
+  const auto first = course.next(1000ms);
+  ASSERT_EQ(first, (Visit{.cell = 0, .pass = 0, .share = 250ms}));
+  course.keep(*first, measure(plan, *first), {});
+  // All but 100 ms are left for a quarter and a half.
+  EXPECT_EQ(course.next(900ms)->share, 300ms);
+}
+
+TEST(Course, WithoutABudgetThereAreNoShares) {
+  const SweepPlan plan = plan_of(1, 2);
+  Course course(plan, {});
+  EXPECT_EQ(course.next({}), (Visit{.cell = 0, .pass = 0}));
+}
+
+TEST(Course, FurtherPassesAreForContenders) {
+  const SweepPlan plan = plan_of(2, 2, {"base", "slow", "b"});
+  Course course(plan, {});
+  for (std::size_t cell = 0; cell < 2; ++cell) {
+    const auto visit = course.next({});
+    ASSERT_EQ(visit, (Visit{.cell = cell, .pass = 0}));
+    auto measured = measure(plan, *visit);
+    for (auto& sample : measured[1].samples) sample *= 4;
+    if (cell == 1) measured[2].outcome = Outcome::failed;
+    EXPECT_EQ(course.visits_left(), 4 - cell);
+    course.keep(*visit, measured, {});
+  }
+  EXPECT_TRUE(course.has_met_all_cells());
+  for (std::size_t cell = 0; cell < 2; ++cell) {
+    const auto visit = course.next({});
+    ASSERT_TRUE(visit);
+    EXPECT_EQ(visit->pass, 1);
+    EXPECT_EQ(visit->variants,
+              cell == 0 ? (std::vector<std::size_t>{0, 2}) : (std::vector<std::size_t>{0}));
+    course.keep(*visit, measure(plan, *visit), {});
+  }
+  EXPECT_EQ(course.next({}), std::nullopt);
+  EXPECT_EQ(course.visits_left(), 0u);
+  EXPECT_EQ(course.visits_done(), 4u);
+}
+
+TEST(Course, WhereNothingWorksThereIsNoFurtherVisit) {
+  const SweepPlan plan = plan_of(1, 3);
+  Course course(plan, {});
+  const auto visit = course.next({});
+  auto measured = measure(plan, *visit);
+  for (Measurement& one : measured) one.outcome = Outcome::failed;
+  course.keep(*visit, measured, {});
+  EXPECT_EQ(course.next({}), std::nullopt);
+  EXPECT_TRUE(course.has_met_all_cells());
+}
+
+TEST(Course, HeldOutCellsTakePartInTheFirstPassAlone) {
+  SweepPlan plan = plan_of(2, 2);
+  plan.cells[1].is_holdout = true;
+  EXPECT_THAT(shares_of(plan, 1000ms), ElementsAre(250, 250, 500));
+}
+
+TEST(Course, VisitsThatAreStoredAreNotMadeAgain) {
+  const SweepPlan plan = plan_of(2, 2, {"base", "slow", "b"});
+  std::vector<Measurement> stored;
+  for (const Visit& visit : {Visit{.cell = 0}, Visit{.cell = 1}, Visit{.cell = 0, .pass = 1}})
+    for (Measurement& one : measure(plan, visit)) {
+      if (to_string(one.variant) == "slow")
+        for (auto& sample : one.samples) sample *= 4;
+      stored.push_back(std::move(one));
+    }
+  Course course(plan, stored);
+  EXPECT_EQ(course.visits_done(), 3u);
+  // Who goes on follows from what is stored, as it would have without the interruption.
+  EXPECT_EQ(course.next({}), (Visit{.cell = 1, .pass = 1, .variants = {0, 2}}));
+  course.keep(*course.next({}), {}, {});
+  EXPECT_EQ(course.next({}), std::nullopt);
+  EXPECT_EQ(course.take_all(), stored);
+}
+
+TEST(Course, ACellThatDoesNotFitGivesWay) {
+  SweepPlan plan = plan_of(3, 1);
+  plan.cells[1].key.problem.message_size = {2'000'000};  // six times the weight
+  Course course(plan, {});
+  const auto first = course.next(1000ms);
+  course.keep(*first, {}, 50ms);
+  EXPECT_EQ(course.next(300ms)->cell, 1u);
+  EXPECT_EQ(course.next(299ms)->cell, 2u);  // the second would take 300 to prepare
+  EXPECT_EQ(course.next(49ms), std::nullopt);
+  EXPECT_EQ(course.next(0ms), std::nullopt);
+  EXPECT_FALSE(course.has_met_all_cells());
+}
+
+TEST(Course, APassThatWouldBeMostlyPreparationIsLeftOut) {
+  // The first visit shows that to prepare one takes 100 ms, a pass of four 400.
+  const auto visits_with = [](nanoseconds budget) {
+    const SweepPlan plan = plan_of(4, 4);
+    Course course(plan, {});
+    int visits = 0;
+    while (const auto visit = course.next(budget)) {
+      course.keep(*visit, measure(plan, *visit), 100ms);
+      budget -= visit->share;
+      ++visits;
+    }
+    return visits;
+  };
+  EXPECT_EQ(visits_with(4900ms), 16);  // three more passes of 800 ms, half of each for rounds
+  EXPECT_EQ(visits_with(3600ms), 12);
+  EXPECT_EQ(visits_with(2000ms), 8);
+  EXPECT_EQ(visits_with(1000ms), 4);  // all for the first one
+}
+
+TEST(Course, AVariantThatIsNoLongerPlannedDecidesNothing) {
+  const SweepPlan before = plan_of(1, 2, {"base", "b", "quarantined"});
+  const SweepPlan after = plan_of(1, 2, {"base", "b"});
+  const auto stored = measure(before, {.cell = 0});
+  Course course(after, stored);
+  const auto known = course.measured(0);
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(to_string(known[0].variant), "base");
+  EXPECT_EQ(to_string(known[1].variant), "b");
+  EXPECT_EQ(course.next({})->variants, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(course.take_all().size(), 3u);  // it stays in the journal
+}
+
+TEST(Course, WhatIsLeftIsEstimatedByWhatIsDone) {
+  const SweepPlan plan = plan_of(2, 2);
+  Course course(plan, {});
+  EXPECT_EQ(course.left_over_done(), 0);
+  const auto visit = course.next({});
+  course.keep(*visit, measure(plan, *visit), {});
+  EXPECT_NEAR(course.left_over_done(), 3, 1e-9);  // a quarter is done
+}
+
+}  // namespace
+}  // namespace colltune
