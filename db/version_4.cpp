@@ -53,7 +53,8 @@ void apply_version_4(Connection& connection) {
   auto rows = read_table(connection, sweeps);
   verify_measurements(connection, sweeps, rows);
   // Until now a sweep came to each key once.
-  Journals journals = rebuild_measurements(connection, new_measurement, {{"pass", std::int64_t{0}}});
+  Journals journals =
+      rebuild_measurements(connection, new_measurement, {{"pass", std::int64_t{0}}});
   const std::size_t digest = index_of(sweeps, "journal_digest");
   for (auto& [id, row] : rows) {
     row.at(digest) = journals[id].digest;

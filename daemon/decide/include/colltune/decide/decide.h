@@ -27,7 +27,8 @@ namespace colltune {
 ///   (duel.h); `speedup_over_baseline` and the order refer to it.
 /// - Who missed a pass that others ran in was no contender and cannot win. Who has rounds in common
 ///   with the baseline in fewer passes than others (it missed some, or no round of them counts) has
-///   the speed-up of the fastest of those others, times its own over that one in the passes of both.
+///   the speed-up of the fastest of those others, times its own over that one in the passes of
+///   both.
 /// - Each rival is judged against the baseline by judge() (duel.h); the risk is divided by the
 ///   number of rivals of the key, and a gain must exceed what the baseline's twin shows.
 /// - `displaced`: some rival is proven. The fastest of those wins, or the simplest of its equals:
