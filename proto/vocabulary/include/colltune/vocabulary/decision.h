@@ -26,8 +26,9 @@ struct RankedVariant {
   std::chrono::nanoseconds median{};
   std::chrono::nanoseconds low{};   ///< lower bound of the median's confidence interval
   std::chrono::nanoseconds high{};  ///< upper bound
-  double speedup_over_baseline =
-      1.0;  ///< baseline's median / this median; 0 where there is no baseline
+  /// By the rounds that both ran in: the geometric mean over the passes of the median of baseline's
+  /// time / this one's in the same round. 0 where there is no baseline.
+  double speedup_over_baseline = 1.0;
   std::uint64_t samples = 0;
   std::uint64_t verified_calls = 0;
   Rounding rounding = Rounding::exact;
