@@ -3,22 +3,14 @@
 
 #include "mpi/mpi_messages.h"
 
-#include <climits>
 #include <utility>
 #include <vector>
-
-#include "colltune/vocabulary/bytes.h"
-#include "colltune/vocabulary/error.h"
 
 namespace colltune {
 namespace {
 
-int count_of(std::size_t bytes) {
-  if (bytes > INT_MAX)
-    throw Error(StatusCode::out_of_range, "MPI counts messages up to 2 GiB; this one has " +
-                                              format_bytes({bytes}) + ": take a smaller chunk");
-  return static_cast<int>(bytes);
-}
+/// Not more than Messages::largest_size.
+int count_of(std::size_t bytes) { return static_cast<int>(bytes); }
 
 class MpiMessages final : public Messages {
  public:

@@ -13,8 +13,8 @@
 
 namespace colltune {
 
-/// How a rank reaches what lies in the buffers of another one of its node. What lies on another node
-/// comes in messages.
+/// How a rank reaches what lies in the buffers of another one of its node. What lies on another
+/// node comes in messages.
 enum class Access {
   staged = 0,  ///< not at all: it is copied into symmetric memory first
   direct = 1,  ///< mapped: the buffers lie in symmetric memory themselves
@@ -47,8 +47,8 @@ struct Shape {
   bool in_place = false;
   Access access = Access::staged;
   /// Slots of scratch memory, taken in turn by the waves; at least 2: while a wave is under way the
-  /// next one is filled. With 4, who has filled a slot with its peers has no need to ask whether the
-  /// slot before was read: a peer's lead comes after its rest of two waves before.
+  /// next one is filled. With 4, who has filled a slot with its peers has no need to ask whether
+  /// the slot before was read: a peer's lead comes after its rest of two waves before.
   int slots = 4;
   /// The node of each rank; empty: all on one.
   std::vector<int> nodes{};
@@ -105,7 +105,8 @@ struct Step {
   /// Of a receive: whether nothing touches `to` before it in the wave, so that the message may
   /// arrive any time.
   bool is_free_before = false;
-  std::vector<int> overtakes{};  ///< sends of this wave that must be done before: it overwrites them
+  std::vector<int>
+      overtakes{};  ///< sends of this wave that must be done before: it overwrites them
 };
 
 /// One rank's part of a schedule.

@@ -152,6 +152,11 @@ class ScheduledOperation final : public Operation {
       throw Error(StatusCode::resource_exhausted,
                   "two ranks would send each other " + std::to_string(tags) +
                       " messages at a time, more than MPI can tell apart");
+    // Here, where all ranks find it out alike, and not when some of them have begun.
+    if (waves_.largest_block() > Messages::largest_size)
+      throw Error(StatusCode::resource_exhausted, "a message would have " +
+                                                      format_bytes({waves_.largest_block()}) +
+                                                      ", more than MPI counts; take a chunk size");
     tags_ = tags;
     peers_.resize(static_cast<std::size_t>(own_.messages));
     messages_ = communicator.open_messages(
@@ -352,7 +357,7 @@ class ScheduledOperation final : public Operation {
   std::vector<int> peers_;              ///< by message of a wave: the rank at its other end
   std::vector<const Step*> early_;      ///< receives whose messages may arrive any time
   std::vector<bool> is_posted_;         ///< by number: a receive before its step
-  std::uint64_t first_ = 0;  ///< wave of the call, of all waves so far
+  std::uint64_t first_ = 0;             ///< wave of the call, of all waves so far
   std::uint64_t next_ = 0;
   std::size_t begun_ = 0;  ///< steps of the lead that `start` has done
 };

@@ -14,7 +14,8 @@ namespace colltune {
 /// stay where they are until it is done. Destroying it gives up what is under way. Not thread-safe.
 class Messages {
  public:
-  static constexpr int largest_tag = 32767;  ///< what every MPI library allows
+  static constexpr int largest_tag = 32767;                 ///< what every MPI library allows
+  static constexpr std::size_t largest_size = 0x7FFF'FFFF;  ///< in bytes: MPI counts with int
 
   virtual ~Messages() = default;
   /// Begins to send to rank `to`; never waits.
