@@ -42,7 +42,7 @@ class Line final : public MailFormat {
   }
   void write(std::byte* slot, std::span<const std::byte> message,
              std::uint64_t number) const override {
-    if (message.size() == word)  // no call, where a call is worth a tenth of the whole collective
+    if (message.size() == word)  // without a call: this is in every small collective's way
       std::memcpy(slot + word, message.data(), word);
     else if (!message.empty())
       std::memcpy(slot + word, message.data(), message.size());
