@@ -366,10 +366,13 @@ TEST(Passes, ComeToEachCellInTheSameOrder) {
 }
 
 TEST(Passes, OnlyContendersComeBack) {
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true},
-       {.name = "b"},
-       {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(100ms); }}});
+  // Contenders are those of a family: "b" is alone in front of its own, whatever the machine does.
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true},
+                   {.name = "b", .family = "other"},
+                   {.name = "slow", .family = "other", .at_start = [](int, int) {
+                      std::this_thread::sleep_for(100ms);
+                    }}});
   SweepSpec spec = three_cells_in(2);
   spec.sizes = parse_sizes("64,128");
   spec.null_test = true;
@@ -423,7 +426,8 @@ TEST(Passes, HeldOutCellsAreMeasuredOnce) {
 }
 
 TEST(Passes, AreResumedWhereTheyWereInterrupted) {
-  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}, {.name = "b"}});
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true}, {.name = "b", .family = "other"}});
   SweepRun first;
   first.progress.at_end = [&] {
     if (first.progress.ended == 4) first.stop.raise();
