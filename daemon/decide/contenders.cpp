@@ -50,8 +50,15 @@ const Runner& fastest_of(const Runners& runners) {
   return *fastest;
 }
 
-/// How slow each variant of one family was beside the fastest, in its best pass so far.
-using Ratios = std::map<Variant, double>;
+/// How slow a variant was beside the fastest of each pass.
+struct Slowness {
+  double sum_of_logs = 0;
+  std::size_t passes = 0;
+  int last_pass = 0;
+
+  [[nodiscard]] double mean() const { return std::exp(sum_of_logs / static_cast<double>(passes)); }
+};
+using Slownesses = std::map<Variant, Slowness>;  ///< of one family
 
 double ratio_of(const Runner& runner, const Runner& fastest) {
   const auto ratios = paired_ratios(runner.rounds, fastest.rounds);
@@ -60,16 +67,48 @@ double ratio_of(const Runner& runner, const Runner& fastest) {
              : median_of(ratios);
 }
 
-void take_pass(const Runners& runners, Ratios& best) {
+/// Passes ascend.
+void take_pass(int pass, const Runners& runners, Slownesses& slownesses) {
   const Runner& fastest = fastest_of(runners);
   for (const Runner& runner : runners) {
-    const double ratio = ratio_of(runner, fastest);
-    const auto [known, is_new] = best.try_emplace(runner.measurement->variant, ratio);
-    if (!is_new) known->second = std::min(known->second, ratio);
+    Slowness& slowness = slownesses[runner.measurement->variant];
+    // A lucky round makes nobody faster than who ran them all.
+    slowness.sum_of_logs += std::log(std::max(1.0, ratio_of(runner, fastest)));
+    ++slowness.passes;
+    slowness.last_pass = pass;
   }
 }
 
+/// The best of a family that ran in `passes`, best first.
+std::vector<Variant> best_of(const std::map<int, Runners>& passes,
+                             const std::set<TrialName>& besides) {
+  Slownesses slownesses;
+  for (const auto& [pass, runners] : passes) take_pass(pass, runners, slownesses);
+  std::vector<std::pair<double, Variant>> order;
+  for (const auto& [variant, slowness] : slownesses)
+    if (slowness.last_pass == passes.rbegin()->first) order.emplace_back(slowness.mean(), variant);
+  std::ranges::sort(order);
+  const double most = contender_factor(passes.size()) * order.front().first;
+  std::vector<Variant> best;
+  for (const auto& [slowness, variant] : order)
+    if (slowness <= most && best.size() < most_contenders(passes.size()) &&
+        !besides.contains({.variant = variant}))
+      best.push_back(variant);
+  return best;
+}
+
 }  // namespace
+
+double contender_factor(std::size_t passes) {
+  return 1 + 2 / std::sqrt(static_cast<double>(passes));
+}
+
+std::size_t most_contenders(std::size_t passes) {
+  constexpr std::size_t first = 24;
+  constexpr std::size_t last = 6;
+  constexpr std::size_t step = 2;
+  return first - std::min(first - last, step * (passes - 1));
+}
 
 std::set<TrialName> contenders_of(std::span<const Measurement> of_key) {
   std::set<TrialName> faulty;
@@ -85,17 +124,9 @@ std::set<TrialName> contenders_of(std::span<const Measurement> of_key) {
       families[measurement.family][measurement.pass].push_back(
           {&measurement, round_medians(measurement)});
   }
-  for (const auto& [family, passes] : families) {
-    Ratios best;
-    for (const auto& [pass, runners] : passes) take_pass(runners, best);
-    std::vector<std::pair<double, Variant>> order;
-    for (const auto& [variant, ratio] : best)
-      if (ratio <= contender_factor && !contenders.contains({.variant = variant}))
-        order.emplace_back(ratio, variant);
-    std::ranges::sort(order);
-    for (std::size_t i = 0; i < std::min(order.size(), most_contenders); ++i)
-      contenders.insert({.variant = order[i].second});
-  }
+  for (const auto& [family, passes] : families)
+    for (const Variant& variant : best_of(passes, contenders))
+      contenders.insert({.variant = variant});
   return contenders;
 }
 

@@ -115,12 +115,10 @@ Field make_field(const Contest& contest, const std::string& family, const Decisi
   return field;
 }
 
-/// Whether `leader` is not clearly faster than `other`.
+/// Whether `leader` is not faster than `other` by the margin.
 bool are_equal(const Entry& leader, const Entry& other, double risk, const DecisionPolicy& policy) {
   const Duel duel = fight_in_passes(other.candidate->rounds, leader.candidate->rounds, risk);
-  if (duel.rounds == 0) return false;
-  const bool is_noise = !duel.low || *duel.low <= 1;
-  return duel.ratio < 1 + (is_noise ? 2 : 1) * policy.minimum_margin;
+  return duel.rounds > 0 && duel.ratio < 1 + policy.minimum_margin;
 }
 
 /// The simplest of those that equal the first of `entries`, which are fastest first.

@@ -7,19 +7,43 @@
 #include <cmath>
 #include <vector>
 
-#include "colltune/decide/statistics.h"
-
 namespace colltune {
 namespace {
 
 constexpr std::size_t fewest_values = 12;
 
-/// Median distance of the values (ascending) from their median.
+/// All spans of values ascend: what is asked for at every split costs no pass over the values.
+double middle_of(std::span<const double> values) {
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// The distance from `center` that `count` of the values have at most: of the nearest below it and
+/// the nearest above it, as many as that.
+double distance_of(std::span<const double> values, double center, std::size_t count) {
+  const auto below =
+      static_cast<std::size_t>(std::ranges::lower_bound(values, center) - values.begin());
+  const auto distance_below = [&](std::size_t i) { return center - values[below - 1 - i]; };
+  const auto distance_above = [&](std::size_t i) { return values[below + i] - center; };
+  // How many of them lie below, by bisection.
+  std::size_t low = count - std::min(count, values.size() - below);
+  std::size_t high = std::min(count, below);
+  while (low < high) {
+    const std::size_t from_below = (low + high) / 2;
+    if (distance_below(from_below) < distance_above(count - from_below - 1))
+      low = from_below + 1;
+    else
+      high = from_below;
+  }
+  return std::max(low > 0 ? distance_below(low - 1) : 0,
+                  low < count ? distance_above(count - low - 1) : 0);
+}
+
+/// Median distance of the values from their median.
 double spread(std::span<const double> values, double median) {
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double value : values) distances.push_back(std::abs(value - median));
-  return median_of(distances);
+  const std::size_t half = values.size() / 2;
+  const double upper = distance_of(values, median, half + 1);
+  return values.size() % 2 == 1 ? upper : (distance_of(values, median, half) + upper) / 2;
 }
 
 }  // namespace
@@ -39,8 +63,8 @@ std::optional<Modes> find_modes(std::span<const double> values) {
     if (all[split - 1] == all[split]) continue;
     const auto lower = all.first(split);
     const auto upper = all.subspan(split);
-    const double low = median_of(lower);
-    const double high = median_of(upper);
+    const double low = middle_of(lower);
+    const double high = middle_of(upper);
     const double below = spread(lower, low);
     const double above = spread(upper, high);
     const double share_high = static_cast<double>(upper.size()) / size;

@@ -27,7 +27,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
 std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
 struct KeyConditions {
-  double steal = -1;
+  std::vector<const Measurement*> trials;
   std::map<int, std::uint64_t> throttle_events;  ///< of each pass
   bool has_windows = false;
 };
@@ -40,13 +40,24 @@ struct Touched {
 
 }  // namespace
 
+double steal_of(std::span<const Measurement* const> of_key) {
+  double lost = 0;
+  double watched = 0;
+  for (const Measurement* trial : of_key) {
+    if (trial->conditions.steal < 0) continue;
+    lost += trial->conditions.steal * static_cast<double>(trial->samples.size());
+    watched += static_cast<double>(trial->samples.size());
+  }
+  return watched > 0 ? lost / watched : -1;
+}
+
 Noise noise_of(std::span<const Measurement> measurements) {
   Noise noise;
   std::map<TuningKey, KeyConditions> keys;
   std::map<std::pair<TuningKey, Variant>, Touched> touched;
   for (const Measurement& trial : measurements) {
     KeyConditions& key = keys[trial.key];
-    key.steal = std::max(key.steal, trial.conditions.steal);
+    key.trials.push_back(&trial);
     // The counters are the cell's: all trials of a pass carry the same.
     std::uint64_t& throttle_events = key.throttle_events[trial.pass];
     throttle_events = std::max(throttle_events, trial.conditions.throttle_events);
@@ -69,7 +80,7 @@ Noise noise_of(std::span<const Measurement> measurements) {
   noise.keys = keys.size();
   std::vector<double> steals;
   for (const auto& [key, conditions] : keys) {
-    if (conditions.steal >= 0) steals.push_back(conditions.steal);
+    if (const double steal = steal_of(conditions.trials); steal >= 0) steals.push_back(steal);
     for (const auto& [pass, events] : conditions.throttle_events) noise.throttle_events += events;
     noise.windowed_keys += conditions.has_windows ? 1 : 0;
   }

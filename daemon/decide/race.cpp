@@ -18,14 +18,16 @@ namespace {
 constexpr std::size_t first_look = 8;
 constexpr std::size_t looks = 13;
 
+std::size_t rounds_at(std::size_t look) {
+  return static_cast<std::size_t>(
+      std::lround(first_look * std::exp2(static_cast<double>(look) / 2)));
+}
+
 /// The last number of rounds, up to `rounds`, at which bounds are asked for; 0: none yet.
 std::size_t last_look(std::size_t rounds) {
   std::size_t last = 0;
-  for (std::size_t look = 0; look < looks; ++look) {
-    const auto at = static_cast<std::size_t>(
-        std::lround(first_look * std::exp2(static_cast<double>(look) / 2)));
-    if (at <= rounds) last = at;
-  }
+  for (std::size_t look = 0; look < looks; ++look)
+    if (rounds_at(look) <= rounds) last = rounds_at(look);
   return last;
 }
 
@@ -180,6 +182,8 @@ class Race {
 };
 
 }  // namespace
+
+bool is_look(std::size_t rounds) { return rounds < first_look || last_look(rounds) == rounds; }
 
 RaceState judge_race(std::span<const Racer> racers, const DecisionPolicy& policy) {
   return Race(racers, policy).judge();

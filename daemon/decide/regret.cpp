@@ -10,7 +10,9 @@
 
 #include "candidate.h"
 #include "colltune/decide/decide.h"
+#include "colltune/decide/noise.h"
 #include "colltune/decide/rounds.h"
+#include "colltune/decide/statistics.h"
 
 namespace colltune {
 namespace {
@@ -28,13 +30,17 @@ double speedup_of(const PassSpeedups& passes) {
 }
 
 /// How much faster `one` is than `other` in the passes of both: passes differ, so only those
-/// compare. Empty where there are none.
-std::optional<double> ratio_of(const PassSpeedups& one, const PassSpeedups& other) {
+/// compare.
+PassSpeedups ratios_of(const PassSpeedups& one, const PassSpeedups& other) {
   PassSpeedups ratios;
   for (const auto& [pass, speedup] : one)
     if (const auto found = other.find(pass); found != other.end())
       ratios.emplace(pass, speedup / found->second);
-  return ratios.empty() ? std::nullopt : std::optional(speedup_of(ratios));
+  return ratios;
+}
+
+WeightedValue weighed(const PassSpeedups& passes) {
+  return {.value = speedup_of(passes), .weight = static_cast<double>(passes.size())};
 }
 
 bool have_same_passes(const PassSpeedups& one, const PassSpeedups& other) {
@@ -49,8 +55,8 @@ std::map<Variant, double> beside(const Speedups& speedups, const PassSpeedups& c
   for (const auto& [variant, passes] : speedups) {
     if (have_same_passes(passes, chosen))
       out.emplace(variant, speedup_of(passes));
-    else if (const auto ratio = ratio_of(passes, chosen))
-      out.emplace(variant, speedup_of(chosen) * *ratio);
+    else if (const PassSpeedups ratios = ratios_of(passes, chosen); !ratios.empty())
+      out.emplace(variant, speedup_of(chosen) * speedup_of(ratios));
   }
   return out;
 }
@@ -149,13 +155,6 @@ std::vector<Measurement> half_of(std::span<const Measurement> measurements, int 
   return out;
 }
 
-bool is_quiet(const std::vector<const Measurement*>& cell, double steal_limit) {
-  std::vector<double> steals;
-  for (const Measurement* trial : cell)
-    if (trial->conditions.steal >= 0) steals.push_back(trial->conditions.steal);
-  return steals.empty() || median_of(steals) < steal_limit;
-}
-
 /// Also who left the rounds early: that is how a launch says that it is slow there.
 std::size_t few_rounds(std::size_t rounds) { return std::min<std::size_t>(rounds, 3); }
 
@@ -165,31 +164,32 @@ std::map<TuningKey, Speedups> quiet_speedups(const Launch& launch, double steal_
   for (const Measurement& trial : launch.measurements) cells[trial.key].push_back(&trial);
   std::map<TuningKey, Speedups> out;
   for (const auto& [key, contest] : contests_of(launch.measurements, false, 0.95))
-    if (is_quiet(cells.at(key), steal_limit)) out.emplace(key, speedups_of(contest, few_rounds));
+    if (steal_of(cells.at(key)) < steal_limit) out.emplace(key, speedups_of(contest, few_rounds));
   return out;
 }
 
 /// Speed-ups over launches: the chosen one's is the median of its speed-ups, another one's that
 /// times the median of its ratios to the chosen one in the same launch. Launches are of different
 /// kinds (two cores that share a cache, or do not), and a variant leaves the rounds early just
-/// where it is slow: medians over unlike sets of launches could not be compared. Of variants known
-/// from half of the launches.
+/// where it is slow: medians over unlike sets of launches could not be compared. A launch weighs as
+/// many as the passes that speak in it: who stays away after a few passes was unlucky in them, and
+/// would look as slow as that for all of them. Of variants known from half of the launches.
 std::map<Variant, double> pool(const std::vector<const Speedups*>& launches,
                                const Variant& chosen) {
-  std::vector<double> of_chosen;
-  std::map<Variant, std::vector<double>> to_chosen;
+  std::vector<WeightedValue> of_chosen;
+  std::map<Variant, std::vector<WeightedValue>> to_chosen;
   for (const Speedups* launch : launches) {
     const auto reference = launch->find(chosen);
     if (reference == launch->end()) continue;
-    of_chosen.push_back(speedup_of(reference->second));
+    of_chosen.push_back(weighed(reference->second));
     for (const auto& [variant, passes] : *launch)
-      if (const auto ratio = ratio_of(passes, reference->second))
-        to_chosen[variant].push_back(*ratio);
+      if (const PassSpeedups ratios = ratios_of(passes, reference->second); !ratios.empty())
+        to_chosen[variant].push_back(weighed(ratios));
   }
   std::map<Variant, double> pooled;
   for (const auto& [variant, ratios] : to_chosen)
     if (ratios.size() * 2 >= launches.size())
-      pooled.emplace(variant, median_of(of_chosen) * median_of(ratios));
+      pooled.emplace(variant, weighted_median(of_chosen) * weighted_median(ratios));
   return pooled;
 }
 

@@ -108,6 +108,10 @@ double median_of(std::span<const double> values) {
   return (*middle + *std::max_element(copy.begin(), middle)) / 2;
 }
 
+double weighted_median(std::vector<WeightedValue> values) {
+  return WeightedOrder(std::move(values)).median();
+}
+
 std::optional<std::size_t> samples_outside_interval(std::size_t n, double confidence) {
   return left_out_on_one_side(n, (1 - confidence) / 2);
 }

@@ -15,8 +15,11 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// All variants run in the first pass, to find out who may win: it takes as much as the others.
-constexpr double first_part = 0.5;
+// All variants run in the first pass, to find out who may win. Who does is found out by many looks
+// at the machine's states: the further passes.
+constexpr double first_part = 0.25;
+// What of a further pass may go into other things than its rounds.
+constexpr double most_overhead = 0.5;
 
 /// What a visit may cost of its pass in relation to others: a fixed part for each variant and a
 /// part that grows with the message.
@@ -27,12 +30,12 @@ double weight_of(const Cell& cell, std::size_t variants) {
          (fixed_ns + ns_per_byte * static_cast<double>(cell.key.problem.message_size.value));
 }
 
-/// Who can at most be a contender: known before anything was measured.
+/// Who can at most be a contender after one pass: known before anything was measured.
 std::size_t most_contenders_of(const Cell& cell) {
   std::size_t contenders = 0;
   std::map<std::string_view, std::size_t> rivals;
   for (const PlannedVariant& variant : cell.variants)
-    if (variant.is_baseline || variant.is_twin || ++rivals[variant.family] <= most_contenders)
+    if (variant.is_baseline || variant.is_twin || ++rivals[variant.family] <= most_contenders(1))
       ++contenders;
   return contenders;
 }
@@ -101,19 +104,35 @@ double Course::part_of(int pass) const {
   return pass == 0 ? first_part : (1 - first_part) / (passes_ - 1);
 }
 
+double Course::cost_rate() const {
+  const Spent& known = spent_later_.weight > 0 ? spent_later_ : spent_first_;
+  return known.weight > 0 ? static_cast<double>(known.fixed_cost.count()) / known.weight : 0;
+}
+
+int Course::worthwhile_passes(nanoseconds left, double weight) const {
+  if (left.count() <= 0) return 0;
+  const double worthwhile = std::floor(static_cast<double>(left.count()) * most_overhead /
+                                       std::max(1.0, cost_rate() * weight));
+  return static_cast<int>(std::clamp(worthwhile, 0.0, double(plan_.passes)));
+}
+
 void Course::fit_passes(nanoseconds left) {
-  // Who takes part in further passes is found out in the first one: then it is settled.
-  if (pass_ > 0 || weight_done_ == 0) return;
+  if (pass_ > 0 || spent_first_.weight == 0) return;
+  // Who takes part in further passes is found out in this one.
   double weight = 0;
   for (const Cell& cell : plan_.cells)
     if (!cell.is_holdout) weight += weight_of(cell, most_contenders_of(cell));
-  const double cost = static_cast<double>(fixed_cost_.count()) * weight / weight_done_;
   const double of_first = weight_of_pass_ > 0 ? first_part * weight_left_ / weight_of_pass_ : 0;
-  const double for_further =
-      static_cast<double>(left.count()) * (1 - first_part) / (of_first + 1 - first_part);
-  constexpr double share_of_rounds = 0.5;
-  const double worthwhile = std::floor(for_further * (1 - share_of_rounds) / std::max(1.0, cost));
-  passes_ = 1 + static_cast<int>(std::clamp(worthwhile, 0.0, double(plan_.passes - 1)));
+  const double for_further = (1 - first_part) / (of_first + 1 - first_part);
+  passes_ = std::min(plan_.passes, 1 + worthwhile_passes(fraction_of(left, for_further), weight));
+}
+
+void Course::begin_next_pass(std::optional<nanoseconds> left) {
+  begin_pass(pass_ + 1);
+  // What it will cost is known better now than when the first pass began.
+  if (!left || weight_of_pass_ == 0 || cost_rate() == 0) return;
+  passes_ = std::min(plan_.passes, pass_ + worthwhile_passes(*left, weight_of_pass_));
+  if (passes_ == pass_) to_do_.clear();
 }
 
 double Course::parts_left() const {
@@ -124,12 +143,12 @@ double Course::parts_left() const {
 
 std::optional<Visit> Course::next(std::optional<nanoseconds> left) {
   if (left) fit_passes(*left);
-  while (to_do_.empty() && pass_ + 1 < passes_) begin_pass(pass_ + 1);
+  while (to_do_.empty() && pass_ + 1 < passes_) begin_next_pass(left);
   if (to_do_.empty()) return {};
   if (left) {
     if (left->count() <= 0) return {};
     const auto fits = std::ranges::find_if(to_do_, [&](const Planned& visit) {
-      return weight_done_ == 0 || fraction_of(fixed_cost_, visit.weight / weight_done_) <= *left;
+      return visit.weight * cost_rate() <= static_cast<double>(left->count());
     });
     if (fits == to_do_.end()) return {};
     std::rotate(to_do_.begin(), fits, fits + 1);
@@ -148,8 +167,9 @@ void Course::keep(const Visit& visit, std::span<const Measurement> measured,
   const double weight = to_do_.front().weight;
   to_do_.pop_front();
   ++visits_done_;
-  fixed_cost_ += fixed_cost;
-  weight_done_ += weight;
+  Spent& spent = pass_ == 0 ? spent_first_ : spent_later_;
+  spent.fixed_cost += fixed_cost;
+  spent.weight += weight;
   weight_left_ -= weight;
   parts_done_ += part_of(pass_) * weight / weight_of_pass_;
   for (const Measurement& measurement : measured) {

@@ -18,11 +18,12 @@ namespace colltune {
 /// In which order a sweep visits its cells, who takes part in each visit, and what it may take of
 /// the budget. Without clocks; rank 0's.
 ///
-/// The first pass comes to every cell with all its variants and gets half of the budget, each
+/// The first pass comes to every cell with all its variants and gets a quarter of the budget, each
 /// further one an even part of the rest, for the contenders (contenders.h) of each cell that is not
 /// held out. A visit's share is its weight in what is left of its pass, so that what early visits
 /// save or overdraw the later ones get or lack. Where further passes would spend more than half of
-/// their time on what is not rounds (preparing, verifying, warming up), there are fewer of them.
+/// their time on what is not rounds (preparing, verifying, warming up), there are fewer of them:
+/// how many is estimated by what the visits so far took, again before each pass.
 class Course {
  public:
   /// Visits of which `stored` has measurements are done.
@@ -60,8 +61,19 @@ class Course {
     std::vector<std::size_t> variants;  ///< empty: all
     double weight = 0;
   };
+  /// What visits took besides their rounds.
+  struct Spent {
+    double weight = 0;  ///< of the visits
+    std::chrono::nanoseconds fixed_cost{};
+  };
   void begin_pass(int pass);
+  void begin_next_pass(std::optional<std::chrono::nanoseconds> left);
+  /// How many further passes there will be, as far as the first one shows.
   void fit_passes(std::chrono::nanoseconds left);
+  /// How many passes of that weight keep to their limit of what is not rounds.
+  [[nodiscard]] int worthwhile_passes(std::chrono::nanoseconds left, double weight) const;
+  /// Nanoseconds besides rounds for each unit of weight; 0 before the first visit.
+  [[nodiscard]] double cost_rate() const;
   [[nodiscard]] std::vector<std::size_t> contenders(std::size_t cell) const;
   [[nodiscard]] double part_of(int pass) const;
   [[nodiscard]] double parts_left() const;
@@ -76,9 +88,9 @@ class Course {
   double weight_of_pass_ = 0;  ///< of the visits that it began with
   double weight_left_ = 0;     ///< of those in to_do_
   std::size_t visits_done_ = 0;
-  double weight_done_ = 0;  ///< of those that keep() was told of
-  double parts_done_ = 0;
-  std::chrono::nanoseconds fixed_cost_{};  ///< of the same
+  double parts_done_ = 0;  ///< of the visits that keep() was told of
+  Spent spent_first_;      ///< of the same, in the first pass
+  Spent spent_later_;      ///< in further ones, which verify less
 };
 
 }  // namespace colltune

@@ -149,7 +149,11 @@ void Rounds::warm_up(nanoseconds time_left) {
   if (alive.empty()) return;
   context_.enter_run(name_of(Phase::warm_up), *alive.front(), context_.limits_of(*alive.front()));
   context_.start = first_start();
-  Brought brought(alive, [&](const Trial&) { return context_.policy.warm_up_runs; });
+  // Slots that take turns are all met before the first round: in the first pass by verified runs
+  // too.
+  constexpr int verified_runs = 2;
+  const int runs = context_.policy.warm_up_runs + (context_.pass == 0 ? 0 : verified_runs);
+  Brought brought(alive, [&](const Trial&) { return runs; });
   {
     const PhaseScope scope(context_.phases, Phase::warm_up);
     for (std::size_t i = 0; i < alive.size(); ++i) {
@@ -158,8 +162,7 @@ void Rounds::warm_up(nanoseconds time_left) {
                 {.phase = name_of(Phase::warm_up),
                  .packed = brought.packed_of(i),
                  .marks = brought.marks_of(i)});
-      alive[i]->run_cost =
-          expected_cost(alive[i]->run_cost, (Clock::now() - begin) / context_.policy.warm_up_runs);
+      alive[i]->run_cost = expected_cost(alive[i]->run_cost, (Clock::now() - begin) / runs);
       alive[i]->seen = {};
     }
   }
@@ -241,7 +244,9 @@ Rounds::Schedule Rounds::make_schedule(Brought& brought, nanoseconds time_left) 
   return schedule;
 }
 
-bool Rounds::may_inspect() const {
+bool Rounds::may_inspect(int round) const {
+  // Further visits are short, and verify once more at their end.
+  if (context_.pass > 0 && round > 0) return false;
   // In place, a second call works on the result of the first.
   return !context_.cell.key.problem.in_place || context_.calls_per_sample == 1;
 }
@@ -253,20 +258,20 @@ bool Rounds::run_round(int round, const std::function<bool()>& is_enough) {
     const PhaseScope scope(context_.phases, Phase::batch);
     for (const std::size_t i : round_order(brought.trials.size(), seed, round)) {
       Trial& trial = *brought.trials[i];
-      run_batch(
-          context_, trial,
-          {.phase = name_of(Phase::batch),
-           .inspected = may_inspect() ? choose_run(trial.samples_per_round, seed, round, i) : -1,
-           .packed = brought.packed_of(i),
-           .marks = brought.marks_of(i)});
+      run_batch(context_, trial,
+                {.phase = name_of(Phase::batch),
+                 .inspected =
+                     may_inspect(round) ? choose_run(trial.samples_per_round, seed, round, i) : -1,
+                 .packed = brought.packed_of(i),
+                 .marks = brought.marks_of(i)});
     }
   }
   const bool is_last = exchange(brought, context_.control.rank() == 0 ? is_enough() : false);
   follow_late_runs(brought);
   if (context_.control.rank() == 0) {
     const PhaseScope scope(context_.phases, Phase::control);
-    take_samples(brought);
-    if (!is_last) race_ = judge();
+    take_samples(brought, may_inspect(round));
+    if (!is_last && is_look(static_cast<std::size_t>(round) + 1)) race_ = judge();
   }
   return is_last;
 }
@@ -281,13 +286,13 @@ void Rounds::follow_late_runs(const Brought& brought) {
   context_.start.lead = context_.world.lead;
 }
 
-void Rounds::take_samples(Brought& brought) {
+void Rounds::take_samples(Brought& brought, bool is_inspected) {
   for (std::size_t i = 0; i < brought.trials.size(); ++i) {
     Trial& trial = *brought.trials[i];
     if (!trial.is_alive()) continue;
     // No rank has a fault: every rank of the world ran, or would have thrown.
     trial.ranks_ran = context_.cell.key.topology.ranks;
-    trial.verified_calls += may_inspect() ? 1 : 0;
+    trial.verified_calls += is_inspected ? 1 : 0;
     std::vector<double> counted;
     const auto packed = brought.packed_of(i);
     for (std::size_t run = 0; run < packed.size(); ++run) {
@@ -342,9 +347,13 @@ bool Rounds::is_precise() const {
 
 void Rounds::run(const RoundsEnd& end) {
   const MeasurePolicy& policy = context_.policy;
+  // Many short visits say more than a long one: what the machine does changes between them.
+  const int most = context_.pass == 0
+                       ? policy.max_rounds
+                       : std::max(policy.min_rounds, policy.max_rounds / context_.plan.passes);
   // Asked on rank 0 before a round's times are reduced: it judges those of the rounds before.
   const auto is_enough = [&] {
-    if (end.stop.is_raised() || rounds_ >= policy.max_rounds) return true;
+    if (end.stop.is_raised() || rounds_ >= most) return true;
     if (end.has_end && Clock::now() >= end.at) return true;
     return rounds_ >= policy.min_rounds && rounds_ >= 2 && race_.is_decided && is_precise();
   };

@@ -47,7 +47,7 @@ class Rounds {
   /// 0's words: who leaves, and whether this was the last round. A second one only where there are
   /// marks. Returns whether it was the last round.
   bool exchange(Brought& brought, bool is_last);
-  void take_samples(Brought& brought);
+  void take_samples(Brought& brought, bool is_inspected);
   void follow_late_runs(const Brought& brought);
   /// What rank 0 makes of the warm-up.
   struct Schedule {
@@ -59,7 +59,7 @@ class Rounds {
   [[nodiscard]] Schedule make_schedule(Brought& brought, std::chrono::nanoseconds time_left) const;
   [[nodiscard]] StartPolicy first_start();
   [[nodiscard]] bool run_round(int round, const std::function<bool()>& is_enough);
-  [[nodiscard]] bool may_inspect() const;
+  [[nodiscard]] bool may_inspect(int round) const;
   [[nodiscard]] RaceState judge() const;
   [[nodiscard]] bool is_precise() const;
 

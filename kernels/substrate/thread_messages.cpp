@@ -80,10 +80,7 @@ class ThreadMessages final : public Messages {
       : mailbox_(std::move(mailbox)), rank_(rank), under_way_(numbers) {}
   ThreadMessages(const ThreadMessages&) = delete;
   ThreadMessages& operator=(const ThreadMessages&) = delete;
-  ~ThreadMessages() override {
-    for (const UnderWay& one : under_way_)
-      if (one.letter) mailbox_->withdraw(one.letter);
-  }
+  ~ThreadMessages() override { withdraw_all(); }
 
   void send(std::size_t number, int to, int tag, std::span<const std::byte> bytes) override {
     under_way_[number] = {.letter = mailbox_->post({rank_, to, tag}, bytes)};
@@ -103,6 +100,11 @@ class ThreadMessages final : public Messages {
 
   void advance() override {}
 
+  bool give_up(Deadline /*deadline*/) override {
+    withdraw_all();
+    return true;
+  }
+
  private:
   struct UnderWay {
     std::shared_ptr<Mailbox::Letter> letter{};  ///< of a send
@@ -110,6 +112,13 @@ class ThreadMessages final : public Messages {
     Address address{};
     std::span<std::byte> into{};
   };
+
+  void withdraw_all() {
+    for (UnderWay& one : under_way_) {
+      if (one.letter) mailbox_->withdraw(one.letter);
+      one = {};
+    }
+  }
 
   std::shared_ptr<Mailbox> mailbox_;
   int rank_;

@@ -77,9 +77,15 @@ def by_trial(measurements):
 
 
 def balanced_ratio(reference, rival):
-    """How much faster `rival` is than `reference` (both lists of one measurement per pass): of each pass the median of
-    reference / rival over the rounds in which both count, over the passes the geometric mean. None where there are no
-    common rounds."""
+    """How much faster `rival` is than `reference`: the geometric mean of pass_ratios. None where there are no common
+    rounds."""
+    of_pass = pass_ratios(reference, rival)
+    return statistics.geometric_mean(of_pass) if of_pass else None
+
+
+def pass_ratios(reference, rival):
+    """Of each pass (both are lists of one measurement per pass) the median of reference / rival over the rounds in which
+    both count."""
     of_pass = []
     for one in reference:
         for other in rival:
@@ -87,7 +93,7 @@ def balanced_ratio(reference, rival):
                 mine, theirs = round_medians(one), round_medians(other)
                 if common := mine.keys() & theirs.keys():
                     of_pass.append(statistics.median(mine[number] / theirs[number] for number in common))
-    return statistics.geometric_mean(of_pass) if of_pass else None
+    return of_pass
 
 
 def balanced_time(passes):
@@ -107,11 +113,20 @@ def machine():
             "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
 
 
+def command():
+    """This command, without where it left its files on this machine."""
+    words = [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]
+    for option in ("--keep", "--results"):
+        if option in words:
+            del words[words.index(option):words.index(option) + 2]
+    return shlex.join(words)
+
+
 def store(folder, name, before, found, **facts):
     """Keeps what was found, on the machine as it was `before`."""
     folder.mkdir(parents=True, exist_ok=True)
     result = {"case": name, "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-              "command": shlex.join([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]), "machine": before, **facts,
+              "command": command(), "machine": before, **facts,
               "result": found}
     path = folder / f"{name}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")

@@ -29,6 +29,11 @@ expect_in err 'absent\.json'
 expect_code 0 "$agent" --help
 expect_in out 'mpirun'
 
+# A budget that is over before anything begins is no success.
+echo '{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 0.001}' >"$work/short.json"
+expect_code 3 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/short.json" --db "$work/short.db" --allow-oversubscribe
+expect_in err 'nothing was measured: the budget of 0\.001 s'
+
 # More ranks than cores.
 expect_code 2 "${mpirun[@]}" -n $(($(nproc) + 2)) "$agent" sweep --config "$work/good.json" --db "$work/never.db"
 expect_in err 'allow-oversubscribe'

@@ -165,6 +165,20 @@ TEST(ThreadCommunicator, MemoryIsSharedWithinEachNodeAlone) {
 
 TEST(ThreadCommunicator, MessagesArriveByTagAndInOrder) { run_ranks(3, check_messages, {0, 1, 2}); }
 
+TEST(ThreadCommunicator, MessagesAreGivenUp) {
+  run_ranks(2, check_messages_given_up, {0, 1});
+  // What was sent and given up does not arrive.
+  run_ranks(1, [](Communicator& self) {
+    const std::vector<std::byte> sent(8);
+    std::vector<std::byte> received(8);
+    const auto mailbox = self.open_messages(2, soon_enough());
+    mailbox->send(0, 0, 1, sent);
+    EXPECT_TRUE(mailbox->give_up(soon_enough()));
+    mailbox->receive(1, 0, 1, received);
+    EXPECT_FALSE(mailbox->is_done(1));
+  });
+}
+
 TEST(ThreadCommunicator, FindsWherePeersKeepTheirRegisteredBuffers) {
   for (const int ranks : {1, 2, 5}) run_ranks(ranks, check_find_peers);
 }

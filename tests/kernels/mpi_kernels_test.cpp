@@ -58,6 +58,17 @@ TEST_F(OverMpi, FindsWherePeersKeepTheirRegisteredBuffers) { check_find_peers(*w
 
 TEST_F(OverMpi, MessagesArriveByTagAndInOrder) { check_messages(*world_); }
 
+TEST_F(OverMpi, MessagesAreGivenUp) {
+  check_messages_given_up(*world_);
+  // Nobody takes it, and a send cannot be cancelled: its bytes have to stay.
+  static std::vector<std::byte> sent(4 << 20);
+  const auto messages = world_->open_messages(1, soon_enough());
+  messages->send(0, world_->rank(), 1, sent);
+  if (!messages->is_done(0)) {
+    EXPECT_FALSE(messages->give_up(std::chrono::steady_clock::now()));
+  }
+}
+
 TEST(OverPretendedNodes, MemoryIsSharedWithinEachNodeAlone) {
   for (const int ranks_per_node : {1, 2}) {
     AbortFlag abort_flag;

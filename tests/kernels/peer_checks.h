@@ -116,6 +116,18 @@ inline void check_messages(Communicator& communicator) {
     }
   }
   for (std::size_t number = 0; number < sent.size(); ++number) finish(number);
+  EXPECT_TRUE(messages->give_up(soon_enough()));
+}
+
+/// Receives that nothing comes for are let go of at once.
+inline void check_messages_given_up(Communicator& communicator) {
+  const int next = (communicator.rank() + 1) % communicator.size();
+  std::vector<std::byte> received(1 << 20);
+  const auto messages = communicator.open_messages(2, soon_enough());
+  messages->receive(0, next, 1, std::span(received).first(8));
+  messages->receive(1, next, 2, received);
+  EXPECT_FALSE(messages->is_done(0));
+  EXPECT_TRUE(messages->give_up(soon_enough()));
 }
 
 }  // namespace colltune::test

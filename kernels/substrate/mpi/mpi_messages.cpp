@@ -3,6 +3,7 @@
 
 #include "mpi/mpi_messages.h"
 
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,14 +19,7 @@ class MpiMessages final : public Messages {
       : comm_(std::move(comm)), receives_(numbers), requests_(numbers, MPI_REQUEST_NULL) {}
   MpiMessages(const MpiMessages&) = delete;
   MpiMessages& operator=(const MpiMessages&) = delete;
-  ~MpiMessages() override {
-    // A receive is cancelled; a send stays with the library, which may still read its bytes.
-    for (std::size_t number = 0; number < requests_.size(); ++number) {
-      if (requests_[number] == MPI_REQUEST_NULL) continue;
-      if (receives_[number]) MPI_Cancel(&requests_[number]);
-      MPI_Request_free(&requests_[number]);
-    }
-  }
+  ~MpiMessages() override { (void)give_up(Clock::now()); }
 
   void send(std::size_t number, int to, int tag, std::span<const std::byte> bytes) override {
     receives_[number] = false;
@@ -54,7 +48,25 @@ class MpiMessages final : public Messages {
               "MPI_Iprobe");
   }
 
+  bool give_up(Deadline deadline) override {
+    // A receive that nothing has come for can be cancelled, a send cannot.
+    for (std::size_t number = 0; number < requests_.size(); ++number)
+      if (requests_[number] != MPI_REQUEST_NULL && receives_[number])
+        MPI_Cancel(&requests_[number]);
+    int are_done = 0;
+    const auto test = [&] {
+      MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &are_done,
+                  MPI_STATUSES_IGNORE);
+      return are_done != 0;
+    };
+    while (!test() && Clock::now() < deadline) std::this_thread::yield();
+    for (MPI_Request& request : requests_)
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    return are_done != 0;
+  }
+
  private:
+  using Clock = Deadline::clock;
   MpiComm comm_;
   std::vector<bool> receives_;  ///< whether the number's message is one to this rank
   std::vector<MPI_Request> requests_;

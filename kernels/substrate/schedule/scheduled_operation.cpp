@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -72,6 +73,17 @@ class ScheduledOperation final : public Operation {
     for (const auto& steps : own_.phases)
       for (const Step& step : steps) most = std::max(most, step.from.size());
     sources_.resize(most);
+  }
+
+  ScheduledOperation(const ScheduledOperation&) = delete;
+  ScheduledOperation& operator=(const ScheduledOperation&) = delete;
+  ~ScheduledOperation() override {
+    // After a call that timed out, messages may be under way that the library does not let go of:
+    // then their slots stay mapped, rather than be somebody else's when they are written. (What
+    // lies in the caller's buffers is his to keep: operation.h.)
+    constexpr auto patience = std::chrono::milliseconds(100);
+    if (messages_ && !messages_->give_up(Deadline::clock::now() + patience))
+      static_cast<void>(memory_.release());
   }
 
   void start() override {

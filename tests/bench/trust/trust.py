@@ -9,6 +9,7 @@ stores results/null.json: what was found, with machine, date and command.
 """
 import argparse
 import contextlib
+import functools
 import json
 import pathlib
 import statistics
@@ -20,7 +21,7 @@ import uuid
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import launches  # noqa: E402
-from launches import COLLECTIVES, Programs, SOURCE, balanced_ratio, by_trial, key_of, write_config  # noqa: E402
+from launches import COLLECTIVES, Programs, SOURCE, balanced_ratio, by_trial, key_of, pass_ratios, write_config  # noqa: E402
 
 
 def confirm(programs, database, arguments, agent=None, environment=None):
@@ -80,21 +81,18 @@ def case_null(programs, folder, arguments):
             "seconds": seconds}
 
 
-def case_power(programs, folder, arguments):
-    results = {}
-    for delay in arguments.delays:
-        environment = {"COLLTUNE_TRUST": f"delay:{delay}"}
-        database = folder / f"power_{delay}.db"
-        config = write_config(folder, f"power_{delay}", **many_keys(arguments))
-        seconds = programs.sweep(config, database, programs.trust_agent, environment)
-        swept = of_any_family(programs.json_of("show", "decisions", "--db", str(database)))
-        said = confirm(programs, database, arguments, programs.trust_agent, environment)
-        confirmed = of_any_family(programs.json_of("show", "decisions", "--db", str(database))).values()
-        held = sum(d["verdict"] == "displaced" and d["status"] == "confirmed" for d in confirmed)
-        results[str(delay)] = {
-            "keys": check_some(len(swept), "decisions"), "verdicts_of_the_sweep": counted(swept.values(), "verdict"),
-            "displaced_and_confirmed": held, "share": held / max(1, len(swept)), "confirm": said, "seconds": seconds}
-    return results
+def case_power(programs, folder, arguments, delay):
+    environment = {"COLLTUNE_TRUST": f"delay:{delay}"}
+    database = folder / "power.db"
+    config = write_config(folder, "power", **many_keys(arguments))
+    seconds = programs.sweep(config, database, programs.trust_agent, environment)
+    swept = of_any_family(programs.json_of("show", "decisions", "--db", str(database)))
+    said = confirm(programs, database, arguments, programs.trust_agent, environment)
+    confirmed = of_any_family(programs.json_of("show", "decisions", "--db", str(database))).values()
+    held = sum(d["verdict"] == "displaced" and d["status"] == "confirmed" for d in confirmed)
+    return {"delay_percent": delay, "keys": check_some(len(swept), "decisions"),
+            "verdicts_of_the_sweep": counted(swept.values(), "verdict"), "displaced_and_confirmed": held,
+            "share": held / max(1, len(swept)), "confirm": said, "seconds": seconds}
 
 
 def quick_config(folder, arguments, name="quick", **changes):
@@ -143,19 +141,28 @@ def quiet_times(measurements):
         if not is_twin:
             cells.setdefault(sweep, {}).setdefault(key, {})[variant] = passes
     for of_sweep in cells.values():
-        for key in [key for key, of_key in of_sweep.items()
-                    if statistics.median(one["conditions"]["steal"] for passes in of_key.values() for one in passes)
-                    >= 0.05]:
+        for key in [key for key, of_key in of_sweep.items() if steal_of(of_key.values()) >= 0.05]:
             del of_sweep[key]
     return cells
 
 
+def steal_of(trials):
+    """As colltune's reports count it (colltune/decide/noise.h)."""
+    watched = [(one["conditions"]["steal"], len(one["samples_ns"])) for passes in trials for one in passes
+               if one["conditions"]["steal"] >= 0]
+    samples = sum(count for _, count in watched)
+    return sum(steal * count for steal, count in watched) / samples if samples else -1
+
+
 def ratio_elsewhere(cells, key, one, other, apart_from):
     """How much faster `one` is than `other`: the median over the launches that chose neither, of their ratio in the same
-    rounds. Launches differ (two cores that share a cache, or do not): only what ran in the same one compares."""
-    ratios = [ratio for sweep, of_sweep in cells.items()
-              if sweep not in apart_from and {one, other} <= of_sweep.get(key, {}).keys()
-              and (ratio := balanced_ratio(of_sweep[key][other], of_sweep[key][one])) is not None]
+    rounds. Launches differ (two cores that share a cache, or do not): only what ran in the same one compares. A launch
+    weighs as many as its common passes (as in colltune/decide/regret.h)."""
+    ratios = []
+    for sweep, of_sweep in cells.items():
+        if sweep not in apart_from and {one, other} <= of_sweep.get(key, {}).keys():
+            if of_pass := pass_ratios(of_sweep[key][other], of_sweep[key][one]):
+                ratios += [statistics.geometric_mean(of_pass)] * len(of_pass)
     return statistics.median(ratios) if ratios else None
 
 
@@ -258,6 +265,16 @@ CASES = {"null": case_null, "power": case_power, "repeat": case_repeat, "stress"
          "budget": case_budget}
 
 
+def steps(arguments):
+    """Name of the result and what finds it: one for each case, for each delay of `power`."""
+    for name in CASES if arguments.case == "all" else [arguments.case]:
+        if name == "power":
+            for delay in arguments.delays:
+                yield f"power_{delay}", functools.partial(case_power, delay=delay)
+        else:
+            yield name, CASES[name]
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", choices=[*CASES, "all"])
@@ -301,10 +318,10 @@ def folder_of(keep, name):
 def main():
     arguments = parse()
     programs = Programs(arguments.build.resolve(), arguments.mpirun, arguments.ranks)
-    for name in CASES if arguments.case == "all" else [arguments.case]:
+    for name, find in steps(arguments):
         with folder_of(arguments.keep, name) as folder:
             before = launches.machine()
-            found = CASES[name](programs, folder, arguments)
+            found = find(programs, folder, arguments)
         path = launches.store(arguments.results, name, before, found, ranks=arguments.ranks, is_smoke=arguments.smoke)
         print(f"{name}: {json.dumps(found)[:600]}\n  in {path}", flush=True)
 

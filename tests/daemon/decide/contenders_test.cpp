@@ -61,15 +61,62 @@ TEST(Contenders, WhoLeadsRanAllRounds) {
               Contains("slow"));
 }
 
-TEST(Contenders, TheBestPassCounts) {
-  std::vector<Measurement> trials{trial({"base", 1000, true}), trial({"fast", 500}),
-                                  trial({"state", 2000}),      trial({"base", 1000, true}),
-                                  trial({"fast", 500}),        trial({"state", 600})};
-  for (std::size_t i = 3; i < trials.size(); ++i) trials[i].pass = 1;
-  EXPECT_THAT(contenders(trials), Contains("state"));
-  EXPECT_THAT(contenders({trials.begin(), trials.begin() + 3}), Not(Contains("state")));
+/// The same trials once more, as a later pass.
+void add_pass(std::vector<Measurement>& trials, int pass, std::vector<Measurement> more) {
+  for (Measurement& one : more) {
+    one.pass = pass;
+    trials.push_back(std::move(one));
+  }
+}
+
+TEST(Contenders, OverPassesTheirMeanCounts) {
+  // 4 times as slow as the fastest in one pass, 1.2 times in the other: 2.19 on the mean.
+  std::vector<Measurement> trials;
+  add_pass(trials, 0,
+           {trial({"base", 1000, true}), trial({"fast", 500}), trial({"state", 600}),
+            trial({"slow", 1200})});
+  add_pass(trials, 1,
+           {trial({"base", 1000, true}), trial({"fast", 500}), trial({"state", 2000}),
+            trial({"slow", 1300})});
+  EXPECT_THAT(contenders(trials), UnorderedElementsAre("base", "fast", "state"));
   std::ranges::reverse(trials);
-  EXPECT_THAT(contenders(trials), Contains("state"));
+  EXPECT_THAT(contenders(trials), UnorderedElementsAre("base", "fast", "state"));
+}
+
+TEST(Contenders, TheBestOverAllPassesIsTheMeasure) {
+  // "fast" and "state" take turns; who is 3 times as slow as either is 2.1 times as slow as both.
+  std::vector<Measurement> trials;
+  add_pass(trials, 0, {trial({"fast", 500}), trial({"state", 1000}), trial({"steady", 1500})});
+  add_pass(trials, 1, {trial({"fast", 1000}), trial({"state", 500}), trial({"steady", 1500})});
+  EXPECT_THAT(contenders(trials), UnorderedElementsAre("fast", "state", "steady"));
+}
+
+TEST(Contenders, WhoMissedTheLastPassDoesNotComeBack) {
+  std::vector<Measurement> trials;
+  add_pass(trials, 0, {trial({"base", 1000, true}), trial({"fast", 500}), trial({"out", 510})});
+  add_pass(trials, 1, {trial({"base", 1000, true}), trial({"fast", 500})});
+  EXPECT_THAT(contenders(trials), UnorderedElementsAre("base", "fast"));
+}
+
+TEST(Contenders, AreFewerAndCloserAfterMorePasses) {
+  EXPECT_EQ(contender_factor(1), 3.0);
+  EXPECT_EQ(contender_factor(4), 2.0);
+  EXPECT_EQ(contender_factor(16), 1.5);
+  EXPECT_EQ(most_contenders(1), 24u);
+  EXPECT_EQ(most_contenders(4), 18u);
+  EXPECT_EQ(most_contenders(10), 6u);
+  EXPECT_EQ(most_contenders(64), 6u);
+  std::vector<Measurement> trials;
+  for (int pass = 0; pass < 8; ++pass) {
+    std::vector<Measurement> of_pass{trial({"base", 1000, true})};
+    for (int i = 0; i < 15; ++i)
+      of_pass.push_back(trial({"b_" + std::to_string(10 + i), 500.0 + 10 * i}));
+    add_pass(trials, pass, of_pass);
+  }
+  const auto found = contenders(trials);
+  EXPECT_EQ(found.size(), 1 + most_contenders(8));
+  EXPECT_THAT(found, Contains("b_19"));
+  EXPECT_THAT(found, Not(Contains("b_20")));
 }
 
 TEST(Contenders, AFaultInAnyPassEndsIt) {
@@ -92,7 +139,7 @@ TEST(Contenders, TheBestOfEachFamilyUpToABound) {
     trials.push_back(trial({"own_" + std::to_string(10 + i), 4000.0 - 10 * i, false, "own"}));
   }
   const auto found = contenders(trials);
-  ASSERT_EQ(found.size(), 1 + 2 * most_contenders);
+  ASSERT_EQ(found.size(), 1 + 2 * most_contenders(1));
   EXPECT_THAT(found, Contains("base"));
   EXPECT_THAT(found, Contains("mpi_10"));
   EXPECT_THAT(found, Contains("mpi_33"));

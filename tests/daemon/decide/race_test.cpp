@@ -148,6 +148,14 @@ TEST(Race, WithoutRivalsTheTwinIsJudged) {
   EXPECT_TRUE(judge({baseline(1)}).is_decided);
 }
 
+TEST(Race, IsJudgedAfterTheFirstRoundsAndWhereBoundsAreAskedFor) {
+  std::vector<std::size_t> looks;
+  for (std::size_t rounds = 1; rounds <= 1000; ++rounds)
+    if (is_look(rounds)) looks.push_back(rounds);
+  EXPECT_EQ(looks, (std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 7, 8, 11, 16, 23, 32, 45, 64, 91,
+                                             128, 181, 256, 362, 512}));
+}
+
 TEST(Race, RoundsThatDoNotCountAreNoRounds) {
   const double void_round = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> base{1000, void_round, 1000};

@@ -98,10 +98,9 @@ TEST(Pooled, OnlyWhatRanInTheSameLaunchIsCompared) {
     made.decisions = decide(made.measurements, {}, uuid);
     return made;
   };
-  const Regret regret = pooled_regret(
-      std::vector<Launch>{launch("a", 350, 400, 40), launch("b", 350, 400, 40),
-                          launch("c", 550, 660, 4), launch("d", 550, 660, 4),
-                          launch("e", 550, 660, 4)});
+  const Regret regret = pooled_regret(std::vector<Launch>{
+      launch("a", 350, 400, 40), launch("b", 350, 400, 40), launch("c", 550, 660, 4),
+      launch("d", 550, 660, 4), launch("e", 550, 660, 4)});
   ASSERT_THAT(regret.keys, SizeIs(5));
   for (const KeyRegret& one : regret.keys) {
     EXPECT_EQ(to_string(one.chosen), "steady");

@@ -66,6 +66,13 @@ TEST(Statistics, EqualWeightsChangeNothing) {
   }
 }
 
+TEST(Statistics, WeightedMedianHasHalfOfTheWeightOnEitherSide) {
+  EXPECT_EQ(weighted_median({{.value = 3, .weight = 2}}), 3);
+  EXPECT_EQ(weighted_median({{.value = 2}, {.value = 1}}), 1.5);
+  EXPECT_EQ(weighted_median({{.value = 1}, {.value = 10, .weight = 5}, {.value = 2}}), 10);
+  EXPECT_EQ(weighted_median({{.value = 1}, {.value = 10, .weight = 2}, {.value = 2}}), 6);
+}
+
 TEST(Statistics, ManyLightValuesDoNotOutweighAFewHeavyOnes) {
   // A hundred ones weigh as much together as ten of 5, 6, ..., 34.
   std::vector<WeightedValue> values;

@@ -68,8 +68,10 @@ std::vector<int> shares_of(const SweepPlan& plan, nanoseconds budget) {
   return shares;
 }
 
-TEST(Course, TheFirstPassGetsHalfAndTheOthersShareTheRest) {
-  EXPECT_THAT(shares_of(plan_of(2, 3), 1000ms), ElementsAre(250, 250, 125, 125, 125, 125));
+TEST(Course, TheFirstPassGetsAQuarterAndTheOthersShareTheRest) {
+  EXPECT_THAT(shares_of(plan_of(2, 3), 1600ms), ElementsAre(200, 200, 300, 300, 300, 300));
+  EXPECT_THAT(shares_of(plan_of(2, 5), 1600ms),
+              ElementsAre(200, 200, 150, 150, 150, 150, 150, 150, 150, 150));
   EXPECT_THAT(shares_of(plan_of(4, 1), 1000ms), ElementsAre(250, 250, 250, 250));
 }
 
@@ -85,11 +87,11 @@ TEST(Course, ACellsShareFollowsItsVariantsAndItsMessage) {
 TEST(Course, WhatAVisitSavesTheOthersGet) {
   const SweepPlan plan = plan_of(2, 2);
   Course course(plan, {});
-  const auto first = course.next(1000ms);
-  ASSERT_EQ(first, (Visit{.cell = 0, .pass = 0, .share = 250ms}));
+  const auto first = course.next(1600ms);
+  ASSERT_EQ(first, (Visit{.cell = 0, .pass = 0, .share = 200ms}));
   course.keep(*first, measure(plan, *first), {});
-  // All but 100 ms are left for a quarter and a half.
-  EXPECT_EQ(course.next(900ms)->share, 300ms);
+  // All but 130 ms are left for an eighth and three quarters.
+  EXPECT_EQ(course.next(1470ms)->share, 210ms);
 }
 
 TEST(Course, WithoutABudgetThereAreNoShares) {
@@ -138,7 +140,7 @@ TEST(Course, WhereNothingWorksThereIsNoFurtherVisit) {
 TEST(Course, HeldOutCellsTakePartInTheFirstPassAlone) {
   SweepPlan plan = plan_of(2, 2);
   plan.cells[1].is_holdout = true;
-  EXPECT_THAT(shares_of(plan, 1000ms), ElementsAre(250, 250, 500));
+  EXPECT_THAT(shares_of(plan, 1200ms), ElementsAre(150, 150, 900));
 }
 
 TEST(Course, VisitsThatAreStoredAreNotMadeAgain) {
@@ -185,10 +187,24 @@ TEST(Course, APassThatWouldBeMostlyPreparationIsLeftOut) {
     }
     return visits;
   };
-  EXPECT_EQ(visits_with(4900ms), 16);  // three more passes of 800 ms, half of each for rounds
-  EXPECT_EQ(visits_with(3600ms), 12);
-  EXPECT_EQ(visits_with(2000ms), 8);
+  EXPECT_EQ(visits_with(3300ms), 16);  // three more passes of 800 ms, half of each for rounds
+  EXPECT_EQ(visits_with(2300ms), 12);
+  EXPECT_EQ(visits_with(1100ms), 8);
   EXPECT_EQ(visits_with(1000ms), 4);  // all for the first one
+}
+
+TEST(Course, HowManyPassesFitIsFoundOutAgainBeforeEach) {
+  // What further visits take is known after the first further pass only: a tenth.
+  const SweepPlan plan = plan_of(4, 8);
+  Course course(plan, {});
+  nanoseconds left = 2500ms;
+  int visits = 0;
+  while (const auto visit = course.next(left)) {
+    course.keep(*visit, measure(plan, *visit), visit->pass == 0 ? 100ms : 10ms);
+    left -= visit->share;
+    if (++visits == 4) EXPECT_EQ(course.passes(), 3);
+  }
+  EXPECT_EQ(visits, 32);
 }
 
 TEST(Course, AVariantThatIsNoLongerPlannedDecidesNothing) {
@@ -210,7 +226,7 @@ TEST(Course, WhatIsLeftIsEstimatedByWhatIsDone) {
   EXPECT_EQ(course.left_over_done(), 0);
   const auto visit = course.next({});
   course.keep(*visit, measure(plan, *visit), {});
-  EXPECT_NEAR(course.left_over_done(), 3, 1e-9);  // a quarter is done
+  EXPECT_NEAR(course.left_over_done(), 7, 1e-9);  // an eighth is done
 }
 
 }  // namespace

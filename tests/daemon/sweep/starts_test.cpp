@@ -279,8 +279,7 @@ TEST(Starts, LateRunsMakeTheLeadLongerAndPunctualOnesShorter) {
 TEST(Starts, NoLeadIsLongerThanWhatHelps) {
   std::array<nanoseconds, 2> longest{};
   fakes::on_ranks(2, 20s, [&](ControlPlane&, Communicator& world) {
-    longest[static_cast<std::size_t>(world.rank())] =
-        find_longest_lead(world, Clock::now() + 10s);
+    longest[static_cast<std::size_t>(world.rank())] = find_longest_lead(world, Clock::now() + 10s);
   });
   EXPECT_EQ(longest[0], longest[1]);
   EXPECT_GE(longest[0], shortest_lead);

@@ -92,7 +92,7 @@ TEST(SweepSpec, DefaultsOfAbsentKeys) {
   EXPECT_TRUE(spec.exclude.empty());
   EXPECT_TRUE(spec.parameters.empty());
   EXPECT_EQ(spec.budget.count(), 0);
-  EXPECT_EQ(spec.passes, 4);
+  EXPECT_EQ(spec.passes, 24);
   EXPECT_EQ(spec.precision, 0.02);
   EXPECT_EQ(spec.seed, 1u);
   EXPECT_EQ(spec.input_mode, InputMode::rewritten);

@@ -5,13 +5,15 @@
 #include <cstddef>
 #include <span>
 
+#include "colltune/kernels/abort_flag.h"
+
 namespace colltune {
 
 /// Messages between ranks that share no memory, for one operation alone. Each carries a tag: a
 /// receive takes the messages of its sender with the same tag in the order in which they were sent.
 /// What is under way is known by a number of the caller's, below the one that
 /// Communicator::open_messages was given; a number carries one message at a time, and its bytes
-/// stay where they are until it is done. Destroying it gives up what is under way. Not thread-safe.
+/// stay where they are until it is done or given up. Not thread-safe.
 class Messages {
  public:
   static constexpr int largest_tag = 32767;                 ///< what every MPI library allows
@@ -26,6 +28,11 @@ class Messages {
   [[nodiscard]] virtual bool is_done(std::size_t number) = 0;
   /// Moves all messages on, for who waits for something else meanwhile.
   virtual void advance() = 0;
+  /// Gives up what is under way, as the last thing that is asked of it (destroying it does so too):
+  /// whether nothing touches those bytes any more. A library may not let go of a message that the
+  /// other side has begun to take; it is waited for until `deadline`. Where it still holds one,
+  /// its bytes must stay as long as the process.
+  [[nodiscard]] virtual bool give_up(Deadline deadline) = 0;
 };
 
 }  // namespace colltune

@@ -38,7 +38,9 @@ class Operation {
   /// Begins the collective; never waits for a peer.
   virtual void start() = 0;
   /// Completes it. Throws RankMissing where a peer did not come until `deadline`, Error where the
-  /// library reported one. After an exception the operation must not be started again.
+  /// library reported one. After an exception the operation must not be started again; where the
+  /// ranks are on several nodes, a message that MPI does not let go of may still touch the call's
+  /// buffers, which then must stay as long as the process.
   virtual void wait(Deadline deadline) = 0;
 };
 

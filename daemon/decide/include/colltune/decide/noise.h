@@ -12,11 +12,16 @@
 
 namespace colltune {
 
+/// What share of its watched time a key's ranks lost to others: over the trials and passes
+/// `of_key`, in each by the worst rank, weighted by samples, since each was watched for the same
+/// time. Rare long gaps make up most of it: a median over the trials would hardly ever meet one,
+/// the worst trial always. Negative: none was watched.
+[[nodiscard]] double steal_of(std::span<const Measurement* const> of_key);
+
 /// What the machine did to a sweep's ranks.
 struct Noise {
   std::size_t keys = 0;
-  double median_steal =
-      -1;  ///< of the keys, each by its worst rank, trial and pass; negative: unknown
+  double median_steal = -1;  ///< of the keys' steal_of(); negative: unknown
   double worst_steal = -1;
   std::uint64_t samples = 0;
   std::uint64_t gaps = 0;  ///< samples that do not count, by RunMark; one may bear several

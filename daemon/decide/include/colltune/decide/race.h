@@ -28,7 +28,11 @@ struct RaceState {
   friend bool operator==(const RaceState&, const RaceState&) = default;
 };
 
-/// Pure; asked after each round. Fields are all families together and each family.
+/// Whether the race is judged after so many rounds: after each of the first few, then where bounds
+/// are asked for.
+[[nodiscard]] bool is_look(std::size_t rounds);
+
+/// Pure; asked after the rounds of is_look(). Fields are all families together and each family.
 ///
 /// A racer may leave where in each of its fields another one leads and either
 /// - it was slower than the leader in every round by a large factor (one round: 3, two: 1.5, more:

@@ -47,6 +47,9 @@ struct WeightedValue {
   double weight = 1;
 };
 
+/// The value with half of the weight on either side; not empty.
+[[nodiscard]] double weighted_median(std::vector<WeightedValue> values);
+
 /// Of values of unlike weight: the value at which half of the weight lies below, and bounds for it
 /// as above. They are as far out as those of as many equal values as the weights are worth: the
 /// square of their sum over the sum of their squares (Kish 1965). The sign of each value has at

@@ -58,7 +58,7 @@ struct PhaseTimes {
 struct MeasurePolicy {
   int warm_up_runs = 3;  ///< of each variant
   int min_rounds = 12;   ///< enough for the sign test over a few dozen variants
-  int max_rounds = 1000;
+  int max_rounds = 1000;  ///< of a first visit; further ones share as many
   int max_samples_per_round = 32;  ///< of each variant
   int max_calls_per_sample = 16;
   /// Rounds shorter than this would be spent on the control plane.

@@ -93,7 +93,7 @@ struct SweepSpec {
   std::vector<std::string> exclude;
   std::vector<ParameterOverride> parameters;
   std::chrono::nanoseconds budget{};  ///< of the whole sweep; 0: none
-  int passes = 4;  ///< how often the sweep comes to each cell, spread over its time; at least 1
+  int passes = 24;  ///< how often the sweep comes to each cell, spread over its time; at least 1
   double precision = 0.02;  ///< relative half width of the median's confidence interval to reach
   std::uint64_t seed = 1;   ///< of the order of the rounds
   Soak soak;
