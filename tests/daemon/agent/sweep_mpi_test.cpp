@@ -199,7 +199,7 @@ TEST_F(SweepOverMpi, SubWorldsAreMeasuredWhileTheOthersStayOutside) {
   if (world_->size() < 3) GTEST_SKIP() << "needs a rank that stays outside";
   const SweepPlan plan =
       plan_of(R"({"version": 1, "sizes": "1KiB", "collectives": ["all_reduce", "all_gather"],
-    "worlds": [{"nodes": 1, "ranks_per_node": 2}, {"nodes": 1, "ranks_per_node": 1}]})");
+    "passes": 4, "worlds": [{"nodes": 1, "ranks_per_node": 2}, {"nodes": 1, "ranks_per_node": 1}]})");
   const SweepOutcome outcome = run(plan);
   if (control_.rank() != 0) return;
   std::set<int> sizes;
