@@ -142,7 +142,7 @@ TEST_F(SweepOverMpi, EveryCellHasATwinAndSaysHowItsRunsBegan) {
     const SweepPlan plan =
         plan_of(R"({"version": 1, "sizes": "1KiB", "collectives": ["all_reduce", "broadcast"],
                     "implementations": {"include": ["mpi.all_reduce", "mpi.broadcast", "cpu.*"]},
-                    "holdout_sizes": "2KiB", "synchronization": ")" +
+                    "passes": 4, "holdout_sizes": "2KiB", "synchronization": ")" +
                 how + "\"}");
     const SweepOutcome outcome = run(plan);
     if (control_.rank() != 0) continue;
@@ -225,7 +225,7 @@ class SweepOverNodes : public SweepOverMpi {
 TEST_F(SweepOverNodes, AlgorithmsAcrossNodesAreRightAndTimed) {
   if (world_->size() < 4 || world_->size() % 2 != 0)
     GTEST_SKIP() << "it takes several nodes of two ranks";
-  const SweepPlan plan = plan_of(R"({"version": 1, "sizes": "4KiB,64KiB",
+  const SweepPlan plan = plan_of(R"({"version": 1, "sizes": "4KiB,64KiB", "passes": 4,
       "collectives": ["all_reduce", "broadcast"],
       "implementations": {"include": ["mpi.all_reduce", "mpi.broadcast", "cpu.*"]},
       "parameters": {"cpu.*": {"chunk": [0, 16384], "access": ["staged"]}}})");
