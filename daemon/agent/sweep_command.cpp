@@ -130,11 +130,12 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
     if (options.results) fmt::print(stderr, "results in {}\n", options.results->string());
   }
   if (outcome.end == SweepEnd::budget && outcome.measurements.empty())
-    throw Error(StatusCode::not_found,
-                fmt::format("nothing was measured: the budget of {:.3g} s was over before the first "
-                            "key (starting took {:.1f} s of it); give more budget_seconds",
-                            std::chrono::duration<double>(plan.budget).count(),
-                            std::chrono::duration<double>(elapsed).count()));
+    throw Error(
+        StatusCode::not_found,
+        fmt::format("nothing was measured: the budget of {:.3g} s was over before the first "
+                    "key, {:.1f} s after the start; give more budget_seconds",
+                    std::chrono::duration<double>(plan.budget).count(),
+                    std::chrono::duration<double>(elapsed).count()));
   return all_trials_are_ok(outcome) ? 0 : 1;
 }
 

@@ -64,9 +64,8 @@ TEST_F(OverMpi, MessagesAreGivenUp) {
   static std::vector<std::byte> sent(4 << 20);
   const auto messages = world_->open_messages(1, soon_enough());
   messages->send(0, world_->rank(), 1, sent);
-  if (!messages->is_done(0)) {
-    EXPECT_FALSE(messages->give_up(std::chrono::steady_clock::now()));
-  }
+  if (messages->is_done(0)) GTEST_SKIP() << "this MPI library copies even 4 MiB aside";
+  EXPECT_FALSE(messages->give_up(std::chrono::steady_clock::now()));
 }
 
 TEST(OverPretendedNodes, MemoryIsSharedWithinEachNodeAlone) {

@@ -18,10 +18,9 @@ namespace colltune {
 [[nodiscard]] double contender_factor(std::size_t passes);
 /// How many of each family, besides baselines and twins: 24 after one pass, two fewer after each
 /// further one, 6 from the tenth on. Each is prepared and verified in every visit. Not fewer
-/// sooner: with 12 after one pass, or 14 after three, a variant that led by far in another state of
-/// the machine (8 times as fast as the baseline, the others 6 times) was left out where those
-/// passes met a state in which a dozen of its kin were faster. Who is slow leaves a visit after
-/// three rounds anyway.
+/// sooner: with 12 after one pass, a variant that led by far in another state of the machine (8
+/// times as fast as the baseline, the others 6 times) was left out where that pass met a state in
+/// which a dozen of its kin were faster. Who is slow leaves a visit after three rounds anyway.
 [[nodiscard]] std::size_t most_contenders(std::size_t passes);
 
 /// Who takes part in the next pass, by what all passes so far say about one key. Pure; the order of

@@ -13,9 +13,9 @@
 namespace colltune {
 
 /// What share of its watched time a key's ranks lost to others: over the trials and passes
-/// `of_key`, in each by the worst rank, weighted by samples, since each was watched for the same
-/// time. Rare long gaps make up most of it: a median over the trials would hardly ever meet one,
-/// the worst trial always. Negative: none was watched.
+/// `of_key`, in each by the worst rank, weighted by samples, since each was watched for about the
+/// same time. Rare long gaps make up most of it: a median over the trials would hardly ever meet
+/// one, the worst trial always. Negative: none was watched.
 [[nodiscard]] double steal_of(std::span<const Measurement* const> of_key);
 
 /// What the machine did to a sweep's ranks.
