@@ -267,6 +267,8 @@ nlohmann::json noise_to_json(const Noise& noise) {
   return {{"keys", noise.keys},
           {"median_steal", noise.median_steal},
           {"worst_steal", noise.worst_steal},
+          {"median_kept_waiting", noise.median_kept_waiting},
+          {"worst_kept_waiting", noise.worst_kept_waiting},
           {"samples", noise.samples},
           {"gaps", noise.gaps},
           {"switched", noise.switched},

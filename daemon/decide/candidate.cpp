@@ -11,6 +11,7 @@
 #include <map>
 #include <tuple>
 
+#include "colltune/decide/noise.h"
 #include "colltune/decide/trials.h"
 #include "colltune/vocabulary/error.h"
 
@@ -81,6 +82,15 @@ std::map<TrialName, Passes> merge_passes(std::span<const Measurement* const> mea
   return trials;
 }
 
+std::map<Topology, double> kept_waiting_by_world(std::span<const Measurement> measurements) {
+  std::map<Topology, std::vector<const Measurement*>> worlds;
+  for (const Measurement& one : measurements) worlds[one.key.topology].push_back(&one);
+  std::map<Topology, double> shares;
+  for (const auto& [topology, of_world] : worlds)
+    shares.emplace(topology, kept_waiting_of(of_world));
+  return shares;
+}
+
 }  // namespace
 
 std::size_t Contest::rivals() const {
@@ -100,9 +110,10 @@ std::map<TuningKey, Contest> contests_of(std::span<const Measurement> measuremen
   std::map<TuningKey, std::vector<const Measurement*>> by_key;
   for (const Measurement& measurement : measurements)
     if (measurement.is_holdout == is_holdout) by_key[measurement.key].push_back(&measurement);
+  const auto of_world = kept_waiting_by_world(measurements);
   std::map<TuningKey, Contest> contests;
   for (const auto& [key, of_key] : by_key) {
-    Contest contest;
+    Contest contest{.kept_waiting = std::max(kept_waiting_of(of_key), of_world.at(key.topology))};
     for (const auto& [name, passes] : merge_passes(of_key))
       if (may_rank(passes))
         (name.is_twin ? contest.twins : contest.candidates)

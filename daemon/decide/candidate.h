@@ -30,6 +30,9 @@ struct Candidate {
 struct Contest {
   std::vector<Candidate> candidates;  ///< without twins; simpler ones first
   std::vector<Candidate> twins;
+  /// kept_waiting_of() all trials of the key, or of its world where that is more: a load that was
+  /// there all the time does not show in each key.
+  double kept_waiting = -1;
 
   /// How many rivals a baseline has: what the risk is divided by.
   [[nodiscard]] std::size_t rivals() const;

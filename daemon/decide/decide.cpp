@@ -195,6 +195,15 @@ Judgement keep_baseline(const Field& field, const DecisionPolicy& policy) {
 
 Judgement judge_field(const Field& field, const Contest& contest, const DecisionPolicy& policy) {
   if (field.own_baseline == nullptr) return judge_without_baseline(field, policy);
+  const auto& most = policy.most_kept_waiting;
+  if (most && contest.kept_waiting > *most && field.entries.size() > 1)
+    return {
+        .winner = field.own_baseline,
+        .verdict = Verdict::undecided,
+        .reason = fmt::format(
+            "the baseline {} stays, undecided: the ranks waited for a core {} of the time, more "
+            "than {}; sweep again when nothing else runs there",
+            name_of_variant(*field.own_baseline), percent(contest.kept_waiting), percent(*most))};
   std::vector<const Entry*> proven;
   for (const Entry& entry : field.entries)
     if (entry.standing == Standing::proven) proven.push_back(&entry);

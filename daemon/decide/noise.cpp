@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,8 +16,8 @@
 namespace colltune {
 namespace {
 
-// What a decision of a few per cent can live with: a key whose ranks lose more of their time has
-// samples that differ by that much.
+// What a decision of a few per cent can live with: a key whose ranks lose more of their time, to
+// what it may be, has samples that differ by that much.
 constexpr double quiet_steal = 0.02;
 constexpr double quiet_void = 0.05;
 
@@ -38,17 +39,31 @@ struct Touched {
   std::uint64_t samples = 0;
 };
 
+/// Weighted by samples, over the trials of which `share_in` knows one; negative: of none.
+double share_of(std::span<const Measurement* const> of_key,
+                std::optional<double> (*share_in)(const Conditions&)) {
+  double sum = 0;
+  double weights = 0;
+  for (const Measurement* trial : of_key) {
+    const auto samples = static_cast<double>(trial->samples.size());
+    if (const auto share = share_in(trial->conditions)) {
+      sum += *share * samples;
+      weights += samples;
+    }
+  }
+  return weights > 0 ? sum / weights : -1;
+}
+
 }  // namespace
 
 double steal_of(std::span<const Measurement* const> of_key) {
-  double lost = 0;
-  double watched = 0;
-  for (const Measurement* trial : of_key) {
-    if (trial->conditions.steal < 0) continue;
-    lost += trial->conditions.steal * static_cast<double>(trial->samples.size());
-    watched += static_cast<double>(trial->samples.size());
-  }
-  return watched > 0 ? lost / watched : -1;
+  return share_of(of_key, [](const Conditions& seen) {
+    return seen.steal < 0 ? std::nullopt : std::optional(seen.steal);
+  });
+}
+
+double kept_waiting_of(std::span<const Measurement* const> of_key) {
+  return share_of(of_key, [](const Conditions& seen) { return seen.kept_waiting; });
 }
 
 Noise noise_of(std::span<const Measurement> measurements) {
@@ -79,14 +94,20 @@ Noise noise_of(std::span<const Measurement> measurements) {
       ++noise.faulting[to_string(name.second)];
   noise.keys = keys.size();
   std::vector<double> steals;
+  std::vector<double> waits;
   for (const auto& [key, conditions] : keys) {
     if (const double steal = steal_of(conditions.trials); steal >= 0) steals.push_back(steal);
+    if (const double wait = kept_waiting_of(conditions.trials); wait >= 0) waits.push_back(wait);
     for (const auto& [pass, events] : conditions.throttle_events) noise.throttle_events += events;
     noise.windowed_keys += conditions.has_windows ? 1 : 0;
   }
   if (!steals.empty()) {
     noise.median_steal = median_of(steals);
     noise.worst_steal = std::ranges::max(steals);
+  }
+  if (!waits.empty()) {
+    noise.median_kept_waiting = median_of(waits);
+    noise.worst_kept_waiting = std::ranges::max(waits);
   }
   return noise;
 }
@@ -97,13 +118,19 @@ std::string noise_summary(std::span<const Measurement> measurements) {
   if (noise.median_steal < 0) {
     text = "noise was not observed: the ranks share cores, or nothing was timed";
   } else {
-    const bool is_quiet =
-        noise.median_steal < quiet_steal && share(noise.voided, noise.samples) < quiet_void;
+    const bool is_quiet = noise.median_steal < quiet_steal &&
+                          noise.median_kept_waiting < quiet_steal &&
+                          share(noise.voided, noise.samples) < quiet_void;
+    const std::string waits =
+        noise.median_kept_waiting < 0
+            ? std::string()
+            : fmt::format("; ranks waited for a core {} of the time, {} in the worst key",
+                          percent(noise.median_kept_waiting), percent(noise.worst_kept_waiting));
     text = fmt::format(
-        "this machine was {}: steal {} in the median key, {} in the worst; {} of {} runs void "
+        "this machine was {}: steal {} in the median key, {} in the worst{}; {} of {} runs void "
         "(clock gaps {}, taken off the core {}, late starts {}); common starts in {} of {} keys",
         is_quiet ? "quiet" : "noisy", percent(noise.median_steal), percent(noise.worst_steal),
-        percent(share(noise.voided, noise.samples)), noise.samples,
+        waits, percent(share(noise.voided, noise.samples)), noise.samples,
         percent(share(noise.gaps, noise.samples)), percent(share(noise.switched, noise.samples)),
         percent(share(noise.late, noise.samples)), noise.windowed_keys, noise.keys);
   }

@@ -152,9 +152,13 @@ void CellRun::soak(nanoseconds most, const AbortFlag& stop) {
 }
 
 void CellRun::share_conditions() {
-  // MAX over the ranks; the steal index in millionths, the frequency negated: the lowest counts.
-  constexpr std::size_t per_trial = 4;
+  // MAX over the ranks; shares in millionths, the frequency negated: the lowest counts.
+  constexpr std::size_t per_trial = 5;
   constexpr double millionth = 1e-6;
+  const auto to_share = [](nanoseconds part, nanoseconds whole) {
+    return std::llround(static_cast<double>(part.count()) / static_cast<double>(whole.count()) /
+                        millionth);
+  };
   auto& trials = context_.trials;
   const World& world = context_.world;
   const bool is_watched = world.is_member() && !world.starts->is_oversubscribed();
@@ -163,11 +167,12 @@ void CellRun::share_conditions() {
     const Perturbation& seen = trials[i].seen;
     const auto words = std::span(worst).subspan(per_trial * i, per_trial);
     if (is_watched && seen.gaps.watched.count() > 0)
-      words[0] = std::llround(static_cast<double>(seen.gaps.lost.count()) /
-                              static_cast<double>(seen.gaps.watched.count()) / millionth);
+      words[0] = to_share(seen.gaps.lost, seen.gaps.watched);
     words[1] = seen.gaps.longest.count();
     words[2] = seen.involuntary_switches;
     words[3] = seen.page_faults;
+    if (is_watched && seen.observed.count() > 0)
+      words[4] = to_share(seen.kept_waiting, seen.observed);
   }
   const auto shared = std::span(worst).last(3);
   if (world.is_member()) {
@@ -200,6 +205,8 @@ void CellRun::share_conditions() {
                                                        : static_cast<std::uint64_t>(
                                                              std::max<std::int64_t>(0, -shared[1])),
         .clock_error = nanoseconds(std::max<std::int64_t>(0, shared[2]))};
+    if (words[4] >= 0)
+      trials[i].conditions.kept_waiting = static_cast<double>(words[4]) * millionth;
   }
 }
 

@@ -87,6 +87,7 @@ CoreState read_own_core_state() {
 
 void RunWatch::begin() noexcept {
   gaps_ = {};
+  began_ = Clock::now();
   before_ = counters_.read();
 }
 
@@ -104,7 +105,11 @@ int RunWatch::end(nanoseconds window, nanoseconds duration, Perturbation& seen) 
   if (!watches_) return 0;
   const nanoseconds waited = after.kept_waiting - before_.kept_waiting;
   const auto may_wait = static_cast<double>(duration.count()) * void_wait_share;
-  const bool is_known = after.kept_waiting.count() >= 0;
+  const bool is_known = before_.kept_waiting.count() >= 0 && after.kept_waiting.count() >= 0;
+  if (is_known) {
+    seen.observed += Clock::now() - began_;
+    seen.kept_waiting += waited;
+  }
   const bool is_taken_off =
       switches > 0 && (!is_known || static_cast<double>(waited.count()) > may_wait);
   return (gaps_.longest > void_gap ? static_cast<int>(RunMark::gap) : 0) +

@@ -23,8 +23,11 @@ using Clock = std::chrono::steady_clock;
 std::vector<std::size_t> unsoaked_winners(const CellContext& context) {
   std::vector<Measurement> measurements(context.earlier.begin(), context.earlier.end());
   for (const Trial& trial : context.trials) measurements.push_back(context.measurement_of(trial));
+  // Whether ranks were kept waiting too long is known at the end of the sweep only.
+  DecisionPolicy policy = context.plan.decision;
+  policy.most_kept_waiting.reset();
   std::set<std::size_t> winners;
-  for (const Decision& decision : decide(measurements, context.plan.decision, {}))
+  for (const Decision& decision : decide(measurements, policy, {}))
     for (std::size_t i = 0; i < context.trials.size(); ++i) {
       const Trial& trial = context.trials[i];
       if (!context.soaked->contains(trial.name) && !trial.planned->is_twin &&

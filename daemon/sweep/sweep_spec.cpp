@@ -176,6 +176,8 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
     const json& decision = root.at("decision");
     spec.decision.confidence = decision.value("confidence", spec.decision.confidence);
     spec.decision.minimum_margin = decision.value("minimum_margin", spec.decision.minimum_margin);
+    if (decision.contains("most_kept_waiting"))
+      spec.decision.most_kept_waiting = decision.at("most_kept_waiting").get<double>();
   }
   spec.null_test = root.value("null_test", spec.null_test);
   const std::filesystem::path folder = std::filesystem::path(file_name).parent_path();

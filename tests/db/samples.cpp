@@ -88,7 +88,8 @@ Measurement some_measurement(int number, const Environment& environment) {
                      .page_faults = 4,
                      .throttle_events = 5,
                      .lowest_frequency_khz = 2'000'000,
-                     .clock_error = std::chrono::nanoseconds(321)}};
+                     .clock_error = std::chrono::nanoseconds(321),
+                     .kept_waiting = 0.0625}};
   for (int i = 0; i < 20; ++i) {
     measurement.samples.emplace_back(100'000 + (i * 7919 * (number + 1)) % 5000);
     measurement.slowest_ranks.push_back(i % 8);

@@ -48,7 +48,7 @@ await_code() {
 
 cat >"$work/two_sizes.json" <<'JSON'
 {"version": 1, "collectives": ["all_reduce"], "sizes": "4KiB,64KiB", "budget_seconds": 6,
- "soak": {"runs": 20, "seconds": 0.2}}
+ "soak": {"runs": 20, "seconds": 0.2}, "decision": {"most_kept_waiting": 1}}
 JSON
 launch=("${mpirun[@]}" -n 1 "$agent")
 sweep=("${launch[@]}" sweep --allow-oversubscribe --quiet --config "$work/two_sizes.json")

@@ -102,7 +102,8 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
                                  .page_faults = 3,
                                  .throttle_events = 4,
                                  .lowest_frequency_khz = UINT64_MAX,
-                                 .clock_error = std::chrono::nanoseconds(5)}});
+                                 .clock_error = std::chrono::nanoseconds(5),
+                                 .kept_waiting = 1.0 / 7}});
   expect_round_trip(LookupAnswer{.decision = some_decision(),
                                  .source = Source::interpolated,
                                  .match = MatchLevel::nearest_size,
@@ -113,6 +114,8 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
 TEST(Json, AnEmptyOptionalIsAnAbsentKey) {
   expect_round_trip(LookupQuery{});
   EXPECT_FALSE(to_json_value(LookupQuery{}).contains("nodes"));
+  // Where nobody saw whether it was kept waiting.
+  expect_round_trip(Measurement{.key = some_key(), .variant = parse_variant("x")});
   const LookupQuery full{.problem = some_key().problem,
                          .nodes = 1,
                          .ranks_per_node = 2,

@@ -193,7 +193,17 @@ def case_stress(programs, folder, arguments):
                 apart.append({"key": json.loads(key)["problem"], "quiet": chosen[0], "stressed": chosen[1],
                               "quiet_over_stressed": ratio})
     return {"pairs_of_sweeps": len(sweeps) // 2, **counts,
-            "share": counts["agree_within_5_percent"] / max(1, counts["decided_in_both"]), "apart": apart}
+            "share": counts["agree_within_5_percent"] / max(1, counts["decided_in_both"]), "apart": apart,
+            "quiet": summary_of(programs, database, sweeps[0::2]),
+            "stressed": summary_of(programs, database, sweeps[1::2])}
+
+
+def summary_of(programs, database, sweeps):
+    """What the sweeps' own reports say: how long ranks waited for a core, and the verdicts of all."""
+    reports = [programs.json_of("report", "sweep", "--db", str(database), "--sweep", sweep) for sweep in sweeps]
+    waits = [report["noise"]["median_kept_waiting"] for report in reports]
+    verdicts = {name: sum(report["verdicts"][name] for report in reports) for name in reports[0]["verdicts"]}
+    return {"kept_waiting_in_the_median_key": sorted(waits), "verdicts": verdicts}
 
 
 def fresh_ratios(programs, database, arguments):

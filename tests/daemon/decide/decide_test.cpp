@@ -58,6 +58,49 @@ TEST(Decide, FasterRivalWinsWithItsEvidence) {
   EXPECT_THAT(decision.reason, HasSubstr("20 common rounds"));
 }
 
+TEST(Decide, WhereRanksWaitedForACoreTheBaselineStaysUndecided) {
+  std::vector<Measurement> trials{trial({"base", 2000, true}), trial({"fast", 1000})};
+  const auto verdict_with = [&](double share, const DecisionPolicy& policy = {}) {
+    for (Measurement& measured : trials) measured.conditions.kept_waiting = share;
+    return decide_any(trials, policy).verdict;
+  };
+  EXPECT_EQ(verdict_with(0.05), Verdict::displaced);
+  EXPECT_EQ(verdict_with(0.06), Verdict::undecided);
+  const Decision decision = decide_any(trials);
+  EXPECT_THAT(names(decision), ElementsAre("base", "fast"));
+  EXPECT_EQ(decision.reason,
+            "the baseline base stays, undecided: the ranks waited for a core 6 % of the time, more "
+            "than 5 %; sweep again when nothing else runs there");
+  EXPECT_EQ(verdict_with(0.06, {.most_kept_waiting = 0.1}), Verdict::displaced);
+  EXPECT_EQ(verdict_with(1, {.most_kept_waiting = std::nullopt}), Verdict::displaced);
+  // One variant alone: there is nothing to be undecided about.
+  trials.pop_back();
+  EXPECT_EQ(verdict_with(0.5), Verdict::kept);
+}
+
+TEST(Decide, ALoadOnTheWholeWorldCountsForEachOfItsKeys) {
+  std::vector<Measurement> trials;
+  for (const std::uint64_t size : {8, 16, 32})
+    for (const bool is_baseline : {true, false}) {
+      trials.push_back(is_baseline ? trial({"base", 2000, true}) : trial({"fast", 1000}));
+      trials.back().key.problem.message_size = {size};
+      trials.back().conditions.kept_waiting = size == 8 ? 0 : 0.04;
+    }
+  const auto verdicts = [&] { return count_verdicts(decide(trials, {}, "sweep")); };
+  EXPECT_EQ(verdicts()[Verdict::displaced], 3u);
+  for (std::size_t i = 2; i < trials.size(); ++i) trials[i].conditions.kept_waiting = 0.2;
+  EXPECT_EQ(verdicts()[Verdict::undecided], 3u);
+  // One bad key among good ones is alone.
+  for (std::size_t i = 2; i < trials.size(); ++i)
+    trials[i].conditions.kept_waiting = i < 4 ? 0.06 : 0.01;
+  EXPECT_EQ(verdicts()[Verdict::undecided], 1u);
+  EXPECT_EQ(verdicts()[Verdict::displaced], 2u);
+  // Another world is another matter.
+  for (std::size_t i = 0; i < 2; ++i) ++trials[i].key.topology.ranks;
+  for (std::size_t i = 2; i < trials.size(); ++i) trials[i].conditions.kept_waiting = 0.5;
+  EXPECT_EQ(verdicts()[Verdict::displaced], 1u);
+}
+
 TEST(Decide, DriftThatHitsAllAlikeIsNoNoise) {
   // 5 % faster in every round, though the rounds drift by 40 %.
   const Decision decision = decide_any({trial({"base", 1050, true}), trial({"fast", 1000})});

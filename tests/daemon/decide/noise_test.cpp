@@ -39,6 +39,25 @@ TEST(Noise, EachKeyCountsByWhatItsTrialsLostOfTheWatchedTime) {
                          "worst; 0.0 % of 45 runs void"));
 }
 
+TEST(Noise, AMachineOnWhichRanksWaitForACoreIsNoisy) {
+  std::vector<Measurement> trials{trial(8, "a", 0), trial(8, "b", 0), trial(16, "a", 0)};
+  EXPECT_EQ(noise_of(trials).median_kept_waiting, -1);
+  EXPECT_THAT(noise_summary(trials), ::testing::Not(HasSubstr("waited")));
+  trials[0].conditions.kept_waiting = 0.5;
+  trials[1].conditions.kept_waiting = 0.2;
+  trials[1].samples.resize(5);  // 5 + 1 of 15
+  trials[1].slowest_ranks.resize(5);
+  const Noise noise = noise_of(trials);
+  EXPECT_NEAR(noise.median_kept_waiting, 0.4, 1e-12);  // of the one key in which somebody looked
+  EXPECT_NEAR(noise.worst_kept_waiting, 0.4, 1e-12);
+  EXPECT_THAT(
+      noise_summary(trials),
+      StartsWith("this machine was noisy: steal 0.0 % in the median key, 0.0 % in the worst; "
+                 "ranks waited for a core 40.0 % of the time, 40.0 % in the worst key; "));
+  for (Measurement& measured : trials) measured.conditions.kept_waiting = 0.01;
+  EXPECT_THAT(noise_summary(trials), StartsWith("this machine was quiet"));
+}
+
 TEST(Noise, MarksAreCountedByKind) {
   std::vector<Measurement> trials{trial(8, "a", 0.1)};
   trials[0].marks = {0, 1, 2, 3, 4, 0, 0, 0, 0, 7};

@@ -202,7 +202,9 @@ TEST(Course, HowManyPassesFitIsFoundOutAgainBeforeEach) {
   while (const auto visit = course.next(left)) {
     course.keep(*visit, measure(plan, *visit), visit->pass == 0 ? 100ms : 10ms);
     left -= visit->share;
-    if (++visits == 4) EXPECT_EQ(course.passes(), 3);
+    if (++visits == 4) {
+      EXPECT_EQ(course.passes(), 3);
+    }
   }
   EXPECT_EQ(visits, 32);
 }

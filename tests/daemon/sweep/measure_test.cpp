@@ -5,92 +5,30 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <latch>
-#include <mutex>
 #include <set>
+#include <thread>
 
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/sweep/run_timer.h"
 #include "colltune/vocabulary/canonical.h"
-#include "fakes.h"
+#include "one_cell.h"
 
 namespace colltune {
 namespace {
 
+using fakes::measure;
+using fakes::plan_of;
+using fakes::short_policy;
+using fakes::soaked_plan;
+using fakes::spoiler;
+using fakes::with_twin;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
-using std::chrono::nanoseconds;
-
-/// Short, so that a test of a missing rank is short as well.
-MeasurePolicy short_policy() {
-  return {.warm_up_runs = 2,
-          .min_rounds = 3,
-          .max_rounds = 6,
-          .max_samples_per_round = 4,
-          .round_target = 2ms,
-          .call_limit_floor = 300ms};
-}
-
-/// A plan of one cell: all_reduce f32 sum over all ranks, every implementation with one variant.
-SweepPlan plan_of(const Implementations& implementations, int ranks, Problem problem = {}) {
-  if (problem.message_size.value == 0) problem.message_size = {64};
-  SweepPlan plan;
-  PlannedWorld world{.topology = {.ranks_per_node = ranks,
-                                  .ranks = ranks,
-                                  .architectures = {{"x86_64", ranks}},
-                                  .layout_digest = "uniform",
-                                  .interconnect = "shared-memory"}};
-  for (int rank = 0; rank < ranks; ++rank) world.ranks.push_back(rank);
-  Cell cell{.key = {.problem = problem, .topology = world.topology, .environment_digest = "e"}};
-  for (const auto& implementation : implementations)
-    cell.variants.push_back({.variant = {std::string(implementation->name()), {}},
-                             .family = std::string(implementation->family()),
-                             .protocol = "p",
-                             .is_baseline = implementation->is_baseline(),
-                             .rounding = Rounding::once,
-                             .call_limit = 1ms});
-  plan.worlds.push_back(std::move(world));
-  plan.cells.push_back(std::move(cell));
-  plan.precision = -1;  // never reached, not even by equal times: the number of rounds is known
-  plan.soak.runs = 0;
-  return plan;
-}
-
-struct Result {
-  std::vector<Measurement> measurements;
-  PhaseTimes phases;
-};
-
-/// Measures the plan's only cell on thread ranks; rank 0's result.
-Result measure(const Implementations& implementations, const SweepPlan& plan, int launch_ranks,
-               const MeasurePolicy& policy = short_policy(), nanoseconds share = {}) {
-  Result result;
-  AbortFlag stop;
-  fakes::on_ranks(launch_ranks, 20s, [&](ControlPlane& control, Communicator& launch) {
-    Measurer measurer(
-        {.control = control, .launch = launch, .implementations = implementations, .plan = plan},
-        policy);
-    auto measurements = measurer.measure({.share = share}, {}, stop);
-    if (control.rank() == 0)
-      result = {std::move(measurements), measurer.phases()};
-    else {
-      EXPECT_TRUE(measurements.empty());
-    }
-    control.barrier();
-  });
-  return result;
-}
-
-Result measure(const Implementations& implementations, int ranks) {
-  return measure(implementations, plan_of(implementations, ranks), ranks);
-}
 
 class MeasureOnRanks : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, MeasureOnRanks, testing::Values(1, 2, 3, 4));
@@ -171,102 +109,6 @@ TEST(Measure, InPlaceAndRegisteredBuffersAreVerifiedToo) {
       EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
       EXPECT_EQ(measured.verified_calls, 8u);
     }
-}
-
-/// One rank's last element is wrong in the given call only.
-fakes::Behaviour spoiler(int spoiled_rank, std::function<bool(int)> in_call) {
-  return {.name = "spoiler", .spoil = [=](int rank, int call, std::span<std::byte> result) {
-            if (rank == spoiled_rank && in_call(call)) result.back() ^= std::byte{0x40};
-          }};
-}
-
-TEST(Measure, AWrongElementOnOneRankEndsTheVariantAlone) {
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true}, spoiler(1, [](int) { return true; })});
-  const auto result = measure(implementations, 3);
-  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok);
-  const auto& wrong = result.measurements.at(1);
-  EXPECT_EQ(wrong.outcome, Outcome::wrong);
-  EXPECT_THAT(wrong.detail, AllOf(HasSubstr("rank 1: element 15 is "), HasSubstr(", expected ")));
-  EXPECT_TRUE(wrong.samples.empty());
-  EXPECT_EQ(wrong.ranks_failed, 1);
-  EXPECT_EQ(wrong.verified_calls, 0u);
-}
-
-TEST(Measure, AVariantThatGoesWrongWhileItIsTimedIsCaughtWithItsRun) {
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true}, spoiler(0, [](int call) { return call > 2; })});
-  const auto wrong = measure(implementations, 2).measurements.at(1);
-  EXPECT_EQ(wrong.outcome, Outcome::wrong);
-  EXPECT_TRUE(wrong.samples.empty());
-  EXPECT_EQ(wrong.verified_calls, 1u);
-  EXPECT_THAT(wrong.detail, AllOf(HasSubstr("rank 0: element 15 is "), HasSubstr(" (run ")));
-}
-
-TEST(Measure, AWrongResultKeepsNoRankWaiting) {
-  // Were the rank that noticed to stop calling, the others would wait for the call's limit.
-  auto policy = short_policy();
-  policy.call_limit_floor = 60s;
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true}, spoiler(1, [](int call) { return call > 2; })});
-  const auto result = measure(implementations, plan_of(implementations, 3), 3, policy);
-  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::wrong);
-  EXPECT_EQ(result.measurements.at(1).ranks_failed, 1);
-  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok);
-}
-
-/// Who writes outside: the receive buffer's bytes at `offset` from its begin or end, in the call.
-fakes::Behaviour stray_writer(bool behind, std::ptrdiff_t offset, int in_call) {
-  return {.name = "stray", .spoil = [=](int rank, int call, std::span<std::byte> result) {
-            if (rank != 1 || call != in_call) return;
-            std::byte* const at = (behind ? result.data() + result.size() : result.data()) + offset;
-            for (int i = 0; i < 4; ++i) at[i] ^= std::byte{0xFF};
-          }};
-}
-
-class StrayWrites : public testing::TestWithParam<std::tuple<bool, bool, bool, int>> {};
-INSTANTIATE_TEST_SUITE_P(Buffers, StrayWrites,
-                         testing::Combine(testing::Bool(), testing::Bool(), testing::Bool(),
-                                          testing::Values(0, 1, 4)));
-
-TEST_P(StrayWrites, AreFoundInVerifiedAndInTimedRuns) {
-  const auto [behind, in_place, registered, call] = GetParam();
-  const auto implementations = fakes::make({{.name = "base", .is_baseline = true},
-                                            stray_writer(behind, behind ? 0 : -4, call),
-                                            {.name = "last"}});
-  const auto plan = plan_of(
-      implementations, 2, {.message_size = {4096}, .in_place = in_place, .registered = registered});
-  const auto result = measure(implementations, plan, 2);
-  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::wrong);
-  EXPECT_THAT(result.measurements.at(1).detail,
-              HasSubstr(std::string("rank 1: wrote 4 byte(s) ") + (behind ? "behind" : "before") +
-                        (in_place ? " the buffer" : " the receive buffer")));
-  // The damage is put down to its author alone.
-  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
-  EXPECT_EQ(result.measurements.at(2).outcome, Outcome::ok) << result.measurements[2].detail;
-}
-
-TEST(Measure, AFarStrayWriteIsFoundUpToTheLastGuardByte) {
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true}, stray_writer(true, 1020, 0)});
-  EXPECT_EQ(measure(implementations, 2).measurements.at(1).outcome, Outcome::wrong);
-}
-
-TEST(Measure, AVariantThatChangesItsInputIsWrong) {
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true},
-       {.name = "eater", .spoil_input = [](int rank, int call, std::span<std::byte> input) {
-          if (rank == 1 && call == 0) input[5] ^= std::byte{1};
-        }}});
-  const auto wrong = measure(implementations, 2).measurements.at(1);
-  EXPECT_EQ(wrong.outcome, Outcome::wrong);
-  EXPECT_THAT(wrong.detail, HasSubstr("rank 1: changed byte 5 of its input"));
-}
-
-SweepPlan soaked_plan(const Implementations& implementations, int ranks, std::uint64_t runs) {
-  SweepPlan plan = plan_of(implementations, ranks);
-  plan.soak = {.runs = runs, .time = 60s};
-  return plan;
 }
 
 TEST(Soak, EveryWinnerRunsWithVerificationAndLosersDoNot) {
@@ -369,173 +211,6 @@ TEST(Measure, AllRanksOfTheLaunchRecordTheSameCollectiveSteps) {
   EXPECT_THAT(phases, testing::IsSupersetOf({"verification", "control", "preparation"}));
 }
 
-TEST(Measure, AResultLeftFromTheCallBeforeIsWrong) {
-  // Delivers its first result for ever: right for the first data, stale for the second.
-  std::array<std::vector<std::byte>, 2> first;
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true},
-                   {.name = "stale", .spoil = [&](int rank, int, std::span<std::byte> result) {
-                      auto& kept = first[static_cast<std::size_t>(rank)];
-                      if (kept.empty()) kept.assign(result.begin(), result.end());
-                      std::ranges::copy(kept, result.begin());
-                    }}});
-  EXPECT_EQ(measure(implementations, 2).measurements.at(1).outcome, Outcome::wrong);
-}
-
-TEST(Measure, OneRankThatThrowsInPrepareBecomesAVote) {
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true},
-                   {.name = "bad", .at_prepare = [](int rank, int) {
-                      if (rank == 1) throw Error(StatusCode::resource_exhausted, "no memory");
-                    }}});
-  const auto result = measure(implementations, 3);
-  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
-  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
-  EXPECT_EQ(result.measurements.at(1).detail, "rank 1: no memory");
-}
-
-TEST(Measure, AMissingImplementationOnARankIsAFault) {
-  const auto full = fakes::make({{.name = "base", .is_baseline = true}, {.name = "b"}});
-  const auto plan = plan_of(full, 2);
-  const auto lacking = fakes::make({{.name = "base", .is_baseline = true}});
-  std::vector<Measurement> measurements;
-  AbortFlag stop;
-  fakes::on_ranks(2, 20s, [&](ControlPlane& control, Communicator& launch) {
-    Measurer measurer({control, launch, control.rank() == 0 ? full : lacking, plan},
-                      short_policy());
-    auto own = measurer.measure({}, {}, stop);
-    if (control.rank() == 0) measurements = std::move(own);
-    control.barrier();
-  });
-  EXPECT_EQ(measurements.at(0).outcome, Outcome::ok);
-  EXPECT_EQ(measurements.at(1).outcome, Outcome::failed);
-  EXPECT_THAT(measurements.at(1).detail, HasSubstr("has no implementation b"));
-}
-
-/// The step in which a rank throws, and the call: 0 is verified, the later ones are timed.
-class Throwing : public testing::TestWithParam<std::tuple<bool, int>> {};
-INSTANTIATE_TEST_SUITE_P(Steps, Throwing,
-                         testing::Combine(testing::Bool(), testing::Values(0, 2, 5)));
-
-TEST_P(Throwing, OneRankThatThrowsEndsTheVariantAndTheCellGoesOn) {
-  const auto [in_start, bad_call] = GetParam();
-  const auto raise = [bad_call = bad_call](int rank, int call) {
-    if (rank == 1 && call == bad_call) throw std::runtime_error("planted");
-  };
-  fakes::Behaviour bad{.name = "bad"};
-  (in_start ? bad.at_start : bad.at_wait) = raise;
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true}, bad, {.name = "c"}});
-  const auto result = measure(implementations, 3);
-  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
-  EXPECT_EQ(result.measurements.at(2).outcome, Outcome::ok) << result.measurements[2].detail;
-  const auto& failed = result.measurements.at(1);
-  // The ranks that waited in vain timed out; the cause is what counts.
-  EXPECT_EQ(failed.outcome, Outcome::failed);
-  EXPECT_EQ(failed.detail, "rank 1: planted");
-  EXPECT_TRUE(failed.samples.empty());
-  EXPECT_EQ(failed.ranks_failed, 3);
-}
-
-TEST(Measure, ARankThatHangsBeyondTheLimitIsTimedOut) {
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true}, {.name = "slow", .at_wait = [](int rank, int call) {
-                                                 if (rank == 1 && call == 3)
-                                                   std::this_thread::sleep_for(500ms);
-                                               }}});
-  const auto result = measure(implementations, 2);
-  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
-  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::timed_out);
-  EXPECT_THAT(result.measurements.at(1).detail, HasSubstr("rank"));
-}
-
-TEST(Measure, ARankThatNeverComesEndsTheOthersWithItsNumber) {
-  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
-  const auto plan = plan_of(implementations, 3);
-  AbortFlag stop;
-  fakes::on_ranks(3, 200ms, [&](ControlPlane& control, Communicator& launch) {
-    if (control.rank() == 2) return;
-    Measurer measurer({control, launch, implementations, plan}, short_policy());
-    EXPECT_THROW((void)measurer.measure({}, {}, stop), RankMissing);
-  });
-}
-
-TEST(Measure, StopsWhenTheIntervalsAreNarrowEnough) {
-  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
-  SweepPlan plan = plan_of(implementations, 1);
-  plan.precision = 1e9;
-  auto policy = short_policy();
-  policy.max_rounds = 1000;
-  const auto measured = measure(implementations, plan, 1, policy).measurements.at(0);
-  EXPECT_EQ(measured.samples.size(), static_cast<std::size_t>(3 * measured.samples_per_round));
-}
-
-TEST(Measure, StopsAfterARoundWhenItsShareIsSpent) {
-  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
-  const auto plan = plan_of(implementations, 2);
-  const auto measured = measure(implementations, plan, 2, short_policy(), 1ns).measurements.at(0);
-  EXPECT_EQ(measured.outcome, Outcome::ok);
-  EXPECT_EQ(measured.samples.size(), static_cast<std::size_t>(measured.samples_per_round));
-}
-
-TEST(Measure, StopsAfterARoundWhenTheUserAsksForIt) {
-  AbortFlag stop;
-  stop.raise();
-  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
-  const auto plan = plan_of(implementations, 2);
-  fakes::on_ranks(2, 20s, [&](ControlPlane& control, Communicator& launch) {
-    Measurer measurer({control, launch, implementations, plan}, short_policy());
-    const auto measured = measurer.measure({}, {}, stop);
-    if (control.rank() == 0) {
-      EXPECT_EQ(measured.at(0).samples.size(),
-                static_cast<std::size_t>(measured[0].samples_per_round));
-    }
-    control.barrier();
-  });
-}
-
-TEST(Measure, RivalsAreInterleavedInASeededOrder) {
-  // Which variant ran when, as rank 0 saw it.
-  const auto order_with = [](std::uint64_t seed) {
-    std::mutex mutex;
-    std::string order;
-    const auto note = [&](char name) {
-      return [&, name](int rank, int) {
-        if (rank != 0) return;
-        const std::scoped_lock lock(mutex);
-        if (order.empty() || order.back() != name) order += name;
-      };
-    };
-    // Who is alone in a family never leaves, whatever the machine does to its times.
-    const auto implementations =
-        fakes::make({{.name = "a", .is_baseline = true, .at_start = note('a')},
-                     {.name = "b", .family = "b", .at_start = note('b')},
-                     {.name = "c", .family = "c", .at_start = note('c')}});
-    SweepPlan plan = plan_of(implementations, 2);
-    plan.seed = seed;
-    auto policy = short_policy();
-    policy.max_samples_per_round = 1;
-    policy.min_rounds = policy.max_rounds = 7;
-    const auto result = measure(implementations, plan, 2, policy);
-    EXPECT_EQ(result.measurements.at(0).seed, seed);
-    return order;
-  };
-  EXPECT_EQ(order_with(7), order_with(7));
-  EXPECT_NE(order_with(7), order_with(8));
-  // Verified and warmed up in order, then not one order for ever.
-  EXPECT_THAT(order_with(7), testing::StartsWith("abcabc"));
-  EXPECT_THAT(order_with(7), testing::Not(testing::StartsWith("abcabcabcabcabcabc")));
-}
-
-/// A plan whose second implementation is the first one's twin.
-SweepPlan with_twin(SweepPlan plan) {
-  PlannedVariant twin = plan.cells[0].variants[0];
-  twin.is_baseline = false;
-  twin.is_twin = true;
-  plan.cells[0].variants.insert(plan.cells[0].variants.begin() + 1, std::move(twin));
-  return plan;
-}
-
 TEST(Measure, TheTwinIsATrialOfItsOwn) {
   std::atomic<int> prepared{0};
   const auto implementations = fakes::make(
@@ -561,121 +236,6 @@ TEST(Measure, ATwinIsNeverSoaked) {
   const auto result = measure(implementations, with_twin(soaked_plan(implementations, 2, 50)), 2);
   EXPECT_EQ(result.measurements.at(0).verified_calls, 58u);
   EXPECT_EQ(result.measurements.at(1).verified_calls, 8u);
-}
-
-TEST(Measure, WhoCannotWinLeavesTheRoundsAndKeepsItsSamples) {
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true},
-       {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(40ms); }},
-       {.name = "b"}});
-  auto policy = short_policy();
-  policy.max_rounds = 48;  // on a busy machine it takes more than the first few
-  const auto result = measure(implementations, plan_of(implementations, 2), 2, policy);
-  const Measurement& slow = result.measurements.at(1);
-  EXPECT_EQ(slow.outcome, Outcome::ok) << slow.detail;
-  EXPECT_FALSE(slow.samples.empty());
-  EXPECT_EQ(slow.samples.size() % static_cast<std::size_t>(slow.samples_per_round), 0u);
-  EXPECT_EQ(slow.slowest_ranks.size(), slow.samples.size());
-  const Measurement& base = result.measurements.at(0);
-  EXPECT_EQ(base.samples.size(), 48u * static_cast<std::size_t>(base.samples_per_round));
-  for (const Measurement* one : {&slow, &base})
-    if (!one->marks.empty() && std::ranges::count(one->marks, 0) < std::ssize(one->marks) / 2)
-      GTEST_SKIP() << "the machine is so busy that most samples do not count";
-  EXPECT_LT(slow.samples.size() / static_cast<std::size_t>(slow.samples_per_round), 48u);
-}
-
-TEST(Measure, TheHopelessRunAFewSamplesOnly) {
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true},
-       {.name = "slow", .at_start = [](int, int) { std::this_thread::sleep_for(100ms); }}});
-  auto policy = short_policy();
-  policy.max_samples_per_round = 64;
-  policy.round_target = 5s;  // a busy machine's runs take their time
-  policy.hopeless_samples = 2;
-  const auto result = measure(implementations, plan_of(implementations, 2), 2, policy);
-  EXPECT_EQ(result.measurements.at(1).samples_per_round, 2);
-  EXPECT_GT(result.measurements.at(0).samples_per_round, 2);
-}
-
-TEST(Measure, PageFaultsOfTimedRunsAreCounted) {
-  // Fresh pages in every call, as a library's buffer beyond malloc's threshold.
-  constexpr std::size_t pages = 64;
-  const auto fault = [](int, int) {
-    void* fresh = ::mmap(nullptr, pages * 4096, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    ASSERT_NE(fresh, MAP_FAILED);
-    ::madvise(fresh, pages * 4096, MADV_DONTNEED);
-    for (std::size_t page = 0; page < pages; ++page)
-      static_cast<volatile char*>(fresh)[page * 4096] = 1;
-    ::munmap(fresh, pages * 4096);
-  };
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true}, {.name = "faulting", .at_start = fault}});
-  const auto result = measure(implementations, 2);
-  const auto faults_per_run = [&](std::size_t trial) {
-    const Measurement& measured = result.measurements.at(trial);
-    return static_cast<double>(measured.conditions.page_faults) /
-           static_cast<double>(measured.samples.size());
-  };
-  EXPECT_GE(faults_per_run(1), pages);
-  // Not none: a sanitizer's own memory is touched in the runs.
-  EXPECT_LT(faults_per_run(0), pages / 8.0);
-}
-
-TEST(Measure, RanksThatShareCoresAreNotWatchedNorStartedInWindows) {
-  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
-  const int ranks = static_cast<int>(std::thread::hardware_concurrency()) + 2;
-  SweepPlan plan = plan_of(implementations, ranks);
-  plan.synchronization = Synchronization::window;
-  const auto measured = measure(implementations, plan, ranks).measurements.at(0);
-  EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
-  EXPECT_LT(measured.conditions.steal, 0);
-  EXPECT_TRUE(measured.marks.empty());
-  EXPECT_EQ(measured.synchronization, Synchronization::barrier);
-}
-
-/// The kind of start that the plan asks for, on ranks with a core each.
-class Starts : public testing::TestWithParam<Synchronization> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, Starts,
-                         testing::Values(Synchronization::barrier, Synchronization::window));
-
-TEST_P(Starts, AreTheOnesAskedForAndAreRecorded) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs 2 cores";
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true, .at_start = [](int rank, int) {
-                      if (rank == 1) std::this_thread::sleep_for(2ms);
-                    }}});
-  SweepPlan plan = plan_of(implementations, 2);
-  plan.synchronization = GetParam();
-  const auto measured = measure(implementations, plan, 2).measurements.at(0);
-  EXPECT_EQ(measured.synchronization, GetParam());
-  EXPECT_THAT(measured.samples, Each(testing::Ge(2ms)));
-  EXPECT_GE(measured.conditions.steal, 0);
-  EXPECT_LE(measured.conditions.steal, 1);
-  if (!measured.marks.empty()) {
-    EXPECT_EQ(measured.marks.size(), measured.samples.size());
-  }
-  if (GetParam() == Synchronization::window) {
-    EXPECT_GT(measured.conditions.clock_error, 0ns);
-    EXPECT_LT(measured.conditions.clock_error, 10ms);
-  } else {
-    EXPECT_EQ(measured.conditions.clock_error, 0ns);
-  }
-}
-
-TEST_P(Starts, AFaultOnOneRankKeepsTheOthersInStep) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs 2 cores";
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true}, {.name = "bad", .at_start = [](int rank, int call) {
-                                                 if (rank == 1 && call == 5)
-                                                   throw std::runtime_error("planted");
-                                               }}});
-  SweepPlan plan = plan_of(implementations, 2);
-  plan.synchronization = GetParam();
-  const auto result = measure(implementations, plan, 2);
-  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
-  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
-  EXPECT_TRUE(result.measurements.at(1).marks.empty());
 }
 
 TEST(Measure, HeldOutCellsAreMarkedAndNotSoaked) {

@@ -121,6 +121,8 @@ TEST(RunWatch, ASwitchThatIsLittleBesideTheRunDoesNotVoidIt) {
   Perturbation seen;
   EXPECT_EQ(marks_beside_a_rival(1h, seen), static_cast<int>(RunMark::gap));
   EXPECT_GT(seen.involuntary_switches, 0);
+  EXPECT_GT(seen.kept_waiting, 0ns);
+  EXPECT_LT(seen.kept_waiting, seen.observed);
 }
 
 TEST(RunWatch, WithoutACoreOfItsOwnARankIsNotAccused) {
@@ -131,6 +133,7 @@ TEST(RunWatch, WithoutACoreOfItsOwnARankIsNotAccused) {
   EXPECT_EQ(watch.end(10s, 1us, seen), 0);
   EXPECT_LT(Clock::now() - begin, 10s);
   EXPECT_EQ(seen.gaps.watched, 0ns);
+  EXPECT_EQ(seen.observed, 0ns);
 }
 
 TEST(CoreState, IsReadWhereTheKernelTells) {

@@ -114,7 +114,8 @@ TEST(SweepSpec, EveryKeyIsRead) {
     "parameters": {"mpi.*": {"segment": [0, 1024], "mode": ["fast"]}},
     "budget_seconds": 2.5, "passes": 7, "precision": 0.1, "seed": 42,
     "input": "rotating", "synchronization": "window", "holdout_sizes": "16,32",
-    "decision": {"confidence": 0.9, "minimum_margin": 0.05}, "null_test": false})",
+    "decision": {"confidence": 0.9, "minimum_margin": 0.05, "most_kept_waiting": 0.5},
+    "null_test": false})",
                                           "my.json");
   EXPECT_THAT(spec.collectives, ElementsAre(Collective::broadcast, Collective::all_reduce));
   EXPECT_THAT(spec.data_types, ElementsAre(DataType::f16, DataType::i8));
@@ -138,7 +139,8 @@ TEST(SweepSpec, EveryKeyIsRead) {
   EXPECT_EQ(spec.input_mode, InputMode::rotating);
   EXPECT_EQ(spec.synchronization, Synchronization::window);
   EXPECT_EQ(spec.holdout_sizes, bytes({16, 32}));
-  EXPECT_EQ(spec.decision, (DecisionPolicy{.minimum_margin = 0.05, .confidence = 0.9}));
+  EXPECT_EQ(spec.decision,
+            (DecisionPolicy{.minimum_margin = 0.05, .confidence = 0.9, .most_kept_waiting = 0.5}));
   EXPECT_FALSE(spec.null_test);
 }
 
@@ -151,8 +153,11 @@ TEST(SweepSpec, HeldOutSizesAreNotAmongTheSizes) {
 TEST(SweepSpec, HowToDecideIsChecked) {
   EXPECT_THAT(spec_error(with(R"("decision": {"confidence": 1})")),
               HasSubstr("/decision/confidence"));
-  EXPECT_THAT(spec_error(with(R"("decision": {"margin": 0.1})")),
-              HasSubstr("unknown key 'margin'; allowed are confidence, minimum_margin"));
+  EXPECT_THAT(
+      spec_error(with(R"("decision": {"margin": 0.1})")),
+      HasSubstr("unknown key 'margin'; allowed are confidence, minimum_margin, most_kept_waiting"));
+  EXPECT_THAT(spec_error(with(R"("decision": {"most_kept_waiting": 1.5})")),
+              HasSubstr("/decision/most_kept_waiting"));
   EXPECT_THAT(spec_error(with(R"("synchronization": "clock")")), HasSubstr("/synchronization"));
   EXPECT_THAT(spec_error(with(R"("input": "cold")")), HasSubstr("/input"));
 }

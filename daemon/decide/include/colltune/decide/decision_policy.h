@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <type_traits>
 
 namespace colltune {
@@ -15,6 +16,11 @@ struct DecisionPolicy {
   /// That no variant of a key is taken for faster than the baseline by chance, over all rivals of
   /// the key together.
   double confidence = 0.995;
+  /// Where ranks waited for a core for more than this share of the time (kept_waiting_of), in the
+  /// runs of a key or in those of all keys of its world, the key is undecided, however clear it
+  /// looks: what runs beside a sweep favours some variants. Empty: no limit, as before there was
+  /// one.
+  std::optional<double> most_kept_waiting = 0.05;
 
   friend bool operator==(const DecisionPolicy&, const DecisionPolicy&) = default;
 };
@@ -23,6 +29,7 @@ requires std::same_as<std::remove_const_t<Self>, DecisionPolicy>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("minimum_margin", self.minimum_margin);
   visit("confidence", self.confidence);
+  visit("most_kept_waiting", self.most_kept_waiting);
 }
 
 }  // namespace colltune

@@ -59,6 +59,8 @@ struct CoreState {
 /// What one rank saw around and in the timed runs of one trial.
 struct Perturbation {
   Gaps gaps;
+  std::chrono::nanoseconds observed{};      ///< from begin to end, where the kernel tells the next
+  std::chrono::nanoseconds kept_waiting{};  ///< of it: ThreadCounters::kept_waiting
   std::int64_t involuntary_switches = 0;
   std::int64_t page_faults = 0;
 };
@@ -89,6 +91,7 @@ class RunWatch {
   bool watches_;
   ThreadCounterReader counters_;
   Gaps gaps_;
+  std::chrono::steady_clock::time_point began_;
   ThreadCounters before_;
 };
 

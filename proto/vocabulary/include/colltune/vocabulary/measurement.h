@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,9 @@ struct Conditions {
   std::uint64_t throttle_events = 0;       ///< thermal or power, where the kernel counts them
   std::uint64_t lowest_frequency_khz = 0;  ///< of the cores; 0: not readable
   std::chrono::nanoseconds clock_error{};  ///< bound on the offsets between the ranks' clocks
+  /// Share of the time around and in the timed runs in which the thread could have run and got no
+  /// core: something else ran on it. Empty: not observed, or written before this was.
+  std::optional<double> kept_waiting;
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
@@ -84,6 +88,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("throttle_events", self.throttle_events);
   visit("lowest_frequency_khz", self.lowest_frequency_khz);
   visit("clock_error_ns", self.clock_error);
+  visit("kept_waiting", self.kept_waiting);
 }
 
 /// Outcome and raw samples of one trial in one pass: one variant under one key, as one visit to it

@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The pages of `colltune report`.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli_fixture.h"
+
+namespace colltune {
+namespace {
+
+using testing::Cli;
+using testing::decision;
+using ::testing::HasSubstr;
+using testing::measurement;
+using testing::ranked;
+using testing::Result;
+using testing::sweep;
+using testing::test_environment;
+using testing::test_key;
+
+/// A database with sweeps in which `fast` takes `of_fast[i]` ns and the baseline 2000.
+class Reports : public Cli {
+ protected:
+  static Measurement timed(const TuningKey& key, const std::string& variant, int ns) {
+    Measurement trial = measurement(key, variant, ns);
+    trial.samples_per_round = 1;
+    trial.samples.clear();
+    for (int round = 0; round < 24; ++round) trial.samples.emplace_back(ns + 2 * ((round * 7) % 5));
+    trial.slowest_ranks.assign(trial.samples.size(), 0);
+    trial.conditions.steal = 0.01;
+    return trial;
+  }
+
+  static std::vector<Measurement> trials_with(int of_fast) {
+    std::vector<Measurement> trials;
+    for (const std::uint64_t bytes : {1024, 4096}) {
+      trials.push_back(timed(test_key(bytes), "mpi.default", 2000));
+      trials.push_back(timed(test_key(bytes), "mpi.default", 2001));
+      trials.back().is_twin = true;
+      trials.push_back(timed(test_key(bytes), "fast", of_fast));
+    }
+    for (const char* variant : {"mpi.default", "fast"}) {
+      trials.push_back(
+          timed(test_key(2048), variant, variant == std::string("fast") ? of_fast : 2000));
+      trials.back().is_holdout = true;
+    }
+    return trials;
+  }
+
+  void store(const std::vector<int>& of_fast, const std::string& summary = "{}") const {
+    Store store(database);
+    store.put_environment(test_environment());
+    for (std::size_t i = 0; i < of_fast.size(); ++i) {
+      const std::string uuid = "sweep-" + std::to_string(i + 1);
+      store.begin_sweep(sweep(uuid, "2026-01-0" + std::to_string(i + 1) + "T00:00:00Z"));
+      store.append(uuid, trials_with(of_fast[i]));
+      store.finish_sweep(uuid, SweepState::complete, "2026-01-09T00:00:00Z", summary);
+    }
+  }
+
+  [[nodiscard]] nlohmann::json report(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "report");
+    arguments.insert(arguments.end(), {"--db", database, "--json"});
+    const Result result = colltune(arguments);
+    EXPECT_EQ(result.code, 0) << result.errors;
+    return nlohmann::json::parse(result.out, nullptr, false);
+  }
+};
+
+TEST_F(Reports, SweepIsOnePage) {
+  store({1000}, R"({"elapsed_ns": 5000000000, "budget_ns": 10000000000, "planned_keys": 3,
+                    "phases_ns": {"batch": 4000000000},
+                    "decision_policy": {"minimum_margin": 0.03, "confidence": 0.95}})");
+  const Result result = colltune({"report", "sweep", "--db", database});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  for (const char* part :
+       {"sweep        sweep-1, complete", "3 measured of 3 planned; 8 trials, 0 of them not ok",
+        "2 displaced, 0 kept, 0 undecided, 0 no_baseline (margin 3 %, confidence 95 %)",
+        "0 confirmed, 2 provisional", "1.99", "the twin won in 0 of 2 keys", "steal 1.0 %",
+        "5.0 s of a budget of 10.0 s (50 %): batch 80 %",
+        "192 runs; 24 rounds per key in the median (24 to 24); racing spared 0 %"})
+    EXPECT_THAT(result.out, HasSubstr(part));
+  EXPECT_THAT(result.out,
+              ::testing::ContainsRegex("1KiB +f32 +sum +2\\.00 +1\\.00 +(1\\.99|2\\.00)x"));
+  const nlohmann::json json = report({"sweep"});
+  EXPECT_EQ(json["verdicts"]["displaced"], 2);
+  EXPECT_EQ(json["null_test"]["keys"], 2);
+  EXPECT_EQ(json["null_test"]["wins"], 0);
+  EXPECT_EQ(json["keys"], 3);
+  EXPECT_EQ(json["gain"]["keys"], 2);
+  EXPECT_NEAR(json["gain"]["geometric_mean"].get<double>(), 2, 0.01);
+  EXPECT_EQ(json["bought"]["runs"], 192);
+  EXPECT_EQ(json["sweep"]["uuid"], "sweep-1");
+  EXPECT_EQ(json["noise"]["void"], 0);
+  EXPECT_EQ(json["decisions"].size(), 4u);  // over all families, and of the one
+}
+
+TEST_F(Reports, ATrialOfSeveralPassesIsOneTrial) {
+  {
+    Store store(database);
+    store.put_environment(test_environment());
+    store.begin_sweep(sweep("sweep-1", "2026-01-01T00:00:00Z"));
+    for (int pass = 0; pass < 2; ++pass) {
+      auto trials = trials_with(pass == 0 ? 500 : 2000);
+      if (pass > 0) std::erase_if(trials, [](const auto& trial) { return trial.is_holdout; });
+      for (Measurement& trial : trials) trial.pass = pass;
+      store.append("sweep-1", trials);
+    }
+    store.finish_sweep("sweep-1", SweepState::complete, "2026-01-09T00:00:00Z", "{}");
+  }
+  const Result result = colltune({"report", "sweep", "--db", database});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  // Three keys of 24 rounds, two of them twice.
+  for (const char* part : {"3 measured; 8 trials, 0 of them not ok",
+                           "336 runs in 5 visits; 48 rounds per key in the median (24 to 48)"})
+    EXPECT_THAT(result.out, HasSubstr(part));
+  const nlohmann::json json = report({"sweep"});
+  EXPECT_EQ(json["trials"], 8);
+  EXPECT_EQ(json["bought"]["visits"], 5);
+  for (const auto& decision : json["decisions"])
+    for (const auto& ranked : decision["ranked"]) {
+      EXPECT_EQ(ranked["verified_calls"], 4) << ranked;  // two in each pass
+      if (ranked["variant"] == "fast") {                 // four times as fast, then equally fast
+        EXPECT_NEAR(ranked["speedup_over_baseline"].get<double>(), 2, 0.02);
+      }
+    }
+}
+
+TEST_F(Reports, SweepSaysWhatFailedAndWhatIsPublished) {
+  auto trials = trials_with(1000);
+  trials.push_back(measurement(test_key(1024), "broken", 10));
+  trials.back().outcome = Outcome::wrong;
+  trials.back().detail = "rank 1: element 3 is 4, expected 5";
+  auto published =
+      decision(test_key(1024), {ranked("fast", 1000, 2.0), ranked("mpi.default", 2000, 1.0)});
+  published.verdict = Verdict::displaced;
+  published.status = DecisionStatus::confirmed;
+  published.confirmation = {.launches = 5, .speedup = 2, .low = 1.9, .high = 2.1};
+  {
+    Store store(database);
+    store.put_environment(test_environment());
+    store.begin_sweep(sweep("sweep-1", "2026-01-01T00:00:00Z"));
+    store.append("sweep-1", trials);
+    store.publish(std::vector{published}, "2026-01-01T00:01:00Z");
+  }
+  const Result result = colltune({"report", "sweep", "--db", database, "--sweep", "sweep-1"});
+  EXPECT_THAT(result.out, HasSubstr("sweep-1, running"));
+  EXPECT_THAT(result.out, HasSubstr("1 confirmed, 1 provisional"));
+  EXPECT_THAT(result.out, HasSubstr("not known: the sweep did not end"));
+  EXPECT_THAT(result.out, HasSubstr("wrong: broken of all_reduce f32 sum 1KiB: rank 1: element 3"));
+  EXPECT_THAT(
+      lookup({"--bytes", "1KiB", "--db", database}).out,
+      HasSubstr("status       displaced, confirmed by 5 launches (2.00x, at least 1.90x)\n"));
+  const auto json = nlohmann::json::parse(
+      lookup({"--bytes", "1KiB", "--db", database, "--json"}).out, nullptr, false);
+  EXPECT_EQ(json["status"], "confirmed");
+  EXPECT_EQ(json["verdict"], "displaced");
+  EXPECT_EQ(json["confirmation"]["launches"], 5);
+  EXPECT_THAT(colltune({"show", "decisions", "--db", database}).out,
+              ::testing::ContainsRegex("displaced +confirmed +fast"));
+}
+
+TEST_F(Reports, RegretIsJudgedInThreeWays) {
+  // The third sweep met a machine on which `fast` was slow.
+  store({1000, 1000, 2500});
+  const nlohmann::json json = report({"regret", "--sweep", "sweep-1"});
+  EXPECT_EQ(json["launches"], 3);
+  EXPECT_EQ(json["cross_fitted"]["choices"], 4);
+  EXPECT_NEAR(json["cross_fitted"]["chosen_speedup"].get<double>(), 2, 0.01);
+  EXPECT_EQ(json["cross_fitted"]["within_five_percent"], 1.0);
+  EXPECT_EQ(json["pooled"]["choices"], 2);
+  // The median of 2 and 0.8.
+  EXPECT_NEAR(json["pooled"]["keys"][0]["chosen_speedup"].get<double>(), 1.4, 0.01);
+  EXPECT_EQ(json["held_out"]["choices"], 1);
+  EXPECT_EQ(json["held_out"]["keys"][0]["chosen"], "fast");
+  EXPECT_EQ(json["held_out"]["keys"][0]["key"]["problem"]["message_size_bytes"], 2048);
+  EXPECT_NEAR(json["held_out"]["chosen_speedup"].get<double>(), 2, 0.01);
+  const nlohmann::json all = report({"regret"});
+  EXPECT_EQ(all["sweep_uuid"], "sweep-3");
+  EXPECT_EQ(all["pooled"]["choices"], 6);
+  EXPECT_NEAR(all["pooled"]["within_five_percent"].get<double>(), 4.0 / 6, 0.01);
+  const Result text = colltune({"report", "regret", "--db", database});
+  EXPECT_EQ(text.code, 0) << text.errors;
+  EXPECT_THAT(text.out, HasSubstr("default 1.000x, chosen "));
+  EXPECT_THAT(text.out, HasSubstr("regret at most 5 % in 66.7 % of 6 choices"));
+  EXPECT_THAT(text.out,
+              HasSubstr("by launches: each sweep judged by all other launches, 3 in all"));
+}
+
+TEST_F(Reports, WhatIsNotThereIsSaid) {
+  for (const char* name : {"sweep", "regret"}) {
+    expect_failure(colltune({"report", name, "--db", database}), 2, "there is no such file");
+    expect_failure(colltune({"report", name}), 2, "--db");
+  }
+  expect_failure(colltune({"report"}), 2, "allowed are sweep, regret");
+  { const Store store(database); }
+  expect_failure(colltune({"report", "sweep", "--db", database}), 3, "holds no sweep");
+  store({1000});
+  expect_failure(colltune({"report", "regret", "--db", database, "--sweep", "other"}), 3,
+                 "holds no sweep 'other'");
+  {
+    Store store(database);
+    SweepRecord confirming = sweep("launch-1", "2026-02-01T00:00:00Z");
+    confirming.purpose = SweepPurpose::confirm;
+    confirming.confirmation = "confirmation-1";
+    store.begin_sweep(confirming);
+  }
+  expect_failure(colltune({"report", "sweep", "--db", database, "--sweep", "launch-1"}), 2,
+                 "is a launch that confirms decisions");
+  // It is not the newest sweep either.
+  EXPECT_EQ(report({"sweep"})["sweep"]["uuid"], "sweep-1");
+}
+
+}  // namespace
+}  // namespace colltune
