@@ -168,6 +168,7 @@ SweepRecord some_sweep(const std::string& uuid, const Environment& environment) 
 
 Measurement as_of_version_3(Measurement measurement) {
   measurement.pass = 0;
+  measurement.conditions.kept_waiting.reset();  // rows of that age lack it
   return measurement;
 }
 
