@@ -202,10 +202,12 @@ void append_measurements(Connection& connection, const std::string& sweep_uuid,
   require_open(sweep);
   std::int64_t id = next_id(connection, measurement_table());
   for (const Measurement& measurement : measurements) {
-    if (!std::isfinite(measurement.conditions.steal))
+    const Conditions& seen = measurement.conditions;
+    if (!std::isfinite(seen.steal) || !std::isfinite(seen.kept_waiting.value_or(0)))
       throw Error(StatusCode::invalid_argument,
-                  "the steal index of " + to_string(measurement.variant) + " for " +
-                      describe(measurement.key.problem) + " is no number");
+                  "the steal index, or the share of time kept waiting, of " +
+                      to_string(measurement.variant) + " for " + describe(measurement.key.problem) +
+                      " is no number");
     const Row row = row_of(measurement, sweep.id, put_key(connection, measurement.key));
     try {
       insert_row(connection, measurement_table(), id, row);

@@ -98,6 +98,10 @@ TEST(Store, FiguresThatAreNoNumbersAreRefused) {
   measurement.conditions.steal = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(error_of([&] { store.append("s", std::vector{measurement}); }),
             StatusCode::invalid_argument);
+  measurement.conditions.steal = 0;
+  measurement.conditions.kept_waiting = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(error_of([&] { store.append("s", std::vector{measurement}); }),
+            StatusCode::invalid_argument);
   Decision decision = some_decision(64, environment);
   decision.confirmation.low = std::numeric_limits<double>::infinity();
   EXPECT_EQ(error_of([&] { store.publish(std::vector{decision}, "t"); }),

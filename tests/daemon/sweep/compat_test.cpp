@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "fakes.h"
+#include "one_cell.h"
 
 namespace colltune {
 namespace {
@@ -19,12 +19,7 @@ using namespace std::chrono_literals;
 SweepPlan plan_of(const std::vector<std::string>& variants, int ranks,
                   const std::vector<Problem>& problems) {
   SweepPlan plan;
-  PlannedWorld world{.topology = {.ranks_per_node = ranks,
-                                  .ranks = ranks,
-                                  .architectures = {{"x86_64", ranks}},
-                                  .layout_digest = "uniform",
-                                  .interconnect = "shared-memory"}};
-  for (int rank = 0; rank < ranks; ++rank) world.ranks.push_back(rank);
+  PlannedWorld world = fakes::world_of(ranks);
   for (const Problem& problem : problems) {
     Cell cell{.key = {.problem = problem, .topology = world.topology, .environment_digest = "e"}};
     for (const std::string& variant : variants)

@@ -28,16 +28,22 @@ inline MeasurePolicy short_policy() {
           .call_limit_floor = 300ms};
 }
 
-/// A plan of one cell: all_reduce f32 sum over all ranks, every implementation with one variant.
-inline SweepPlan plan_of(const Implementations& implementations, int ranks, Problem problem = {}) {
-  if (problem.message_size.value == 0) problem.message_size = {64};
-  SweepPlan plan;
+/// One node with all ranks of the launch.
+inline PlannedWorld world_of(int ranks) {
   PlannedWorld world{.topology = {.ranks_per_node = ranks,
                                   .ranks = ranks,
                                   .architectures = {{"x86_64", ranks}},
                                   .layout_digest = "uniform",
                                   .interconnect = "shared-memory"}};
   for (int rank = 0; rank < ranks; ++rank) world.ranks.push_back(rank);
+  return world;
+}
+
+/// A plan of one cell: all_reduce f32 sum over all ranks, every implementation with one variant.
+inline SweepPlan plan_of(const Implementations& implementations, int ranks, Problem problem = {}) {
+  if (problem.message_size.value == 0) problem.message_size = {64};
+  SweepPlan plan;
+  PlannedWorld world = world_of(ranks);
   Cell cell{.key = {.problem = problem, .topology = world.topology, .environment_digest = "e"}};
   for (const auto& implementation : implementations)
     cell.variants.push_back({.variant = {std::string(implementation->name()), {}},

@@ -16,7 +16,7 @@
 #include "colltune/kernels/catalogue.h"
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/sweep/report.h"
-#include "fakes.h"
+#include "one_cell.h"
 
 namespace colltune {
 namespace {
@@ -58,12 +58,9 @@ class CountingProgress final : public Progress {
 };
 
 MeasurePolicy short_policy() {
-  return {.warm_up_runs = 2,
-          .min_rounds = 3,
-          .max_rounds = 6,
-          .max_samples_per_round = 4,
-          .round_target = 2ms,
-          .call_limit_floor = 20s};
+  MeasurePolicy policy = fakes::short_policy();
+  policy.call_limit_floor = 20s;
+  return policy;
 }
 
 struct SweepRun {
