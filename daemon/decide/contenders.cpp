@@ -52,29 +52,33 @@ const Runner& fastest_of(const Runners& runners) {
 
 /// How slow a variant was beside the fastest of each pass.
 struct Slowness {
-  double sum_of_logs = 0;
-  std::size_t passes = 0;
+  std::vector<double> logs;         ///< of the passes in which rounds of both count
+  std::vector<double> uncountable;  ///< of the others: by samples that something else met
   int last_pass = 0;
 
-  [[nodiscard]] double mean() const { return std::exp(sum_of_logs / static_cast<double>(passes)); }
+  /// The mean of the middle third: a pass in which little ran, or something else met it, must not
+  /// end a variant's race.
+  [[nodiscard]] double typical() const {
+    constexpr double trimmed = 1.0 / 3;
+    return std::exp(trimmed_mean(logs.empty() ? uncountable : logs, trimmed));
+  }
 };
 using Slownesses = std::map<Variant, Slowness>;  ///< of one family
 
-double ratio_of(const Runner& runner, const Runner& fastest) {
-  const auto ratios = paired_ratios(runner.rounds, fastest.rounds);
-  return ratios.empty()
-             ? median_of_samples(*runner.measurement) / median_of_samples(*fastest.measurement)
-             : median_of(ratios);
-}
+/// A lucky round makes nobody faster than who ran them all.
+double log_of(double ratio) { return std::log(std::max(1.0, ratio)); }
 
 /// Passes ascend.
 void take_pass(int pass, const Runners& runners, Slownesses& slownesses) {
   const Runner& fastest = fastest_of(runners);
   for (const Runner& runner : runners) {
     Slowness& slowness = slownesses[runner.measurement->variant];
-    // A lucky round makes nobody faster than who ran them all.
-    slowness.sum_of_logs += std::log(std::max(1.0, ratio_of(runner, fastest)));
-    ++slowness.passes;
+    const auto ratios = paired_ratios(runner.rounds, fastest.rounds);
+    if (ratios.empty())
+      slowness.uncountable.push_back(
+          log_of(median_of_samples(*runner.measurement) / median_of_samples(*fastest.measurement)));
+    else
+      slowness.logs.push_back(log_of(median_of(ratios)));
     slowness.last_pass = pass;
   }
 }
@@ -86,7 +90,8 @@ std::vector<Variant> best_of(const std::map<int, Runners>& passes,
   for (const auto& [pass, runners] : passes) take_pass(pass, runners, slownesses);
   std::vector<std::pair<double, Variant>> order;
   for (const auto& [variant, slowness] : slownesses)
-    if (slowness.last_pass == passes.rbegin()->first) order.emplace_back(slowness.mean(), variant);
+    if (slowness.last_pass == passes.rbegin()->first)
+      order.emplace_back(slowness.typical(), variant);
   std::ranges::sort(order);
   const double most = contender_factor(passes.size()) * order.front().first;
   std::vector<Variant> best;

@@ -23,8 +23,8 @@ Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk) 
   for (const auto& [pass, ratios] : by_pass) longest = std::max(longest, ratios.size());
   std::vector<WeightedValue> rounds;
   std::vector<double> logs;
-  double sum_of_medians = 0;
-  double product_of_highest = 1;
+  std::vector<double> medians;
+  std::vector<double> highest;
   for (const auto& [pass, ratios] : by_pass) {
     const std::size_t first = logs.size();
     const double weight = static_cast<double>(longest) / static_cast<double>(ratios.size());
@@ -33,17 +33,16 @@ Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk) 
       logs.push_back(std::log(ratio));
     }
     // By logarithms: the median of the inverse ratios is then the inverse median.
-    sum_of_medians += median_of(std::span(logs).subspan(first));
-    product_of_highest *= *std::ranges::max_element(ratios);
+    medians.push_back(median_of(std::span(logs).subspan(first)));
+    highest.push_back(*std::ranges::max_element(std::span(logs).subspan(first)));
   }
-  const auto passes = static_cast<double>(by_pass.size());
   const MedianBounds bounds = median_bounds(std::move(rounds), 1 - risk);
   Duel duel{.rounds = logs.size(),
             .passes = by_pass.size(),
-            .ratio = std::exp(sum_of_medians / passes),
+            .ratio = ratio_over_passes(std::move(medians)),
             .low = bounds.low,
             .high = bounds.high,
-            .highest = std::pow(product_of_highest, 1 / passes),
+            .highest = ratio_over_passes(std::move(highest)),
             .modes = find_modes(logs)};
   // Where passes disagree, a median over the rounds may lie beside the mean over the passes: it
   // must not claim more than that.

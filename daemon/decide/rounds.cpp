@@ -52,11 +52,16 @@ std::map<int, std::vector<double>> ratios_by_pass(const PassRounds& reference,
   return by_pass;
 }
 
+double ratio_over_passes(std::vector<double> logs_of_medians) {
+  constexpr double trimmed = 1.0 / 8;
+  return std::exp(trimmed_mean(std::move(logs_of_medians), trimmed));
+}
+
 double balanced_ratio(const std::map<int, std::vector<double>>& ratios) {
-  double product = 1;
-  for (const auto& [pass, of_pass] : ratios) product *= median_of(of_pass);
-  // Not by logarithms: of one pass it is that pass's median, to the last bit.
-  return std::pow(product, 1.0 / static_cast<double>(ratios.size()));
+  if (ratios.size() == 1) return median_of(ratios.begin()->second);
+  std::vector<double> logs;
+  for (const auto& [pass, of_pass] : ratios) logs.push_back(std::log(median_of(of_pass)));
+  return ratio_over_passes(std::move(logs));
 }
 
 }  // namespace colltune

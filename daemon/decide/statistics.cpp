@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,13 @@ double median_of(std::span<const double> values) {
   std::ranges::nth_element(copy, middle);
   if (copy.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(copy.begin(), middle)) / 2;
+}
+
+double trimmed_mean(std::vector<double> values, double trimmed) {
+  std::ranges::sort(values);
+  const auto left_out = static_cast<std::size_t>(trimmed * static_cast<double>(values.size()));
+  const auto kept = std::span(values).subspan(left_out, values.size() - 2 * left_out);
+  return std::accumulate(kept.begin(), kept.end(), 0.0) / static_cast<double>(kept.size());
 }
 
 double weighted_median(std::vector<WeightedValue> values) {

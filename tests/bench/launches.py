@@ -77,10 +77,15 @@ def by_trial(measurements):
 
 
 def balanced_ratio(reference, rival):
-    """How much faster `rival` is than `reference`: the geometric mean of pass_ratios. None where there are no common
-    rounds."""
+    """How much faster `rival` is than `reference`: over_passes of pass_ratios. None where there are no common rounds."""
     of_pass = pass_ratios(reference, rival)
-    return statistics.geometric_mean(of_pass) if of_pass else None
+    return over_passes(of_pass) if of_pass else None
+
+
+def over_passes(values):
+    """As ratio_over_passes in colltune/decide/rounds.h: the geometric mean without the lowest and the highest eighth."""
+    left_out = len(values) // 8
+    return statistics.geometric_mean(sorted(values)[left_out:len(values) - left_out])
 
 
 def pass_ratios(reference, rival):
@@ -97,9 +102,9 @@ def pass_ratios(reference, rival):
 
 
 def balanced_time(passes):
-    """The geometric mean over the passes of each one's median round, ns per call; None where none counts."""
+    """Over the passes each one's median round, ns per call; None where none counts."""
     of_pass = [statistics.median(medians.values()) for one in passes if (medians := round_medians(one))]
-    return statistics.geometric_mean(of_pass) if of_pass else None
+    return over_passes(of_pass) if of_pass else None
 
 
 def machine():

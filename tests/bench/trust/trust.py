@@ -21,7 +21,8 @@ import uuid
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import launches  # noqa: E402
-from launches import COLLECTIVES, Programs, SOURCE, balanced_ratio, by_trial, key_of, pass_ratios, write_config  # noqa: E402
+from launches import (COLLECTIVES, Programs, SOURCE, balanced_ratio, by_trial, key_of, over_passes,  # noqa: E402
+                      pass_ratios, write_config)
 
 
 def confirm(programs, database, arguments, agent=None, environment=None):
@@ -108,16 +109,28 @@ def sweep_many(programs, folder, arguments, is_stressed):
     config = quick_config(folder, arguments, **({"budget_seconds": arguments.budget} if arguments.budget else {}))
     database = folder / "repeat.db"
     for number in range(arguments.sweeps):
-        with stress() if is_stressed(number) else contextlib.nullcontext():
+        with stress(arguments.load / 100) if is_stressed(number) else contextlib.nullcontext():
             programs.sweep(config, database)
     return database
 
 
+BUSY = """
+import os, sys, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+share, period = float(sys.argv[1]), 0.01
+while True:
+    end = time.monotonic() + share * period
+    while time.monotonic() < end:
+        pass
+    if share < 1:
+        time.sleep((1 - share) * period)
+"""
+
+
 @contextlib.contextmanager
-def stress():
-    """One core is kept busy by somebody else."""
-    busy = subprocess.Popen([sys.executable, "-c", "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-                             "while True: pass"])
+def stress(share):
+    """One core is kept busy by somebody else for a share of each 10 ms."""
+    busy = subprocess.Popen([sys.executable, "-c", BUSY, str(share)])
     try:
         yield
     finally:
@@ -130,7 +143,9 @@ def case_repeat(programs, folder, arguments):
     regret = programs.json_of("report", "regret", "--db", str(database))
     summary = {field: value for field, value in regret["pooled"].items() if field != "keys"}
     check_some(summary["choices"] + summary["not_judged"], "choices")
-    return {"sweeps": arguments.sweeps, "pooled": summary,
+    sweeps = choosing_sweeps(programs, database)
+    pairs = agreement(programs, database, zip(sweeps[0::2], sweeps[1::2]), ("first", "second"))
+    return {"sweeps": arguments.sweeps, "pooled": summary, "pairs_of_sweeps": pairs,
             "worst": sorted((entry["regret"] for entry in regret["pooled"]["keys"]), reverse=True)[:20]}
 
 
@@ -162,27 +177,30 @@ def ratio_elsewhere(cells, key, one, other, apart_from):
     for sweep, of_sweep in cells.items():
         if sweep not in apart_from and {one, other} <= of_sweep.get(key, {}).keys():
             if of_pass := pass_ratios(of_sweep[key][other], of_sweep[key][one]):
-                ratios += [statistics.geometric_mean(of_pass)] * len(of_pass)
+                ratios += [over_passes(of_pass)] * len(of_pass)
     return statistics.median(ratios) if ratios else None
 
 
-def case_stress(programs, folder, arguments):
-    database = sweep_many(programs, folder, arguments, lambda number: number % 2 == 1)
-    sweeps = [s["uuid"] for s in programs.json_of("show", "sweeps", "--db", str(database)) if s["purpose"] == "choose"]
+def choosing_sweeps(programs, database):
+    return [s["uuid"] for s in programs.json_of("show", "sweeps", "--db", str(database)) if s["purpose"] == "choose"]
+
+
+def agreement(programs, database, pairs, names):
+    """In how many keys that both sweeps of a pair decided they chose the same, or what is within 5 % elsewhere."""
     cells = quiet_times(programs.json_of("show", "measurements", "--db", str(database)))
     judged = {}
     for entry in programs.json_of("report", "regret", "--db", str(database))["pooled"]["keys"]:
         judged.setdefault(entry["sweep_uuid"], {})[key_of(entry)] = entry
     counts = {"decided_in_both": 0, "agree_within_5_percent": 0, "undecided_in_one_or_both": 0, "not_judged": 0}
     apart = []
-    for quiet, stressed in zip(sweeps[0::2], sweeps[1::2]):
-        for key in judged.get(quiet, {}).keys() & judged.get(stressed, {}).keys():
-            pair = judged[quiet][key], judged[stressed][key]
+    for one, other in pairs:
+        for key in judged.get(one, {}).keys() & judged.get(other, {}).keys():
+            pair = judged[one][key], judged[other][key]
             if any(entry["verdict"] == "undecided" for entry in pair):
                 counts["undecided_in_one_or_both"] += 1
                 continue
             chosen = [entry["chosen"] for entry in pair]
-            ratio = 1.0 if chosen[0] == chosen[1] else ratio_elsewhere(cells, key, *chosen, {quiet, stressed})
+            ratio = 1.0 if chosen[0] == chosen[1] else ratio_elsewhere(cells, key, *chosen, {one, other})
             if ratio is None:
                 counts["not_judged"] += 1
                 continue
@@ -190,10 +208,17 @@ def case_stress(programs, folder, arguments):
             if 1 / 1.05 <= ratio <= 1.05:
                 counts["agree_within_5_percent"] += 1
             else:
-                apart.append({"key": json.loads(key)["problem"], "quiet": chosen[0], "stressed": chosen[1],
-                              "quiet_over_stressed": ratio})
-    return {"pairs_of_sweeps": len(sweeps) // 2, **counts,
-            "share": counts["agree_within_5_percent"] / max(1, counts["decided_in_both"]), "apart": apart,
+                apart.append({"key": json.loads(key)["problem"], names[0]: chosen[0], names[1]: chosen[1],
+                              f"{names[0]}_over_{names[1]}": ratio})
+    share = counts["agree_within_5_percent"] / counts["decided_in_both"] if counts["decided_in_both"] else None
+    return {**counts, "share": share, "apart": apart}
+
+
+def case_stress(programs, folder, arguments):
+    database = sweep_many(programs, folder, arguments, lambda number: number % 2 == 1)
+    sweeps = choosing_sweeps(programs, database)
+    pairs = agreement(programs, database, zip(sweeps[0::2], sweeps[1::2]), ("quiet", "stressed"))
+    return {"load_percent": arguments.load, "pairs_of_sweeps": len(sweeps) // 2, **pairs,
             "quiet": summary_of(programs, database, sweeps[0::2]),
             "stressed": summary_of(programs, database, sweeps[1::2])}
 
@@ -281,6 +306,8 @@ def steps(arguments):
         if name == "power":
             for delay in arguments.delays:
                 yield f"power_{delay}", functools.partial(case_power, delay=delay)
+        elif name == "stress" and arguments.load != 100:
+            yield f"stress_{arguments.load}", CASES[name]
         else:
             yield name, CASES[name]
 
@@ -301,6 +328,7 @@ def parse():
     parser.add_argument("--launches", type=int, default=5)
     parser.add_argument("--delays", type=int, nargs="+", default=[3, 5, 10], help="power: percent")
     parser.add_argument("--sweeps", type=int, default=10, help="repeat, stress")
+    parser.add_argument("--load", type=int, default=100, help="stress: percent of one core that something else takes")
     parser.add_argument("--budget", type=float, default=0, help="repeat, stress, trap: seconds; 0: configs/quick.json's")
     parser.add_argument("--trap-sizes", default="1MiB,2MiB,4MiB,8MiB,16MiB")
     parser.add_argument("--trap-budget", type=float, default=60)

@@ -62,6 +62,17 @@ TEST(DuelInPasses, ALongPassDoesNotOutvoteThreeShortOnes) {
   EXPECT_EQ(judge(duel_of({{0, all}}), {}), Standing::proven);
 }
 
+TEST(DuelInPasses, OneOddPassAmongManyDoesNotDecide) {
+  PassRounds rival;
+  for (int pass = 0; pass < 8; ++pass) rival[pass] = at(0.95, 10);
+  rival[3] = at(450, 1);
+  EXPECT_NEAR(duel_of(rival).ratio, 0.95, 1e-9);
+  PassRounds inverse;
+  for (const auto& [pass, rounds] : rival) inverse[pass] = at(rounds[0] / 1000, rounds.size());
+  EXPECT_NEAR(duel_of(inverse).ratio * duel_of(rival).ratio, 1, 1e-9);
+  EXPECT_NEAR(balanced_ratio({{0, {450}}, {1, {0.5}}}), 15, 1e-9);  // with so few, all count
+}
+
 TEST(DuelInPasses, FasterInEachIsProven) {
   const Duel duel =
       duel_of({{0, at(1.5, 60)}, {1, at(1.2, 12)}, {2, at(1.1, 12)}, {3, at(1.3, 12)}});

@@ -16,6 +16,14 @@ TEST(Statistics, MedianOfOddAndEvenCounts) {
   EXPECT_EQ(median_of(std::vector<double>{7}), 7);
 }
 
+TEST(Statistics, ATrimmedMeanLeavesOutTheEndsOnBothSides) {
+  EXPECT_EQ(trimmed_mean({3, 1, 8}, 0), 4);
+  EXPECT_EQ(trimmed_mean({3, 1, 1e9}, 1.0 / 3), 3);
+  EXPECT_EQ(trimmed_mean({1, 2}, 1.0 / 3), 1.5);  // too few to leave any out
+  EXPECT_EQ(trimmed_mean({-1e9, 1, 2, 3, 4, 5, 6, 1e9}, 1.0 / 8), 3.5);
+  EXPECT_EQ(trimmed_mean({7}, 0.4), 7);
+}
+
 TEST(Statistics, IntervalOfTheMedianIsTheBinomialOne) {
   // Tables of the sign test: at 95 % two-sided, 10 samples leave out 1 on each side, 20 leave out
   // 5, 6 none, and 5 are too few.

@@ -23,8 +23,8 @@ namespace colltune {
 ///   held-out sizes never do. Samples with a RunMark do not count. Where no sample of a variant
 ///   counts, its median is that of all, and it proves nothing.
 /// - The unit is the round (round_medians). A speed-up is the median over the common rounds of
-///   baseline / variant in the same round, of several passes the geometric mean of those of each
-///   (duel.h); `speedup_over_baseline` and the order refer to it.
+///   baseline / variant in the same round, of several passes what those of each come to
+///   (ratio_over_passes); `speedup_over_baseline` and the order refer to it.
 /// - Who missed a pass that others ran in was no contender and cannot win. Who has rounds in common
 ///   with the baseline in fewer passes than others (it missed some, or no round of them counts) has
 ///   the speed-up of the fastest of those others, times its own over that one in the passes of

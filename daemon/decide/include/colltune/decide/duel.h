@@ -21,14 +21,14 @@ namespace colltune {
 struct Duel {
   std::size_t rounds = 0;  ///< that both have, in all passes
   std::size_t passes = 1;  ///< in which both have some
-  /// The geometric mean over the passes of each one's median; 0 where there are no rounds.
+  /// ratio_over_passes of each one's median; 0 where there are no rounds.
   double ratio = 0;
   /// One-sided bounds of the median over the rounds, each of which weighs the less the longer its
   /// pass was (median_bounds); never on the far side of `ratio`. Empty where there are too few
   /// rounds.
   std::optional<double> low;
   std::optional<double> high;
-  double highest = 0;          ///< the geometric mean over the passes of each one's highest round
+  double highest = 0;          ///< ratio_over_passes of each one's highest round
   std::optional<Modes> modes;  ///< where the ratios of all rounds fall into two groups
 
   friend bool operator==(const Duel&, const Duel&) = default;

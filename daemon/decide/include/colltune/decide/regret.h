@@ -14,7 +14,7 @@
 namespace colltune {
 
 /// One choice judged by samples that took no part in making it. Speed-ups are over the baseline, by
-/// rounds (decide.h), of several passes the geometric mean; variants are compared by the passes
+/// rounds (decide.h), of several passes ratio_over_passes; variants are compared by the passes
 /// that both ran in.
 struct KeyRegret {
   TuningKey key;

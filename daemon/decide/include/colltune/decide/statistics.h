@@ -22,6 +22,10 @@ struct MedianInterval {
 /// The middle value, or the mean of the two in the middle. `values` is not empty.
 [[nodiscard]] double median_of(std::span<const double> values);
 
+/// The mean of the values without the smallest and the largest ones: the share `trimmed` of them on
+/// each side, rounded down. `values` is not empty, `trimmed` below one half.
+[[nodiscard]] double trimmed_mean(std::vector<double> values, double trimmed);
+
 /// How many of the smallest (and of the largest) of `n` samples lie outside the interval that holds
 /// the median with at least `confidence`: order statistics of the binomial distribution. Empty
 /// where `n` is too small for that confidence.
