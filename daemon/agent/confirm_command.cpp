@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "colltune/db/store.h"
@@ -56,7 +57,7 @@ struct Tally {
   std::size_t confirmed = 0;
   std::size_t kept = 0;  ///< of those: the baseline stays
   std::size_t vetoes = 0;
-  std::size_t open = 0;
+  std::map<std::string, std::size_t> open;  ///< by why nothing can be said
 };
 
 class Confirmer {
@@ -66,6 +67,7 @@ class Confirmer {
 
   int run() {
     policy_.launches = static_cast<std::size_t>(options_.launches);
+    policy_.most_kept_waiting = options_.most_kept_waiting;
     for (int set = 1; set <= most_confirm_sets; ++set) {
       const auto before = provisional_decisions(StoreReader(options_.database));
       const auto claims = static_cast<std::size_t>(std::ranges::count_if(
@@ -130,7 +132,7 @@ class Confirmer {
   bool publish(const std::vector<Decision>& before, const SetOfLaunches& measured, bool is_last) {
     std::vector<Decision> changed;
     bool has_successors = false;
-    tally_.open = 0;
+    tally_.open.clear();
     for (const Decision& decision : before) {
       ConfirmStep step = confirm(decision, measured.launches, policy_);
       const bool lost_claim =
@@ -141,9 +143,10 @@ class Confirmer {
         step.decision = keep_baseline(std::move(step.decision), measured.launches.size());
         step.result = step.decision.status == DecisionStatus::confirmed ? ConfirmResult::confirmed
                                                                         : ConfirmResult::open;
+        step.why_open = "vetoed again and again, without a baseline";
       }
       has_successors = has_successors || step.result == ConfirmResult::vetoed;
-      tally_.open += step.result == ConfirmResult::open ? 1 : 0;
+      if (step.result == ConfirmResult::open) ++tally_.open[step.why_open];
       if (step.result == ConfirmResult::confirmed) {
         ++tally_.confirmed;
         tally_.kept += step.decision.ranked.front().is_baseline ? 1 : 0;
@@ -165,10 +168,15 @@ class Confirmer {
       }
       say_("stays provisional: " + left_out_[i]);
     }
+    std::size_t open = 0;
+    for (const auto& [why, count] : tally_.open) {
+      say_(fmt::format("{} stay provisional: {}", count, why));
+      open += count;
+    }
     say_(
         fmt::format("confirmed {} decisions (in {} of them the baseline stays), {} veto(es), {} "
                     "stay provisional{}",
-                    tally_.confirmed, tally_.kept, tally_.vetoes, tally_.open,
+                    tally_.confirmed, tally_.kept, tally_.vetoes, open,
                     generation_ ? fmt::format("; published generation {}", *generation_) : ""));
   }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct ConfirmOptions {
   std::filesystem::path database;
   int launches = 5;
   double seconds_per_key = 0.3;
+  std::optional<double> most_kept_waiting = 0.05;  ///< as ConfirmPolicy::most_kept_waiting
   std::vector<std::filesystem::path> plugins;
   /// The launcher's command up to and including the agent.
   std::vector<std::string> command;

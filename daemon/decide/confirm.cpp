@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "colltune/decide/noise.h"
 #include "colltune/decide/rounds.h"
 #include "colltune/decide/statistics.h"
 
@@ -17,6 +18,7 @@ namespace {
 struct Evidence {
   std::vector<double> ratios;  ///< of the launches that measured both
   std::string fault;           ///< of the candidate in a launch, for a person; empty: none
+  std::vector<double> busy;    ///< how long ranks waited for a core in launches that do not count
 };
 
 /// One variant's trial in a launch, over all its passes.
@@ -36,8 +38,17 @@ LaunchTrial find_trial(std::span<const Measurement> launch, const TuningKey& key
   return trial;
 }
 
+/// What share of the launch the ranks of `topology` waited for a core. Negative: not observed.
+double kept_waiting_in(std::span<const Measurement> launch, const Topology& topology) {
+  std::vector<const Measurement*> of_world;
+  for (const Measurement& measurement : launch)
+    if (measurement.key.topology == topology) of_world.push_back(&measurement);
+  return kept_waiting_of(of_world);
+}
+
 Evidence evidence_of(const TuningKey& key, const Contest& contest,
-                     std::span<const std::vector<Measurement>> launches) {
+                     std::span<const std::vector<Measurement>> launches,
+                     const ConfirmPolicy& policy) {
   Evidence evidence;
   for (const auto& launch : launches) {
     const LaunchTrial candidate = find_trial(launch, key, contest.candidate);
@@ -51,7 +62,12 @@ Evidence evidence_of(const TuningKey& key, const Contest& contest,
     const LaunchTrial reference = find_trial(launch, key, contest.reference);
     if (reference.fault != nullptr) continue;
     const auto ratios = ratios_by_pass(reference.rounds, candidate.rounds);
-    if (!ratios.empty()) evidence.ratios.push_back(balanced_ratio(ratios));
+    if (ratios.empty()) continue;
+    const double wait = kept_waiting_in(launch, key.topology);
+    if (policy.most_kept_waiting && wait > *policy.most_kept_waiting)
+      evidence.busy.push_back(wait);
+    else
+      evidence.ratios.push_back(balanced_ratio(ratios));
   }
   return evidence;
 }
@@ -67,6 +83,17 @@ Confirmation summarize(const std::vector<double>& ratios, const ConfirmPolicy& p
 std::string describe(const Confirmation& seen) {
   return fmt::format("{:.3f}x as fast in {} fresh launches ({:.3f}x to {:.3f}x)", seen.speedup,
                      seen.launches, seen.low, seen.high);
+}
+
+std::string why_too_few(const Evidence& evidence, const ConfirmPolicy& policy) {
+  const std::string too_few = fmt::format("{} of {} launches count", evidence.ratios.size(),
+                                          std::max<std::size_t>(policy.launches, 1));
+  if (evidence.busy.empty()) return too_few;
+  return fmt::format(
+      "{}: in {} the ranks waited for a core up to {:.1f} % of the time, more than {:.1f} %; "
+      "confirm again when nothing else runs there",
+      too_few, evidence.busy.size(), 100 * std::ranges::max(evidence.busy),
+      100 * *policy.most_kept_waiting);
 }
 
 auto find_baseline(Decision& decision) {
@@ -119,11 +146,12 @@ std::optional<Contest> contest_of(const Decision& decision) {
 
 ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>> launches,
                     const ConfirmPolicy& policy) {
-  if (decision.verdict == Verdict::undecided) return {std::move(decision), ConfirmResult::open};
+  if (decision.verdict == Verdict::undecided)
+    return {std::move(decision), ConfirmResult::open, "undecided"};
   const auto contest = contest_of(decision);
   if (!contest) return confirm_claimless(std::move(decision));
 
-  const Evidence evidence = evidence_of(decision.key, *contest, launches);
+  const Evidence evidence = evidence_of(decision.key, *contest, launches, policy);
   const bool has_baseline = find_baseline(decision) != decision.ranked.end();
   if (!evidence.fault.empty()) {
     const std::string why = "in a fresh launch it was " + evidence.fault;
@@ -131,7 +159,7 @@ ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>>
                         : veto_against_next(std::move(decision), why, {});
   }
   if (evidence.ratios.empty() || evidence.ratios.size() < policy.launches)
-    return {std::move(decision), ConfirmResult::open};
+    return {std::move(decision), ConfirmResult::open, why_too_few(evidence, policy)};
 
   const Confirmation seen = summarize(evidence.ratios, policy);
   const bool is_loss = seen.high < policy.loss;

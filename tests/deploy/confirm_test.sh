@@ -75,6 +75,8 @@ expect_in err 'does not name colltune-agent'
 expect_code 2 "$agent" confirm --db "$work/trap.db" -- "${launch[@]}" sweep --quiet
 expect_in err 'the sweep command: .*config'
 expect_code 2 "$agent" confirm --db "$work/trap.db" -- "$work/no-launcher" "$agent"
+expect_code 2 "$agent" confirm --db "$work/trap.db" --most-kept-waiting 1.5 -- "${launch[@]}"
+expect_in err 'most-kept-waiting'
 expect_decisions "$work/trap.db" "$provisional"
 
 # --- A winner that this launch's agent does not have is listed and stays provisional.
@@ -94,7 +96,7 @@ expect_none_left
 expect_decisions "$work/trap.db" "$provisional"
 
 # --- A killed rank: its launch is repeated, and the trap is vetoed all the same.
-"$agent" confirm --db "$work/trap.db" -- "${launch[@]}" >"$work/out" 2>"$work/err" &
+"$agent" confirm --db "$work/trap.db" --most-kept-waiting 1 -- "${launch[@]}" >"$work/out" 2>"$work/err" &
 confirm=$!
 daemons+=("$confirm")
 until grep -q 'launch 2 starts' "$work/err" || ! kill -0 "$confirm" 2>/dev/null; do
@@ -111,7 +113,7 @@ expect_json "[s['state'] for s in data if s['purpose'] == 'confirm'].count('comp
 expect_json "len([s for s in data if s['purpose'] == 'choose' and not s['confirmation']]) == 1"
 
 # --- Nothing is left to confirm: no launch, no new generation.
-expect_code 0 "$agent" confirm --db "$work/trap.db" -- "${launch[@]}"
+expect_code 0 "$agent" confirm --db "$work/trap.db" --most-kept-waiting 1 -- "${launch[@]}"
 expect_in err '^colltune-agent: confirmed 0 decisions'
 expect_not_in err '(published|set 1)'
 

@@ -42,7 +42,7 @@ std::vector<std::vector<Measurement>> launches_with(const std::vector<double>& r
 }
 
 TEST(Confirm, AWinnerThatHoldsIsConfirmedWithTheIntervalOverTheLaunches) {
-  const auto [decision, result] =
+  const auto [decision, result, why] =
       confirm(ranking({"fast", "second", "base", "slow"}),
               launches_with({1.2, 1.1, 1.3, 0.9, 1.15}), ConfirmPolicy{});
   EXPECT_EQ(result, ConfirmResult::confirmed);
@@ -59,7 +59,7 @@ TEST(Confirm, AWinnerThatHoldsIsConfirmedWithTheIntervalOverTheLaunches) {
 TEST(Confirm, MoreLaunchesGiveANarrowerInterval) {
   ConfirmPolicy policy;
   policy.launches = 8;
-  const auto [decision, result] = confirm(
+  const auto [decision, result, why] = confirm(
       ranking({"fast", "base"}), launches_with({1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 0.5, 2.0}), policy);
   EXPECT_EQ(result, ConfirmResult::confirmed);
   EXPECT_NEAR(decision.confirmation.low, 1.1, 1e-4);
@@ -67,7 +67,7 @@ TEST(Confirm, MoreLaunchesGiveANarrowerInterval) {
 }
 
 TEST(Confirm, ALoserIsVetoedAndTheNextProvenOneLeads) {
-  const auto [decision, result] =
+  const auto [decision, result, why] =
       confirm(ranking({"fast", "second", "base", "slow"}),
               launches_with({0.4, 0.5, 0.45, 0.5, 0.9}), ConfirmPolicy{});
   EXPECT_EQ(result, ConfirmResult::vetoed);
@@ -78,7 +78,7 @@ TEST(Confirm, ALoserIsVetoedAndTheNextProvenOneLeads) {
 }
 
 TEST(Confirm, AGainThatDoesNotReproduceIsVetoed) {
-  const auto [decision, result] =
+  const auto [decision, result, why] =
       confirm(ranking({"fast", "base", "slow"}), launches_with({0.99, 1.2, 0.98, 0.97, 1.1}),
               ConfirmPolicy{});
   EXPECT_EQ(result, ConfirmResult::confirmed);  // of the baseline: nobody else was proven
@@ -93,7 +93,8 @@ TEST(Confirm, AFaultInAnyLaunchIsAVeto) {
   auto launches = launches_with({1.5, 1.5, 1.5, 1.5, 1.5});
   launches[2][1].outcome = Outcome::wrong;
   launches[2][1].detail = "element 3";
-  const auto [decision, result] = confirm(ranking({"fast", "base"}), launches, ConfirmPolicy{});
+  const auto [decision, result, why] =
+      confirm(ranking({"fast", "base"}), launches, ConfirmPolicy{});
   EXPECT_THAT(names_of(decision), ElementsAre("base", "fast"));
   EXPECT_THAT(decision.reason, HasSubstr("fast was vetoed: in a fresh launch it was wrong: elem"));
 }
@@ -113,6 +114,39 @@ TEST(Confirm, TooFewLaunchesSayNothing) {
   for (auto& launch : launches) launch[1].key = key(4096);
   EXPECT_EQ(confirm(before, launches, ConfirmPolicy{}).decision, before);
   EXPECT_EQ(confirm(before, {}, ConfirmPolicy{.launches = 0}).decision, before);
+}
+
+TEST(Confirm, ALaunchOnABusyMachineDoesNotCount) {
+  const Decision before = ranking({"fast", "base"});
+  auto launches = launches_with({0.4, 1.5, 1.5, 1.5, 1.5});
+  for (Measurement& one : launches[0]) one.conditions.kept_waiting = 0.06;
+  for (Measurement& one : launches[1]) one.conditions.kept_waiting = 0.04;
+  const auto [decision, result, why] = confirm(before, launches, ConfirmPolicy{});
+  EXPECT_EQ(result, ConfirmResult::open);
+  EXPECT_EQ(decision, before);
+  EXPECT_THAT(why,
+              HasSubstr("4 of 5 launches count: in 1 the ranks waited for a core up to 6.0 %"));
+  // Which ones count is the policy's; with enough of the others the rest decide.
+  EXPECT_EQ(confirm(before, launches, {.launches = 4}).result, ConfirmResult::confirmed);
+  EXPECT_EQ(confirm(before, launches, {.launches = 4}).decision.confirmation.launches, 4U);
+  EXPECT_EQ(confirm(before, launches, {.most_kept_waiting = {}}).decision.confirmation.launches,
+            5U);
+  // A fault is one on any machine.
+  launches[0][1].outcome = Outcome::wrong;
+  EXPECT_THAT(names_of(confirm(before, launches, ConfirmPolicy{}).decision),
+              ElementsAre("base", "fast"));
+}
+
+TEST(Confirm, AnotherWorldOfTheLaunchMayBeBusy) {
+  auto launches = launches_with({1.5, 1.5, 1.5, 1.5, 1.5});
+  for (auto& launch : launches) {
+    TuningKey other = key();
+    other.topology.ranks = other.topology.ranks_per_node = 4;
+    launch.push_back(trial({.variant = "fast"}, other));
+    launch.back().conditions.kept_waiting = 0.9;
+  }
+  EXPECT_EQ(confirm(ranking({"fast", "base"}), launches, ConfirmPolicy{}).result,
+            ConfirmResult::confirmed);
 }
 
 TEST(Confirm, WhereNothingIsClaimedNoLaunchIsNeeded) {

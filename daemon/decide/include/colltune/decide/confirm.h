@@ -22,6 +22,9 @@ struct ConfirmPolicy {
   double loss = 0.95;
   /// Launches that must have measured both; with fewer nothing is said.
   std::size_t launches = 5;
+  /// A launch in which the ranks of the key's world waited for a core for a larger share of the
+  /// time does not count: something else ran there. Without it all count.
+  std::optional<double> most_kept_waiting = 0.05;
 };
 
 /// The two variants that a fresh launch compares for a decision.
@@ -40,12 +43,13 @@ struct Contest {
 enum class ConfirmResult {
   confirmed,  ///< the winner held, or nothing was claimed
   vetoed,     ///< it did not hold: another one leads now, which is still provisional
-  open,       ///< nothing can be said: too few launches measured it, or it is undecided
+  open,       ///< nothing can be said (ConfirmStep::why_open)
 };
 
 struct ConfirmStep {
   Decision decision;
   ConfirmResult result = ConfirmResult::open;
+  std::string why_open{};  ///< for a person
 };
 
 /// What `launches` (the measurements of each) say about a provisional decision. Pure.
