@@ -1,27 +1,22 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <hwloc.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <set>
 
 #include "colltune/kernels/catalogue.h"
 #include "cross_memory.h"
+#include "hardware_topology.h"
 #include "machine.h"
+#include "rank_places.h"
 
 namespace colltune {
 namespace {
-
-struct DestroyTopology {
-  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
-};
-struct FreeBitmap {
-  void operator()(hwloc_bitmap_s* set) const { hwloc_bitmap_free(set); }
-};
 
 /// The hardware threads that the ranks of this rank's node may use together: launchers bind each
 /// rank to cores of its own, so that one rank's binding says nothing about the others. Collective.
@@ -46,22 +41,15 @@ cpu_set_t threads_of_node(Communicator& communicator) {
   return all;
 }
 
-/// Cores with a hardware thread in `threads`; 0 where hwloc cannot tell.
-int count_cores(const cpu_set_t& threads) {
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return 0;
-  const std::unique_ptr<hwloc_topology, DestroyTopology> topology(raw);
-  if (hwloc_topology_load(raw) != 0) return 0;
-  const std::unique_ptr<hwloc_bitmap_s, FreeBitmap> set(hwloc_bitmap_alloc());
-  for (unsigned thread = 0; thread < CPU_SETSIZE; ++thread)
-    if (CPU_ISSET(thread, &threads)) hwloc_bitmap_set(set.get(), thread);
-  const int cores = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_CORE);
-  int usable = 0;
-  for (int i = 0; i < cores; ++i) {
-    const hwloc_obj_t core = hwloc_get_obj_by_type(raw, HWLOC_OBJ_CORE, static_cast<unsigned>(i));
-    if (hwloc_bitmap_intersects(core->cpuset, set.get()) != 0) ++usable;
-  }
-  return usable;
+/// In how many places of `level` the ranks of this rank's node are.
+int places_of_node(const Communicator& communicator, Locality level) {
+  const std::span<const int> nodes = communicator.nodes();
+  const std::vector<int>& places = communicator.places().on(level);
+  const int own = nodes[static_cast<std::size_t>(communicator.rank())];
+  std::set<int> found;
+  for (std::size_t rank = 0; rank < places.size(); ++rank)
+    if (nodes[rank] == own) found.insert(places[rank]);
+  return static_cast<int>(found.size());
 }
 
 }  // namespace
@@ -76,7 +64,13 @@ Capability detect_capability(const Implementations& catalogue, Communicator& com
   Capability capability;
   capability.architecture = cpu_architecture();
   for (const std::string& name : isa_names()) capability.features["isa." + name] = "";
-  capability.features["cpu.cores"] = std::to_string(count_cores(threads_of_node(communicator)));
+  const HardwareTopology hardware;
+  for (auto& [name, value] : hardware.features()) capability.features[name] = value;
+  capability.features["cpu.cores"] =
+      std::to_string(hardware.count_cores(threads_of_node(communicator)));
+  for (const Locality level : {Locality::numa, Locality::cache})
+    capability.features[places_feature(level)] =
+        std::to_string(places_of_node(communicator, level));
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   capability.features["memory.bytes"] = std::to_string(pages * page);

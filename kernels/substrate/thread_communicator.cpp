@@ -16,7 +16,7 @@
 
 #include "colltune/kernels/bounded_wait.h"
 #include "mapping.h"
-#include "node_map.h"
+#include "rank_places.h"
 #include "thread_messages.h"
 
 namespace colltune {
@@ -85,16 +85,16 @@ struct Board {
 /// What the ranks of one communicator share.
 class ThreadGroup {
  public:
-  ThreadGroup(AbortFlag& abort, std::vector<int> rank_nodes, std::shared_ptr<LiveMemory> memory)
+  ThreadGroup(AbortFlag& abort, RankPlaces rank_places, std::shared_ptr<LiveMemory> memory)
       : abort_flag(abort),
         live(std::move(memory)),
-        nodes(renumber_nodes(rank_nodes)),
-        is_oversubscribed(static_cast<int>(nodes.size()) > hardware_threads()),
-        boards(nodes.size()),
-        arrivals_(nodes.size()),
-        outboxes_(nodes.size()) {}
+        places(std::move(rank_places)),
+        is_oversubscribed(size() > hardware_threads()),
+        boards(places.node.size()),
+        arrivals_(places.node.size()),
+        outboxes_(places.node.size()) {}
 
-  [[nodiscard]] int size() const { return static_cast<int>(nodes.size()); }
+  [[nodiscard]] int size() const { return static_cast<int>(places.node.size()); }
 
   /// Every rank writes its own epoch and reads the others': who is missing has a name.
   void barrier(int rank, std::uint64_t epoch, Deadline deadline) {
@@ -135,7 +135,7 @@ class ThreadGroup {
 
   AbortFlag& abort_flag;
   const std::shared_ptr<LiveMemory> live;
-  const std::vector<int> nodes;
+  const RankPlaces places;
   const bool is_oversubscribed;
   std::vector<Board> boards;  ///< one per rank; guarded by the barriers around each exchange
 
@@ -174,8 +174,7 @@ class ThreadCommunicator final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return group_->size(); }
-  std::span<const int> nodes() const override { return group_->nodes; }
-  bool is_one_node() const override { return colltune::is_one_node(group_->nodes); }
+  const RankPlaces& places() const override { return group_->places; }
   bool is_oversubscribed() const override { return group_->is_oversubscribed; }
   AbortFlag& abort_flag() const override { return group_->abort_flag; }
   const void* native_mpi() const override { return nullptr; }
@@ -258,7 +257,7 @@ class ThreadCommunicator final : public Communicator {
 
  private:
   [[nodiscard]] bool shares_node_with(int rank) const {
-    const auto node_of = [this](int r) { return group_->nodes[static_cast<std::size_t>(r)]; };
+    const auto node_of = [this](int r) { return nodes()[static_cast<std::size_t>(r)]; };
     return node_of(rank) == node_of(rank_);
   }
   Board& board(int rank) const { return group_->boards[static_cast<std::size_t>(rank)]; }
@@ -297,9 +296,8 @@ class ThreadCommunicator final : public Communicator {
   }
 
   std::shared_ptr<ThreadGroup> make_group(const std::vector<int>& members) const {
-    std::vector<int> nodes;
-    for (const int r : members) nodes.push_back(group_->nodes[static_cast<std::size_t>(r)]);
-    return std::make_shared<ThreadGroup>(group_->abort_flag, std::move(nodes), group_->live);
+    return std::make_shared<ThreadGroup>(group_->abort_flag,
+                                         places_of_members(group_->places, members), group_->live);
   }
 
   std::shared_ptr<ThreadGroup> group_;
@@ -310,16 +308,17 @@ class ThreadCommunicator final : public Communicator {
 }  // namespace
 
 std::vector<std::unique_ptr<Communicator>> make_thread_world(int ranks, AbortFlag& abort_flag,
-                                                             std::vector<int> node_of_rank) {
+                                                             const RankPlaces& pretended) {
   if (ranks < 1)
     throw Error(StatusCode::invalid_argument,
                 "a world needs at least 1 rank, not " + std::to_string(ranks));
-  if (node_of_rank.empty()) node_of_rank.assign(static_cast<std::size_t>(ranks), 0);
-  if (node_of_rank.size() != static_cast<std::size_t>(ranks))
-    throw Error(StatusCode::invalid_argument, "nodes given for " +
-                                                  std::to_string(node_of_rank.size()) + " of " +
-                                                  std::to_string(ranks) + " ranks");
-  const auto group = std::make_shared<ThreadGroup>(abort_flag, std::move(node_of_rank),
+  for (const auto& level : enum_names(Locality{}))
+    if (const std::vector<int>& given = pretended.on(level.value);
+        !given.empty() && given.size() != static_cast<std::size_t>(ranks))
+      throw Error(StatusCode::invalid_argument,
+                  "the world's places on level " + std::string(level.name) + " are given for " +
+                      std::to_string(given.size()) + " of " + std::to_string(ranks) + " ranks");
+  const auto group = std::make_shared<ThreadGroup>(abort_flag, renumber_places(pretended, ranks),
                                                    std::make_shared<LiveMemory>());
   std::vector<std::unique_ptr<Communicator>> world;
   for (int r = 0; r < ranks; ++r) world.push_back(std::make_unique<ThreadCommunicator>(group, r));

@@ -13,7 +13,7 @@ namespace colltune {
 
 /// Calls `act` with a value of the C++ type that stands for `type`.
 template <class Act>
-decltype(auto) with_element_type(DataType type, Act&& act) {
+constexpr decltype(auto) with_element_type(DataType type, Act&& act) {
   switch (type) {
     case DataType::i8:
       return act(std::int8_t{});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communicators, symmetric memory and signals on ranks that are threads.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -118,7 +119,7 @@ TEST(ThreadCommunicator, DuplicateKeepsRanksAndNodes) {
         EXPECT_EQ(copy->native_mpi(), nullptr);
         copy->barrier(soon_enough());
       },
-      {7, 3, 7});
+      {.node = {7, 3, 7}});
 }
 
 TEST(ThreadCommunicator, MemoryIsZeroedAlignedAndShared) {
@@ -160,13 +161,15 @@ TEST(ThreadCommunicator, AllocateFailsOnAllRanksAlike) {
 }
 
 TEST(ThreadCommunicator, MemoryIsSharedWithinEachNodeAlone) {
-  run_ranks(3, check_memory_of_nodes, {0, 0, 1});
+  run_ranks(3, check_memory_of_nodes, {.node = {0, 0, 1}});
 }
 
-TEST(ThreadCommunicator, MessagesArriveByTagAndInOrder) { run_ranks(3, check_messages, {0, 1, 2}); }
+TEST(ThreadCommunicator, MessagesArriveByTagAndInOrder) {
+  run_ranks(3, check_messages, {.node = {0, 1, 2}});
+}
 
 TEST(ThreadCommunicator, MessagesAreGivenUp) {
-  run_ranks(2, check_messages_given_up, {0, 1});
+  run_ranks(2, check_messages_given_up, {.node = {0, 1}});
   // What was sent and given up does not arrive.
   run_ranks(1, [](Communicator& self) {
     const std::vector<std::byte> sent(8);
@@ -187,9 +190,35 @@ TEST(ThreadCommunicator, RefusesAWorldThatCannotBe) {
   AbortFlag abort_flag;
   EXPECT_EQ(code_of([&] { (void)make_thread_world(0, abort_flag); }), StatusCode::invalid_argument);
   EXPECT_EQ(code_of([&] {
-              (void)make_thread_world(3, abort_flag, {0, 1});
+              (void)make_thread_world(3, abort_flag, {.node = {0, 1}});
             }),
             StatusCode::invalid_argument);
+  EXPECT_EQ(code_of([&] {
+              (void)make_thread_world(3, abort_flag, {.cache = {0, 1}});
+            }),
+            StatusCode::invalid_argument);
+}
+
+TEST(ThreadCommunicator, PlacesAreNumberedFromZeroAndSetApartByNode) {
+  AbortFlag abort_flag;
+  // On the third node a rank is bound to no domain alone.
+  const auto world =
+      make_thread_world(6, abort_flag, {.node = {7, 7, 3, 3, 5, 5}, .numa = {4, 9, 4, 4, 1, -1}});
+  const RankPlaces& places = world.front()->places();
+  EXPECT_THAT(places.node, testing::ElementsAre(0, 0, 1, 1, 2, 2));
+  EXPECT_THAT(places.numa, testing::ElementsAre(0, 1, 2, 2, 3, 3));
+  EXPECT_THAT(places.cache, testing::ElementsAre(0, 0, 1, 1, 2, 2));  // nothing said: the node's
+}
+
+TEST(ThreadCommunicator, PlacesAreKeptWhenSplit) {
+  run_ranks(4,
+            [](Communicator& communicator) {
+              const auto half = communicator.split(communicator.rank() % 2, 0, soon_enough());
+              EXPECT_THAT(half->places().numa, testing::ElementsAre(0, 1));
+              const auto same = communicator.split(communicator.rank() / 2, 0, soon_enough());
+              EXPECT_THAT(same->places().numa, testing::ElementsAre(0, 0));
+            },
+            {.numa = {0, 0, 1, 1}});
 }
 
 TEST(ThreadCommunicator, KnowsWhenRanksShareCores) {

@@ -14,68 +14,13 @@
 #include <set>
 #include <thread>
 
+#include "guarded_buffers.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
 namespace {
 
-constexpr std::size_t canary_size = 192;
-constexpr std::byte canary{0xC5};
 constexpr std::byte garbage{0xEE};
-
-/// A buffer between two strips that nobody may write, in `memory` of size_with_strips(size).
-class GuardedBuffer {
- public:
-  static constexpr std::size_t size_with_strips(std::size_t size) { return size + 2 * canary_size; }
-
-  GuardedBuffer(std::span<std::byte> memory, std::size_t size)
-      : bytes_(memory.first(size_with_strips(size))), size_(size) {
-    std::ranges::fill(bytes_, canary);
-  }
-  std::span<std::byte> inside() const { return bytes_.subspan(canary_size, size_); }
-  bool is_whole() const {
-    const auto is_canary = [](std::byte b) { return b == canary; };
-    return std::ranges::all_of(bytes_.first(canary_size), is_canary) &&
-           std::ranges::all_of(bytes_.last(canary_size), is_canary);
-  }
-
- private:
-  std::span<std::byte> bytes_;
-  std::size_t size_;
-};
-
-/// Bytes that the buffers of any rank take.
-std::size_t memory_for(const Problem& problem, int ranks) {
-  return GuardedBuffer::size_with_strips(send_size(problem, ranks).value) +
-         GuardedBuffer::size_with_strips(receive_size(problem, ranks).value);
-}
-
-/// The buffers of one rank in `memory`, in place or not, as CallBuffers defines them.
-struct Buffers {
-  Buffers(std::span<std::byte> memory, const Problem& problem, int rank, int ranks, bool is_root)
-      : sends(send_size(problem, ranks, is_root).value),
-        receives(receive_size(problem, ranks, is_root).value),
-        larger(memory, std::max(sends, receives)),
-        smaller(memory.subspan(GuardedBuffer::size_with_strips(std::max(sends, receives))),
-                problem.in_place ? 0 : std::min(sends, receives)) {
-    const bool sends_larger = sends >= receives;
-    std::span<std::byte> other = smaller.inside();
-    if (problem.in_place) {
-      const std::size_t bytes = std::min(sends, receives);
-      const std::size_t offset = sends == receives ? 0 : bytes * static_cast<std::size_t>(rank);
-      other = bytes == 0 ? std::span<std::byte>{} : larger.inside().subspan(offset, bytes);
-    }
-    send = sends_larger ? larger.inside() : other;
-    receive = sends_larger ? other : larger.inside();
-  }
-
-  std::size_t sends;
-  std::size_t receives;
-  GuardedBuffer larger;
-  GuardedBuffer smaller;
-  std::span<std::byte> send;
-  std::span<std::byte> receive;
-};
 
 void be_late(int rank, int ranks, int call) {
   if (call % ranks == rank)
@@ -95,12 +40,12 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
                       const Variant& variant, const ConformanceCase& test) {
   const int rank = communicator.rank();
   const int ranks = communicator.size();
-  const std::size_t bytes = memory_for(test.problem, ranks);
+  const std::size_t bytes = guarded_size(test.problem, ranks);
   std::vector<std::byte> plain(test.problem.registered ? 0 : bytes);
   std::unique_ptr<SymmetricMemory> registered;
   if (test.problem.registered) registered = communicator.allocate({bytes}, soon_enough());
-  Buffers buffers(registered ? registered->part(rank) : std::span(plain), test.problem, rank, ranks,
-                  rank == test.root);
+  GuardedBuffers buffers(registered ? registered->part(rank) : std::span(plain), test.problem, rank,
+                         ranks, rank == test.root);
   const auto operation = implementation.prepare(
       communicator, {test.problem, test.root, {buffers.send, buffers.receive}}, variant,
       soon_enough());
@@ -128,8 +73,7 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
   }
   // Nobody's buffers go away while another may still look at them.
   if (registered) communicator.barrier(soon_enough());
-  if (fault.empty() && !(buffers.larger.is_whole() && buffers.smaller.is_whole()))
-    fault = "bytes beside a buffer were written";
+  if (fault.empty() && !(buffers.are_whole())) fault = "bytes beside a buffer were written";
   return fault;
 }
 

@@ -86,7 +86,9 @@ std::string fault_found(const Implementation& implementation, const ConformanceC
   std::mutex mutex;
   std::string found;
   run_ranks(2, [&](Communicator& communicator) {
-    const Variant variant{std::string(implementation.name()), {{"access", "staged"}, {"chunk", std::int64_t{64}}, {"stores", "cached"}}};
+    const Variant variant{
+        std::string(implementation.name()),
+        {{"access", "staged"}, {"chunk", std::int64_t{64}}, {"stores", "cached"}}};
     const std::string fault = find_fault(communicator, implementation, variant, test);
     const std::lock_guard lock(mutex);
     if (!fault.empty()) found = fault;
@@ -219,7 +221,7 @@ TEST(Conformance, ReportsAnExceptionAsAFault) {
               const std::string found = find_fault(communicator, *mail, variant, test);
               if (communicator.rank() == 0) fault = found;
             },
-            {0, 1});
+            {.node = {0, 1}});
   EXPECT_EQ(fault, "threw: symmetric memory needs all ranks on one node; these are on several");
 }
 
@@ -245,13 +247,12 @@ TEST_P(ManyTinyChunks, AreRight) {
     const Variant variant = staged_variant(*implementation, test.problem, topology, 8);
     if (!implementation->supports(test.problem, topology, {}, variant)) continue;
     ++run;
-    run_ranks(
-        ranks,
-        [&](Communicator& communicator) {
-          EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "")
-              << to_string(variant);
-        },
-        nodes);
+    run_ranks(ranks,
+              [&](Communicator& communicator) {
+                EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "")
+                    << to_string(variant);
+              },
+              {.node = nodes});
   }
   EXPECT_GT(run, 20);
 }
@@ -357,7 +358,7 @@ TEST_P(OwnImplementations, NameTheRankThatDoesNotStart) {
       }
       communicator.barrier(soon_enough());
     };
-    run_ranks(3, body, GetParam());
+    run_ranks(3, body, {.node = GetParam()});
   }
 }
 

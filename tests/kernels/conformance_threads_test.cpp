@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include "conformance.h"
@@ -30,10 +32,9 @@ class ConformanceOverNodes : public testing::TestWithParam<std::vector<int>> {};
 TEST_P(ConformanceOverNodes, EveryImplementationIsRight) {
   const Implementations catalogue = make_catalogue();
   std::atomic<int> run = 0;
-  run_ranks(
-      static_cast<int>(GetParam().size()),
-      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); },
-      GetParam());
+  run_ranks(static_cast<int>(GetParam().size()),
+            [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); },
+            {.node = GetParam()});
   EXPECT_GT(run, 0) << "no implementation of the catalogue runs across nodes";
 }
 
@@ -48,6 +49,65 @@ std::vector<std::vector<int>> layouts() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Nodes, ConformanceOverNodes, testing::ValuesIn(layouts()));
+
+Implementations trees_over_the_machine() {
+  Implementations all = make_catalogue();
+  std::erase_if(all, [](const auto& one) { return !one->name().ends_with("_leaders"); });
+  return all;
+}
+
+class ConformanceOverDomains : public testing::TestWithParam<RankPlaces> {};
+
+TEST_P(ConformanceOverDomains, TreesOverTheMachineAreRight) {
+  const Implementations trees = trees_over_the_machine();
+  std::atomic<int> run = 0;
+  run_ranks(
+      static_cast<int>(GetParam().numa.size()),
+      [&](Communicator& communicator) { run += run_conformance(communicator, trees); }, GetParam());
+  EXPECT_GT(run, 0) << "no tree over the machine runs on these domains";
+}
+
+/// Domains of four, two and one rank; two nodes of two each, in turn, with caches that are smaller.
+std::vector<RankPlaces> domains() {
+  return {{.numa = {0, 0, 0, 0, 1, 1, 2}},
+          {.node = {0, 0, 0, 0, 1, 1, 1, 1},
+           .numa = {0, 1, 0, 1, 0, 1, 0, 1},
+           .cache = {0, 1, 2, 2, 0, 0, 1, 1}}};
+}
+INSTANTIATE_TEST_SUITE_P(Domains, ConformanceOverDomains, testing::ValuesIn(domains()));
+
+/// What a sweep of a sub-world may ask for: the capability tells of the whole node's domains, the
+/// ranks that take part are in fewer of them.
+TEST(ConformanceOverDomains, TreesAreRightWhereOnlySomeDomainsTakePart) {
+  const Implementations trees = trees_over_the_machine();
+  for (const std::vector<int>& members : {std::vector{0, 4, 5, 6}, std::vector{0, 1, 2, 3}}) {
+    std::atomic<int> run = 0;
+    run_ranks(
+        10,
+        [&](Communicator& launch) {
+          const Capability capability = detect_capability(trees, launch);
+          const bool is_member = std::ranges::find(members, launch.rank()) != members.end();
+          const auto world = launch.split(is_member ? 0 : -1, 0, soon_enough());
+          if (world == nullptr) return;
+          const Topology topology = topology_of(*world, capability);
+          for (const auto& tree : trees) {
+            ConformanceCase test;
+            test.problem = {.collective = tree->collective(),
+                            .data_type = DataType::f32,
+                            .message_size = {4012}};
+            if (shape_of(tree->collective()).reduces) test.problem.reduce_op = ReduceOp::avg;
+            if (shape_of(tree->collective()).has_root) test.root = 2;
+            for (const Variant& variant : tree->variants(test.problem, topology, capability)) {
+              if (!tree->supports(test.problem, topology, capability, variant)) continue;
+              ++run;
+              EXPECT_EQ(find_fault(*world, *tree, variant, test), "") << to_string(variant);
+            }
+          }
+        },
+        {.numa = {0, 0, 0, 0, 1, 1, 1, 2, 2, 2}});
+    EXPECT_GT(run, 0);
+  }
+}
 
 }  // namespace
 }  // namespace colltune::test

@@ -71,12 +71,24 @@ TEST_F(OverMpi, MessagesAreGivenUp) {
 TEST(OverPretendedNodes, MemoryIsSharedWithinEachNodeAlone) {
   for (const int ranks_per_node : {1, 2}) {
     AbortFlag abort_flag;
-    const auto world = make_mpi_world(abort_flag, soon_enough(), ranks_per_node);
+    const auto world =
+        make_mpi_world(abort_flag, soon_enough(), {.ranks_per_node = ranks_per_node});
     EXPECT_EQ(world->nodes().back(), (world->size() - 1) / ranks_per_node);
     check_memory_of_nodes(*world);
     const auto half = world->split(world->rank() % 2, 0, soon_enough());
     check_memory_of_nodes(*half);
   }
+}
+
+TEST(OverPretendedDomains, PlacesAreTheSameOnAllRanksAndKeptWhenSplit) {
+  AbortFlag abort_flag;
+  const auto world = make_mpi_world(abort_flag, soon_enough(), {.ranks_per_domain = 2});
+  for (const Locality level : {Locality::numa, Locality::cache})
+    for (int rank = 0; rank < world->size(); ++rank)
+      EXPECT_EQ(world->places().on(level)[static_cast<std::size_t>(rank)], rank / 2);
+  const auto half = world->split(world->rank() % 2, 0, soon_enough());  // one of each domain
+  for (int rank = 0; rank < half->size(); ++rank)
+    EXPECT_EQ(half->places().numa[static_cast<std::size_t>(rank)], rank);
 }
 
 TEST_F(OverMpi, TheLargestValueIsKnownToAll) {
@@ -132,6 +144,9 @@ TEST_F(OverMpi, AlgorithmsAreDiscovered) {
   ASSERT_TRUE(capability.has("mpi.library"));
   EXPECT_FALSE(capability.architecture.empty());
   EXPECT_NE(capability.value("cpu.cores"), "0");
+  EXPECT_TRUE(capability.has("machine.cores"));
+  EXPECT_TRUE(capability.has("numa.domains"));
+  EXPECT_TRUE(capability.has("cache.domains"));
   if (!capability.value("mpi.library").starts_with("Open MPI")) GTEST_SKIP() << "not Open MPI";
   EXPECT_TRUE(capability.has("mpi.tuned.use_dynamic_rules"));
   for (const auto& named : enum_names(Collective{})) {

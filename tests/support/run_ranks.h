@@ -23,9 +23,9 @@ namespace colltune::test {
 /// raises the abort flag, so that no other waits for it; the first exception that was thrown is
 /// rethrown here once all threads have ended.
 inline void run_ranks(int ranks, const std::function<void(Communicator&)>& body,
-                      std::vector<int> node_of_rank = {}) {
+                      const RankPlaces& pretended = {}) {
   AbortFlag abort_flag;
-  const auto world = make_thread_world(ranks, abort_flag, std::move(node_of_rank));
+  const auto world = make_thread_world(ranks, abort_flag, pretended);
   std::mutex mutex;
   std::exception_ptr first;  // guarded by mutex
   {

@@ -6,78 +6,19 @@
 // and all of them work at once (Thakur, Rabenseifner, Gropp 2005, section 5; NCCL's and Open MPI's
 // coll/han compose alike). Any scheduled algorithm of the catalogue may be any level.
 
-#include <algorithm>
-#include <memory>
 #include <utility>
 
-#include "colltune/vocabulary/error.h"
-#include "schedule/scheduled_implementation.h"
+#include "schedule/levels.h"
 
 namespace colltune::cpu {
 namespace {
-
-using Blocks = std::vector<std::vector<Block>>;
-
-/// An algorithm with its own settings that can be a level: what a word of a knob stands for.
-struct Level {
-  std::string word;  ///< "ring_both" of cpu.all_gather_ring{ways=both}
-  ScheduledAlgorithm algorithm;
-  Variant settings;
-};
-using Levels = std::shared_ptr<const std::vector<Level>>;
-
-std::string word_of(const ScheduledAlgorithm& algorithm, const Variant& settings) {
-  std::string text =
-      algorithm.name.substr(std::string("cpu.").size() + name_of(algorithm.collective).size() + 1);
-  for (const Parameter& parameter : settings.parameters) text += '_' + to_string(parameter.value);
-  return text;
-}
-
-/// The scheduled algorithms of `all` for `collective`, with each of their settings. `across`:
-/// without those that only differ where memory is shared.
-Levels levels_for(const Implementations& all, Collective collective, bool across) {
-  std::vector<Level> levels;
-  for (const auto& implementation : all) {
-    const ScheduledAlgorithm* const algorithm = scheduled_algorithm_of(*implementation);
-    if (algorithm == nullptr || algorithm->collective != collective) continue;
-    std::vector<Variant> settings{{algorithm->name, {}}};
-    for (const Knob& knob : algorithm->knobs) {
-      std::vector<Variant> more;
-      const bool is_one = across && knob.name == flow_knob().name;
-      for (const Variant& variant : settings)
-        for (const ParameterValue& setting : knob.settings) {
-          if (is_one && setting != knob.settings.front()) continue;
-          more.push_back(variant);
-          more.back().parameters.push_back({knob.name, setting});
-        }
-      settings = std::move(more);
-    }
-    for (Variant& variant : settings)
-      levels.push_back({word_of(*algorithm, variant), *algorithm, std::move(variant)});
-  }
-  return std::make_shared<const std::vector<Level>>(std::move(levels));
-}
-
-Knob knob_of(const std::string& name, const Levels& levels) {
-  Knob knob{name, {}};
-  for (const Level& level : *levels) knob.settings.emplace_back(level.word);
-  return knob;
-}
-
-const Level& level_of(const Levels& levels, const Variant& variant, std::string_view knob) {
-  const std::string chosen = word(variant, knob);
-  const auto found = std::ranges::find(*levels, chosen, &Level::word);
-  if (found == levels->end())
-    throw Error(StatusCode::internal, "no level of " + variant.implementation + " is " + chosen);
-  return *found;
-}
 
 /// The ranks of each node, in their order.
 class Grid {
  public:
   explicit Grid(const Shape& shape) {
     for (int rank = 0; rank < shape.ranks; ++rank) {
-      const auto node = shape.nodes.empty() ? 0U : static_cast<std::size_t>(shape.nodes[rank]);
+      const auto node = shape.groups.empty() ? 0U : static_cast<std::size_t>(shape.groups[rank]);
       if (node >= ranks_.size()) ranks_.resize(node + 1);
       ranks_[node].push_back(rank);
     }
@@ -96,55 +37,9 @@ class Grid {
     for (int node = 0; node < nodes(); ++node) ranks.push_back(rank(node, place));
     return ranks;
   }
-  /// Where `rank` is: its node and its place in it.
-  [[nodiscard]] std::pair<int, int> seat(int rank) const {
-    for (int node = 0; node < nodes(); ++node) {
-      const auto& ranks = of_node(node);
-      const auto found = std::ranges::find(ranks, rank);
-      if (found != ranks.end()) return {node, static_cast<int>(found - ranks.begin())};
-    }
-    throw Error(StatusCode::internal, "no node has rank " + std::to_string(rank));
-  }
 
  private:
   std::vector<std::vector<int>> ranks_;
-};
-
-/// Calls of one level of a schedule.
-class LevelWriter {
- public:
-  LevelWriter(ScheduleWriter& writer, const Level& level, bool is_last)
-      : writer_(writer), level_(level), is_last_(is_last) {}
-
-  /// Into how many pieces the level cuts each message of `ranks` ranks.
-  [[nodiscard]] static int pieces(const Level& level, int ranks) {
-    if (!level.algorithm.shares) return 1;
-    return level.algorithm.shares({.collective = level.algorithm.collective, .ranks = ranks},
-                                  level.settings);
-  }
-
-  void draw(std::vector<int> ranks, Blocks inputs, Blocks outputs, int root = 0) const {
-    const auto count = static_cast<int>(ranks.size());
-    const ScheduleWriter::Part part{.ranks = std::move(ranks),
-                                    .shape = {.collective = level_.algorithm.collective,
-                                              .ranks = count,
-                                              .root = root,
-                                              .shares = pieces(level_, count),
-                                              .in_place = inputs == outputs,
-                                              .access = writer_.shape().access,
-                                              .slots = writer_.shape().slots,
-                                              .nodes = {}},
-                                    .inputs = std::move(inputs),
-                                    .outputs = std::move(outputs),
-                                    .is_last = is_last_};
-    writer_.draw_part(
-        part, [this](ScheduleWriter& inner) { level_.algorithm.draw(inner, level_.settings); });
-  }
-
- private:
-  ScheduleWriter& writer_;
-  const Level& level_;
-  bool is_last_;
 };
 
 /// The levels of one composed algorithm.
@@ -261,89 +156,6 @@ void draw_all_gather(ScheduleWriter& writer, const Variant& variant, const Compo
     }
 }
 
-/// A message that both levels cut: piece a of the one and b of the other is share a * cuts + b.
-struct Cuts {
-  int across;
-  int inside;
-  Cuts(const Composition& of, const Variant& variant, const Grid& grid)
-      : across(LevelWriter::pieces(level_of(of.across, variant, "across"), grid.nodes())),
-        inside(LevelWriter::pieces(level_of(of.inside, variant, "inside"), grid.places())) {}
-  [[nodiscard]] int share(int of_across, int of_inside) const {
-    return of_across * inside + of_inside;
-  }
-};
-
-void draw_broadcast(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
-  const Grid grid(writer.shape());
-  const auto [root_node, root_place] = grid.seat(writer.shape().root);
-  const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
-  const LevelWriter across(writer, level_of(of.across, variant, "across"), false);
-  const Cuts cuts(of, variant, grid);
-  for (int b = 0; b < cuts.inside; ++b) {
-    Blocks inputs;
-    Blocks outputs;
-    for (const int rank : grid.of_place(root_place)) {
-      auto& input = inputs.emplace_back();
-      auto& output = outputs.emplace_back();
-      for (int a = 0; a < cuts.across; ++a) {
-        input.push_back(writer.input(rank, cuts.share(a, b)));
-        output.push_back(writer.output(rank, cuts.share(a, b)));
-      }
-    }
-    across.draw(grid.of_place(root_place), std::move(inputs), std::move(outputs), root_node);
-  }
-  for (int a = 0; a < cuts.across; ++a)
-    for (int node = 0; node < grid.nodes(); ++node) {
-      Blocks blocks;
-      for (const int rank : grid.of_node(node)) {
-        auto& own = blocks.emplace_back();
-        for (int b = 0; b < cuts.inside; ++b) {
-          const int share = cuts.share(a, b);
-          // The root has its copy already.
-          const bool is_root = rank == writer.shape().root;
-          own.push_back(is_root ? writer.input(rank, share) : writer.output(rank, share));
-        }
-      }
-      inside.draw(grid.of_node(node), blocks, blocks, root_place);
-    }
-}
-
-void draw_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
-  const Grid grid(writer.shape());
-  const auto [root_node, root_place] = grid.seat(writer.shape().root);
-  const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
-  const LevelWriter across(writer, level_of(of.across, variant, "across"), true);
-  const Cuts cuts(of, variant, grid);
-  std::vector<Blocks> sums(static_cast<std::size_t>(cuts.inside));  // b, node, a
-  for (int b = 0; b < cuts.inside; ++b)
-    for (int node = 0; node < grid.nodes(); ++node) {
-      auto& own = sums[static_cast<std::size_t>(b)].emplace_back();
-      for (int a = 0; a < cuts.across; ++a)
-        own.push_back(writer.temporary(grid.rank(node, root_place)));
-    }
-  for (int a = 0; a < cuts.across; ++a)
-    for (int node = 0; node < grid.nodes(); ++node) {
-      Blocks inputs;
-      Blocks outputs(static_cast<std::size_t>(grid.places()));
-      for (const int rank : grid.of_node(node)) {
-        auto& input = inputs.emplace_back();
-        for (int b = 0; b < cuts.inside; ++b) input.push_back(writer.input(rank, cuts.share(a, b)));
-      }
-      for (int b = 0; b < cuts.inside; ++b)
-        outputs[static_cast<std::size_t>(root_place)].push_back(sums[static_cast<std::size_t>(
-            b)][static_cast<std::size_t>(node)][static_cast<std::size_t>(a)]);
-      inside.draw(grid.of_node(node), std::move(inputs), std::move(outputs), root_place);
-    }
-  for (int b = 0; b < cuts.inside; ++b) {
-    Blocks outputs(static_cast<std::size_t>(grid.nodes()));
-    for (int a = 0; a < cuts.across; ++a)
-      outputs[static_cast<std::size_t>(root_node)].push_back(
-          writer.output(writer.shape().root, cuts.share(a, b)));
-    across.draw(grid.of_place(root_place), sums[static_cast<std::size_t>(b)], std::move(outputs),
-                root_node);
-  }
-}
-
 std::string why_not(const Topology& topology, const Variant& variant, const Composition& of) {
   if (topology.nodes < 2 || topology.ranks_per_node < 2)
     return "it needs several nodes with several ranks each";
@@ -380,9 +192,10 @@ ScheduledAlgorithm compose(Collective collective, std::string description, Draw 
   made.draw = [draw, of](ScheduleWriter& writer, const Variant& variant) {
     draw(writer, variant, of);
   };
-  made.why_not = [of](const Topology& topology, const Variant& variant) {
+  made.why_not = [of](const Topology& topology, const Capability&, const Variant& variant) {
     return why_not(topology, variant, of);
   };
+  made.groups_by = [](const Variant&) { return Locality::node; };
   if (shape_of(collective).reduces) made.numeric_class = NumericClass::same_bits;
   return made;
 }
@@ -393,12 +206,6 @@ Implementations compose_hierarchical(const Implementations& all) {
   const auto same_levels = [&all](Collective collective) {
     return Composition{.inside = levels_for(all, collective, false),
                        .across = levels_for(all, collective, true)};
-  };
-  const auto cut_by_both = [](const Composition& of) {
-    return [of](const Shape& shape, const Variant& variant) {
-      const Cuts cuts(of, variant, Grid(shape));
-      return cuts.across * cuts.inside;
-    };
   };
   std::vector<ScheduledAlgorithm> made;
 
@@ -422,16 +229,6 @@ Implementations compose_hierarchical(const Implementations& all) {
                          draw_reduce_scatter, same_levels(Collective::reduce_scatter)));
   made.push_back(compose(Collective::all_gather, "all-gather across nodes, then in each node",
                          draw_all_gather, same_levels(Collective::all_gather)));
-  const Composition of_broadcast = same_levels(Collective::broadcast);
-  made.push_back(compose(Collective::broadcast,
-                         "broadcast across nodes to the root's place in each, then in each node",
-                         draw_broadcast, of_broadcast));
-  made.back().shares = cut_by_both(of_broadcast);
-  const Composition of_reduce = same_levels(Collective::reduce);
-  made.push_back(compose(Collective::reduce,
-                         "reduce in each node to the root's place, then across nodes", draw_reduce,
-                         of_reduce));
-  made.back().shares = cut_by_both(of_reduce);
   return make_scheduled(std::move(made));
 }
 

@@ -34,7 +34,7 @@ struct Sum {
   static constexpr bool selects = false;
   static constexpr bool averages = true;
   template <class Value>
-  static Value combine(const Value& a, const Value& b) {
+  static constexpr Value combine(const Value& a, const Value& b) {
     return (Value)((Wrapping<Value>)a + (Wrapping<Value>)b);
   }
 };
@@ -42,7 +42,7 @@ struct Product {
   static constexpr bool selects = false;
   static constexpr bool averages = false;
   template <class Value>
-  static Value combine(const Value& a, const Value& b) {
+  static constexpr Value combine(const Value& a, const Value& b) {
     return (Value)((Wrapping<Value>)a * (Wrapping<Value>)b);
   }
 };
@@ -50,7 +50,7 @@ struct Minimum {
   static constexpr bool selects = true;
   static constexpr bool averages = false;
   template <class Value>
-  static Value combine(const Value& a, const Value& b) {
+  static constexpr Value combine(const Value& a, const Value& b) {
     return b < a ? b : a;
   }
 };
@@ -58,14 +58,14 @@ struct Maximum {
   static constexpr bool selects = true;
   static constexpr bool averages = false;
   template <class Value>
-  static Value combine(const Value& a, const Value& b) {
+  static constexpr Value combine(const Value& a, const Value& b) {
     return a < b ? b : a;
   }
 };
 
 /// Calls `act` with the operation behind `op`; avg is a sum that the caller divides.
 template <class Act>
-void with_operation(ReduceOp op, Act&& act) {
+constexpr void with_operation(ReduceOp op, Act&& act) {
   switch (op) {
     case ReduceOp::none:
       return;

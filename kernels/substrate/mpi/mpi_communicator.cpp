@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 
+#include "hardware_topology.h"
 #include "mapping.h"
 #include "mpi/control_variable.h"
 #include "mpi/launch_check.h"
@@ -24,7 +25,7 @@
 #include "mpi/mpi_handles.h"
 #include "mpi/mpi_messages.h"
 #include "mpi/word_exchange.h"
-#include "node_map.h"
+#include "rank_places.h"
 
 namespace colltune {
 namespace {
@@ -36,12 +37,18 @@ struct Seat {
   int node = 0;     ///< as the ranks are told
   int machine = 0;  ///< as it is: another one only where nodes are pretended
   cpu_set_t cpus{};
+  int numa = -1;   ///< the NUMA domain of all of them
+  int cache = -1;  ///< their last-level cache
 };
 
-std::vector<int> nodes_of(std::span<const Seat> seats) {
-  std::vector<int> nodes;
-  for (const Seat& seat : seats) nodes.push_back(seat.node);
-  return renumber_nodes(nodes);
+RankPlaces places_of(std::span<const Seat> seats) {
+  RankPlaces places;
+  for (const Seat& seat : seats) {
+    places.node.push_back(seat.node);
+    places.numa.push_back(seat.numa);
+    places.cache.push_back(seat.cache);
+  }
+  return renumber_places(places, static_cast<int>(seats.size()));
 }
 
 bool has_more_ranks_than_cpus(std::span<const Seat> seats) {
@@ -83,15 +90,14 @@ class MpiCommunicator final : public Communicator {
         comm_(std::move(comm)),
         abort_flag_(abort_flag),
         seats_(std::move(seats)),
-        nodes_(nodes_of(seats_)),
+        places_(places_of(seats_)),
         is_oversubscribed_(has_more_ranks_than_cpus(seats_)) {
     check_mpi(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
   }
 
   int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(nodes_.size()); }
-  std::span<const int> nodes() const override { return nodes_; }
-  bool is_one_node() const override { return colltune::is_one_node(nodes_); }
+  int size() const override { return static_cast<int>(seats_.size()); }
+  const RankPlaces& places() const override { return places_; }
   bool is_oversubscribed() const override { return is_oversubscribed_; }
   AbortFlag& abort_flag() const override { return abort_flag_; }
   const void* native_mpi() const override { return &comm_.get(); }
@@ -139,7 +145,7 @@ class MpiCommunicator final : public Communicator {
 
  private:
   [[nodiscard]] bool shares_node_with(std::size_t rank) const {
-    return nodes_[rank] == nodes_[static_cast<std::size_t>(rank_)];
+    return nodes()[rank] == nodes()[static_cast<std::size_t>(rank_)];
   }
   [[nodiscard]] std::vector<int> world_ranks() const {
     std::vector<int> ranks;
@@ -163,7 +169,7 @@ class MpiCommunicator final : public Communicator {
   MpiComm comm_;
   AbortFlag& abort_flag_;
   std::vector<Seat> seats_;
-  std::vector<int> nodes_;
+  RankPlaces places_;
   bool is_oversubscribed_;
   int rank_ = 0;
 };
@@ -246,22 +252,29 @@ std::vector<std::byte*> MpiCommunicator::find_peers(std::span<const std::byte> o
   return peers;
 }
 
-Seat find_own_seat(MPI_Comm world, int pretended_ranks_per_node) {
+Seat find_own_seat(MPI_Comm world, const PretendedMachine& pretended) {
   Seat seat;
   const MpiComm node = MpiComm::split_by_node(world);
   check_mpi(MPI_Comm_rank(world, &seat.world_rank), "MPI_Comm_rank");
   check_mpi(MPI_Allreduce(&seat.world_rank, &seat.machine, 1, MPI_INT, MPI_MIN, node.get()),
             "MPI_Allreduce");
   seat.node =
-      pretended_ranks_per_node > 0 ? seat.world_rank / pretended_ranks_per_node : seat.machine;
+      pretended.ranks_per_node > 0 ? seat.world_rank / pretended.ranks_per_node : seat.machine;
   if (::sched_getaffinity(0, sizeof seat.cpus, &seat.cpus) != 0) CPU_ZERO(&seat.cpus);
+  if (pretended.ranks_per_domain > 0) {
+    seat.numa = seat.cache = seat.world_rank / pretended.ranks_per_domain;
+  } else {
+    const HardwareTopology hardware;
+    seat.numa = hardware.numa_of(seat.cpus);
+    seat.cache = hardware.cache_of(seat.cpus);
+  }
   return seat;
 }
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline,
-                                             int pretended_ranks_per_node) {
+                                             const PretendedMachine& pretended) {
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (initialized == 0)
@@ -275,7 +288,7 @@ std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline dea
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   meet(MPI_COMM_WORLD, deadline, abort_flag);
   MpiComm comm = MpiComm::duplicate(MPI_COMM_WORLD);
-  const Seat own = find_own_seat(comm.get(), pretended_ranks_per_node);
+  const Seat own = find_own_seat(comm.get(), pretended);
   std::vector<Seat> seats(static_cast<std::size_t>(size));
   check_mpi(
       MPI_Allgather(&own, sizeof own, MPI_BYTE, seats.data(), sizeof own, MPI_BYTE, comm.get()),

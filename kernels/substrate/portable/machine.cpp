@@ -4,6 +4,7 @@
 #include "machine.h"
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 
 #include <cstring>
@@ -34,15 +35,21 @@ void evict_from_caches(std::span<const std::byte> bytes) noexcept {
   if (other) std::memset(other.get(), 1, more_than_caches);
 }
 
-// Advanced SIMD is part of every 64-bit Arm processor that runs Linux.
 std::vector<std::string> isa_names() {
-  if (machine_name() == "aarch64") return {"neon"};
-  return {};
+  std::vector<std::string> names;
+#ifdef __aarch64__
+  names.emplace_back("neon");  // part of every 64-bit Arm processor that runs Linux
+  // The length of this process's SVE vectors; an error where there is no SVE.
+  if (const int length = ::prctl(PR_SVE_GET_VL); length > 0)
+    names.push_back("sve" + std::to_string(8 * (length & PR_SVE_VL_LEN_MASK)));
+#endif
+  return names;
 }
 
 std::string cpu_architecture() {
   const std::string name = machine_name();
-  return name == "aarch64" ? "aarch64-neon" : name;
+  const std::vector<std::string> isas = isa_names();
+  return isas.empty() ? name : name + "-" + isas.back();
 }
 
 }  // namespace colltune

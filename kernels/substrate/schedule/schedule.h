@@ -52,6 +52,8 @@ struct Shape {
   int slots = 4;
   /// The node of each rank; empty: all on one.
   std::vector<int> nodes{};
+  /// Of an algorithm by levels: the group of each rank, from 0 on; empty: all in one.
+  std::vector<int> groups{};
 
   [[nodiscard]] bool share_node(int one, int other) const {
     return nodes.empty() ||

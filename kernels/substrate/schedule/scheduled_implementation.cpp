@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -44,9 +45,25 @@ struct Parties {
   int ranks = 1;
   int root = 0;
   std::vector<int> nodes{};  ///< as Shape::nodes
+  RankPlaces places{};
 };
+
+/// As far as a topology tells. It does not say who shares a NUMA domain or a cache: a cost is that
+/// of two of them on each node, half of the ranks in each.
 Parties parties_of(const Topology& topology) {
-  return {.ranks = topology.ranks, .nodes = nodes_of(topology)};
+  Parties parties{.ranks = topology.ranks, .nodes = nodes_of(topology)};
+  std::vector<int> halves;
+  for (int rank = 0; rank < topology.ranks; ++rank) {
+    const int node = parties.nodes.empty() ? 0 : parties.nodes[static_cast<std::size_t>(rank)];
+    const int place = rank - node * topology.ranks_per_node;
+    halves.push_back(2 * node + (2 * place < topology.ranks_per_node ? 0 : 1));
+  }
+  // Numbered from 0 on: a node with a single rank has one half only.
+  std::map<int, int> numbers;
+  for (int& half : halves)
+    half = numbers.try_emplace(half, static_cast<int>(numbers.size())).first->second;
+  parties.places = {.node = parties.nodes, .numa = halves, .cache = halves};
+  return parties;
 }
 
 Shape shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& problem,
@@ -57,6 +74,7 @@ Shape shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& problem,
               .in_place = problem.in_place,
               .access = access_of(variant),
               .nodes = parties.nodes};
+  if (algorithm.groups_by) shape.groups = parties.places.on(algorithm.groups_by(variant));
   if (algorithm.shares) shape.shares = algorithm.shares(shape, variant);
   return shape;
 }
@@ -159,7 +177,8 @@ class ScheduledImplementation final : public Implementation {
                                      const Variant& variant, Deadline deadline) const override;
 
  private:
-  [[nodiscard]] std::string why_not_on(const Topology& topology, const Variant& variant) const;
+  [[nodiscard]] std::string why_not_on(const Topology& topology, const Capability& capability,
+                                       const Variant& variant) const;
   [[nodiscard]] std::string why_unknown(const Variant& variant) const;
   [[nodiscard]] std::vector<std::int64_t> chunks(const Problem& problem, int ranks,
                                                  Access access) const;
@@ -225,7 +244,7 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   all = with_knobs(std::move(all));
   const Variant first = all.front();
   std::erase_if(all, [&](const Variant& variant) {
-    return !why_not_on(topology, variant).empty() ||
+    return !why_not_on(topology, capability, variant).empty() ||
            (algorithm_.is_tried && !algorithm_.is_tried(variant));
   });
   if (all.empty()) return {first};
@@ -250,7 +269,7 @@ Support ScheduledImplementation::supports(const Problem& problem, const Topology
     return Support::no("direct access needs registered buffers");
   if (access == Access::cma && !capability.has(cma_feature))
     return Support::no("the kernel does not let the ranks read each other's memory (CMA)");
-  if (std::string why = why_not_on(topology, variant); !why.empty())
+  if (std::string why = why_not_on(topology, capability, variant); !why.empty())
     return Support::no(std::move(why));
   if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
     return Support::no(std::move(why));
@@ -258,9 +277,10 @@ Support ScheduledImplementation::supports(const Problem& problem, const Topology
 }
 
 std::string ScheduledImplementation::why_not_on(const Topology& topology,
+                                                const Capability& capability,
                                                 const Variant& variant) const {
   if (std::string why = why_not_among(algorithm_, topology.ranks); !why.empty()) return why;
-  return algorithm_.why_not ? algorithm_.why_not(topology, variant) : std::string{};
+  return algorithm_.why_not ? algorithm_.why_not(topology, capability, variant) : std::string{};
 }
 
 std::string ScheduledImplementation::why_unknown(const Variant& variant) const {
@@ -317,7 +337,7 @@ std::unique_ptr<Operation> ScheduledImplementation::prepare(Communicator& commun
                                                             const Call& call,
                                                             const Variant& variant,
                                                             Deadline deadline) const {
-  Parties parties{.ranks = communicator.size(), .root = call.root};
+  Parties parties{.ranks = communicator.size(), .root = call.root, .places = communicator.places()};
   if (!communicator.is_one_node())
     parties.nodes.assign(communicator.nodes().begin(), communicator.nodes().end());
   const Shape shape = shape_of_call(algorithm_, call.problem, variant, parties);

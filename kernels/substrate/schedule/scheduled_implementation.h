@@ -42,7 +42,12 @@ struct ScheduledAlgorithm {
   std::vector<Knob> knobs{};
   /// Why it cannot run with these settings on this topology, for a person; empty where it can.
   /// Null: it can wherever the rest allows.
-  std::function<std::string(const Topology& topology, const Variant& variant)> why_not{};
+  std::function<std::string(const Topology& topology, const Capability& capability,
+                            const Variant& variant)>
+      why_not{};
+  /// Of one that is made of others, by levels: which ranks it takes together (Shape::groups). Such
+  /// a one is no level of another.
+  std::function<Locality(const Variant& variant)> groups_by{};
   /// Whether a sweep tries these settings unasked. Null: all of them.
   std::function<bool(const Variant& variant)> is_tried{};
 };

@@ -41,7 +41,8 @@ class SweepOverMpi : public ::testing::Test {
  protected:
   /// `ranks_per_node`: as make_mpi_world pretends; 0: as it is.
   explicit SweepOverMpi(int ranks_per_node = 0)
-      : world_(make_mpi_world(abort_, std::chrono::steady_clock::now() + 60s, ranks_per_node)),
+      : world_(make_mpi_world(abort_, std::chrono::steady_clock::now() + 60s,
+                              {.ranks_per_node = ranks_per_node})),
         control_(MPI_COMM_WORLD, 300s),
         catalogue_(make_catalogue()),
         availability_(
@@ -241,7 +242,7 @@ TEST_F(SweepOverNodes, AlgorithmsAcrossNodesAreRightAndTimed) {
     measured.insert(measurement.variant.implementation);
   }
   for (const char* const name : {"cpu.all_reduce_hierarchical", "cpu.all_reduce_recursive_doubling",
-                                 "cpu.broadcast_hierarchical", "cpu.broadcast_tree"})
+                                 "cpu.broadcast_leaders", "cpu.broadcast_tree"})
     EXPECT_TRUE(measured.contains(name)) << name;
 }
 

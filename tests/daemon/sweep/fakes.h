@@ -137,7 +137,7 @@ inline void on_ranks(int ranks, std::chrono::milliseconds time_out,
                      const std::vector<int>& node_of_rank = {}) {
   AbortFlag abort;
   const auto planes = make_thread_control_planes(ranks, time_out);
-  const auto world = make_thread_world(ranks, abort, node_of_rank);
+  const auto world = make_thread_world(ranks, abort, {.node = node_of_rank});
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < planes.size(); ++rank)
     threads.emplace_back([&, rank] { body(*planes[rank], *world[rank]); });

@@ -191,7 +191,7 @@ TEST(PluginOperation, FailsInPrepareWhereRanksSpanNodes) {
               [&](Communicator& communicator) {
                 (void)made.front()->prepare(communicator, {}, idle, soon_enough());
               },
-              {0, 1});
+              {.node = {0, 1}});
   });
   EXPECT_EQ(thrown.code, static_cast<int>(StatusCode::failed_precondition));
   EXPECT_THAT(thrown.text, HasSubstr("symmetric memory needs all ranks on one node"));

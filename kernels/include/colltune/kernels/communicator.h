@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "colltune/kernels/abort_flag.h"
+#include "colltune/kernels/locality.h"
 #include "colltune/kernels/messages.h"
 #include "colltune/kernels/symmetric_memory.h"
 #include "colltune/vocabulary/bytes.h"
@@ -28,10 +29,12 @@ class Communicator {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// The node of each rank, numbered from 0 in order of first appearance.
-  [[nodiscard]] virtual std::span<const int> nodes() const = 0;
+  /// The place of each rank on each level, no list empty, numbered from 0 in order of first
+  /// appearance. On a node where a rank is bound to no place of a level alone, all ranks share one.
+  [[nodiscard]] virtual const RankPlaces& places() const = 0;
+  [[nodiscard]] std::span<const int> nodes() const { return places().node; }
   /// Whether all ranks share one node.
-  [[nodiscard]] virtual bool is_one_node() const = 0;
+  [[nodiscard]] bool is_one_node() const;
   /// Whether some node has more of these ranks than hardware threads that they may run on: waits
   /// then give the core away at once.
   [[nodiscard]] virtual bool is_oversubscribed() const = 0;

@@ -8,12 +8,18 @@
 
 namespace colltune {
 
+/// What a world pretends about where its ranks live, to try on one machine what others do. 0: as it
+/// is.
+struct PretendedMachine {
+  int ranks_per_node = 0;    ///< nodes of so many consecutive ranks each, which share no memory
+  int ranks_per_domain = 0;  ///< NUMA domains and last-level caches of so many
+};
+
 /// The world of this MPI job (MPI is initialized and stays so for the communicator's life).
-/// Collective. `abort_flag` outlives the communicator and everything made from it. Above 0,
-/// `pretended_ranks_per_node` makes nodes of so many consecutive ranks each, which share no memory:
-/// to try on one machine what a cluster does. Only in builds with MPI.
+/// Collective. `abort_flag` outlives the communicator and everything made from it. Only in builds
+/// with MPI.
 [[nodiscard]] std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline,
-                                                           int pretended_ranks_per_node = 0);
+                                                           const PretendedMachine& pretended = {});
 
 /// What must stand in the environment of a process before MPI_Init so that implementations can
 /// force algorithms (Open MPI: use_dynamic_rules). Called before MPI_Init; leaves alone what the

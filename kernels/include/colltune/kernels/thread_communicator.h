@@ -10,9 +10,9 @@
 namespace colltune {
 
 /// One communicator per rank for ranks that live as threads of this process: `result[r]` is used by
-/// rank r's thread alone. `node_of_rank` pretends that ranks live on several nodes, which share no
-/// memory; empty: one node. `abort_flag` outlives them all.
+/// rank r's thread alone. `pretended`: where the ranks live instead of all in one place; those of
+/// different nodes share no memory. `abort_flag` outlives them all.
 [[nodiscard]] std::vector<std::unique_ptr<Communicator>> make_thread_world(
-    int ranks, AbortFlag& abort_flag, std::vector<int> node_of_rank = {});
+    int ranks, AbortFlag& abort_flag, const RankPlaces& pretended = {});
 
 }  // namespace colltune

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// All-gather in one round, (n - 1) S bytes per rank for blocks of S: pull (everyone reads the
+// others' blocks), push (everyone writes its block to the others; NCCL's symmetric kernel "ST",
+// src/device/symmetric/all_gather.cuh). Plain blocks are staged in two slots in turn. Registered
+// buffers are read or written where they are, in place too, since a rank's own block is nobody
+// else's to write.
+
+#include "device/device_algorithm.h"
+#include "device/staging.h"
+#include "device/team.h"
+
+namespace colltune::cuda {
+
+struct AllGatherPull {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer&) {
+    using namespace device;
+    Team<Context> team(context, call);
+    const bool is_direct = call.registered;
+    const std::uint64_t steps = is_direct ? 2 : 1;
+    const std::uint64_t slot = staging_slot(team.base() / steps, call.bytes);
+    if (!is_direct) copy_bytes(context, data_of(call, call.rank) + slot, call.send, call.bytes);
+    copy_bytes(context, block_of(call.receive, call.rank, call.bytes), call.send, call.bytes);
+    if (!team.barrier(1)) return;
+    for (int distance = 1; distance < call.ranks; ++distance) {
+      const int peer = (call.rank + distance) % call.ranks;
+      const std::byte* const from = is_direct ? call.sends[peer] : data_of(call, peer) + slot;
+      copy_bytes(context, block_of(call.receive, peer, call.bytes), from, call.bytes);
+    }
+    if (is_direct && !team.barrier(2)) return;
+    team.finish(steps);
+  }
+};
+
+struct AllGatherPush {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer&) {
+    using namespace device;
+    Team<Context> team(context, call);
+    const bool is_direct = call.registered;
+    const std::uint64_t block = whole_packets(call.bytes);
+    const std::uint64_t slot =
+        staging_slot(team.base() / 2, static_cast<std::uint64_t>(call.ranks) * block);
+    const auto place = [&](int at, int of) {
+      return block_of(data_of(call, at) + slot, of, block);
+    };
+    // Nobody's receive buffer is written before its call. Slots of scratch memory are free: who
+    // begins a call has seen the end of the one before, which all had begun.
+    if (is_direct && !team.barrier(1)) return;
+    for (int distance = 1; distance < call.ranks; ++distance) {
+      const int peer = (call.rank + distance) % call.ranks;
+      std::byte* const to =
+          is_direct ? block_of(call.receives[peer], call.rank, call.bytes) : place(peer, call.rank);
+      copy_bytes(context, to, call.send, call.bytes);
+    }
+    copy_bytes(context, block_of(call.receive, call.rank, call.bytes), call.send, call.bytes);
+    if (!team.barrier(2)) return;
+    if (!is_direct)
+      for (int distance = 1; distance < call.ranks; ++distance) {
+        const int peer = (call.rank + distance) % call.ranks;
+        copy_bytes(context, block_of(call.receive, peer, call.bytes), place(call.rank, peer),
+                   call.bytes);
+      }
+    team.finish(2);
+  }
+};
+
+DeviceAlgorithms make_all_gather() {
+  return {
+      make_device<AllGatherPull>(
+          {.name = "cuda.all_gather_pull",
+           .description = "every rank reads the others' blocks: 1 round, (n-1)S bytes",
+           .collective = Collective::all_gather,
+           .scratch_bytes =
+               [](const device::DeviceCall& call) { return device::staging_bytes(call.bytes); }}),
+      make_device<AllGatherPush>(
+          {.name = "cuda.all_gather_push",
+           .description = "every rank writes its block to the others: 1 round, (n-1)S bytes "
+                          "(NCCL's symmetric ST kernel)",
+           .collective = Collective::all_gather,
+           .scratch_bytes = [](const device::DeviceCall& call) {
+             return device::staging_bytes(static_cast<std::uint64_t>(call.ranks) *
+                                          device::whole_packets(call.bytes));
+           }})};
+}
+
+}  // namespace colltune::cuda

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// All-reduce in which the data itself tells that it has come: a flag in each word (NCCL's LL; twice
+// the bytes) or a word that is not poison any more (TensorRT-LLM). One-shot: every rank writes its
+// whole input to every other one: 1 hop, (n - 1) S bytes. Two-shot: it writes each rank its share,
+// and the reduced share to all: 2 hops, 2 (n - 1) S / n bytes (MSCCL++'s "packet").
+
+#include "device/device_algorithm.h"
+#include "device/low_latency.h"
+#include "device/poison_wire.h"
+
+namespace colltune::cuda {
+
+template <template <class> class Wire>
+struct AllReduceOneShotWords {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer& reducer) {
+    using namespace device;
+    Team<Context> team(context, call);
+    Wire<Context> wire(team, call, call.bytes, team.base());
+    const PacketRange all{0, packets_of(call.bytes)};
+    for_each_packet(context, all, [&](std::uint64_t index) {
+      const Packet packet = read_packet(call.send, index, call.bytes);
+      for (int distance = 1; distance < call.ranks; ++distance) {
+        const int peer = (call.rank + distance) % call.ranks;
+        wire.write(peer, index, packet);
+        wire.clear(peer, index);
+      }
+    });
+    for_each_packet(context, all, [&](std::uint64_t index) {
+      const auto input = [&](int rank) {
+        return rank == call.rank ? read_packet(call.send, index, call.bytes)
+                                 : wire.read(rank, index);
+      };
+      auto sums = reducer.first(input(0));
+      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
+      write_packet(call.receive, index, call.bytes, reducer.finish(sums, true));
+    });
+    if (context.sync_block(wire.is_lost())) return;
+    team.finish(1);
+  }
+};
+
+template <template <class> class Wire>
+struct AllReduceTwoShotWords {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer& reducer) {
+    using namespace device;
+    Team<Context> team(context, call);
+    // Lines of the inputs, then lines of the results.
+    Wire<Context> wire(team, call, call.bytes, team.base(), 2);
+    const std::uint64_t packets = packets_of(call.bytes);
+    const auto for_each_peer = [&](auto act) {
+      for (int distance = 1; distance < call.ranks; ++distance)
+        act((call.rank + distance) % call.ranks);
+    };
+    for_each_peer([&](int peer) {
+      for_each_packet(context, part_of(packets, peer, call.ranks), [&](std::uint64_t index) {
+        wire.write(peer, index, read_packet(call.send, index, call.bytes));
+        wire.clear(peer, index, 1);
+      });
+    });
+    for_each_packet(context, part_of(packets, call.rank, call.ranks), [&](std::uint64_t index) {
+      const auto input = [&](int rank) {
+        return rank == call.rank ? read_packet(call.send, index, call.bytes)
+                                 : wire.read(rank, index);
+      };
+      auto sums = reducer.first(input(0));
+      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
+      const Packet result = reducer.finish(sums, true);
+      write_packet(call.receive, index, call.bytes, result);
+      for_each_peer([&](int peer) {
+        wire.write(peer, index, result, 1);
+        wire.clear(peer, index);
+      });
+    });
+    for_each_peer([&](int peer) {
+      for_each_packet(context, part_of(packets, peer, call.ranks), [&](std::uint64_t index) {
+        write_packet(call.receive, index, call.bytes, wire.read(peer, index, 1));
+      });
+    });
+    if (context.sync_block(wire.is_lost())) return;
+    team.finish(1);
+  }
+};
+
+namespace {
+
+/// Lines between two ranks: of inputs, and of results.
+template <template <class> class Wire, int lines>
+std::uint64_t scratch_bytes(const device::DeviceCall& call) {
+  return Wire<device::HostContext>::size(call, call.bytes, lines);
+}
+
+template <template <class> class Wire>
+DeviceAlgorithms make(const std::string& protocol, const std::string& source) {
+  DeviceAlgorithm one_shot{.name = "cuda.all_reduce_one_shot_" + protocol,
+                           .description =
+                               "every rank writes its input to the others: 1 hop, no "
+                               "barrier (" +
+                               source + ")",
+                           .collective = Collective::all_reduce,
+                           .scratch_bytes = scratch_bytes<Wire, 1>,
+                           .scratch_fill = Wire<device::HostContext>::poison_byte,
+                           .uses_registered = false};
+  DeviceAlgorithm two_shot = one_shot;
+  two_shot.name = "cuda.all_reduce_two_shot_" + protocol;
+  two_shot.description =
+      "shares to their reducers, results to all: 2 hops, no barrier (" + source + ")";
+  two_shot.scratch_bytes = scratch_bytes<Wire, 2>;
+  return {make_device<AllReduceOneShotWords<Wire>>(std::move(one_shot)),
+          make_device<AllReduceTwoShotWords<Wire>>(std::move(two_shot))};
+}
+
+}  // namespace
+
+DeviceAlgorithms make_all_reduce_low_latency() {
+  DeviceAlgorithms all = make<device::FlaggedWire>("low_latency", "NCCL LL, MSCCL++ packet");
+  for (DeviceAlgorithm& algorithm : make<device::PoisonWire>("poison", "TensorRT-LLM"))
+    all.push_back(std::move(algorithm));
+  return all;
+}
+
+}  // namespace colltune::cuda

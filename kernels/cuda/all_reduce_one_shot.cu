@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// One-shot: every rank reads everybody's input and reduces all of it, in rank order: 1 round,
+// (n - 1) S bytes read per rank (vLLM csrc/custom_all_reduce.cuh, PyTorch's
+// one_shot_all_reduce). Plain inputs are staged in scratch memory of two slots in turn: who begins
+// a call has seen that all began the one before, so that nobody reads the slot of two calls ago,
+// and no second barrier is needed. Registered inputs are read where they are, and a barrier at the
+// end tells that nobody reads them any more.
+
+#include "device/device_algorithm.h"
+#include "device/staging.h"
+#include "device/team.h"
+
+namespace colltune::cuda {
+
+struct AllReduceOneShot {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer& reducer) {
+    using namespace device;
+    Team<Context> team(context, call);
+    const bool is_direct = call.registered && !call.in_place;
+    const int steps = is_direct ? 2 : 1;
+    const std::uint64_t slot =
+        staging_slot(team.base() / static_cast<std::uint64_t>(steps), call.bytes);
+    if (!is_direct) copy_bytes(context, data_of(call, call.rank) + slot, call.send, call.bytes);
+    if (!team.barrier(1)) return;
+    for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
+      const auto input = [&](int rank) {
+        const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
+        return read_packet(from, index, call.bytes);
+      };
+      auto sums = reducer.first(input(0));
+      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
+      write_packet(call.receive, index, call.bytes, reducer.finish(sums, true));
+    });
+    if (is_direct && !team.barrier(2)) return;
+    team.finish(static_cast<std::uint64_t>(steps));
+  }
+};
+
+DeviceAlgorithms make_all_reduce_one_shot() {
+  return {make_device<AllReduceOneShot>(
+      {.name = "cuda.all_reduce_one_shot",
+       .description = "every rank reads all inputs: 1 round, (n-1)S bytes per rank (vLLM, PyTorch)",
+       .collective = Collective::all_reduce,
+       .scratch_bytes = [](const device::DeviceCall& call) {
+         return device::staging_bytes(call.bytes);
+       }})};
+}
+
+}  // namespace colltune::cuda

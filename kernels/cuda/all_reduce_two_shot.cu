@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Two-shot: each rank reduces its share of everybody's input, in rank order, then the shares are
+// collected: 2 rounds, 2 (n - 1) S / n bytes per rank (vLLM csrc/custom_all_reduce.cuh, PyTorch's
+// two_shot_all_reduce_). The second round pulls (everyone reads the others' shares) or pushes (a
+// share is written to everyone as it is made). Plain buffers are staged in two slots in turn, as in
+// one-shot. Registered ones are read and written where they are, in place too: only its owner reads
+// a share before it is overwritten.
+
+#include "device/device_algorithm.h"
+#include "device/staging.h"
+#include "device/team.h"
+
+namespace colltune::cuda {
+namespace {
+
+/// A slot of staging: the input, then the results.
+COLLTUNE_DEVICE std::uint64_t slot_bytes(const device::DeviceCall& call) {
+  return 2 * device::whole_packets(call.bytes);
+}
+
+std::uint64_t scratch_bytes(const device::DeviceCall& call) {
+  return device::staging_bytes(slot_bytes(call));
+}
+
+}  // namespace
+
+template <bool pushes>
+struct AllReduceTwoShot {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer& reducer) {
+    using namespace device;
+    Team<Context> team(context, call);
+    const bool is_direct = call.registered;
+    const std::uint64_t steps = is_direct && !pushes ? 3 : 2;
+    const std::uint64_t slot = staging_slot(team.base() / steps, slot_bytes(call));
+    const std::uint64_t results = slot + whole_packets(call.bytes);
+    const std::uint64_t packets = packets_of(call.bytes);
+    const auto share = [&](int rank) { return part_of(packets, rank, call.ranks); };
+    const auto copy_share = [&](int rank, std::byte* to, const std::byte* from) {
+      for_each_packet(context, share(rank), [&](std::uint64_t index) {
+        write_packet(to, index, call.bytes, read_packet(from, index, call.bytes));
+      });
+    };
+
+    // Share by share: a block stages what the peers' blocks of its number will read.
+    if (!is_direct)
+      for (int rank = 0; rank < call.ranks; ++rank)
+        copy_share(rank, data_of(call, call.rank) + slot, call.send);
+    if (!team.barrier(1)) return;
+    for_each_packet(context, share(call.rank), [&](std::uint64_t index) {
+      const auto input = [&](int rank) {
+        const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
+        return read_packet(from, index, call.bytes);
+      };
+      auto sums = reducer.first(input(0));
+      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
+      const Packet result = reducer.finish(sums, true);
+      write_packet(call.receive, index, call.bytes, result);
+      if (!pushes) {
+        if (!is_direct) write_packet(data_of(call, call.rank) + results, index, call.bytes, result);
+        return;
+      }
+      for (int distance = 1; distance < call.ranks; ++distance) {
+        const int peer = (call.rank + distance) % call.ranks;
+        write_packet(is_direct ? call.receives[peer] : data_of(call, peer) + results, index,
+                     call.bytes, result);
+      }
+    });
+    if (!team.barrier(2)) return;
+    if (!(pushes && is_direct))
+      for (int distance = 1; distance < call.ranks; ++distance) {
+        const int peer = (call.rank + distance) % call.ranks;
+        const std::byte* const from = is_direct ? call.receives[peer]
+                                      : pushes  ? data_of(call, call.rank) + results
+                                                : data_of(call, peer) + results;
+        copy_share(peer, call.receive, from);
+      }
+    // Nobody returns while a peer reads its results.
+    if (is_direct && !pushes && !team.barrier(3)) return;
+    team.finish(steps);
+  }
+};
+
+DeviceAlgorithms make_all_reduce_two_shot() {
+  return {make_device<AllReduceTwoShot<false>>(
+              {.name = "cuda.all_reduce_two_shot_pull",
+               .description = "every rank reduces its share and reads the others': 2 rounds, "
+                              "2(n-1)S/n bytes per rank (vLLM)",
+               .collective = Collective::all_reduce,
+               .scratch_bytes = scratch_bytes}),
+          make_device<AllReduceTwoShot<true>>(
+              {.name = "cuda.all_reduce_two_shot_push",
+               .description = "every rank reduces its share and writes it to the others: 2 "
+                              "rounds, 2(n-1)S/n bytes per rank (PyTorch)",
+               .collective = Collective::all_reduce,
+               .scratch_bytes = scratch_bytes})};
+}
+
+}  // namespace colltune::cuda

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Broadcast down a chain from the root, chunk by chunk: S bytes in and out of each rank, n - 1 hops
+// until the first chunk is at the end (pipelined chain; NCCL's broadcast). Registered buffers are
+// written where they are. Plain ones go through two slots of a chunk on each rank, which are
+// written again when they have been given back.
+
+#include "device/device_algorithm.h"
+#include "device/staging.h"
+#include "device/team.h"
+
+namespace colltune::cuda {
+namespace {
+
+COLLTUNE_DEVICE std::uint64_t chunk_bytes(const device::DeviceCall& call) {
+  const std::uint64_t all = device::whole_packets(call.bytes);
+  const std::uint64_t wanted = call.chunk / device::packet_bytes * device::packet_bytes;
+  return wanted != 0 && wanted < all ? wanted : all;
+}
+
+}  // namespace
+
+struct BroadcastChain {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer&) {
+    using namespace device;
+    Team<Context> team(context, call);
+    const bool is_direct = call.registered;
+    const bool is_root = call.rank == call.root;
+    const int next = (call.rank + 1) % call.ranks;
+    const int before = (call.rank + call.ranks - 1) % call.ranks;
+    const bool is_end = next == call.root;
+    const std::uint64_t chunk = chunk_bytes(call);
+    std::uint64_t number = 0;
+    // Nobody's receive buffer is written before its call.
+    if (!team.barrier(1)) return;
+    for (std::uint64_t first = 0; first < call.bytes; first += chunk, ++number) {
+      const std::uint64_t size = call.bytes - first < chunk ? call.bytes - first : chunk;
+      const auto slot = [&](int at) { return data_of(call, at) + number % 2 * chunk; };
+      if (!is_root && !team.await(before, number + 2)) return;
+      const std::byte* const from = is_root     ? call.send + first
+                                    : is_direct ? call.receive + first
+                                                : slot(call.rank);
+      if (!is_end) {
+        if (!is_direct && number >= 2 && !team.await(next, number, Channel::credit)) return;
+        copy_bytes(context, is_direct ? call.receives[next] + first : slot(next), from, size);
+        team.post(next, number + 2);
+      }
+      if (is_root || !is_direct) copy_bytes(context, call.receive + first, from, size);
+      if (!is_root && !is_direct) team.post(before, number + 2, Channel::credit);
+    }
+    // Slots of scratch memory are written by the next call only when they have been read.
+    if (!team.barrier(number + 2)) return;
+    team.finish(number + 2);
+  }
+};
+
+DeviceAlgorithms make_broadcast_chain() {
+  return {make_device<BroadcastChain>(
+      {.name = "cuda.broadcast_chain",
+       .description = "chunks down a chain: n-1+S/chunk steps, S bytes per rank (NCCL)",
+       .collective = Collective::broadcast,
+       .scratch_bytes = [](const device::DeviceCall& call) { return 2 * chunk_bytes(call); },
+       .has_chunks = true})};
+}
+
+}  // namespace colltune::cuda

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Blocks from each rank to each, whose words tell by themselves that they have come: with a flag
+// each (NCCL's LL; twice the bytes), or by not being poison any more (NCCL's custom algorithms): 1
+// hop, (n - 1) S bytes per rank for blocks of S. All-gather (one block to all), all-to-all (another
+// one to each), reduce-scatter (the same, combined in rank order).
+
+#include "device/device_algorithm.h"
+#include "device/low_latency.h"
+#include "device/poison_wire.h"
+
+namespace colltune::cuda {
+
+template <Collective collective, template <class> class Wire>
+struct LowLatencyExchange {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer& reducer) {
+    using namespace device;
+    Team<Context> team(context, call);
+    Wire<Context> wire(team, call, call.bytes, team.base());
+    const PacketRange all{0, packets_of(call.bytes)};
+    const auto input = [&](int to, std::uint64_t index) {
+      const std::byte* const from =
+          collective == Collective::all_gather ? call.send : block_of(call.send, to, call.bytes);
+      return read_packet(from, index, call.bytes);
+    };
+    for_each_packet(context, all, [&](std::uint64_t index) {
+      for (int distance = 1; distance < call.ranks; ++distance) {
+        const int peer = (call.rank + distance) % call.ranks;
+        wire.write(peer, index, input(peer, index));
+        wire.clear(peer, index);
+      }
+    });
+    for_each_packet(context, all, [&](std::uint64_t index) {
+      const auto block = [&](int rank) {
+        return rank == call.rank ? input(rank, index) : wire.read(rank, index);
+      };
+      if constexpr (collective == Collective::reduce_scatter) {
+        auto sums = reducer.first(block(0));
+        for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, block(rank));
+        write_packet(call.receive, index, call.bytes, reducer.finish(sums, true));
+      } else {
+        for (int rank = 0; rank < call.ranks; ++rank)
+          write_packet(block_of(call.receive, rank, call.bytes), index, call.bytes, block(rank));
+      }
+    });
+    if (context.sync_block(wire.is_lost())) return;
+    team.finish(1);
+  }
+};
+
+namespace {
+
+template <Collective collective, template <class> class Wire>
+DeviceAlgorithm make(const std::string& protocol, const std::string& description) {
+  return make_device<LowLatencyExchange<collective, Wire>>(
+      {.name = "cuda." + std::string(name_of(collective)) + "_" + protocol,
+       .description = description + ": 1 hop, no barrier",
+       .collective = collective,
+       .scratch_bytes =
+           [](const device::DeviceCall& call) {
+             return Wire<device::HostContext>::size(call, call.bytes);
+           },
+       .scratch_fill = Wire<device::HostContext>::poison_byte,
+       .uses_registered = false});
+}
+
+template <template <class> class Wire>
+DeviceAlgorithms make_all(const std::string& protocol, const std::string& how) {
+  return {make<Collective::all_gather, Wire>(protocol, "every rank writes its block" + how),
+          make<Collective::all_to_all, Wire>(protocol, "every rank writes the blocks" + how),
+          make<Collective::reduce_scatter, Wire>(
+              protocol, "every rank writes the blocks" + how + " and combines its own")};
+}
+
+}  // namespace
+
+DeviceAlgorithms make_low_latency() {
+  DeviceAlgorithms all =
+      make_all<device::FlaggedWire>("low_latency", ", each word with a flag (NCCL LL)");
+  for (DeviceAlgorithm& algorithm :
+       make_all<device::PoisonWire>("poison", " over poison (NCCL's custom algorithms)"))
+    all.push_back(std::move(algorithm));
+  return all;
+}
+
+}  // namespace colltune::cuda

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Reduce-scatter in one round: every rank reads its block of everybody's input and reduces them in
+// rank order, (n - 1) S bytes for blocks of S (NCCL's symmetric kernel "LD",
+// src/device/symmetric/reduce_scatter.cuh). Plain inputs are staged in two slots in turn.
+
+#include "device/device_algorithm.h"
+#include "device/staging.h"
+#include "device/team.h"
+
+namespace colltune::cuda {
+
+struct ReduceScatterPull {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer& reducer) {
+    using namespace device;
+    Team<Context> team(context, call);
+    // In place a rank overwrites its own block of its input, which nobody else reads.
+    const bool is_direct = call.registered;
+    const std::uint64_t steps = is_direct ? 2 : 1;
+    const std::uint64_t block = whole_packets(call.bytes);
+    const std::uint64_t slot =
+        staging_slot(team.base() / steps, static_cast<std::uint64_t>(call.ranks) * block);
+    if (!is_direct)
+      for (int rank = 0; rank < call.ranks; ++rank)
+        copy_bytes(context, block_of(data_of(call, call.rank) + slot, rank, block),
+                   block_of(call.send, rank, call.bytes), call.bytes);
+    if (!team.barrier(1)) return;
+    for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
+      const auto input = [&](int rank) {
+        const std::byte* const from = is_direct
+                                          ? block_of(call.sends[rank], call.rank, call.bytes)
+                                          : block_of(data_of(call, rank) + slot, call.rank, block);
+        return read_packet(from, index, call.bytes);
+      };
+      auto sums = reducer.first(input(0));
+      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
+      write_packet(call.receive, index, call.bytes, reducer.finish(sums, true));
+    });
+    if (is_direct && !team.barrier(2)) return;
+    team.finish(steps);
+  }
+};
+
+DeviceAlgorithms make_reduce_scatter() {
+  return {make_device<ReduceScatterPull>(
+      {.name = "cuda.reduce_scatter_pull",
+       .description = "every rank reads its block of all inputs: 1 round, (n-1)S bytes (NCCL's "
+                      "symmetric LD kernel)",
+       .collective = Collective::reduce_scatter,
+       .scratch_bytes = [](const device::DeviceCall& call) {
+         return device::staging_bytes(static_cast<std::uint64_t>(call.ranks) *
+                                      device::whole_packets(call.bytes));
+       }})};
+}
+
+}  // namespace colltune::cuda

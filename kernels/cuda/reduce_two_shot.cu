@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Reduce: each rank reduces its share of everybody's input, in rank order, and writes it to the
+// root: 1 round, (n - 1) S / n bytes read per rank, as many written to the root. Plain buffers are
+// staged in two slots in turn, each with the input and, at the root, the results.
+
+#include "device/device_algorithm.h"
+#include "device/staging.h"
+#include "device/team.h"
+
+namespace colltune::cuda {
+
+struct ReduceTwoShot {
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer& reducer) {
+    using namespace device;
+    Team<Context> team(context, call);
+    // In place the root's input is its output: each share is overwritten by its only reader.
+    const bool is_direct = call.registered;
+    const std::uint64_t whole = whole_packets(call.bytes);
+    const std::uint64_t slot = staging_slot(team.base() / 2, 2 * whole);
+    const std::uint64_t packets = packets_of(call.bytes);
+    const auto share = [&](int rank) { return part_of(packets, rank, call.ranks); };
+    const auto copy_share = [&](int rank, std::byte* to, const std::byte* from) {
+      for_each_packet(context, share(rank), [&](std::uint64_t index) {
+        write_packet(to, index, call.bytes, read_packet(from, index, call.bytes));
+      });
+    };
+    if (!is_direct)
+      for (int rank = 0; rank < call.ranks; ++rank)
+        copy_share(rank, data_of(call, call.rank) + slot, call.send);
+    if (!team.barrier(1)) return;
+    std::byte* const to =
+        is_direct ? call.receives[call.root] : data_of(call, call.root) + slot + whole;
+    for_each_packet(context, share(call.rank), [&](std::uint64_t index) {
+      const auto input = [&](int rank) {
+        const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
+        return read_packet(from, index, call.bytes);
+      };
+      auto sums = reducer.first(input(0));
+      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
+      write_packet(to, index, call.bytes, reducer.finish(sums, true));
+    });
+    if (!team.barrier(2)) return;
+    if (!is_direct && call.rank == call.root)
+      for (int rank = 0; rank < call.ranks; ++rank) copy_share(rank, call.receive, to);
+    team.finish(2);
+  }
+};
+
+DeviceAlgorithms make_reduce_two_shot() {
+  return {make_device<ReduceTwoShot>(
+      {.name = "cuda.reduce_two_shot",
+       .description = "every rank reduces its share and writes it to the root: 1 round, "
+                      "2(n-1)S/n bytes per rank",
+       .collective = Collective::reduce,
+       .scratch_bytes = [](const device::DeviceCall& call) {
+         return device::staging_bytes(2 * device::whole_packets(call.bytes));
+       }})};
+}
+
+}  // namespace colltune::cuda

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda/atomic>
+
+#include <cstdint>
+
+#include "device/device_call.h"
+
+namespace colltune::device {
+
+/// A thread of a kernel on a GPU: device/team.h says what each function is for. Several ranks may
+/// share one launch: each has `blocks` blocks of it.
+class CudaContext {
+ public:
+  __device__ CudaContext(int block, int blocks) : block_(block), blocks_(blocks) {}
+
+  [[nodiscard]] __device__ int block() const { return block_; }
+  [[nodiscard]] __device__ int blocks() const { return blocks_; }
+  [[nodiscard]] __device__ int thread() const { return static_cast<int>(threadIdx.x); }
+  [[nodiscard]] __device__ int threads() const { return static_cast<int>(blockDim.x); }
+  __device__ bool sync_block(bool any) { return __syncthreads_or(any ? 1 : 0) != 0; }
+
+  // The block's barrier before a store, and after a load, makes them speak for all its threads.
+  [[nodiscard]] __device__ static std::uint64_t load_signal(const std::uint64_t* word) {
+    return atomic(word).load(cuda::memory_order_acquire);
+  }
+  __device__ static void store_signal(std::uint64_t* word, std::uint64_t value) {
+    atomic(word).store(value, cuda::memory_order_release);
+  }
+  [[nodiscard]] __device__ static std::uint64_t load_relaxed(const std::uint64_t* word) {
+    return atomic(word).load(cuda::memory_order_relaxed);
+  }
+  __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+    atomic(word).store(value, cuda::memory_order_relaxed);
+  }
+  [[nodiscard]] __device__ static std::uint64_t now_ns() {
+    std::uint64_t now = 0;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+  }
+  __device__ static void pause() { __nanosleep(20); }
+
+ private:
+  __device__ static cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system> atomic(
+      const std::uint64_t* word) {
+    return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(
+        *const_cast<std::uint64_t*>(word));
+  }
+
+  int block_;
+  int blocks_;
+};
+
+/// Block b of the launch is block b % blocks of the rank of calls[b / blocks].
+template <class Body, class Reducer>
+__global__ void run_ranks(const DeviceCall* calls, int blocks, Reducer reducer) {
+  CudaContext context(static_cast<int>(blockIdx.x) % blocks, blocks);
+  Body::run(context, calls[blockIdx.x / static_cast<unsigned>(blocks)], reducer);
+}
+
+}  // namespace colltune::device

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "colltune/vocabulary/problem.h"
+#include "device/device_call.h"
+#include "device/host_context.h"
+#include "device/reducer.h"
+
+namespace colltune {
+
+/// An algorithm whose body runs on GPUs, and as host threads: what a file in kernels/cuda says
+/// about it. The body is a class with
+///
+///     template <class Context, class Reducer>
+///     static void run(Context&, const device::DeviceCall&, const Reducer&)
+///
+/// which all threads of a rank's launch call. All ranks launch as many blocks of as many threads.
+struct DeviceAlgorithm {
+  std::string name;
+  std::string description;
+  Collective collective = Collective::all_reduce;
+  /// Data that each rank's scratch memory needs for a call, behind the signals.
+  std::uint64_t (*scratch_bytes)(const device::DeviceCall& call) = nullptr;
+  /// What the data of the scratch memory is filled with before the first call.
+  unsigned char scratch_fill = 0;
+  /// Rank order means that every result is combined at once.
+  NumericClass numeric_class = NumericClass::rank_order;
+  /// Whether `DeviceCall::chunk` matters.
+  bool has_chunks = false;
+  /// Whether a rank writes results into the peers' receive buffers where they are registered, or
+  /// reads their inputs there.
+  bool uses_registered = true;
+  /// One thread of the body on the host. Set by make_device.
+  void (*run_on_host)(device::HostContext& context, const device::DeviceCall& call) = nullptr;
+};
+using DeviceAlgorithms = std::vector<DeviceAlgorithm>;
+
+/// Those of all files in kernels/cuda, from each of which CMake expects `make_<name>()` in
+/// namespace colltune::cuda.
+[[nodiscard]] DeviceAlgorithms make_device_algorithms();
+
+/// `algorithm` with the entries of its body.
+template <class Body>
+[[nodiscard]] DeviceAlgorithm make_device(DeviceAlgorithm algorithm) {
+  algorithm.run_on_host = [](device::HostContext& context, const device::DeviceCall& call) {
+    Body::run(context, call, device::AnyReducer(call.type, call.op, device::divisor_of(call)));
+  };
+  return algorithm;
+}
+
+}  // namespace colltune

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "colltune/vocabulary/collective.h"
+
+namespace colltune::device {
+
+constexpr int most_ranks = 16;
+constexpr int most_blocks = 64;
+
+/// What the host and a rank's kernel tell each other while it runs; the host and the device both
+/// reach it. All words are read and written as atomics.
+struct Control {
+  /// Not 0: all waits end, and the kernel with them. Raised by the host at the call's deadline, or
+  /// by a kernel whose wait took too long.
+  std::uint64_t abort = 0;
+  /// Who a wait that ended so had waited for, plus 1; the first of them. 0: nobody.
+  std::uint64_t missing = 0;
+};
+
+/// One rank's call as its kernel sees it. Plain data: a kernel's argument, frozen in a captured
+/// graph; what changes from call to call lies behind `counters`.
+struct DeviceCall {
+  int rank = 0;
+  int ranks = 1;
+  int root = 0;
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool in_place = false;
+  bool registered = false;
+  /// Of the message, or of each rank's block where there is one per rank.
+  std::uint64_t bytes = 0;
+  const std::byte* send = nullptr;
+  std::byte* receive = nullptr;
+  /// The ranks' buffers, where they are registered.
+  const std::byte* sends[most_ranks] = {};
+  std::byte* receives[most_ranks] = {};
+  /// The ranks' scratch memory: signals first (`signals_size`), then `scratch_bytes` of data.
+  std::byte* scratch[most_ranks] = {};
+  std::uint64_t scratch_bytes = 0;
+  /// This rank's own, one per block: how far its signals have counted.
+  std::uint64_t* counters = nullptr;
+  Control* control = nullptr;
+  std::uint64_t chunk = 0;     ///< bytes; for bodies that cut the message
+  std::uint64_t limit_ns = 0;  ///< of each wait, by the device's own clock
+};
+
+/// What a block of one rank tells the block of the same number of another one; each is a word of
+/// its own with one writer, which only grows.
+enum class Channel : std::uint8_t {
+  progress = 0,  ///< how far it has come
+  credit = 1,    ///< how much of what it was given it has taken
+};
+/// The words of all blocks, ranks and channels, at the beginning of each rank's scratch memory.
+constexpr std::uint64_t signals_size =
+    std::uint64_t{most_blocks} * most_ranks * 2 * sizeof(std::uint64_t);
+
+}  // namespace colltune::device

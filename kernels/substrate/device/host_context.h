@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace colltune::device {
+
+/// What a test leaves out of a kernel's synchronization, to see that it is noticed.
+struct HostFaults {
+  bool relaxes_signals = false;       ///< posts and awaits order nothing
+  bool skips_block_barriers = false;  ///< threads of a block do not wait for each other
+};
+
+/// What the threads of one block share on the host.
+class HostBlock {
+ public:
+  HostBlock(int block, int blocks, int threads, HostFaults faults = {})
+      : block_(block), blocks_(blocks), threads_(threads), faults_(faults), barrier_(threads) {}
+
+  [[nodiscard]] int block() const { return block_; }
+  [[nodiscard]] int blocks() const { return blocks_; }
+  [[nodiscard]] int threads() const { return threads_; }
+  [[nodiscard]] const HostFaults& faults() const { return faults_; }
+
+  /// Whether any of the threads said `any` in its `round`-th call.
+  bool sync(bool any, std::uint64_t round) {
+    if (faults_.skips_block_barriers) return any;
+    if (any) said_[round % 3].store(true, std::memory_order_relaxed);
+    barrier_.arrive_and_wait();
+    // All have read what was said the round before, and nobody says anything there until all have
+    // come to the next one.
+    said_[(round + 2) % 3].store(false, std::memory_order_relaxed);
+    return said_[round % 3].load(std::memory_order_relaxed);
+  }
+
+ private:
+  int block_;
+  int blocks_;
+  int threads_;
+  HostFaults faults_;
+  std::barrier<> barrier_;
+  std::array<std::atomic<bool>, 3> said_{};
+};
+
+/// A thread of a kernel that runs on the host: device/team.h says what each function is for.
+class HostContext {
+ public:
+  HostContext(HostBlock& block, int thread) : block_(block), thread_(thread) {}
+
+  [[nodiscard]] int block() const { return block_.block(); }
+  [[nodiscard]] int blocks() const { return block_.blocks(); }
+  [[nodiscard]] int thread() const { return thread_; }
+  [[nodiscard]] int threads() const { return block_.threads(); }
+  bool sync_block(bool any) { return block_.sync(any, ++rounds_); }
+
+  [[nodiscard]] std::uint64_t load_signal(const std::uint64_t* word) const {
+    return atomic(word).load(block_.faults().relaxes_signals ? std::memory_order_relaxed
+                                                             : std::memory_order_acquire);
+  }
+  void store_signal(std::uint64_t* word, std::uint64_t value) const {
+    atomic(word).store(value, block_.faults().relaxes_signals ? std::memory_order_relaxed
+                                                              : std::memory_order_release);
+  }
+  [[nodiscard]] static std::uint64_t load_relaxed(const std::uint64_t* word) {
+    return atomic(word).load(std::memory_order_relaxed);
+  }
+  static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+    atomic(word).store(value, std::memory_order_relaxed);
+  }
+  [[nodiscard]] static std::uint64_t now_ns() {
+    return static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+  }
+  static void pause() { std::this_thread::yield(); }
+
+ private:
+  static std::atomic_ref<std::uint64_t> atomic(const std::uint64_t* word) {
+    return std::atomic_ref(*const_cast<std::uint64_t*>(word));
+  }
+
+  HostBlock& block_;
+  int thread_;
+  std::uint64_t rounds_ = 0;
+};
+
+}  // namespace colltune::device

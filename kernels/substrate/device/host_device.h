@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What marks a function that runs on a GPU and as a host thread: the language of CUDA has no other
+// way to say it than a word that a C++ compiler does not know.
+#ifdef __CUDACC__
+#define COLLTUNE_DEVICE __host__ __device__ __forceinline__
+#else
+#define COLLTUNE_DEVICE inline
+#endif

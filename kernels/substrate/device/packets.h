@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "device/device_call.h"
+#include "device/host_device.h"
+
+namespace colltune::device {
+
+/// What one thread moves at a time: the widest load and store that a GPU has. Of any element type.
+struct alignas(16) [[gnu::may_alias]] Packet {
+  std::uint32_t words[4];
+};
+constexpr std::uint64_t packet_bytes = sizeof(Packet);
+
+[[nodiscard]] COLLTUNE_DEVICE std::uint64_t packets_of(std::uint64_t bytes) {
+  return (bytes + packet_bytes - 1) / packet_bytes;
+}
+
+[[nodiscard]] COLLTUNE_DEVICE bool is_aligned(const std::byte* place) {
+  return reinterpret_cast<std::uintptr_t>(place) % packet_bytes == 0;
+}
+
+/// Packet `index` of `bytes` bytes at `from`: zeros behind its end. Any alignment; whole aligned
+/// packets are one load.
+[[nodiscard]] COLLTUNE_DEVICE Packet read_packet(const std::byte* from, std::uint64_t index,
+                                                 std::uint64_t bytes) {
+  const std::uint64_t at = index * packet_bytes;
+  if (bytes - at >= packet_bytes && is_aligned(from))
+    return *reinterpret_cast<const Packet*>(from + at);
+  Packet packet{};
+  const std::uint64_t left = bytes - at < packet_bytes ? bytes - at : packet_bytes;
+  for (std::uint64_t i = 0; i < left; ++i) reinterpret_cast<std::byte*>(&packet)[i] = from[at + i];
+  return packet;
+}
+
+COLLTUNE_DEVICE void write_packet(std::byte* to, std::uint64_t index, std::uint64_t bytes,
+                                  const Packet& packet) {
+  const std::uint64_t at = index * packet_bytes;
+  if (bytes - at >= packet_bytes && is_aligned(to)) {
+    *reinterpret_cast<Packet*>(to + at) = packet;
+    return;
+  }
+  const std::uint64_t left = bytes - at < packet_bytes ? bytes - at : packet_bytes;
+  for (std::uint64_t i = 0; i < left; ++i)
+    to[at + i] = reinterpret_cast<const std::byte*>(&packet)[i];
+}
+
+/// Some packets of a message, behind one another.
+struct PacketRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;  ///< one behind
+};
+
+/// Part `part` of `parts` of `packets` packets. The parts differ by one packet at most.
+[[nodiscard]] COLLTUNE_DEVICE PacketRange part_of(std::uint64_t packets, int part, int parts) {
+  const auto n = static_cast<std::uint64_t>(parts);
+  const auto i = static_cast<std::uint64_t>(part);
+  return {packets * i / n, packets * (i + 1) / n};
+}
+
+/// Calls `act(index)` for the packets of `range` that this thread has to do. Which block does which
+/// packet of a range follows from its place in the range alone: the blocks with the same number of
+/// two ranks do the same ones.
+template <class Context, class Act>
+COLLTUNE_DEVICE void for_each_packet(const Context& context, const PacketRange& range, Act act) {
+  const auto stride =
+      static_cast<std::uint64_t>(context.blocks()) * static_cast<std::uint64_t>(context.threads());
+  const auto begin =
+      static_cast<std::uint64_t>(context.block()) * static_cast<std::uint64_t>(context.threads()) +
+      static_cast<std::uint64_t>(context.thread());
+  for (std::uint64_t index = range.first + begin; index < range.last; index += stride) act(index);
+}
+
+/// Copies `bytes` bytes, by all blocks.
+template <class Context>
+COLLTUNE_DEVICE void copy_bytes(const Context& context, std::byte* to, const std::byte* from,
+                                std::uint64_t bytes) {
+  if (to == from) return;
+  for_each_packet(context, {0, packets_of(bytes)}, [&](std::uint64_t index) {
+    write_packet(to, index, bytes, read_packet(from, index, bytes));
+  });
+}
+
+}  // namespace colltune::device

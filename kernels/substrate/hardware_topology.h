@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+struct hwloc_topology;
+
+namespace colltune {
+
+/// This machine's cores, shared caches and memory, as hwloc sees them. What hwloc cannot tell is
+/// absent: counts are 0, places -1.
+class HardwareTopology {
+ public:
+  HardwareTopology();
+
+  /// Cores with a hardware thread in `threads`.
+  [[nodiscard]] int count_cores(const cpu_set_t& threads) const;
+  /// The NUMA node, and the level 3 cache, that all of `threads` belong to.
+  [[nodiscard]] int numa_of(const cpu_set_t& threads) const;
+  [[nodiscard]] int cache_of(const cpu_set_t& threads) const;
+  /// Capabilities of the whole machine: "machine.packages", "machine.l3_bytes", …
+  [[nodiscard]] std::map<std::string, std::string> features() const;
+
+ private:
+  struct Destroy {
+    void operator()(hwloc_topology* topology) const;
+  };
+  [[nodiscard]] int place_of(int type, const cpu_set_t& threads) const;
+
+  std::unique_ptr<hwloc_topology, Destroy> topology_;  ///< null where hwloc fails
+};
+
+}  // namespace colltune

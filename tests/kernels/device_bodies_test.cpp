@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of the GPU algorithms as host threads: every one of them, with the same orders of
+// memory as on a GPU.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "device_launch.h"
+
+namespace colltune {
+
+void PrintTo(const DeviceAlgorithm& algorithm, std::ostream* out) { *out << algorithm.name; }
+
+namespace test {
+namespace {
+
+class DeviceBodies : public testing::TestWithParam<DeviceAlgorithm> {
+ protected:
+  [[nodiscard]] static Problem problem(int ranks, std::size_t elements,
+                                       DataType type = DataType::f32, ReduceOp op = ReduceOp::sum) {
+    const CollectiveShape shape = shape_of(GetParam().collective);
+    const std::size_t blocks = shape.has_block_per_rank() ? static_cast<std::size_t>(ranks) : 1;
+    return {.collective = GetParam().collective,
+            .data_type = type,
+            .reduce_op = shape.reduces ? op : ReduceOp::none,
+            .message_size = {elements * blocks * size_of(type)}};
+  }
+  [[nodiscard]] static int root_of(int ranks) {
+    return shape_of(GetParam().collective).has_root ? ranks - 1 : 0;
+  }
+  static void expect_right(const DeviceLaunch& launch) {
+    const DeviceOutcome outcome = run_on_host(GetParam(), launch);
+    EXPECT_EQ(outcome.fault, "") << describe(launch.problem) << ", " << launch.ranks << " ranks of "
+                                 << launch.blocks << " x " << launch.threads << ", chunk "
+                                 << launch.chunk;
+    EXPECT_EQ(outcome.missing, -1);
+  }
+  /// Plain and registered, in place and not.
+  template <class Act>
+  static void for_each_way(DeviceLaunch launch, Act act) {
+    for (const bool registered : {false, true})
+      for (const bool in_place : {false, true}) {
+        launch.problem.registered = registered;
+        launch.problem.in_place = in_place;
+        act(launch);
+      }
+  }
+};
+
+TEST_P(DeviceBodies, AreRightForAnySizeAndNumberOfRanks) {
+  for (const int ranks : {2, 3, 4, 5})
+    for (const std::size_t elements : {0UL, 1UL, 17UL, 1003UL})
+      for_each_way({.problem = problem(ranks, elements), .ranks = ranks, .root = root_of(ranks)},
+                   expect_right);
+}
+
+TEST_P(DeviceBodies, AreRightOnAsManyRanksAsThereMayBe) {
+  DeviceLaunch launch{.problem = problem(device::most_ranks, 129),
+                      .ranks = device::most_ranks,
+                      .root = root_of(device::most_ranks),
+                      .blocks = 1,
+                      .threads = 1};
+  for_each_way(launch, expect_right);
+}
+
+TEST_P(DeviceBodies, AreRightForEveryTypeAndOperator) {
+  const bool reduces = shape_of(GetParam().collective).reduces;
+  for (const auto& type : enum_names(DataType{}))
+    for (const auto& op : enum_names(ReduceOp{})) {
+      if (op.value == ReduceOp::none || (!reduces && op.value != ReduceOp::sum)) continue;
+      for_each_way({.problem = problem(3, 33, type.value, op.value), .ranks = 3, .calls = 2},
+                   expect_right);
+    }
+}
+
+TEST_P(DeviceBodies, AreRightForAnyGridAndChunk) {
+  for (const int blocks : {1, 3})
+    for (const int threads : {1, 3})
+      for (const std::uint64_t chunk : {0UL, 16UL, 48UL, 1024UL})
+        if (chunk == 0 || GetParam().has_chunks)
+          for_each_way({.problem = problem(3, 700),
+                        .ranks = 3,
+                        .root = root_of(3),
+                        .blocks = blocks,
+                        .threads = threads,
+                        .chunk = chunk},
+                       expect_right);
+}
+
+TEST_P(DeviceBodies, ALateRankSpoilsNothing) {
+  for_each_way({.problem = problem(3, 100),
+                .ranks = 3,
+                .root = root_of(3),
+                .calls = 9,
+                .has_late_rank = true},
+               expect_right);
+}
+
+// Signals are compared as 64 bits, flags as 32 of them: both go on where 32 bits are full.
+TEST_P(DeviceBodies, CountsGoOnPast32Bits) {
+  for_each_way(
+      {.problem = problem(2, 40), .calls = 12, .first_counter = (std::uint64_t{1} << 32) - 6},
+      expect_right);
+}
+
+// What stands for "nothing has come yet" somewhere may be what is sent.
+TEST_P(DeviceBodies, AnyWordMayBeSent) {
+  for (const std::uint64_t word : {0xA9A9A9A9A9A9A9A9U, 0xA9A9A9A9A9A9A9AAU, std::uint64_t{0},
+                                   ~std::uint64_t{0}, std::uint64_t{1} << 32})
+    for_each_way({.problem = problem(3, 35, DataType::u64, ReduceOp::max),
+                  .ranks = 3,
+                  .calls = 8,
+                  .word = word},
+                 expect_right);
+}
+
+TEST_P(DeviceBodies, AMissingRankEndsTheCallWithItsName) {
+  for (const int missing : {0, 2}) {
+    DeviceLaunch launch{.problem = problem(3, 100),
+                        .ranks = 3,
+                        .root = root_of(3),
+                        .calls = 1,
+                        .missing_rank = missing};
+    const DeviceOutcome outcome = run_on_host(GetParam(), launch);
+    // Along a chain the neighbours of who is missing may be given up first.
+    if (GetParam().has_chunks)
+      EXPECT_GE(outcome.missing, 0);
+    else
+      EXPECT_EQ(outcome.missing, missing);
+  }
+}
+
+#ifndef __SANITIZE_THREAD__
+TEST_P(DeviceBodies, MissingBlockBarriersAreNoticed) {
+  if (GetParam().scratch_fill != 0 || GetParam().name.ends_with("low_latency"))
+    GTEST_SKIP() << "its threads wait for their own words";
+  DeviceLaunch launch{.problem = problem(2, 700), .faults = {.skips_block_barriers = true}};
+  const DeviceOutcome outcome = run_on_host(GetParam(), launch);
+  EXPECT_TRUE(!outcome.fault.empty() || outcome.missing >= 0);
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Cuda, DeviceBodies, testing::ValuesIn(make_device_algorithms()),
+                         [](const auto& of) {
+                           std::string name = of.param.name;
+                           std::ranges::replace(name, '.', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace test
+}  // namespace colltune

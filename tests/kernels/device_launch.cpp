@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "device_launch.h"
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "guarded_buffers.h"
+#include "numerics.h"
+
+namespace colltune::test {
+namespace {
+
+using namespace std::chrono_literals;
+using device::DeviceCall;
+using device::HostBlock;
+
+constexpr std::byte garbage{0xEE};
+constexpr std::size_t cache_line = 128;
+
+/// Memory that begins at a cache line.
+class AlignedMemory {
+ public:
+  explicit AlignedMemory(std::size_t size)
+      : lines_(std::make_unique<Line[]>(size / cache_line + 1)), size_(size) {}
+  [[nodiscard]] std::span<std::byte> bytes() const {
+    return {reinterpret_cast<std::byte*>(lines_.get()), size_};
+  }
+
+ private:
+  struct alignas(cache_line) Line {
+    std::byte bytes[cache_line];
+  };
+  std::unique_ptr<Line[]> lines_;
+  std::size_t size_;
+};
+
+void fill_words(std::span<std::byte> bytes, std::uint64_t word) {
+  for (std::size_t i = 0; i + sizeof word <= bytes.size(); i += sizeof word)
+    std::memcpy(bytes.data() + i, &word, sizeof word);
+}
+
+/// One rank: its buffers, its memory that the others reach, and what its threads share.
+struct Rank {
+  Rank(const DeviceLaunch& launch, int rank, std::uint64_t scratch_size, std::byte fill)
+      : memory(guarded_size(launch.problem, launch.ranks)),
+        buffers(memory.bytes(), launch.problem, rank, launch.ranks, rank == launch.root),
+        scratch_memory(GuardedBuffer::size_with_strips(scratch_size)),
+        scratch(scratch_memory.bytes(), scratch_size),
+        counters(static_cast<std::size_t>(launch.blocks), launch.first_counter),
+        stream(launch.blocks * launch.threads) {
+    std::ranges::fill(scratch.inside(), fill);
+    std::ranges::fill(scratch.inside().first(device::signals_size), std::byte{});
+    for (int block = 0; block < launch.blocks; ++block)
+      blocks.emplace_back(block, launch.blocks, launch.threads, launch.faults);
+  }
+
+  AlignedMemory memory;
+  GuardedBuffers buffers;
+  AlignedMemory scratch_memory;
+  GuardedBuffer scratch;
+  std::vector<std::uint64_t> counters;
+  std::deque<HostBlock> blocks;
+  std::barrier<> stream;  ///< a call begins when the one before has ended on this rank
+};
+
+class Launch {
+ public:
+  Launch(const DeviceAlgorithm& algorithm, const DeviceLaunch& launch)
+      : algorithm_(algorithm), launch_(launch) {
+    DeviceCall call = describe_call();
+    const std::uint64_t scratch = device::signals_size + algorithm.scratch_bytes(call);
+    for (int rank = 0; rank < launch.ranks; ++rank)
+      ranks_.emplace_back(launch, rank, scratch, static_cast<std::byte>(algorithm.scratch_fill));
+    for (int rank = 0; rank < launch.ranks; ++rank) {
+      Rank& of = ranks_[static_cast<std::size_t>(rank)];
+      call.scratch[rank] = of.scratch.inside().data();
+      if (!launch.problem.registered) continue;
+      call.sends[rank] = of.buffers.send.data();
+      call.receives[rank] = of.buffers.receive.data();
+    }
+    for (int rank = 0; rank < launch.ranks; ++rank) {
+      Rank& of = ranks_[static_cast<std::size_t>(rank)];
+      call.rank = rank;
+      call.send = of.buffers.send.data();
+      call.receive = of.buffers.receive.data();
+      call.counters = of.counters.data();
+      calls_.push_back(call);
+    }
+  }
+
+  DeviceOutcome run() {
+    {
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < launch_.ranks; ++rank) {
+        if (rank == launch_.missing_rank) continue;
+        for (int block = 0; block < launch_.blocks; ++block)
+          for (int thread = 0; thread < launch_.threads; ++thread)
+            threads.emplace_back([this, rank, block, thread] { run_thread(rank, block, thread); });
+      }
+    }
+    if (outcome_.fault.empty() && !std::ranges::all_of(ranks_, [](const Rank& rank) {
+          return rank.buffers.are_whole() && rank.scratch.is_whole();
+        }))
+      outcome_.fault = "bytes beside a buffer were written";
+    outcome_.missing = static_cast<int>(control_.missing) - 1;
+    return outcome_;
+  }
+
+ private:
+  [[nodiscard]] DeviceCall describe_call() {
+    DeviceCall call{.ranks = launch_.ranks,
+                    .root = launch_.root,
+                    .type = launch_.problem.data_type,
+                    .op = launch_.problem.reduce_op,
+                    .in_place = launch_.problem.in_place,
+                    .registered = launch_.problem.registered,
+                    .bytes = launch_.problem.message_size.value,
+                    .control = &control_,
+                    .chunk = launch_.chunk,
+                    .limit_ns = 60'000'000'000};
+    if (is_to_fail()) call.limit_ns = 50'000'000;
+    if (shape_of(launch_.problem.collective).has_block_per_rank())
+      call.bytes /= static_cast<std::uint64_t>(launch_.ranks);
+    return call;
+  }
+
+  [[nodiscard]] bool is_to_fail() const {
+    return launch_.missing_rank >= 0 || launch_.faults.skips_block_barriers;
+  }
+
+  void run_thread(int rank, int block, int thread) {
+    Rank& of = ranks_[static_cast<std::size_t>(rank)];
+    const bool is_first = block == 0 && thread == 0;
+    device::HostContext context(of.blocks[static_cast<std::size_t>(block)], thread);
+    for (int number = 0; number < launch_.calls; ++number) {
+      if (is_first) begin_call(rank, number);
+      of.stream.arrive_and_wait();
+      // Without barriers it is luck whether a block's threads are apart: here they are.
+      if (launch_.faults.skips_block_barriers && thread > 0) std::this_thread::sleep_for(2ms);
+      algorithm_.run_on_host(context, calls_[static_cast<std::size_t>(rank)]);
+      of.stream.arrive_and_wait();
+      if (is_first) end_call(rank, number);
+    }
+  }
+
+  [[nodiscard]] VerifiedCall verified(int number) const {
+    return {launch_.problem, launch_.ranks, launch_.root, DataPattern::exact,
+            static_cast<std::uint64_t>(number) + 1};
+  }
+
+  void begin_call(int rank, int number) {
+    Rank& of = ranks_[static_cast<std::size_t>(rank)];
+    if (!launch_.problem.in_place) std::ranges::fill(of.buffers.receive, garbage);
+    if (launch_.word)
+      fill_words(of.buffers.send, *launch_.word);
+    else
+      fill_send(verified(number), rank, of.buffers.send);
+    if (launch_.has_late_rank && number % launch_.ranks == rank) std::this_thread::sleep_for(3ms);
+  }
+
+  void end_call(int rank, int number) {
+    if (launch_.missing_rank >= 0) return;
+    Rank& of = ranks_[static_cast<std::size_t>(rank)];
+    // From here on the input is the caller's again; in place, what was received is part of it.
+    const std::vector<std::byte> received(of.buffers.receive.begin(), of.buffers.receive.end());
+    std::ranges::fill(of.buffers.send, garbage);
+    if (launch_.word) return expect_words(rank, received);
+    const bool at_once = algorithm_.numeric_class == NumericClass::rank_order;
+    const Rounding rounding =
+        at_once ? rounding_at_once(launch_.problem) : rounding_handed_on(launch_.problem);
+    if (const auto wrong = find_mismatch(verified(number), rank, rounding, received))
+      note_fault("rank " + std::to_string(rank) + ", call " + std::to_string(number) +
+                 ": element " + std::to_string(wrong->element) + " is " + wrong->got + ", not " +
+                 wrong->expected);
+  }
+
+  void expect_words(int rank, const std::vector<std::byte>& received) {
+    std::vector<std::byte> expected(received.size());
+    fill_words(expected, *launch_.word);
+    if (received != expected) note_fault("rank " + std::to_string(rank) + ": another word came");
+  }
+
+  void note_fault(const std::string& fault) {
+    const std::scoped_lock lock(mutex_);
+    if (outcome_.fault.empty()) outcome_.fault = fault;
+  }
+
+  const DeviceAlgorithm& algorithm_;
+  const DeviceLaunch& launch_;
+  device::Control control_;
+  std::deque<Rank> ranks_;
+  std::vector<DeviceCall> calls_;
+  std::mutex mutex_;
+  DeviceOutcome outcome_;  ///< guarded by mutex_ while threads run
+};
+
+}  // namespace
+
+DeviceOutcome run_on_host(const DeviceAlgorithm& algorithm, const DeviceLaunch& launch) {
+  return Launch(algorithm, launch).run();
+}
+
+}  // namespace colltune::test

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "colltune/kernels/oracle.h"
+#include "colltune/vocabulary/problem.h"
+#include "device/device_algorithm.h"
+
+namespace colltune::test {
+
+/// Some calls of a GPU algorithm on host threads: `blocks` x `threads` of them for each rank.
+struct DeviceLaunch {
+  Problem problem;
+  int ranks = 2;
+  int root = 0;
+  int blocks = 2;
+  int threads = 2;
+  std::uint64_t chunk = 0;
+  int calls = 5;                    ///< back to back: a rank may be a call ahead
+  bool has_late_rank = false;       ///< in each call another one begins late
+  std::uint64_t first_counter = 0;  ///< where the signals' counts begin
+  /// All that is sent is this word, over and over, and so must be all that is received (max of
+  /// u64).
+  std::optional<std::uint64_t> word{};
+  int missing_rank = -1;        ///< never begins
+  device::HostFaults faults{};  ///< with them, and where a rank is missing, waits end after 50 ms
+};
+
+/// What came of it.
+struct DeviceOutcome {
+  std::string fault;  ///< the first wrong element, or bytes written where nobody may; empty: none
+  int missing = -1;   ///< who a wait that was given up had waited for; -1: none was given up
+};
+
+[[nodiscard]] DeviceOutcome run_on_host(const DeviceAlgorithm& algorithm,
+                                        const DeviceLaunch& launch);
+
+}  // namespace colltune::test
