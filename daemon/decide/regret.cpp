@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "candidate.h"
 #include "colltune/decide/decide.h"
@@ -17,46 +18,40 @@
 namespace colltune {
 namespace {
 
-/// One variant's speed-up over the baseline in each pass that both ran in.
-using PassSpeedups = std::map<int, double>;
-/// By variant; the baseline itself has 1.
-using Speedups = std::map<Variant, PassSpeedups>;
+/// The ratios of two variants in the rounds that both ran, by pass.
+using PassRatios = std::map<int, std::vector<double>>;
 
-/// Over all its passes, each counting the same.
-double speedup_of(const PassSpeedups& passes) {
-  double product = 1;
-  for (const auto& [pass, speedup] : passes) product *= speedup;
-  return std::pow(product, 1.0 / static_cast<double>(passes.size()));
+/// What a launch knows of a variant.
+struct Known {
+  PassRounds rounds;
+  PassRatios over_baseline;  ///< 1 of the baseline itself; not empty
+};
+using Speedups = std::map<Variant, Known>;
+
+/// How much faster `one` is than `other` in the rounds of both: passes and rounds differ, so only
+/// those compare.
+PassRatios ratios_of(const Known& one, const Known& other) {
+  return ratios_by_pass(other.rounds, one.rounds);
 }
 
-/// How much faster `one` is than `other` in the passes of both: passes differ, so only those
-/// compare.
-PassSpeedups ratios_of(const PassSpeedups& one, const PassSpeedups& other) {
-  PassSpeedups ratios;
-  for (const auto& [pass, speedup] : one)
-    if (const auto found = other.find(pass); found != other.end())
-      ratios.emplace(pass, speedup / found->second);
-  return ratios;
+WeightedValue weighed(const PassRatios& passes) {
+  return {.value = balanced_ratio(passes), .weight = static_cast<double>(passes.size())};
 }
 
-WeightedValue weighed(const PassSpeedups& passes) {
-  return {.value = speedup_of(passes), .weight = static_cast<double>(passes.size())};
-}
-
-bool have_same_passes(const PassSpeedups& one, const PassSpeedups& other) {
-  return std::ranges::equal(one, other, {}, &PassSpeedups::value_type::first,
-                            &PassSpeedups::value_type::first);
+bool have_same_passes(const PassRatios& one, const PassRatios& other) {
+  return std::ranges::equal(one, other, {}, &PassRatios::value_type::first,
+                            &PassRatios::value_type::first);
 }
 
 /// What each variant's speed-up comes to where `chosen` has its own: over its passes, or where it
 /// has others by those that both have.
-std::map<Variant, double> beside(const Speedups& speedups, const PassSpeedups& chosen) {
+std::map<Variant, double> beside(const Speedups& speedups, const Known& chosen) {
   std::map<Variant, double> out;
-  for (const auto& [variant, passes] : speedups) {
-    if (have_same_passes(passes, chosen))
-      out.emplace(variant, speedup_of(passes));
-    else if (const PassSpeedups ratios = ratios_of(passes, chosen); !ratios.empty())
-      out.emplace(variant, speedup_of(chosen) * speedup_of(ratios));
+  for (const auto& [variant, known] : speedups) {
+    if (have_same_passes(known.over_baseline, chosen.over_baseline))
+      out.emplace(variant, balanced_ratio(known.over_baseline));
+    else if (const PassRatios ratios = ratios_of(known, chosen); !ratios.empty())
+      out.emplace(variant, balanced_ratio(chosen.over_baseline) * balanced_ratio(ratios));
   }
   return out;
 }
@@ -68,17 +63,17 @@ Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t ro
   const Candidate* baseline = fastest_baseline(all);
   Speedups speedups;
   if (baseline == nullptr) return speedups;
-  const auto count = [](const std::map<int, std::vector<double>>& by_pass) {
+  const auto count = [](const PassRatios& by_pass) {
     std::size_t rounds = 0;
     for (const auto& [pass, ratios] : by_pass) rounds += ratios.size();
     return rounds;
   };
   const std::size_t rounds = count(ratios_by_pass(baseline->rounds, baseline->rounds));
   for (const Candidate* candidate : all) {
-    const auto by_pass = ratios_by_pass(baseline->rounds, candidate->rounds);
+    PassRatios by_pass = ratios_by_pass(baseline->rounds, candidate->rounds);
     if (by_pass.empty() || count(by_pass) < least(rounds)) continue;
-    PassSpeedups& passes = speedups[candidate->measurement->variant];
-    for (const auto& [pass, ratios] : by_pass) passes.emplace(pass, median_of(ratios));
+    speedups.emplace(candidate->measurement->variant,
+                     Known{.rounds = candidate->rounds, .over_baseline = std::move(by_pass)});
   }
   return speedups;
 }
@@ -169,11 +164,12 @@ std::map<TuningKey, Speedups> quiet_speedups(const Launch& launch, double steal_
 }
 
 /// Speed-ups over launches: the chosen one's is the median of its speed-ups, another one's that
-/// times the median of its ratios to the chosen one in the same launch. Launches are of different
-/// kinds (two cores that share a cache, or do not), and a variant leaves the rounds early just
-/// where it is slow: medians over unlike sets of launches could not be compared. A launch weighs as
-/// many as the passes that speak in it: who stays away after a few passes was unlucky in them, and
-/// would look as slow as that for all of them. Of variants known from half of the launches.
+/// times the median of its ratios to the chosen one in the same rounds of a launch. Launches are of
+/// different kinds (two cores that share a cache, or do not), and a variant leaves the rounds early
+/// just where it is slow: medians over unlike sets of launches could not be compared. A launch
+/// weighs as many as the passes that speak in it: who stays away after a few passes was unlucky in
+/// them, and would look as slow as that for all of them. Of variants known from half of the
+/// launches.
 std::map<Variant, double> pool(const std::vector<const Speedups*>& launches,
                                const Variant& chosen) {
   std::vector<WeightedValue> of_chosen;
@@ -181,9 +177,9 @@ std::map<Variant, double> pool(const std::vector<const Speedups*>& launches,
   for (const Speedups* launch : launches) {
     const auto reference = launch->find(chosen);
     if (reference == launch->end()) continue;
-    of_chosen.push_back(weighed(reference->second));
-    for (const auto& [variant, passes] : *launch)
-      if (const PassSpeedups ratios = ratios_of(passes, reference->second); !ratios.empty())
+    of_chosen.push_back(weighed(reference->second.over_baseline));
+    for (const auto& [variant, known] : *launch)
+      if (const PassRatios ratios = ratios_of(known, reference->second); !ratios.empty())
         to_chosen[variant].push_back(weighed(ratios));
   }
   std::map<Variant, double> pooled;

@@ -25,10 +25,10 @@ namespace colltune {
 /// - The unit is the round (round_medians). A speed-up is the median over the common rounds of
 ///   baseline / variant in the same round, of several passes what those of each come to
 ///   (ratio_over_passes); `speedup_over_baseline` and the order refer to it.
-/// - Who missed a pass that others ran in was no contender and cannot win. Who has rounds in common
-///   with the baseline in fewer passes than others (it missed some, or no round of them counts) has
-///   the speed-up of the fastest of those others, times its own over that one in the passes of
-///   both.
+/// - Who missed a pass that others ran in was no contender and cannot win. Of several passes a
+///   variant's speed-up is that of the fastest one times its own over that one in the rounds of
+///   both, where they have any; the fastest is who no other beats so, of those with rounds in common
+///   with the baseline in the most passes.
 /// - Each rival is judged against the baseline by judge() (duel.h); the risk is divided by the
 ///   number of rivals of the key, and a gain must exceed what the baseline's twin shows.
 /// - `displaced`: some rival is proven. The fastest of those wins, or the simplest of its equals:
