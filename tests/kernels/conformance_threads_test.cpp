@@ -6,13 +6,24 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include "conformance.h"
 #include "support/run_ranks.h"
 
-namespace colltune::test {
+namespace colltune {
+
+void PrintTo(const RankPlaces& places, std::ostream* out) {
+  for (const auto& level : enum_names(Locality{})) {
+    *out << level.name << ':';
+    for (const int place : places.on(level.value)) *out << ' ' << place;
+    *out << "; ";
+  }
+}
+
+namespace test {
 namespace {
 
 class ConformanceOverThreads : public testing::TestWithParam<int> {};
@@ -69,6 +80,9 @@ TEST_P(ConformanceOverDomains, TreesOverTheMachineAreRight) {
 
 /// Domains of four, two and one rank; two nodes of two each, in turn, with caches that are smaller.
 std::vector<RankPlaces> domains() {
+#ifdef __SANITIZE_THREAD__  // as above: the smallest in which leaders have somebody behind them
+  return {{.numa = {0, 0, 1}}};
+#endif
   return {{.numa = {0, 0, 0, 0, 1, 1, 2}},
           {.node = {0, 0, 0, 0, 1, 1, 1, 1},
            .numa = {0, 1, 0, 1, 0, 1, 0, 1},
@@ -110,4 +124,5 @@ TEST(ConformanceOverDomains, TreesAreRightWhereOnlySomeDomainsTakePart) {
 }
 
 }  // namespace
-}  // namespace colltune::test
+}  // namespace test
+}  // namespace colltune
