@@ -307,7 +307,8 @@ void add_confirm(CLI::App& app, colltune::ConfirmOptions& options) {
   confirm
       ->add_option("--most-kept-waiting", options.most_kept_waiting,
                    "a launch in which ranks waited for a core for more than this share of the time "
-                   "does not count (0.05; of a whole sweep command: as in its configuration)")
+                   "does not count (default: 0.05; of a whole sweep command: as in its "
+                   "configuration)")
       ->check(CLI::Range(0.0, 1.0));
   confirm->add_option("--plugin", options.plugins,
                       "shared object whose implementations may be among the winners; may be "
@@ -377,7 +378,8 @@ int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
       app.parse(rest);
       const colltune::SweepSpec spec = colltune::load_sweep_spec(sweep.configuration);
       for (const auto& plugin : spec.plugins) options.plugins.emplace_back(plugin);
-      options.most_kept_waiting = spec.decision.most_kept_waiting;
+      if (!options.most_kept_waiting)
+        options.most_kept_waiting = spec.decision.most_kept_waiting;
       options.plugins.insert(options.plugins.end(), sweep.plugins.begin(), sweep.plugins.end());
       options.call_limit = sweep.call_limit;
     }

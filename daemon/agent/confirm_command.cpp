@@ -67,7 +67,7 @@ class Confirmer {
 
   int run() {
     policy_.launches = static_cast<std::size_t>(options_.launches);
-    policy_.most_kept_waiting = options_.most_kept_waiting;
+    if (options_.most_kept_waiting) policy_.most_kept_waiting = options_.most_kept_waiting;
     for (int set = 1; set <= most_confirm_sets; ++set) {
       const auto before = provisional_decisions(StoreReader(options_.database));
       const auto claims = static_cast<std::size_t>(std::ranges::count_if(

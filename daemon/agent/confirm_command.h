@@ -16,7 +16,7 @@ struct ConfirmOptions {
   std::filesystem::path database;
   int launches = 5;
   double seconds_per_key = 0.3;
-  std::optional<double> most_kept_waiting = 0.05;  ///< as ConfirmPolicy::most_kept_waiting
+  std::optional<double> most_kept_waiting{};  ///< ConfirmPolicy::most_kept_waiting; null: as there
   std::vector<std::filesystem::path> plugins;
   /// The launcher's command up to and including the agent.
   std::vector<std::string> command;
