@@ -105,7 +105,7 @@ std::vector<Variant> best_of(const std::map<int, Runners>& passes,
 }  // namespace
 
 double contender_factor(std::size_t passes) {
-  return 1 + 2 / std::sqrt(static_cast<double>(passes));
+  return std::exp(2 / std::sqrt(static_cast<double>(passes)));
 }
 
 std::size_t most_contenders(std::size_t passes) {

@@ -39,22 +39,29 @@ std::map<int, std::vector<int>> ranks_by_node(const Availability& availability) 
   return nodes;
 }
 
-/// The capability "cpu.cores"; 0 where the rank does not know.
-int cores_of(const Capability& capability) {
-  const std::string_view text = capability.value("cpu.cores");
-  int cores = 0;
-  std::from_chars(text.data(), text.data() + text.size(), cores);
-  return cores;
+/// The number that `feature` says; 0 where the rank does not know.
+int number_of(const Capability& capability, std::string_view feature) {
+  const std::string_view text = capability.value(feature);
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
-/// More ranks of the world than cores on some node. Ranks beyond the world sleep on the control
-/// plane while the world measures.
+/// Several ranks of the launch on one device, where their buffers lie on devices; else more ranks
+/// of the world than cores on some node. Ranks beyond the world sleep on the control plane while
+/// the world measures.
 Placement placement_of(const Availability& availability, std::span<const int> ranks) {
   std::map<int, int> ranks_on_node;
   for (const int rank : ranks)
     ++ranks_on_node[availability.node_of_rank[static_cast<std::size_t>(rank)]];
   for (const int rank : ranks) {
-    const int cores = cores_of(availability.capability_of(rank));
+    const Capability& capability = availability.capability_of(rank);
+    if (capability.is_on_device()) {
+      if (ranks.size() > 1 && number_of(capability, "device.ranks") > 1)
+        return Placement::shared_device;
+      continue;
+    }
+    const int cores = number_of(capability, "cpu.cores");
     const int node = availability.node_of_rank[static_cast<std::size_t>(rank)];
     if (cores > 0 && ranks_on_node[node] > cores) return Placement::oversubscribed;
   }

@@ -95,9 +95,21 @@ BufferArena::Regions BufferArena::registered(Communicator& communicator, Bytes b
                        registered_bytes_ / 2);
 }
 
+BufferArena::Regions BufferArena::on(Device& device, Bytes bytes) {
+  const std::size_t region = round_up(bytes);
+  if (device_memory_.bytes().size() < 2 * region) {
+    device_memory_ = DeviceMemory();
+    device_memory_ = DeviceMemory(device, {2 * region});
+  }
+  const std::span<std::byte> memory = device_memory_.bytes();
+  Regions regions = inner_regions(memory, memory.size() / 2);
+  regions.device = &device;
+  return regions;
+}
+
 CellData::CellData(const Problem& problem, const Communicator& world,
                    const BufferArena::Regions& regions)
-    : problem_(problem), rank_(world.rank()), ranks_(world.size()) {
+    : problem_(problem), device_(regions.device), rank_(world.rank()), ranks_(world.size()) {
   const Views views = place_buffers(problem, rank_, ranks_, regions);
   send_ = views.send;
   receive_ = views.receive;
@@ -120,7 +132,22 @@ RunInput CellData::run_input(InputMode mode) const {
           .image = run_image_,
           .evicted =
               mode == InputMode::rotating ? std::span<std::byte>(receive_) : std::span<std::byte>(),
-          .is_evicted = mode == InputMode::rotating};
+          .is_evicted = mode == InputMode::rotating,
+          .device = device_};
+}
+
+void CellData::write(std::span<std::byte> to, std::span<const std::byte> from) {
+  if (device_ == nullptr)
+    std::ranges::copy(from, to.begin());
+  else
+    device_->write(to.data(), from);
+}
+
+std::span<const std::byte> CellData::look_at(std::span<const std::byte> bytes) {
+  if (device_ == nullptr) return bytes;
+  from_device_.resize(bytes.size());
+  device_->read(from_device_, bytes.data());
+  return from_device_;
 }
 
 VerifiedCall CellData::verified_call(const Check& check) const {
@@ -144,7 +171,7 @@ std::span<const std::byte> CellData::input_of(const Check& check) {
 void CellData::place_guards(const std::string& name, std::span<std::byte> buffer) {
   guards_.push_back({{buffer.data() - guard_bytes, guard_bytes}, "before " + name});
   guards_.push_back({{buffer.data() + buffer.size(), guard_bytes}, "behind " + name});
-  for (const Guard& guard : guards_) std::ranges::copy(guard_pattern, guard.bytes.begin());
+  for (const Guard& guard : guards_) write(guard.bytes, guard_pattern);
 }
 
 bool CellData::keeps_input() const {
@@ -157,12 +184,13 @@ bool CellData::keeps_input() const {
 std::optional<Fault> CellData::inspect_guards() {
   std::string damage;
   for (const Guard& guard : guards_) {
-    if (std::memcmp(guard.bytes.data(), guard_pattern.data(), guard_bytes) == 0) continue;
+    const std::span<const std::byte> found = look_at(guard.bytes);
+    if (std::memcmp(found.data(), guard_pattern.data(), guard_bytes) == 0) continue;
     std::size_t changed = 0;
-    for (std::size_t i = 0; i < guard_bytes; ++i) changed += guard.bytes[i] != guard_pattern[i];
+    for (std::size_t i = 0; i < guard_bytes; ++i) changed += found[i] != guard_pattern[i];
     damage +=
         fmt::format("{}wrote {} byte(s) {}", damage.empty() ? "" : ", ", changed, guard.place);
-    std::ranges::copy(guard_pattern, guard.bytes.begin());
+    write(guard.bytes, guard_pattern);
   }
   if (damage.empty()) return std::nullopt;
   return Fault{Outcome::wrong, damage};
@@ -172,25 +200,30 @@ std::optional<Fault> CellData::compare(const Check& check) {
   if (receive_.empty()) return std::nullopt;
   KnownResult& known =
       results_[check.pattern == DataPattern::exact ? 0 : 1][static_cast<std::size_t>(check.seed)];
+  const std::span<const std::byte> received = look_at(receive_);
   const bool may_use =
       !known.bytes.empty() && (known.is_strict || known.rounding == check.rounding);
-  if (may_use && std::memcmp(known.bytes.data(), receive_.data(), receive_.size()) == 0)
+  if (may_use && std::memcmp(known.bytes.data(), received.data(), received.size()) == 0)
     return std::nullopt;
-  if (const auto mismatch = find_mismatch(verified_call(check), rank_, check.rounding, receive_))
+  if (const auto mismatch = find_mismatch(verified_call(check), rank_, check.rounding, received))
     return Fault{Outcome::wrong, fmt::format("element {} is {}, expected {}", mismatch->element,
                                              mismatch->got, mismatch->expected)};
   const bool is_strict =
       check.rounding != Rounding::each_step ||
       (check.pattern == DataPattern::exact && problem_.reduce_op != ReduceOp::avg);
-  if (receive_.size() <= largest_known_result && !known.is_strict)
-    known = {{receive_.begin(), receive_.end()}, check.rounding, is_strict};
+  if (received.size() <= largest_known_result && !known.is_strict)
+    known = {{received.begin(), received.end()}, check.rounding, is_strict};
   return std::nullopt;
 }
 
 RunInput CellData::arm(const Check& check) {
-  const RunInput input{.target = send_, .image = input_of(check)};
+  const RunInput input{.target = send_, .image = input_of(check), .device = device_};
   // In place, the input lies within (or around) the poison: it is written after that.
-  if (!receive_.empty()) std::memset(receive_.data(), poison, receive_.size());
+  if (receive_.empty()) return input;
+  if (device_ == nullptr)
+    std::memset(receive_.data(), poison, receive_.size());
+  else
+    device_->fill(receive_, poison);
   return input;
 }
 
@@ -200,9 +233,10 @@ std::optional<Fault> CellData::inspect(const Check& check) {
   if (auto fault = compare(check)) return fault;
   if (stray) return stray;
   const std::span<const std::byte> input = input_of(check);
-  if (!keeps_input() || send_.empty() || std::memcmp(send_.data(), input.data(), send_.size()) == 0)
-    return std::nullopt;
-  const auto changed = std::ranges::mismatch(send_, input).in1 - send_.begin();
+  if (!keeps_input() || send_.empty()) return std::nullopt;
+  const std::span<const std::byte> sent = look_at(send_);
+  if (std::memcmp(sent.data(), input.data(), sent.size()) == 0) return std::nullopt;
+  const auto changed = std::ranges::mismatch(sent, input).in1 - sent.begin();
   return Fault{Outcome::wrong, fmt::format("changed byte {} of its input", changed)};
 }
 

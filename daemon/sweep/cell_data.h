@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "colltune/kernels/communicator.h"
+#include "colltune/kernels/device.h"
 #include "colltune/kernels/operation.h"
 #include "colltune/kernels/oracle.h"
 #include "colltune/sweep/run_timer.h"
@@ -27,6 +28,7 @@ class BufferArena {
   struct Regions {
     std::span<std::byte> first;
     std::span<std::byte> second;
+    Device* device = nullptr;  ///< on which they lie; null: in the host's memory
   };
 
   /// Two private regions of `bytes` each, aligned to pages; guard_bytes before and behind any part
@@ -34,6 +36,8 @@ class BufferArena {
   [[nodiscard]] Regions plain(Bytes bytes);
   /// The same in symmetric memory. Collective over `communicator`; all ranks throw, or none.
   [[nodiscard]] Regions registered(Communicator& communicator, Bytes bytes, Deadline deadline);
+  /// The same on a device, whose memory serves for both.
+  [[nodiscard]] Regions on(Device& device, Bytes bytes);
 
  private:
   struct Free {
@@ -43,6 +47,7 @@ class BufferArena {
   std::size_t plain_bytes_ = 0;
   std::unique_ptr<SymmetricMemory> registered_memory_;
   std::size_t registered_bytes_ = 0;
+  DeviceMemory device_memory_;
 };
 
 /// One rank's buffers for a cell and the data that its calls are verified with.
@@ -79,6 +84,11 @@ class CellData {
     std::span<std::byte> bytes;
     std::string place;
   };
+  // The buffers lie on the device, where there is one.
+  void write(std::span<std::byte> to, std::span<const std::byte> from);
+  /// `bytes`, where the host can read them; until the next call.
+  [[nodiscard]] std::span<const std::byte> look_at(std::span<const std::byte> bytes);
+
   void place_guards(const std::string& name, std::span<std::byte> buffer);
   [[nodiscard]] bool keeps_input() const;
   [[nodiscard]] std::optional<Fault> compare(const Check& check);
@@ -87,6 +97,8 @@ class CellData {
   [[nodiscard]] std::span<const std::byte> input_of(const Check& check);
 
   Problem problem_;
+  Device* device_;
+  std::vector<std::byte> from_device_;  ///< what look_at last read there
   int rank_;
   int ranks_;
   std::span<std::byte> send_;

@@ -40,16 +40,26 @@ CellRun::CellRun(const Setting& setting, const Cell& cell, World& world)
       rounds_(context_),
       core_(read_own_core_state()) {}
 
+BufferArena::Regions CellRun::regions_for(Bytes largest_message) {
+  World& world = context_.world;
+  if (Device* const device = world.starts->device()) {
+    if (context_.plan.input_mode == InputMode::rotating)
+      throw Error(StatusCode::failed_precondition,
+                  "the input mode rotating pushes inputs out of a processor's caches; these lie on "
+                  "a device: use rewritten or hot");
+    return world.arena.on(*device, largest_message);
+  }
+  if (!context_.cell.key.problem.registered) return world.arena.plain(largest_message);
+  return world.arena.registered(
+      *world.starts, largest_message,
+      Clock::now() + context_.limits_of(context_.trials.front()).call_limit);
+}
+
 void CellRun::make_data(Bytes largest_message) {
   const PhaseScope scope(context_.phases, Phase::preparation);
   World& world = context_.world;
   const auto no_buffers = catch_fault([&] {
-    const Problem& problem = context_.cell.key.problem;
-    const Deadline deadline = Clock::now() + context_.limits_of(context_.trials.front()).call_limit;
-    context_.data.emplace(problem, *world.starts,
-                          problem.registered
-                              ? world.arena.registered(*world.starts, largest_message, deadline)
-                              : world.arena.plain(largest_message));
+    context_.data.emplace(context_.cell.key.problem, *world.starts, regions_for(largest_message));
   });
   for (Trial& trial : context_.trials) trial.fault = no_buffers;
 }

@@ -53,6 +53,7 @@ class CellRun {
 
  private:
   void make_data(Bytes largest_message);
+  [[nodiscard]] BufferArena::Regions regions_for(Bytes largest_message);
   void prepare_trial(Trial& trial);
   void verify(Trial& trial, const CellData::Check& check);
   void verify_all(const CellData::Check& check);

@@ -22,7 +22,9 @@ TimedCalls time_calls(Operation& operation, int calls, Deadline deadline) {
 }
 
 void rewrite(const RunInput& input) {
-  if (!input.target.empty())
+  if (input.device != nullptr && !input.target.empty())
+    input.device->write(input.target.data(), input.image);
+  else if (!input.target.empty())
     std::memcpy(input.target.data(), input.image.data(), input.target.size());
   if (!input.is_evicted) return;
   evict_from_caches(input.target);

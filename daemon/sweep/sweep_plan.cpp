@@ -256,12 +256,18 @@ class Planner {
     std::vector<int> supporting_kinds;
   };
 
+  static Support support_of(const Implementation& implementation, const Cell& cell,
+                            const Capability& capability, const Variant& variant) {
+    if (capability.is_on_device() && !implementation.runs_on_device())
+      return Support::no("it takes buffers in the host's memory; the ranks' lie on devices");
+    return implementation.supports(cell.key.problem, cell.key.topology, capability, variant);
+  }
+
   Verdict ask(const Implementation& implementation, const Cell& cell, const std::vector<int>& kinds,
               const Variant& variant) const {
     Verdict verdict;
     for (const int kind : kinds) {
-      const Support support =
-          implementation.supports(cell.key.problem, cell.key.topology, capability(kind), variant);
+      const Support support = support_of(implementation, cell, capability(kind), variant);
       if (support)
         verdict.supporting_kinds.push_back(kind);
       else if (verdict.reason.empty())

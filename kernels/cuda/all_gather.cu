@@ -13,6 +13,8 @@
 namespace colltune::cuda {
 
 struct AllGatherPull {
+  static constexpr bool reduces = false;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer&) {
@@ -35,6 +37,8 @@ struct AllGatherPull {
 };
 
 struct AllGatherPush {
+  static constexpr bool reduces = false;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer&) {
@@ -68,23 +72,33 @@ struct AllGatherPush {
   }
 };
 
+namespace {
+
+Cost cost(const device::DeviceCall& call) {
+  return {1, device::peers_of(call) * device::size_of_message(call), 0};
+}
+
+}  // namespace
+
 DeviceAlgorithms make_all_gather() {
-  return {
-      make_device<AllGatherPull>(
-          {.name = "cuda.all_gather_pull",
-           .description = "every rank reads the others' blocks: 1 round, (n-1)S bytes",
-           .collective = Collective::all_gather,
-           .scratch_bytes =
-               [](const device::DeviceCall& call) { return device::staging_bytes(call.bytes); }}),
-      make_device<AllGatherPush>(
-          {.name = "cuda.all_gather_push",
-           .description = "every rank writes its block to the others: 1 round, (n-1)S bytes "
-                          "(NCCL's symmetric ST kernel)",
-           .collective = Collective::all_gather,
-           .scratch_bytes = [](const device::DeviceCall& call) {
-             return device::staging_bytes(static_cast<std::uint64_t>(call.ranks) *
-                                          device::whole_packets(call.bytes));
-           }})};
+  return {make_device<AllGatherPull>(
+              {.name = "cuda.all_gather_pull",
+               .description = "every rank reads the others' blocks: 1 round, (n-1)S bytes",
+               .collective = Collective::all_gather,
+               .scratch_bytes =
+                   [](const device::DeviceCall& call) { return device::staging_bytes(call.bytes); },
+               .cost = cost}),
+          make_device<AllGatherPush>(
+              {.name = "cuda.all_gather_push",
+               .description = "every rank writes its block to the others: 1 round, (n-1)S bytes "
+                              "(NCCL's symmetric ST kernel)",
+               .collective = Collective::all_gather,
+               .scratch_bytes =
+                   [](const device::DeviceCall& call) {
+                     return device::staging_bytes(static_cast<std::uint64_t>(call.ranks) *
+                                                  device::whole_packets(call.bytes));
+                   },
+               .cost = cost})};
 }
 
 }  // namespace colltune::cuda

@@ -13,6 +13,8 @@ namespace colltune::cuda {
 
 template <template <class> class Wire>
 struct AllReduceOneShotWords {
+  static constexpr bool reduces = true;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer& reducer) {
@@ -44,6 +46,8 @@ struct AllReduceOneShotWords {
 
 template <template <class> class Wire>
 struct AllReduceTwoShotWords {
+  static constexpr bool reduces = true;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer& reducer) {
@@ -95,6 +99,20 @@ std::uint64_t scratch_bytes(const device::DeviceCall& call) {
 }
 
 template <template <class> class Wire>
+Cost cost_of_one_shot(const device::DeviceCall& call) {
+  const double size = device::size_of_message(call);
+  return {1, Wire<device::HostContext>::expansion * device::peers_of(call) * size,
+          call.ranks * size};
+}
+
+template <template <class> class Wire>
+Cost cost_of_two_shot(const device::DeviceCall& call) {
+  const double size = device::size_of_message(call);
+  return {2, Wire<device::HostContext>::expansion * 2 * device::peers_of(call) * size / call.ranks,
+          size};
+}
+
+template <template <class> class Wire>
 DeviceAlgorithms make(const std::string& protocol, const std::string& source) {
   DeviceAlgorithm one_shot{.name = "cuda.all_reduce_one_shot_" + protocol,
                            .description =
@@ -103,6 +121,7 @@ DeviceAlgorithms make(const std::string& protocol, const std::string& source) {
                                source + ")",
                            .collective = Collective::all_reduce,
                            .scratch_bytes = scratch_bytes<Wire, 1>,
+                           .cost = cost_of_one_shot<Wire>,
                            .scratch_fill = Wire<device::HostContext>::poison_byte,
                            .uses_registered = false};
   DeviceAlgorithm two_shot = one_shot;
@@ -110,6 +129,7 @@ DeviceAlgorithms make(const std::string& protocol, const std::string& source) {
   two_shot.description =
       "shares to their reducers, results to all: 2 hops, no barrier (" + source + ")";
   two_shot.scratch_bytes = scratch_bytes<Wire, 2>;
+  two_shot.cost = cost_of_two_shot<Wire>;
   return {make_device<AllReduceOneShotWords<Wire>>(std::move(one_shot)),
           make_device<AllReduceTwoShotWords<Wire>>(std::move(two_shot))};
 }

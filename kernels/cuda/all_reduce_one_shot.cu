@@ -14,6 +14,8 @@
 namespace colltune::cuda {
 
 struct AllReduceOneShot {
+  static constexpr bool reduces = true;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer& reducer) {
@@ -44,9 +46,13 @@ DeviceAlgorithms make_all_reduce_one_shot() {
       {.name = "cuda.all_reduce_one_shot",
        .description = "every rank reads all inputs: 1 round, (n-1)S bytes per rank (vLLM, PyTorch)",
        .collective = Collective::all_reduce,
-       .scratch_bytes = [](const device::DeviceCall& call) {
-         return device::staging_bytes(call.bytes);
-       }})};
+       .scratch_bytes =
+           [](const device::DeviceCall& call) { return device::staging_bytes(call.bytes); },
+       .cost =
+           [](const device::DeviceCall& call) {
+             const double size = device::size_of_message(call);
+             return Cost{1, device::peers_of(call) * size, call.ranks * size};
+           }})};
 }
 
 }  // namespace colltune::cuda

@@ -26,12 +26,19 @@ COLLTUNE_DEVICE std::uint64_t segment_bytes(const device::DeviceCall& call) {
 }  // namespace
 
 struct AllReduceRing {
+  static constexpr bool reduces = true;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer& reducer) {
     using namespace device;
     Team<Context> team(context, call);
     const int ranks = call.ranks;
+    if (ranks == 1) {
+      copy_bytes(context, call.receive, call.send, call.bytes);
+      team.finish(1);
+      return;
+    }
     const int next = (call.rank + 1) % ranks;
     const int before = (call.rank + ranks - 1) % ranks;
     const std::uint64_t segment = segment_bytes(call);
@@ -107,6 +114,12 @@ DeviceAlgorithms make_all_reduce_ring() {
        .scratch_bytes =
            [](const device::DeviceCall& call) {
              return 4 * static_cast<std::uint64_t>(call.ranks - 1) * segment_bytes(call);
+           },
+       .cost =
+           [](const device::DeviceCall& call) {
+             const double peers = device::peers_of(call);
+             const double part = device::size_of_message(call) / call.ranks;
+             return Cost{2 * peers, 2 * peers * part, 2 * peers * part};
            },
        .numeric_class = NumericClass::same_bits,
        .has_chunks = true,

@@ -23,10 +23,17 @@ std::uint64_t scratch_bytes(const device::DeviceCall& call) {
   return device::staging_bytes(slot_bytes(call));
 }
 
+Cost cost(const device::DeviceCall& call) {
+  const double size = device::size_of_message(call);
+  return {2, 2 * device::peers_of(call) * size / call.ranks, size};
+}
+
 }  // namespace
 
 template <bool pushes>
 struct AllReduceTwoShot {
+  static constexpr bool reduces = true;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer& reducer) {
@@ -58,14 +65,14 @@ struct AllReduceTwoShot {
       for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
       const Packet result = reducer.finish(sums, true);
       write_packet(call.receive, index, call.bytes, result);
-      if (!pushes) {
-        if (!is_direct) write_packet(data_of(call, call.rank) + results, index, call.bytes, result);
-        return;
-      }
-      for (int distance = 1; distance < call.ranks; ++distance) {
-        const int peer = (call.rank + distance) % call.ranks;
-        write_packet(is_direct ? call.receives[peer] : data_of(call, peer) + results, index,
-                     call.bytes, result);
+      if constexpr (pushes) {
+        for (int distance = 1; distance < call.ranks; ++distance) {
+          const int peer = (call.rank + distance) % call.ranks;
+          write_packet(is_direct ? call.receives[peer] : data_of(call, peer) + results, index,
+                       call.bytes, result);
+        }
+      } else if (!is_direct) {
+        write_packet(data_of(call, call.rank) + results, index, call.bytes, result);
       }
     });
     if (!team.barrier(2)) return;
@@ -89,13 +96,15 @@ DeviceAlgorithms make_all_reduce_two_shot() {
                .description = "every rank reduces its share and reads the others': 2 rounds, "
                               "2(n-1)S/n bytes per rank (vLLM)",
                .collective = Collective::all_reduce,
-               .scratch_bytes = scratch_bytes}),
+               .scratch_bytes = scratch_bytes,
+               .cost = cost}),
           make_device<AllReduceTwoShot<true>>(
               {.name = "cuda.all_reduce_two_shot_push",
                .description = "every rank reduces its share and writes it to the others: 2 "
                               "rounds, 2(n-1)S/n bytes per rank (PyTorch)",
                .collective = Collective::all_reduce,
-               .scratch_bytes = scratch_bytes})};
+               .scratch_bytes = scratch_bytes,
+               .cost = cost})};
 }
 
 }  // namespace colltune::cuda

@@ -13,6 +13,8 @@ namespace colltune::cuda {
 
 template <bool pushes>
 struct AllToAll {
+  static constexpr bool reduces = false;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer&) {
@@ -64,6 +66,10 @@ std::uint64_t scratch_bytes(const device::DeviceCall& call) {
                                device::whole_packets(call.bytes));
 }
 
+Cost cost(const device::DeviceCall& call) {
+  return {1, device::peers_of(call) * device::size_of_message(call), 0};
+}
+
 }  // namespace
 
 DeviceAlgorithms make_all_to_all() {
@@ -71,13 +77,15 @@ DeviceAlgorithms make_all_to_all() {
               {.name = "cuda.all_to_all_pull",
                .description = "every rank reads its blocks from the others: 1 round, (n-1)S bytes",
                .collective = Collective::all_to_all,
-               .scratch_bytes = scratch_bytes}),
+               .scratch_bytes = scratch_bytes,
+               .cost = cost}),
           make_device<AllToAll<true>>(
               {.name = "cuda.all_to_all_push",
                .description = "every rank writes its blocks to the others: 1 round, (n-1)S bytes "
                               "(NVSHMEM)",
                .collective = Collective::all_to_all,
-               .scratch_bytes = scratch_bytes})};
+               .scratch_bytes = scratch_bytes,
+               .cost = cost})};
 }
 
 }  // namespace colltune::cuda

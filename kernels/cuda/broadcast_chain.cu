@@ -21,6 +21,8 @@ COLLTUNE_DEVICE std::uint64_t chunk_bytes(const device::DeviceCall& call) {
 }  // namespace
 
 struct BroadcastChain {
+  static constexpr bool reduces = false;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer&) {
@@ -62,6 +64,12 @@ DeviceAlgorithms make_broadcast_chain() {
        .description = "chunks down a chain: n-1+S/chunk steps, S bytes per rank (NCCL)",
        .collective = Collective::broadcast,
        .scratch_bytes = [](const device::DeviceCall& call) { return 2 * chunk_bytes(call); },
+       .cost =
+           [](const device::DeviceCall& call) {
+             const double size = device::size_of_message(call);
+             const auto chunk = static_cast<double>(chunk_bytes(call));
+             return Cost{device::peers_of(call) + (chunk > 0 ? size / chunk : 0), size, 0};
+           },
        .has_chunks = true})};
 }
 

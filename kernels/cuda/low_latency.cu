@@ -13,6 +13,8 @@ namespace colltune::cuda {
 
 template <Collective collective, template <class> class Wire>
 struct LowLatencyExchange {
+  static constexpr bool reduces = collective == Collective::reduce_scatter;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer& reducer) {
@@ -61,6 +63,12 @@ DeviceAlgorithm make(const std::string& protocol, const std::string& description
        .scratch_bytes =
            [](const device::DeviceCall& call) {
              return Wire<device::HostContext>::size(call, call.bytes);
+           },
+       .cost =
+           [](const device::DeviceCall& call) {
+             const double size = device::size_of_message(call);
+             return Cost{1, Wire<device::HostContext>::expansion * device::peers_of(call) * size,
+                         collective == Collective::reduce_scatter ? call.ranks * size : 0};
            },
        .scratch_fill = Wire<device::HostContext>::poison_byte,
        .uses_registered = false});

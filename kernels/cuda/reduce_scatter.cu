@@ -11,6 +11,8 @@
 namespace colltune::cuda {
 
 struct ReduceScatterPull {
+  static constexpr bool reduces = true;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer& reducer) {
@@ -49,10 +51,16 @@ DeviceAlgorithms make_reduce_scatter() {
        .description = "every rank reads its block of all inputs: 1 round, (n-1)S bytes (NCCL's "
                       "symmetric LD kernel)",
        .collective = Collective::reduce_scatter,
-       .scratch_bytes = [](const device::DeviceCall& call) {
-         return device::staging_bytes(static_cast<std::uint64_t>(call.ranks) *
-                                      device::whole_packets(call.bytes));
-       }})};
+       .scratch_bytes =
+           [](const device::DeviceCall& call) {
+             return device::staging_bytes(static_cast<std::uint64_t>(call.ranks) *
+                                          device::whole_packets(call.bytes));
+           },
+       .cost =
+           [](const device::DeviceCall& call) {
+             const double size = device::size_of_message(call);
+             return Cost{1, device::peers_of(call) * size, call.ranks * size};
+           }})};
 }
 
 }  // namespace colltune::cuda

@@ -11,6 +11,8 @@
 namespace colltune::cuda {
 
 struct ReduceTwoShot {
+  static constexpr bool reduces = true;
+
   template <class Context, class Reducer>
   COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
                                   const Reducer& reducer) {
@@ -55,9 +57,15 @@ DeviceAlgorithms make_reduce_two_shot() {
        .description = "every rank reduces its share and writes it to the root: 1 round, "
                       "2(n-1)S/n bytes per rank",
        .collective = Collective::reduce,
-       .scratch_bytes = [](const device::DeviceCall& call) {
-         return device::staging_bytes(2 * device::whole_packets(call.bytes));
-       }})};
+       .scratch_bytes =
+           [](const device::DeviceCall& call) {
+             return device::staging_bytes(2 * device::whole_packets(call.bytes));
+           },
+       .cost =
+           [](const device::DeviceCall& call) {
+             const double size = device::size_of_message(call);
+             return Cost{1, 2 * device::peers_of(call) * size / call.ranks, size};
+           }})};
 }
 
 }  // namespace colltune::cuda

@@ -11,6 +11,7 @@
 
 #include "colltune/kernels/catalogue.h"
 #include "cross_memory.h"
+#include "device/device_implementation.h"
 #include "hardware_topology.h"
 #include "machine.h"
 #include "rank_places.h"
@@ -75,6 +76,7 @@ Capability detect_capability(const Implementations& catalogue, Communicator& com
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   capability.features["memory.bytes"] = std::to_string(pages * page);
   detect_cma(communicator, capability);
+  detect_device(communicator, capability);
   for (const auto& implementation : catalogue) implementation->detect(communicator, capability);
   return capability;
 }

@@ -85,10 +85,12 @@ struct Board {
 /// What the ranks of one communicator share.
 class ThreadGroup {
  public:
-  ThreadGroup(AbortFlag& abort, RankPlaces rank_places, std::shared_ptr<LiveMemory> memory)
+  ThreadGroup(AbortFlag& abort, RankPlaces rank_places, std::vector<Device*> rank_devices,
+              std::shared_ptr<LiveMemory> memory)
       : abort_flag(abort),
         live(std::move(memory)),
         places(std::move(rank_places)),
+        devices(std::move(rank_devices)),
         is_oversubscribed(size() > hardware_threads()),
         boards(places.node.size()),
         arrivals_(places.node.size()),
@@ -136,6 +138,7 @@ class ThreadGroup {
   AbortFlag& abort_flag;
   const std::shared_ptr<LiveMemory> live;
   const RankPlaces places;
+  const std::vector<Device*> devices;  ///< null: host memory
   const bool is_oversubscribed;
   std::vector<Board> boards;  ///< one per rank; guarded by the barriers around each exchange
 
@@ -177,6 +180,7 @@ class ThreadCommunicator final : public Communicator {
   const RankPlaces& places() const override { return group_->places; }
   bool is_oversubscribed() const override { return group_->is_oversubscribed; }
   AbortFlag& abort_flag() const override { return group_->abort_flag; }
+  Device* device() const override { return group_->devices[static_cast<std::size_t>(rank_)]; }
   const void* native_mpi() const override { return nullptr; }
 
   void barrier(Deadline deadline) override { group_->barrier(rank_, ++epoch_, deadline); }
@@ -296,8 +300,12 @@ class ThreadCommunicator final : public Communicator {
   }
 
   std::shared_ptr<ThreadGroup> make_group(const std::vector<int>& members) const {
+    std::vector<Device*> devices;
+    for (const int member : members)
+      devices.push_back(group_->devices[static_cast<std::size_t>(member)]);
     return std::make_shared<ThreadGroup>(group_->abort_flag,
-                                         places_of_members(group_->places, members), group_->live);
+                                         places_of_members(group_->places, members),
+                                         std::move(devices), group_->live);
   }
 
   std::shared_ptr<ThreadGroup> group_;
@@ -308,7 +316,8 @@ class ThreadCommunicator final : public Communicator {
 }  // namespace
 
 std::vector<std::unique_ptr<Communicator>> make_thread_world(int ranks, AbortFlag& abort_flag,
-                                                             const RankPlaces& pretended) {
+                                                             const RankPlaces& pretended,
+                                                             std::span<Device* const> devices) {
   if (ranks < 1)
     throw Error(StatusCode::invalid_argument,
                 "a world needs at least 1 rank, not " + std::to_string(ranks));
@@ -318,8 +327,15 @@ std::vector<std::unique_ptr<Communicator>> make_thread_world(int ranks, AbortFla
       throw Error(StatusCode::invalid_argument,
                   "the world's places on level " + std::string(level.name) + " are given for " +
                       std::to_string(given.size()) + " of " + std::to_string(ranks) + " ranks");
-  const auto group = std::make_shared<ThreadGroup>(abort_flag, renumber_places(pretended, ranks),
-                                                   std::make_shared<LiveMemory>());
+  if (!devices.empty() && devices.size() != static_cast<std::size_t>(ranks))
+    throw Error(StatusCode::invalid_argument, "the world's devices are given for " +
+                                                  std::to_string(devices.size()) + " of " +
+                                                  std::to_string(ranks) + " ranks");
+  std::vector<Device*> of_ranks(devices.begin(), devices.end());
+  of_ranks.resize(static_cast<std::size_t>(ranks));
+  const auto group =
+      std::make_shared<ThreadGroup>(abort_flag, renumber_places(pretended, ranks),
+                                    std::move(of_ranks), std::make_shared<LiveMemory>());
   std::vector<std::unique_ptr<Communicator>> world;
   for (int r = 0; r < ranks; ++r) world.push_back(std::make_unique<ThreadCommunicator>(group, r));
   return world;

@@ -11,9 +11,11 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <thread>
 
+#include "colltune/kernels/device.h"
 #include "guarded_buffers.h"
 #include "support/run_ranks.h"
 
@@ -36,19 +38,62 @@ bool is_full_run() {
   return full != nullptr && std::string_view(full) == "1";
 }
 
+/// A rank's buffers for a call, where its implementation expects them. What the test looks at and
+/// writes lies in the host's memory; on a device it is a copy.
+class TestMemory {
+ public:
+  TestMemory(Communicator& communicator, const ConformanceCase& test)
+      : device_(communicator.device()) {
+    const Problem& problem = test.problem;
+    const int ranks = communicator.size();
+    const std::size_t bytes = guarded_size(problem, ranks);
+    if (device_ != nullptr) on_device_ = DeviceMemory(*device_, {bytes});
+    if (device_ == nullptr && problem.registered) {
+      registered_ = communicator.allocate({bytes}, soon_enough());
+      whole_ = registered_->part(communicator.rank()).first(bytes);
+    } else {
+      plain_.resize(bytes);
+      whole_ = plain_;
+    }
+    buffers.emplace(whole_, problem, communicator.rank(), ranks, communicator.rank() == test.root);
+  }
+
+  /// As the call takes them.
+  [[nodiscard]] CallBuffers of_call() const {
+    const auto move = [&](std::span<std::byte> bytes) {
+      if (device_ == nullptr) return bytes;
+      return on_device_.bytes().subspan(static_cast<std::size_t>(bytes.data() - whole_.data()),
+                                        bytes.size());
+    };
+    return {move(buffers->send), move(buffers->receive)};
+  }
+  /// Makes what the test wrote the call's.
+  void give() const {
+    if (device_ != nullptr) device_->write(on_device_.bytes().data(), whole_);
+  }
+  /// Makes what the call wrote the test's.
+  void take() const {
+    if (device_ != nullptr) device_->read(whole_, on_device_.bytes().data());
+  }
+
+  std::optional<GuardedBuffers> buffers{};
+
+ private:
+  Device* device_;
+  DeviceMemory on_device_;
+  std::unique_ptr<SymmetricMemory> registered_;
+  std::vector<std::byte> plain_;
+  std::span<std::byte> whole_;
+};
+
 std::string run_calls(Communicator& communicator, const Implementation& implementation,
                       const Variant& variant, const ConformanceCase& test) {
   const int rank = communicator.rank();
   const int ranks = communicator.size();
-  const std::size_t bytes = guarded_size(test.problem, ranks);
-  std::vector<std::byte> plain(test.problem.registered ? 0 : bytes);
-  std::unique_ptr<SymmetricMemory> registered;
-  if (test.problem.registered) registered = communicator.allocate({bytes}, soon_enough());
-  GuardedBuffers buffers(registered ? registered->part(rank) : std::span(plain), test.problem, rank,
-                         ranks, rank == test.root);
+  const TestMemory memory(communicator, test);
+  const GuardedBuffers& buffers = *memory.buffers;
   const auto operation = implementation.prepare(
-      communicator, {test.problem, test.root, {buffers.send, buffers.receive}}, variant,
-      soon_enough());
+      communicator, {test.problem, test.root, memory.of_call()}, variant, soon_enough());
   const Rounding rounding = implementation.numerics(test.problem, variant).rounding;
   std::string fault;
   for (int call = 0; call < test.calls; ++call) {
@@ -57,13 +102,16 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
     if (!test.problem.in_place) std::ranges::fill(buffers.receive, garbage);
     fill_send(verified, rank, buffers.send);
     const std::vector<std::byte> input(buffers.send.begin(), buffers.send.end());
+    memory.give();
     if (test.has_late_rank) be_late(rank, ranks, call);
     operation->start();
     operation->wait(soon_enough());
+    memory.take();
     const bool kept_input = test.problem.in_place || std::ranges::equal(input, buffers.send);
     // From here on the input is the caller's again; in place, what was received is part of it.
     const std::vector<std::byte> received(buffers.receive.begin(), buffers.receive.end());
     std::ranges::fill(buffers.send, garbage);
+    memory.give();
     if (!fault.empty()) continue;
     if (!kept_input) fault = describe_fault("the input was written", call);
     if (const auto wrong = find_mismatch(verified, rank, rounding, received))
@@ -72,8 +120,8 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
                              call);
   }
   // Nobody's buffers go away while another may still look at them.
-  if (registered) communicator.barrier(soon_enough());
-  if (fault.empty() && !(buffers.are_whole())) fault = "bytes beside a buffer were written";
+  if (test.problem.registered) communicator.barrier(soon_enough());
+  if (fault.empty() && !buffers.are_whole()) fault = "bytes beside a buffer were written";
   return fault;
 }
 
@@ -192,7 +240,8 @@ int run_conformance(Communicator& communicator, const Implementations& catalogue
   int run = 0;
   std::size_t turn = 0;
   std::set<std::string> reported;
-  for (const auto& implementation : catalogue)
+  for (const auto& implementation : catalogue) {
+    if (implementation->runs_on_device() != (communicator.device() != nullptr)) continue;
     for (const ConformanceCase& test : conformance_cases(*implementation, communicator.size())) {
       std::vector<Variant> variants;
       for (const Variant& variant :
@@ -210,6 +259,7 @@ int run_conformance(Communicator& communicator, const Implementations& catalogue
                         << test.root << ": " << fault;
       }
     }
+  }
   return run;
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/device_implementation.h"
 #include "guarded_buffers.h"
 #include "numerics.h"
 
@@ -119,19 +120,10 @@ class Launch {
 
  private:
   [[nodiscard]] DeviceCall describe_call() {
-    DeviceCall call{.ranks = launch_.ranks,
-                    .root = launch_.root,
-                    .type = launch_.problem.data_type,
-                    .op = launch_.problem.reduce_op,
-                    .in_place = launch_.problem.in_place,
-                    .registered = launch_.problem.registered,
-                    .bytes = launch_.problem.message_size.value,
-                    .control = &control_,
-                    .chunk = launch_.chunk,
-                    .limit_ns = 60'000'000'000};
-    if (is_to_fail()) call.limit_ns = 50'000'000;
-    if (shape_of(launch_.problem.collective).has_block_per_rank())
-      call.bytes /= static_cast<std::uint64_t>(launch_.ranks);
+    DeviceCall call = describe_device_call(launch_.problem, launch_.ranks, launch_.root);
+    call.control = &control_;
+    call.chunk = launch_.chunk;
+    call.limit_ns = is_to_fail() ? 50'000'000 : 60'000'000'000;
     return call;
   }
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,9 +24,9 @@ namespace colltune::test {
 /// raises the abort flag, so that no other waits for it; the first exception that was thrown is
 /// rethrown here once all threads have ended.
 inline void run_ranks(int ranks, const std::function<void(Communicator&)>& body,
-                      const RankPlaces& pretended = {}) {
+                      const RankPlaces& pretended = {}, std::span<Device* const> devices = {}) {
   AbortFlag abort_flag;
-  const auto world = make_thread_world(ranks, abort_flag, pretended);
+  const auto world = make_thread_world(ranks, abort_flag, pretended, devices);
   std::mutex mutex;
   std::exception_ptr first;  // guarded by mutex
   {

@@ -24,16 +24,16 @@ class CudaContext {
 
   // The block's barrier before a store, and after a load, makes them speak for all its threads.
   [[nodiscard]] __device__ static std::uint64_t load_signal(const std::uint64_t* word) {
-    return atomic(word).load(cuda::memory_order_acquire);
+    return atomic(word).load(::cuda::memory_order_acquire);
   }
   __device__ static void store_signal(std::uint64_t* word, std::uint64_t value) {
-    atomic(word).store(value, cuda::memory_order_release);
+    atomic(word).store(value, ::cuda::memory_order_release);
   }
   [[nodiscard]] __device__ static std::uint64_t load_relaxed(const std::uint64_t* word) {
-    return atomic(word).load(cuda::memory_order_relaxed);
+    return atomic(word).load(::cuda::memory_order_relaxed);
   }
   __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
-    atomic(word).store(value, cuda::memory_order_relaxed);
+    atomic(word).store(value, ::cuda::memory_order_relaxed);
   }
   [[nodiscard]] __device__ static std::uint64_t now_ns() {
     std::uint64_t now = 0;
@@ -43,9 +43,9 @@ class CudaContext {
   __device__ static void pause() { __nanosleep(20); }
 
  private:
-  __device__ static cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system> atomic(
+  __device__ static ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_system> atomic(
       const std::uint64_t* word) {
-    return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(
+    return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_system>(
         *const_cast<std::uint64_t*>(word));
   }
 
@@ -53,11 +53,13 @@ class CudaContext {
   int blocks_;
 };
 
-/// Block b of the launch is block b % blocks of the rank of calls[b / blocks].
+/// The kernel of `Body`: block b of the launch is block b % blocks of the rank of
+/// calls[b / blocks].
 template <class Body, class Reducer>
-__global__ void run_ranks(const DeviceCall* calls, int blocks, Reducer reducer) {
+__global__ void run_ranks(const DeviceCall* calls, int blocks) {
   CudaContext context(static_cast<int>(blockIdx.x) % blocks, blocks);
-  Body::run(context, calls[blockIdx.x / static_cast<unsigned>(blocks)], reducer);
+  const DeviceCall& call = calls[blockIdx.x / static_cast<unsigned>(blocks)];
+  Body::run(context, call, Reducer(call));
 }
 
 }  // namespace colltune::device

@@ -7,16 +7,23 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/kernels/cost.h"
 #include "colltune/vocabulary/problem.h"
 #include "device/device_call.h"
 #include "device/host_context.h"
 #include "device/reducer.h"
+#ifdef __CUDACC__  // a file of kernels/cuda is compiled by nvcc where there is one
+#include "device/cuda_kernels.cuh"
+#else
+#include "device/no_kernels.h"
+#endif
 
 namespace colltune {
 
 /// An algorithm whose body runs on GPUs, and as host threads: what a file in kernels/cuda says
 /// about it. The body is a class with
 ///
+///     static constexpr bool reduces      whether it combines elements
 ///     template <class Context, class Reducer>
 ///     static void run(Context&, const device::DeviceCall&, const Reducer&)
 ///
@@ -27,6 +34,8 @@ struct DeviceAlgorithm {
   Collective collective = Collective::all_reduce;
   /// Data that each rank's scratch memory needs for a call, behind the signals.
   std::uint64_t (*scratch_bytes)(const device::DeviceCall& call) = nullptr;
+  /// By its published analysis.
+  Cost (*cost)(const device::DeviceCall& call) = nullptr;
   /// What the data of the scratch memory is filled with before the first call.
   unsigned char scratch_fill = 0;
   /// Rank order means that every result is combined at once.
@@ -36,8 +45,10 @@ struct DeviceAlgorithm {
   /// Whether a rank writes results into the peers' receive buffers where they are registered, or
   /// reads their inputs there.
   bool uses_registered = true;
-  /// One thread of the body on the host. Set by make_device.
+  // The entries of its body; set by make_device.
+  /// One thread of it on the host.
   void (*run_on_host)(device::HostContext& context, const device::DeviceCall& call) = nullptr;
+  device::Kernels kernels{};
 };
 using DeviceAlgorithms = std::vector<DeviceAlgorithm>;
 
@@ -49,9 +60,20 @@ using DeviceAlgorithms = std::vector<DeviceAlgorithm>;
 template <class Body>
 [[nodiscard]] DeviceAlgorithm make_device(DeviceAlgorithm algorithm) {
   algorithm.run_on_host = [](device::HostContext& context, const device::DeviceCall& call) {
-    Body::run(context, call, device::AnyReducer(call.type, call.op, device::divisor_of(call)));
+    Body::run(context, call, device::AnyReducer(call));
   };
+  algorithm.kernels = device::kernels_of<Body>();
   return algorithm;
 }
 
+namespace device {
+
+/// What the costs of algorithms are made of: the other ranks, and the message (or each rank's
+/// block).
+[[nodiscard]] inline double peers_of(const DeviceCall& call) { return call.ranks - 1; }
+[[nodiscard]] inline double size_of_message(const DeviceCall& call) {
+  return static_cast<double>(call.bytes);
+}
+
+}  // namespace device
 }  // namespace colltune

@@ -19,6 +19,7 @@ template <class Context>
 class FlaggedWire {
  public:
   static constexpr unsigned char poison_byte = 0;
+  static constexpr int expansion = 2;  ///< bytes on the wire for each of a message
 
   /// `bytes`: of a line at most; the same on all ranks. `call_number` differs by 1 between
   /// neighbouring calls. Each call may use `lines` lines between two ranks.

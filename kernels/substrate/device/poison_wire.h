@@ -20,6 +20,7 @@ template <class Context>
 class PoisonWire {
  public:
   static constexpr unsigned char poison_byte = 0xA9;
+  static constexpr int expansion = 1;
 
   /// As FlaggedWire's.
   COLLTUNE_DEVICE PoisonWire(Team<Context>& team, const DeviceCall& call, std::uint64_t bytes,

@@ -7,11 +7,17 @@
 #include <new>
 #include <type_traits>
 
+#include "device/device_call.h"
 #include "device/packets.h"
 #include "isa/operations.h"
 #include "typed.h"
 
 namespace colltune::device {
+
+/// What a call's last results are divided by; 0: not at all.
+[[nodiscard]] COLLTUNE_DEVICE int divisor_of(const DeviceCall& call) {
+  return call.op == ReduceOp::avg ? call.ranks : 0;
+}
 
 /// Combines packets of elements of T by Op, from left to right, as reduction.h says: narrow types
 /// in float, rounded once; the same bits as on a processor.
@@ -23,7 +29,7 @@ class TypedReducer {
     colltune::Accumulator<T> values[elements];
   };
 
-  /// `divisor`: what a last result is divided by; 0: not at all.
+  COLLTUNE_DEVICE explicit TypedReducer(const DeviceCall& call) : divisor_(divisor_of(call)) {}
   COLLTUNE_DEVICE explicit TypedReducer(int divisor) : divisor_(divisor) {}
 
   [[nodiscard]] COLLTUNE_DEVICE Sums first(const Packet& packet) const {
@@ -81,8 +87,8 @@ class AnyReducer {
     alignas(16) std::byte bytes[64];  // of 16 floats, the most that there are
   };
 
-  COLLTUNE_DEVICE AnyReducer(DataType type, ReduceOp op, int divisor)
-      : type_(type), op_(op), divisor_(divisor) {}
+  COLLTUNE_DEVICE explicit AnyReducer(const DeviceCall& call)
+      : type_(call.type), op_(call.op), divisor_(divisor_of(call)) {}
 
   [[nodiscard]] COLLTUNE_DEVICE Sums first(const Packet& packet) const {
     Sums sums;
@@ -116,10 +122,5 @@ class AnyReducer {
   ReduceOp op_;
   int divisor_;
 };
-
-/// What a call's sums are divided by.
-[[nodiscard]] COLLTUNE_DEVICE int divisor_of(const DeviceCall& call) {
-  return call.op == ReduceOp::avg ? call.ranks : 0;
-}
 
 }  // namespace colltune::device

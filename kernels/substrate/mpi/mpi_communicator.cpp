@@ -84,14 +84,15 @@ class Descriptor {
 class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator(std::shared_ptr<const MpiToolSession> tools, std::shared_ptr<LiveMemory> live,
-                  MpiComm comm, AbortFlag& abort_flag, std::vector<Seat> seats)
+                  MpiComm comm, AbortFlag& abort_flag, std::vector<Seat> seats, Device* device)
       : tools_(std::move(tools)),
         live_(std::move(live)),
         comm_(std::move(comm)),
         abort_flag_(abort_flag),
         seats_(std::move(seats)),
         places_(places_of(seats_)),
-        is_oversubscribed_(has_more_ranks_than_cpus(seats_)) {
+        is_oversubscribed_(has_more_ranks_than_cpus(seats_)),
+        device_(device) {
     check_mpi(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
   }
 
@@ -100,6 +101,7 @@ class MpiCommunicator final : public Communicator {
   const RankPlaces& places() const override { return places_; }
   bool is_oversubscribed() const override { return is_oversubscribed_; }
   AbortFlag& abort_flag() const override { return abort_flag_; }
+  Device* device() const override { return device_; }
   const void* native_mpi() const override { return &comm_.get(); }
 
   void barrier(Deadline /*deadline*/) override {
@@ -124,7 +126,7 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
     meet(comm_.get(), deadline, abort_flag_);
     return std::make_unique<MpiCommunicator>(tools_, live_, MpiComm::duplicate(comm_.get()),
-                                             abort_flag_, seats_);
+                                             abort_flag_, seats_, device_);
   }
 
   std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
@@ -133,7 +135,7 @@ class MpiCommunicator final : public Communicator {
     if (comm.get() == MPI_COMM_NULL) return nullptr;
     std::vector<Seat> seats = seats_of_members(comm.get());
     return std::make_unique<MpiCommunicator>(tools_, live_, std::move(comm), abort_flag_,
-                                             std::move(seats));
+                                             std::move(seats), device_);
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
@@ -171,6 +173,7 @@ class MpiCommunicator final : public Communicator {
   std::vector<Seat> seats_;
   RankPlaces places_;
   bool is_oversubscribed_;
+  Device* device_;
   int rank_ = 0;
 };
 
@@ -274,7 +277,7 @@ Seat find_own_seat(MPI_Comm world, const PretendedMachine& pretended) {
 }  // namespace
 
 std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline,
-                                             const PretendedMachine& pretended) {
+                                             const PretendedMachine& pretended, Device* device) {
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (initialized == 0)
@@ -295,7 +298,7 @@ std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline dea
       "MPI_Allgather");
   return std::make_unique<MpiCommunicator>(std::make_shared<const MpiToolSession>(),
                                            std::make_shared<LiveMemory>(), std::move(comm),
-                                           abort_flag, std::move(seats));
+                                           abort_flag, std::move(seats), device);
 }
 
 void prepare_mpi_environment() {

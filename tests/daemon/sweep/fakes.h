@@ -134,10 +134,11 @@ inline Implementations make(std::vector<Behaviour> behaviours) {
 /// The ranks of a launch as threads: each runs `body` with its own control plane and communicator.
 inline void on_ranks(int ranks, std::chrono::milliseconds time_out,
                      const std::function<void(ControlPlane&, Communicator&)>& body,
-                     const std::vector<int>& node_of_rank = {}) {
+                     const std::vector<int>& node_of_rank = {},
+                     std::span<Device* const> devices = {}) {
   AbortFlag abort;
   const auto planes = make_thread_control_planes(ranks, time_out);
-  const auto world = make_thread_world(ranks, abort, {.node = node_of_rank});
+  const auto world = make_thread_world(ranks, abort, {.node = node_of_rank}, devices);
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < planes.size(); ++rank)
     threads.emplace_back([&, rank] { body(*planes[rank], *world[rank]); });

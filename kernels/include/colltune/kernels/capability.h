@@ -25,6 +25,8 @@ struct Capability {
     const auto found = features.find(feature);
     return found == features.end() ? std::string_view{} : std::string_view(found->second);
   }
+  /// Whether the rank's buffers lie on a device (Communicator::device).
+  [[nodiscard]] bool is_on_device() const { return has("device.processors"); }
 
   friend auto operator<=>(const Capability&, const Capability&) = default;
 };

@@ -17,6 +17,8 @@
 
 namespace colltune {
 
+class Device;
+
 /// The ranks, memory and transport that a collective runs over. Two factories make one: MPI
 /// (`mpi_communicator.h`) and threads in one process (`thread_communicator.h`); kernels never ask
 /// which.
@@ -73,6 +75,8 @@ class Communicator {
   /// Raised when the operation cannot complete; looked at by every bounded wait on this
   /// communicator.
   [[nodiscard]] virtual AbortFlag& abort_flag() const = 0;
+  /// Where this rank's buffers lie; null: in the host's memory.
+  [[nodiscard]] virtual Device* device() const { return nullptr; }
   /// The `MPI_Comm` behind this communicator as an opaque pointer to it; null where there is none.
   [[nodiscard]] virtual const void* native_mpi() const = 0;
 };

@@ -10,6 +10,7 @@
 
 #include "colltune/kernels/capability.h"
 #include "colltune/kernels/communicator.h"
+#include "colltune/kernels/cost.h"
 #include "colltune/kernels/operation.h"
 #include "colltune/kernels/support.h"
 #include "colltune/vocabulary/problem.h"
@@ -17,14 +18,6 @@
 #include "colltune/vocabulary/variant.h"
 
 namespace colltune {
-
-/// What an implementation costs by its published analysis: `steps` messages one after the other,
-/// `bytes_per_rank` through one rank's link, `reduced_bytes` combined on one rank.
-struct Cost {
-  double steps = 0;
-  double bytes_per_rank = 0;
-  double reduced_bytes = 0;
-};
 
 /// What a variant promises about bits: how it accumulates and what it guarantees.
 struct Numerics {
@@ -46,6 +39,9 @@ class Implementation {
   [[nodiscard]] virtual Collective collective() const = 0;
   /// Who can execute it: "mpi" (the MPI library by itself), "colltune" (this project's kernels), …
   [[nodiscard]] virtual std::string_view family() const = 0;
+  /// Where the buffers of its calls lie: on the ranks' devices (Communicator::device) or in the
+  /// host's memory.
+  [[nodiscard]] virtual bool runs_on_device() const { return false; }
   /// Whether this is what the user has without colltune.
   [[nodiscard]] virtual bool is_baseline() const { return false; }
 

@@ -16,10 +16,11 @@ struct PretendedMachine {
 };
 
 /// The world of this MPI job (MPI is initialized and stays so for the communicator's life).
-/// Collective. `abort_flag` outlives the communicator and everything made from it. Only in builds
-/// with MPI.
+/// Collective. `device`: where this rank's buffers lie, if not in the host's memory. It and
+/// `abort_flag` outlive the communicator and everything made from it. Only in builds with MPI.
 [[nodiscard]] std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline,
-                                                           const PretendedMachine& pretended = {});
+                                                           const PretendedMachine& pretended = {},
+                                                           Device* device = nullptr);
 
 /// What must stand in the environment of a process before MPI_Init so that implementations can
 /// force algorithms (Open MPI: use_dynamic_rules). Called before MPI_Init; leaves alone what the

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "colltune/kernels/abort_flag.h"
@@ -42,6 +44,9 @@ class Operation {
   /// ranks are on several nodes, a message that MPI does not let go of may still touch the call's
   /// buffers, which then must stay as long as the process.
   virtual void wait(Deadline deadline) = 0;
+  /// How long the last call took by the clock of the device that ran it, waiting for late ranks
+  /// included; nothing where no device did.
+  [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> device_time() const { return {}; }
 };
 
 }  // namespace colltune

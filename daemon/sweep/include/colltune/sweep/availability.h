@@ -46,7 +46,8 @@ struct Availability {
                                               const WorldSpec& world);
 
 /// What a winner on these ranks of the launch depends on. `ranks` is not empty. Placement follows
-/// from the capability "cpu.cores": ranks of the launch beyond `ranks` sleep and do not count.
+/// from the capabilities "cpu.cores" and "device.ranks": ranks of the launch beyond `ranks` sleep
+/// and do not count.
 [[nodiscard]] Topology topology_of(const Availability& availability, std::span<const int> ranks);
 
 }  // namespace colltune

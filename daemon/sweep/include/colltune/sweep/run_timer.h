@@ -7,6 +7,7 @@
 #include <span>
 
 #include "colltune/kernels/communicator.h"
+#include "colltune/kernels/device.h"
 #include "colltune/kernels/operation.h"
 
 namespace colltune {
@@ -17,6 +18,7 @@ struct RunInput {
   std::span<const std::byte> image;  ///< as long as `target`
   std::span<std::byte> evicted;      ///< further bytes to push out of the caches
   bool is_evicted = false;           ///< whether `target` leaves the caches after it was written
+  Device* device = nullptr;          ///< where `target` lies; null: in the host's memory
 };
 
 /// One run's bounds and length.

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "colltune/vocabulary/bytes.h"
+
+namespace colltune {
+
+struct DeviceAlgorithm;
+namespace device {
+struct DeviceCall;
+}
+
+/// Bytes of a device's memory, as another process can open them.
+struct DeviceHandle {
+  std::array<std::byte, 64> allocation{};  ///< what the driver calls it
+  std::uint64_t offset = 0;                ///< in it
+};
+
+/// Blocks of threads of each rank's kernel.
+struct DeviceGrid {
+  int blocks = 1;
+  int threads = 1;
+};
+
+/// A kernel for those ranks of this process that share a device: all of them start at once, since
+/// kernels that wait for each other must run at the same time. Thread-safe but for `start`.
+class DeviceLaunch {
+ public:
+  virtual ~DeviceLaunch() = default;
+  /// Returns at once; not before the last one has ended. Throws Error where the device refuses.
+  virtual void start() = 0;
+  /// Whether what was started has ended. Throws Error where the device reports a fault.
+  [[nodiscard]] virtual bool has_ended() = 0;
+  /// How long the last one took by the device's clock, after it has ended.
+  [[nodiscard]] virtual std::chrono::nanoseconds duration() = 0;
+};
+
+/// What the buffers of calls lie on where they are not in the host's memory, and what runs kernels
+/// there: a GPU (cuda_device.h). Thread-safe; outlives what was made from it. Functions throw Error
+/// where the device refuses, with what it said.
+class Device {
+ public:
+  enum class Memory {
+    own,     ///< the device's; the host reaches it through read, write and fill
+    shared,  ///< the host's and the device's, for words by which they talk
+  };
+
+  virtual ~Device() = default;
+  [[nodiscard]] virtual std::string architecture() const = 0;  ///< "sm_90"
+  /// The piece of hardware: two of one identity share it.
+  [[nodiscard]] virtual std::string identity() const = 0;
+  /// What it can do, under dotted names: "device.processors" (how many blocks run at once) and
+  /// names of its own.
+  [[nodiscard]] virtual std::map<std::string, std::string, std::less<>> features() const = 0;
+
+  /// Aligned to 256 bytes at least. What is released is kept for later allocations as long as a
+  /// kernel of a peer might still look at it. Throws Error(resource_exhausted).
+  [[nodiscard]] virtual std::byte* allocate(Bytes bytes, Memory memory) = 0;
+  virtual void release(std::byte* memory) noexcept = 0;
+  // Each returns when it is done.
+  virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
+  virtual void read(std::span<std::byte> to, const std::byte* from) = 0;
+  virtual void fill(std::span<std::byte> bytes, unsigned char value) = 0;
+  /// Within the device's own memory.
+  virtual void copy(std::byte* to, std::span<const std::byte> from) = 0;
+
+  /// `bytes` for other processes: of this class's allocations, or of somebody's own, who lets go of
+  /// them after everyone has closed them.
+  [[nodiscard]] virtual DeviceHandle share(std::span<const std::byte> bytes) = 0;
+  /// What another process shares. Throws Error(failed_precondition) where this device cannot reach
+  /// it.
+  [[nodiscard]] virtual std::byte* open(const DeviceHandle& handle) = 0;
+  virtual void close(std::byte* opened) noexcept = 0;
+  /// From now on this device's kernels reach the memory of `other`, in this process. Throws
+  /// Error(failed_precondition) where they cannot.
+  virtual void reach(const Device& other) = 0;
+
+  /// `algorithm` for the ranks of `calls`, each with `grid` blocks of threads. Throws
+  /// Error(resource_exhausted) where they cannot all run at once.
+  [[nodiscard]] virtual std::unique_ptr<DeviceLaunch> make_launch(
+      const DeviceAlgorithm& algorithm, std::span<const device::DeviceCall> calls,
+      DeviceGrid grid) = 0;
+};
+
+/// Memory of a device. Moved, not copied.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  DeviceMemory(Device& device, Bytes bytes, Device::Memory memory = Device::Memory::own)
+      : device_(&device),
+        bytes_(device.allocate(bytes, memory), static_cast<std::size_t>(bytes.value)) {}
+  DeviceMemory(DeviceMemory&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), bytes_(std::exchange(other.bytes_, {})) {}
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~DeviceMemory() {
+    if (device_ != nullptr) device_->release(bytes_.data());
+  }
+  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  Device* device_ = nullptr;
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace colltune

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/kernels/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <utility>
+
+#include "cuda/cuda_error.h"
+#include "cuda/cuda_memory.h"
+#include "device/device_algorithm.h"
+
+namespace colltune {
+namespace {
+
+template <class Handle, cudaError_t (*destroy)(Handle)>
+struct Destroyer {
+  void operator()(Handle handle) const noexcept { static_cast<void>(destroy(handle)); }
+};
+using Stream = std::unique_ptr<CUstream_st, Destroyer<cudaStream_t, cudaStreamDestroy>>;
+using Event = std::unique_ptr<CUevent_st, Destroyer<cudaEvent_t, cudaEventDestroy>>;
+
+/// Waits for nothing that others started, and nobody waits for it.
+Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  return Stream(stream);
+}
+
+Event make_event() {
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreate(&event), "cudaEventCreate");
+  return Event(event);
+}
+
+int attribute(cudaDeviceAttr which, int gpu) {
+  int value = 0;
+  check_cuda(cudaDeviceGetAttribute(&value, which, gpu), "cudaDeviceGetAttribute");
+  return value;
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+class CudaLaunch final : public DeviceLaunch {
+ public:
+  CudaLaunch(int gpu, const void* kernel, DeviceMemory calls, int ranks, DeviceGrid grid)
+      : gpu_(gpu),
+        kernel_(kernel),
+        calls_(std::move(calls)),
+        ranks_(ranks),
+        grid_(grid),
+        stream_(make_stream()),
+        begin_(make_event()),
+        end_(make_event()) {}
+
+  void start() override {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    check_cuda(cudaEventRecord(begin_.get(), stream_.get()), "cudaEventRecord");
+    std::byte* calls = calls_.bytes().data();
+    int blocks = grid_.blocks;
+    void* arguments[] = {&calls, &blocks};
+    check_cuda(cudaLaunchCooperativeKernel(
+                   kernel_, dim3(static_cast<unsigned>(ranks_ * grid_.blocks)),
+                   dim3(static_cast<unsigned>(grid_.threads)), arguments, 0, stream_.get()),
+               "cudaLaunchCooperativeKernel");
+    check_cuda(cudaEventRecord(end_.get(), stream_.get()), "cudaEventRecord");
+  }
+
+  bool has_ended() override {
+    const cudaError_t result = cudaEventQuery(end_.get());
+    if (result == cudaErrorNotReady) return false;
+    check_cuda(result, "the kernel");
+    return true;
+  }
+
+  std::chrono::nanoseconds duration() override {
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()),
+               "cudaEventElapsedTime");
+    return std::chrono::nanoseconds(std::llround(static_cast<double>(milliseconds) * 1e6));
+  }
+
+ private:
+  int gpu_;
+  const void* kernel_;
+  DeviceMemory calls_;
+  int ranks_;
+  DeviceGrid grid_;
+  Stream stream_;
+  Event begin_;
+  Event end_;
+};
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int gpu) : gpu_(gpu), memory_(gpu) {
+    check_cuda(cudaSetDevice(gpu), "cudaSetDevice");
+    check_cuda(cudaGetDeviceProperties(&properties_, gpu), "cudaGetDeviceProperties");
+    if (attribute(cudaDevAttrCooperativeLaunch, gpu) == 0)
+      throw Error(StatusCode::failed_precondition,
+                  "GPU " + std::to_string(gpu) + " starts no cooperative kernels");
+    copies_ = make_stream();
+  }
+
+  std::string architecture() const override {
+    return "sm_" + std::to_string(properties_.major * 10 + properties_.minor);
+  }
+  std::string identity() const override {
+    std::string text = "GPU-";
+    for (const char byte : properties_.uuid.bytes) {
+      char digits[3];
+      std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
+      text += digits;
+    }
+    return text;
+  }
+  std::map<std::string, std::string, std::less<>> features() const override {
+    int driver = 0;
+    int runtime = 0;
+    check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    check_cuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+    return {{"device.name", properties_.name},
+            {"device.processors", std::to_string(properties_.multiProcessorCount)},
+            {"device.memory.bytes", std::to_string(properties_.totalGlobalMem)},
+            {"device.cache.bytes", std::to_string(properties_.l2CacheSize)},
+            {"cuda.driver", version_text(driver)},
+            {"cuda.runtime", version_text(runtime)},
+            {"cuda.compute_capability",
+             std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
+            {"cuda.peers", std::to_string(count_peers())}};
+  }
+
+  std::byte* allocate(Bytes bytes, Memory memory) override {
+    return memory_.allocate(static_cast<std::size_t>(bytes.value), memory);
+  }
+  void release(std::byte* memory) noexcept override { memory_.release(memory); }
+
+  void write(std::byte* to, std::span<const std::byte> from) override {
+    move(to, from.data(), from.size(), cudaMemcpyHostToDevice);
+  }
+  void read(std::span<std::byte> to, const std::byte* from) override {
+    move(to.data(), from, to.size(), cudaMemcpyDeviceToHost);
+  }
+  void copy(std::byte* to, std::span<const std::byte> from) override {
+    move(to, from.data(), from.size(), cudaMemcpyDeviceToDevice);
+  }
+  void fill(std::span<std::byte> bytes, unsigned char value) override {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    check_cuda(cudaMemsetAsync(bytes.data(), value, bytes.size(), copies_.get()),
+               "cudaMemsetAsync");
+    check_cuda(cudaStreamSynchronize(copies_.get()), "cudaMemsetAsync");
+  }
+
+  DeviceHandle share(std::span<const std::byte> bytes) override { return memory_.share(bytes); }
+  std::byte* open(const DeviceHandle& handle) override { return memory_.open(handle); }
+  void close(std::byte* opened) noexcept override { memory_.close(opened); }
+
+  void reach(const Device& other) override {
+    const auto* const peer = dynamic_cast<const CudaDevice*>(&other);
+    if (peer != nullptr && peer->gpu_ == gpu_) return;
+    if (peer == nullptr || !can_reach(peer->gpu_))
+      throw Error(
+          StatusCode::failed_precondition,
+          "GPU " + std::to_string(gpu_) + " cannot reach the memory of " + other.identity());
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    if (const cudaError_t result = cudaDeviceEnablePeerAccess(peer->gpu_, 0);
+        result != cudaErrorPeerAccessAlreadyEnabled)
+      check_cuda(result, "cudaDeviceEnablePeerAccess");
+    else
+      static_cast<void>(cudaGetLastError());
+  }
+
+  std::unique_ptr<DeviceLaunch> make_launch(const DeviceAlgorithm& algorithm,
+                                            std::span<const device::DeviceCall> calls,
+                                            DeviceGrid grid) override {
+    const device::DeviceCall& call = calls.front();
+    const void* const kernel = choose_kernel(algorithm.kernels, call.type, call.op);
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    int blocks_of_processor = 0;
+    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_of_processor, kernel,
+                                                             grid.threads, 0),
+               "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+    const int ranks = static_cast<int>(calls.size());
+    const int most = blocks_of_processor * properties_.multiProcessorCount;
+    if (ranks * grid.blocks > most)
+      throw Error(StatusCode::resource_exhausted,
+                  std::to_string(ranks * grid.blocks) + " blocks of " +
+                      std::to_string(grid.threads) + " threads of " + algorithm.name +
+                      " must run at once; this GPU runs " + std::to_string(most));
+    DeviceMemory memory(*this, {calls.size_bytes()});
+    write(memory.bytes().data(), std::as_bytes(calls));
+    return std::make_unique<CudaLaunch>(gpu_, kernel, std::move(memory), ranks, grid);
+  }
+
+ private:
+  [[nodiscard]] bool can_reach(int other) const {
+    int can = 0;
+    check_cuda(cudaDeviceCanAccessPeer(&can, gpu_, other), "cudaDeviceCanAccessPeer");
+    return can != 0;
+  }
+  [[nodiscard]] int count_peers() const {
+    int peers = 0;
+    for (int other = 0; other < count_cuda_devices().count; ++other)
+      if (other != gpu_ && can_reach(other)) ++peers;
+    return peers;
+  }
+  void move(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    if (bytes == 0) return;
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    check_cuda(cudaMemcpyAsync(to, from, bytes, kind, copies_.get()), "cudaMemcpyAsync");
+    check_cuda(cudaStreamSynchronize(copies_.get()), "cudaMemcpyAsync");
+  }
+
+  int gpu_;
+  cudaDeviceProp properties_{};
+  CudaMemory memory_;
+  Stream copies_;  ///< of read, write and fill
+};
+
+}  // namespace
+
+CudaDevices count_cuda_devices() {
+  CudaDevices devices;
+  const cudaError_t result = cudaGetDeviceCount(&devices.count);
+  if (result == cudaSuccess && devices.count > 0) return devices;
+  static_cast<void>(cudaGetLastError());
+  devices.count = 0;
+  devices.why_none = std::string("no GPU: ") +
+                     cudaGetErrorString(result == cudaSuccess ? cudaErrorNoDevice : result);
+  return devices;
+}
+
+std::unique_ptr<Device> open_cuda_device(int number) {
+  const CudaDevices devices = count_cuda_devices();
+  if (devices.count == 0) throw Error(StatusCode::failed_precondition, devices.why_none);
+  if (number < 0 || number >= devices.count)
+    throw Error(StatusCode::invalid_argument, "there is no GPU " + std::to_string(number) +
+                                                  "; this process sees " +
+                                                  std::to_string(devices.count) + ", from 0 on");
+  try {
+    return std::make_unique<CudaDevice>(number);
+  } catch (const Error& error) {
+    throw Error(StatusCode::failed_precondition, error.what());
+  }
+}
+
+}  // namespace colltune

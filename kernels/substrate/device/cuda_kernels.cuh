@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "device/cuda_context.cuh"
+#include "device/kernels.h"
+#include "device/reducer.h"
+
+namespace colltune::device {
+
+template <class Body, class Reducer>
+[[nodiscard]] const void* address_of_kernel() {
+  void (*const kernel)(const DeviceCall*, int) = run_ranks<Body, Reducer>;
+  return reinterpret_cast<const void*>(kernel);
+}
+
+/// The kernels of `Body`. A pair of type and operator of its own where training and inference spend
+/// their time; all others share one kernel, so that they do not multiply what is compiled.
+template <class Body>
+[[nodiscard]] Kernels kernels_of() {
+  Kernels kernels{.any = address_of_kernel<Body, AnyReducer>()};
+  if constexpr (Body::reduces) {
+    kernels.f32_sum = address_of_kernel<Body, TypedReducer<float, Sum>>();
+    kernels.f16_sum = address_of_kernel<Body, TypedReducer<Float16, Sum>>();
+    kernels.bf16_sum = address_of_kernel<Body, TypedReducer<BFloat16, Sum>>();
+  }
+  return kernels;
+}
+
+}  // namespace colltune::device

@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "device/device_implementation.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "colltune/kernels/cuda_device.h"
+#include "colltune/kernels/device.h"
+#include "device/device_operation.h"
+#include "device/process_identity.h"
+#include "numerics.h"
+
+namespace colltune {
+namespace {
+
+// What a sweep tries. A block of 256 threads moves 4 KiB in one step; NCCL's symmetric kernels and
+// vLLM's use 512. Up to 64 blocks (device::most_blocks).
+constexpr std::array<std::int64_t, 5> block_counts{1, 4, 16, 32, 64};
+constexpr std::array<std::int64_t, 2> thread_counts{256, 512};
+constexpr std::int64_t most_threads = 512;  // registers for more the kernels do not have
+constexpr std::array<std::int64_t, 3> chunk_sizes{128 << 10, 512 << 10, 2 << 20};
+// Of scratch memory on each rank.
+constexpr Bytes most_scratch{std::uint64_t{4} << 30};
+
+/// The number that `feature` of `capability` says; 0 where it says none.
+std::int64_t number_of(const Capability& capability, std::string_view feature) {
+  const std::string_view text = capability.value(feature);
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+std::optional<std::int64_t> find_number(const Variant& variant, std::string_view name) {
+  for (const Parameter& parameter : variant.parameters)
+    if (const auto* const value = std::get_if<std::int64_t>(&parameter.value);
+        value != nullptr && parameter.name == name)
+      return *value;
+  return std::nullopt;
+}
+
+class DeviceImplementation final : public Implementation {
+ public:
+  explicit DeviceImplementation(DeviceAlgorithm algorithm) : algorithm_(std::move(algorithm)) {}
+
+  std::string_view name() const override { return algorithm_.name; }
+  std::string_view description() const override { return algorithm_.description; }
+  Collective collective() const override { return algorithm_.collective; }
+  std::string_view family() const override { return "colltune"; }
+  bool runs_on_device() const override { return true; }
+
+  std::vector<Variant> variants(const Problem& problem, const Topology& topology,
+                                const Capability& capability) const override {
+    const device::DeviceCall call = describe_device_call(problem, topology.ranks, 0);
+    const std::int64_t most_blocks = blocks_of_a_rank(capability);
+    std::vector<Variant> all;
+    for (const std::int64_t blocks : block_counts)
+      for (const std::int64_t threads : thread_counts) {
+        // Blocks without a packet of their own only wait.
+        const bool has_work = blocks * threads * 16 < 2 * static_cast<std::int64_t>(call.bytes);
+        const bool is_smallest = blocks == 1 && threads == thread_counts.front();
+        if (!is_smallest && (blocks > most_blocks || !has_work)) continue;
+        if (!algorithm_.has_chunks) {
+          all.push_back({algorithm_.name, {{"blocks", blocks}, {"threads", threads}}});
+          continue;
+        }
+        for (const std::int64_t chunk : chunk_sizes)
+          if (chunk == chunk_sizes.front() || static_cast<std::uint64_t>(chunk) < call.bytes)
+            all.push_back(
+                {algorithm_.name, {{"blocks", blocks}, {"chunk", chunk}, {"threads", threads}}});
+      }
+    return all;
+  }
+
+  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
+                   const Variant& variant) const override {
+    if (problem.collective != algorithm_.collective)
+      return Support::no("it is for " + std::string(name_of(algorithm_.collective)));
+    if (std::string why = why_not_on(capability); !why.empty()) return Support::no(std::move(why));
+    if (topology.nodes > 1)
+      return Support::no("it works among the GPUs of a node; the ranks are on " +
+                         std::to_string(topology.nodes) + " nodes");
+    if (problem.graph_capture)
+      return Support::no("it launches its kernel itself; no graph of the caller's can hold it");
+    if (std::string why = why_not_set(variant); !why.empty()) return Support::no(std::move(why));
+    if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
+      return Support::no(std::move(why));
+    if (const std::int64_t most = blocks_of_a_rank(capability); number(variant, "blocks") > most)
+      return Support::no("its " + to_string(variant.parameters.front().value) +
+                         " blocks of each rank must run at once; here " + std::to_string(most) +
+                         " can");
+    const Bytes scratch{scratch_of(problem, topology.ranks, variant).scratch_bytes};
+    if (scratch > most_scratch)
+      return Support::no("it would take " + format_bytes(scratch) + " of scratch memory, of " +
+                         format_bytes(most_scratch) + " at most");
+    return Support::yes();
+  }
+
+  Limits limits(const Variant&) const override {
+    Limits limits;
+    limits.max_ranks = device::most_ranks;
+    return limits;
+  }
+
+  std::string protocol(const Problem& problem, const Variant& variant) const override {
+    return "device;" + to_string(variant) + ";" + std::string(name_of(problem.data_type)) + ";" +
+           std::string(name_of(problem.reduce_op)) + (problem.registered ? ";registered" : "");
+  }
+
+  Cost cost(const Problem& problem, const Topology& topology,
+            const Variant& variant) const override {
+    return algorithm_.cost(scratch_of(problem, topology.ranks, variant));
+  }
+
+  Numerics numerics(const Problem& problem, const Variant&) const override {
+    const bool at_once = algorithm_.numeric_class == NumericClass::rank_order;
+    return {.rounding = at_once ? rounding_at_once(problem) : rounding_handed_on(problem),
+            .numeric_class = algorithm_.numeric_class};
+  }
+
+  std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
+                                     const Variant& variant, Deadline deadline) const override {
+    require_one_node(communicator);
+    if (communicator.device() == nullptr)
+      throw Error(StatusCode::failed_precondition,
+                  algorithm_.name + ": the rank's buffers lie on no device");
+    device::DeviceCall common = scratch_of(call.problem, communicator.size(), variant);
+    common.root = call.root;
+    return prepare_on_device(communicator,
+                             {.algorithm = algorithm_,
+                              .call = common,
+                              .grid = {.blocks = static_cast<int>(number(variant, "blocks")),
+                                       .threads = static_cast<int>(number(variant, "threads"))}},
+                             call.buffers, deadline);
+  }
+
+ private:
+  /// Why a rank with `capability` cannot run kernels; empty where it can.
+  static std::string why_not_on(const Capability& capability) {
+    if (!capability.is_on_device()) {
+      const std::string_view why = capability.value("cuda.unavailable");
+      return why.empty() ? "the ranks' buffers lie in the host's memory, not on GPUs"
+                         : std::string(why);
+    }
+    if (const std::int64_t processes = number_of(capability, "device.processes"); processes > 1)
+      return std::to_string(processes) +
+             " processes share a GPU: their kernels would take turns instead of meeting";
+    return {};
+  }
+
+  /// How many blocks of each rank run at once, where all ranks on its device have as many.
+  static std::int64_t blocks_of_a_rank(const Capability& capability) {
+    return number_of(capability, "device.processors") /
+           std::max<std::int64_t>(1, number_of(capability, "device.ranks"));
+  }
+
+  std::string why_not_set(const Variant& variant) const {
+    const auto is_within = [&](std::string_view name, std::int64_t least, std::int64_t most) {
+      const auto value = find_number(variant, name);
+      return value && *value >= least && *value <= most;
+    };
+    if (!is_within("blocks", 1, device::most_blocks))
+      return "blocks must be a number from 1 to " + std::to_string(device::most_blocks);
+    if (!is_within("threads", 32, most_threads) || number(variant, "threads") % 32 != 0)
+      return "threads must be a multiple of 32 up to " + std::to_string(most_threads);
+    if (algorithm_.has_chunks && !is_within("chunk", 16, std::int64_t{1} << 30))
+      return "chunk must be a number of bytes from 16 to 1 GiB";
+    if (variant.parameters.size() != (algorithm_.has_chunks ? 3U : 2U))
+      return std::string("its parameters are blocks, ") + (algorithm_.has_chunks ? "chunk, " : "") +
+             "threads";
+    return {};
+  }
+
+  [[nodiscard]] device::DeviceCall scratch_of(const Problem& problem, int ranks,
+                                              const Variant& variant) const {
+    device::DeviceCall call = describe_device_call(problem, ranks, 0);
+    call.registered = problem.registered && algorithm_.uses_registered;
+    if (algorithm_.has_chunks) call.chunk = static_cast<std::uint64_t>(number(variant, "chunk"));
+    call.scratch_bytes = algorithm_.scratch_bytes(call);
+    return call;
+  }
+
+  DeviceAlgorithm algorithm_;
+};
+
+/// What a rank tells about its device.
+struct Seat {
+  ProcessIdentity process{};
+  bool has_device = false;
+  char identity[120] = {};
+};
+
+}  // namespace
+
+device::DeviceCall describe_device_call(const Problem& problem, int ranks, int root) {
+  device::DeviceCall call{.ranks = ranks,
+                          .root = root,
+                          .type = problem.data_type,
+                          .op = problem.reduce_op,
+                          .in_place = problem.in_place,
+                          .registered = problem.registered,
+                          .bytes = problem.message_size.value};
+  if (shape_of(problem.collective).has_block_per_rank())
+    call.bytes = block_elements(problem, ranks) * size_of(problem.data_type);
+  return call;
+}
+
+void detect_device(Communicator& communicator, Capability& capability) {
+  const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  Device* const device = communicator.device();
+  const std::string identity = device == nullptr ? std::string() : device->identity();
+  Seat own{.process = own_process(), .has_device = device != nullptr};
+  std::strncpy(own.identity, identity.c_str(), sizeof own.identity - 1);
+  const int node = communicator.nodes()[static_cast<std::size_t>(communicator.rank())];
+  const auto neighbours = communicator.split(node, communicator.rank(), deadline);
+  const auto memory = neighbours->allocate(Bytes{sizeof(Seat)}, deadline);
+  std::memcpy(memory->part(neighbours->rank()).data(), &own, sizeof own);
+  neighbours->barrier(deadline);
+  int ranks = 0;
+  std::vector<ProcessIdentity> processes;
+  for (int rank = 0; rank < neighbours->size(); ++rank) {
+    Seat seat;
+    std::memcpy(&seat, memory->part(rank).data(), sizeof seat);
+    if (!seat.has_device || std::strcmp(seat.identity, own.identity) != 0) continue;
+    ++ranks;
+    if (std::ranges::find(processes, seat.process) == processes.end())
+      processes.push_back(seat.process);
+  }
+  neighbours->barrier(deadline);  // nobody unmaps what another still reads
+  if (device == nullptr) {
+    const CudaDevices gpus = count_cuda_devices();
+    if (gpus.count == 0) capability.features["cuda.unavailable"] = gpus.why_none;
+    return;
+  }
+  capability.architecture = device->architecture();
+  for (auto& [name, value] : device->features()) capability.features[name] = value;
+  capability.features["device.ranks"] = std::to_string(ranks);
+  capability.features["device.processes"] = std::to_string(processes.size());
+}
+
+Implementations make_device_implementations() {
+  Implementations all;
+  for (DeviceAlgorithm& algorithm : make_device_algorithms())
+    all.push_back(std::make_unique<DeviceImplementation>(std::move(algorithm)));
+  return all;
+}
+
+}  // namespace colltune

@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "device/device_operation.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "colltune/kernels/device.h"
+#include "device/joint_launch.h"
+#include "device/process_identity.h"
+
+namespace colltune {
+namespace {
+
+// A rank's host has the kernel's waits end at the deadline of the call: this is for a host that
+// does not.
+constexpr std::uint64_t longest_device_wait_ns = 300'000'000'000;
+
+/// Bytes of a rank, as those of its process see them and as others open them.
+struct SharedBytes {
+  std::byte* here = nullptr;
+  DeviceHandle handle{};
+};
+
+struct Failure {
+  bool happened = false;
+  StatusCode code{};
+  char what[480] = {};
+};
+
+/// What a rank shows to the others, in the host's memory.
+struct Board {
+  ProcessIdentity process{};
+  Device* device = nullptr;  ///< as its process sees it
+  SharedBytes scratch{};
+  SharedBytes send{};
+  SharedBytes receive{};
+  JointLaunch::Member* member = nullptr;          ///< to be moved from by the first of its group
+  std::shared_ptr<JointLaunch>* joint = nullptr;  ///< of the first of a group
+  Failure failures[3]{};                          ///< of each step
+};
+
+class DeviceOperation final : public Operation {
+ public:
+  DeviceOperation(std::shared_ptr<JointLaunch> launch, std::size_t place,
+                  const Communicator& communicator)
+      : launch_(std::move(launch)),
+        place_(place),
+        abort_flag_(communicator.abort_flag()),
+        yields_at_once_(communicator.is_oversubscribed()) {}
+
+  void start() override { launch_->arrive(place_); }
+  void wait(Deadline deadline) override {
+    launch_->wait(place_, deadline, abort_flag_, yields_at_once_);
+  }
+  std::optional<std::chrono::nanoseconds> device_time() const override {
+    return launch_->duration();
+  }
+
+ private:
+  std::shared_ptr<JointLaunch> launch_;
+  std::size_t place_;
+  const AbortFlag& abort_flag_;
+  bool yields_at_once_;
+};
+
+class Preparation {
+ public:
+  Preparation(Communicator& communicator, const DevicePlan& plan, const CallBuffers& buffers,
+              Deadline deadline)
+      : communicator_(communicator),
+        plan_(plan),
+        buffers_(buffers),
+        deadline_(deadline),
+        device_(*communicator.device()),
+        boards_(communicator.allocate({sizeof(Board)}, deadline)) {
+    ::new (static_cast<void*>(boards_->part(communicator.rank()).data())) Board;
+  }
+
+  std::unique_ptr<Operation> run() {
+    agree(0, [this] { show_memory(); });
+    agree(1, [this] { share_memory(); });
+    const std::vector<int> group = find_group();
+    std::shared_ptr<JointLaunch> joint;
+    const bool leads = group.front() == communicator_.rank();
+    agree(2, [&] {
+      if (!leads) return;
+      joint = make_joint_launch(group);
+      own_board().joint = &joint;
+    });
+    if (!leads) joint = *board(group.front()).joint;
+    communicator_.barrier(deadline_);  // nobody's board goes away before it has been read
+    const auto place = std::ranges::find(group, communicator_.rank()) - group.begin();
+    return std::make_unique<DeviceOperation>(std::move(joint), static_cast<std::size_t>(place),
+                                             communicator_);
+  }
+
+ private:
+  [[nodiscard]] Board& board(int rank) const {
+    return *reinterpret_cast<Board*>(boards_->part(rank).data());
+  }
+  [[nodiscard]] Board& own_board() const { return board(communicator_.rank()); }
+
+  /// Runs what may fail on this rank alone; all ranks throw what failed on one.
+  template <class Act>
+  void agree(int step, Act act) {
+    Failure& own = own_board().failures[step];
+    const auto note = [&own](StatusCode code, const char* what) {
+      own.happened = true;
+      own.code = code;
+      std::strncpy(own.what, what, sizeof own.what - 1);
+    };
+    try {
+      act();
+    } catch (const Error& error) {
+      note(error.code(), error.what());
+    } catch (const std::exception& error) {
+      note(StatusCode::resource_exhausted, error.what());
+    }
+    communicator_.barrier(deadline_);
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+      const Failure& failure = board(rank).failures[step];
+      if (!failure.happened) continue;
+      const Error error(failure.code, "rank " + std::to_string(rank) + ": " + failure.what);
+      communicator_.barrier(deadline_);  // all have read it
+      throw error;
+    }
+  }
+
+  [[nodiscard]] std::uint64_t scratch_size() const {
+    return device::signals_size + plan_.call.scratch_bytes;
+  }
+
+  static SharedBytes show(std::span<const std::byte> bytes) {
+    return {.here = bytes.empty() ? nullptr : const_cast<std::byte*>(bytes.data())};
+  }
+
+  /// Behind the scratch memory, the counts of this rank's blocks.
+  void show_memory() {
+    const std::uint64_t counters = std::uint64_t{device::most_blocks} * sizeof(std::uint64_t);
+    member_.rank = communicator_.rank();
+    member_.scratch = DeviceMemory(device_, {scratch_size() + counters});
+    const std::span<std::byte> bytes = member_.scratch.bytes();
+    device_.fill(bytes, 0);
+    if (plan_.algorithm.scratch_fill != 0)
+      device_.fill(bytes.subspan(device::signals_size, plan_.call.scratch_bytes),
+                   plan_.algorithm.scratch_fill);
+    Board& own = own_board();
+    own.process = own_process();
+    own.device = &device_;
+    own.member = &member_;
+    own.scratch = show(bytes);
+    own.send = show(buffers_.send);
+    own.receive = show(buffers_.receive);
+  }
+
+  /// Where ranks live in several processes.
+  void share_memory() {
+    Board& own = own_board();
+    bool is_alone = true;
+    for (int rank = 0; rank < communicator_.size(); ++rank)
+      is_alone = is_alone && board(rank).process == own.process;
+    if (is_alone) return;
+    own.scratch.handle = device_.share(member_.scratch.bytes());
+    if (!plan_.call.registered) return;
+    if (!buffers_.send.empty()) own.send.handle = device_.share(buffers_.send);
+    if (!buffers_.receive.empty()) own.receive.handle = device_.share(buffers_.receive);
+  }
+
+  /// The ranks of this process on this device.
+  [[nodiscard]] std::vector<int> find_group() const {
+    std::vector<int> group;
+    for (int rank = 0; rank < communicator_.size(); ++rank)
+      if (board(rank).process == own_board().process && board(rank).device == &device_)
+        group.push_back(rank);
+    return group;
+  }
+
+  /// The calls of the ranks of `group`, this process's addresses in them.
+  [[nodiscard]] std::vector<device::DeviceCall> describe_calls(const std::vector<int>& group,
+                                                               std::vector<std::byte*>& opened,
+                                                               device::Control& control) {
+    const auto reach = [&](const Board& of, const SharedBytes& bytes) -> std::byte* {
+      if (bytes.here == nullptr) return nullptr;
+      if (of.process == own_board().process) return bytes.here;
+      opened.push_back(device_.open(bytes.handle));
+      return opened.back();
+    };
+    device::DeviceCall all = plan_.call;
+    all.control = &control;
+    all.limit_ns = longest_device_wait_ns;
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+      const Board& of = board(rank);
+      if (of.process == own_board().process && of.device != &device_) device_.reach(*of.device);
+      all.scratch[rank] = reach(of, of.scratch);
+      if (!all.registered) continue;
+      all.sends[rank] = reach(of, of.send);
+      all.receives[rank] = reach(of, of.receive);
+    }
+    std::vector<device::DeviceCall> calls;
+    for (const int rank : group) {
+      device::DeviceCall call = all;
+      call.rank = rank;
+      call.send = board(rank).send.here;
+      call.receive = board(rank).receive.here;
+      call.counters = reinterpret_cast<std::uint64_t*>(all.scratch[rank] + scratch_size());
+      calls.push_back(call);
+    }
+    return calls;
+  }
+
+  std::shared_ptr<JointLaunch> make_joint_launch(const std::vector<int>& group) {
+    DeviceMemory control_memory(device_, {sizeof(device::Control)}, Device::Memory::shared);
+    auto* const control = ::new (static_cast<void*>(control_memory.bytes().data())) device::Control;
+    std::vector<std::byte*> opened;
+    std::unique_ptr<DeviceLaunch> launch;
+    try {
+      const auto calls = describe_calls(group, opened, *control);
+      launch = device_.make_launch(plan_.algorithm, calls, plan_.grid);
+    } catch (...) {
+      for (std::byte* const one : opened) device_.close(one);
+      throw;
+    }
+    std::vector<JointLaunch::Member> members;
+    for (const int rank : group) members.push_back(std::move(*board(rank).member));
+    members.front().opened = std::move(opened);
+    return std::make_shared<JointLaunch>(device_, std::move(members), std::move(control_memory),
+                                         std::move(launch));
+  }
+
+  Communicator& communicator_;
+  const DevicePlan& plan_;
+  const CallBuffers& buffers_;
+  Deadline deadline_;
+  Device& device_;
+  std::unique_ptr<SymmetricMemory> boards_;
+  JointLaunch::Member member_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> prepare_on_device(Communicator& communicator, const DevicePlan& plan,
+                                             const CallBuffers& buffers, Deadline deadline) {
+  return Preparation(communicator, plan, buffers, deadline).run();
+}
+
+}  // namespace colltune

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "colltune/kernels/communicator.h"
+#include "colltune/kernels/device.h"
+#include "colltune/kernels/operation.h"
+#include "device/device_algorithm.h"
+
+namespace colltune {
+
+/// How `algorithm` is to run for a call.
+struct DevicePlan {
+  const DeviceAlgorithm& algorithm;
+  device::DeviceCall call;  ///< what all ranks' calls have in common
+  DeviceGrid grid;
+};
+
+/// `plan` for this rank's `buffers`, which lie on its device. Collective; all ranks throw, or none,
+/// except for RankMissing. The algorithm outlives the operation.
+[[nodiscard]] std::unique_ptr<Operation> prepare_on_device(Communicator& communicator,
+                                                           const DevicePlan& plan,
+                                                           const CallBuffers& buffers,
+                                                           Deadline deadline);
+
+}  // namespace colltune

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "colltune/kernels/abort_flag.h"
+#include "colltune/kernels/device.h"
+#include "device/device_call.h"
+
+namespace colltune {
+
+/// The ranks of this process on one device, whose kernels start together: started apart, one that
+/// waits for another could keep it from starting. Whoever arrives last launches for all. Shared by
+/// those ranks; thread-safe.
+class JointLaunch {
+ public:
+  /// What a rank brings: it goes with the launch, since a peer's kernel may still look at it when
+  /// the rank has given up.
+  struct Member {
+    int rank = 0;
+    DeviceMemory scratch{};
+    std::vector<std::byte*> opened{};  ///< of other processes
+  };
+
+  /// `control`: a device::Control, which `launch` looks at.
+  JointLaunch(Device& device, std::vector<Member> members, DeviceMemory control,
+              std::unique_ptr<DeviceLaunch> launch);
+  JointLaunch(const JointLaunch&) = delete;
+  JointLaunch& operator=(const JointLaunch&) = delete;
+  ~JointLaunch();
+
+  /// Member `place` begins its next call. Never waits.
+  void arrive(std::size_t place);
+  /// Returns when the call that member `place` began has ended. Throws RankMissing where a member
+  /// has not begun it until `deadline`, or where a kernel waited for a rank in vain.
+  void wait(std::size_t place, Deadline deadline, const AbortFlag& abort_flag, bool yields_at_once);
+  /// Of the last call, by the device's clock; after `wait`.
+  [[nodiscard]] std::chrono::nanoseconds duration() const { return launch_->duration(); }
+
+ private:
+  [[nodiscard]] device::Control& control() const;
+  /// The first member that has not begun call `number`.
+  [[nodiscard]] int who_is_late(std::uint64_t number) const;
+  /// Has the kernel's waits end; whether the kernel ended with them.
+  bool end_kernel() noexcept;
+
+  Device& device_;
+  std::vector<Member> members_;
+  DeviceMemory control_;
+  std::unique_ptr<DeviceLaunch> launch_;
+  std::deque<std::atomic<std::uint64_t>> begun_;  ///< calls of each member
+  std::atomic<std::uint64_t> arrivals_{0};        ///< of all members, in all calls
+  std::atomic<std::uint64_t> launched_{0};        ///< calls; guards failure_
+  std::optional<Error> failure_;
+};
+
+}  // namespace colltune

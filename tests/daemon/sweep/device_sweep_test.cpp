@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Sweeps of ranks whose buffers lie on devices, with host threads in the place of a GPU.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "colltune/decide/decide.h"
+#include "colltune/kernels/catalogue.h"
+#include "support/pretended_device.h"
+#include "sweep_run.h"
+
+namespace colltune {
+namespace {
+
+using fakes::sweep;
+using fakes::SweepRun;
+using test::PretendedDevice;
+using ::testing::HasSubstr;
+
+SweepSpec small_sweep() {
+  return {.collectives = {Collective::all_reduce, Collective::all_gather},
+          .data_types = {DataType::bf16},
+          .reduce_ops = {ReduceOp::sum},
+          .sizes = parse_sizes("1KiB"),
+          .in_place = {.off = true, .on = true},
+          .registered = {.off = true, .on = true},
+          .passes = 1,
+          .soak = {.runs = 20}};
+}
+
+TEST(DeviceSweep, KernelsAreMeasuredVerifiedAndDecided) {
+  PretendedDevice device("shared", 2);
+  const std::vector<Device*> devices{&device, &device};
+  const Implementations catalogue = make_catalogue();
+  SweepRun run;
+  sweep(run, 2, catalogue, small_sweep(), {}, devices);
+  EXPECT_THAT(run.errors, testing::Each(""));
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
+  ASSERT_EQ(run.journal.plans.size(), 1u);
+  const SweepPlan& plan = run.journal.plans[0];
+  EXPECT_EQ(plan.cells.size(), 8u) << "two collectives, in place or not, registered or not";
+  ASSERT_FALSE(run.outcome.measurements.empty());
+  for (const Measurement& measured : run.outcome.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok)
+        << to_string(measured.variant) << ": " << measured.detail;
+    EXPECT_TRUE(measured.variant.implementation.starts_with("cuda."));
+    EXPECT_GE(measured.verified_calls, 2u);
+    EXPECT_EQ(measured.key.topology.placement, Placement::shared_device);
+    EXPECT_EQ(architecture_name(measured.key.topology), "pretended");
+  }
+  std::size_t over_all = 0;
+  for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))
+    over_all += decision.family == any_family ? 1 : 0;
+  EXPECT_EQ(over_all, plan.cells.size());
+}
+
+TEST(DeviceSweep, WhatTakesHostMemoryIsSkippedWithTheReason) {
+  PretendedDevice device("shared", 2);
+  const std::vector<Device*> devices{&device, &device};
+  SweepRun run;
+  sweep(run, 2, make_catalogue(), small_sweep(), {}, devices);
+  const auto& skipped = run.journal.plans.at(0).skipped;
+  const auto one = std::ranges::find_if(
+      skipped, [](const auto& entry) { return entry.variant.starts_with("cpu.all_reduce"); });
+  ASSERT_NE(one, skipped.end());
+  EXPECT_THAT(one->reason, HasSubstr("host's memory; the ranks' lie on devices"));
+}
+
+TEST(DeviceSweep, HostRanksSkipKernelsWithTheReason) {
+  SweepRun run;
+  SweepSpec spec = small_sweep();
+  spec.collectives = {Collective::all_reduce};
+  sweep(run, 2, make_catalogue(), spec);
+  std::size_t kernels = 0;
+  for (const auto& entry : run.journal.plans.at(0).skipped)
+    if (entry.variant.starts_with("cuda.")) {
+      ++kernels;
+      EXPECT_FALSE(entry.reason.empty());
+    }
+  EXPECT_GT(kernels, 4u);
+}
+
+TEST(DeviceSweep, ADeviceOfItsOwnForEachRankIsADedicatedPlacement) {
+  PretendedDevice first("first", 1);
+  PretendedDevice second("second", 1);
+  const std::vector<Device*> devices{&first, &second};
+  SweepSpec spec = small_sweep();
+  spec.collectives = {Collective::all_reduce};
+  SweepRun run;
+  sweep(run, 2, make_catalogue(), spec, {}, devices);
+  ASSERT_FALSE(run.outcome.measurements.empty());
+  for (const Measurement& measured : run.outcome.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+    EXPECT_EQ(measured.key.topology.placement, Placement::dedicated);
+  }
+}
+
+TEST(DeviceSweep, RotatingInputsAreRefusedForEachVariant) {
+  PretendedDevice device("shared", 2);
+  const std::vector<Device*> devices{&device, &device};
+  SweepSpec spec = small_sweep();
+  spec.collectives = {Collective::all_reduce};
+  spec.input_mode = InputMode::rotating;
+  SweepRun run;
+  sweep(run, 2, make_catalogue(), spec, {}, devices);
+  ASSERT_FALSE(run.outcome.measurements.empty());
+  for (const Measurement& measured : run.outcome.measurements) {
+    EXPECT_NE(measured.outcome, Outcome::ok);
+    EXPECT_THAT(measured.detail, HasSubstr("use rewritten or hot"));
+  }
+}
+
+TEST(DeviceSweep, ADeviceWithoutMemoryForTheBuffersFailsTheCellAndNoMore) {
+  PretendedDevice device("shared", 2);
+  device.limit_memory(4096);
+  const std::vector<Device*> devices{&device, &device};
+  SweepSpec spec = small_sweep();
+  spec.collectives = {Collective::all_reduce};
+  SweepRun run;
+  sweep(run, 2, make_catalogue(), spec, {}, devices);
+  EXPECT_THAT(run.errors, testing::Each(""));
+  ASSERT_FALSE(run.outcome.measurements.empty());
+  for (const Measurement& measured : run.outcome.measurements)
+    EXPECT_THAT(measured.detail, HasSubstr("no memory left"));
+}
+
+}  // namespace
+}  // namespace colltune

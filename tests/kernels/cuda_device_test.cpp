@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA kernels on a GPU: the conformance test of the whole catalogue with ranks that share one,
+// and what lies below. Skipped, with the reason, where there is none.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/cuda_device.h"
+#include "conformance.h"
+#include "support/run_ranks.h"
+
+namespace colltune::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class OnAGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    const CudaDevices gpus = count_cuda_devices();
+    if (gpus.count == 0) GTEST_SKIP() << gpus.why_none;
+    device_ = open_cuda_device(0);
+  }
+  std::unique_ptr<Device> device_;
+};
+
+class ConformanceOnAGpu : public OnAGpu, public testing::WithParamInterface<int> {};
+
+TEST_P(ConformanceOnAGpu, EveryImplementationIsRight) {
+  const std::vector<Device*> devices(static_cast<std::size_t>(GetParam()), device_.get());
+  const Implementations catalogue = make_catalogue();
+  std::atomic<int> run = 0;
+  run_ranks(
+      GetParam(),
+      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); }, {},
+      devices);
+  EXPECT_GT(run, 100 * GetParam());
+  RecordProperty("calls_of_variants", run.load());
+}
+
+INSTANTIATE_TEST_SUITE_P(VirtualRanks, ConformanceOnAGpu, testing::Values(1, 2, 4, 8));
+
+TEST_F(OnAGpu, MemoryIsWrittenReadAndFilled) {
+  std::vector<std::byte> data(100'003);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 7);
+  const DeviceMemory memory(*device_, {data.size()});
+  device_->write(memory.bytes().data(), data);
+  std::vector<std::byte> read(data.size());
+  device_->read(read, memory.bytes().data());
+  EXPECT_EQ(read, data);
+  device_->fill(memory.bytes().first(5000), 0x3C);
+  device_->read(read, memory.bytes().data());
+  std::fill_n(data.begin(), 5000, std::byte{0x3C});
+  EXPECT_EQ(read, data);
+}
+
+TEST_F(OnAGpu, ReleasedMemoryIsUsedAgain) {
+  std::byte* first = nullptr;
+  {
+    const DeviceMemory memory(*device_, {1 << 20});
+    first = memory.bytes().data();
+  }
+  const DeviceMemory memory(*device_, {1 << 20});
+  EXPECT_EQ(memory.bytes().data(), first);
+}
+
+TEST_F(OnAGpu, MoreMemoryThanThereIsIsAnError) {
+  EXPECT_THROW(DeviceMemory(*device_, {std::uint64_t{1} << 50}), Error);
+  const DeviceMemory memory(*device_, {64});
+  device_->fill(memory.bytes(), 1);  // works on
+}
+
+TEST_F(OnAGpu, SharedMemoryIsTheHostsToo) {
+  const DeviceMemory memory(*device_, {64}, Device::Memory::shared);
+  std::memset(memory.bytes().data(), 0x5A, 64);
+  std::vector<std::byte> read(64);
+  device_->read(read, memory.bytes().data());
+  EXPECT_EQ(read, std::vector<std::byte>(64, std::byte{0x5A}));
+}
+
+TEST_F(OnAGpu, ARankKnowsItsGpu) {
+  const std::vector<Device*> devices(2, device_.get());
+  run_ranks(
+      2,
+      [&](Communicator& communicator) {
+        const Capability capability = detect_capability(make_catalogue(), communicator);
+        EXPECT_TRUE(capability.architecture.starts_with("sm_")) << capability.architecture;
+        EXPECT_EQ(capability.value("device.ranks"), "2");
+        for (const char* const feature :
+             {"device.name", "device.processors", "device.memory.bytes", "cuda.driver",
+              "cuda.runtime", "cuda.compute_capability", "cuda.peers"})
+          EXPECT_TRUE(capability.has(feature)) << feature;
+      },
+      {}, devices);
+}
+
+// Two devices of one GPU: each launches a kernel of its own, and the first one's waits in vain.
+TEST_F(OnAGpu, AKernelThatWaitsInVainEndsAndNamesWhoIsMissing) {
+  const std::unique_ptr<Device> other = open_cuda_device(0);
+  const std::vector<Device*> devices{device_.get(), other.get()};
+  const Implementations catalogue = make_catalogue();
+  const Problem problem{.collective = Collective::all_reduce,
+                        .data_type = DataType::f32,
+                        .reduce_op = ReduceOp::sum,
+                        .message_size = {1024}};
+  const auto begin = std::chrono::steady_clock::now();
+  run_ranks(
+      2,
+      [&](Communicator& communicator) {
+        const DeviceMemory send(*communicator.device(), {1024});
+        const DeviceMemory receive(*communicator.device(), {1024});
+        const auto operation =
+            find_implementation(catalogue, "cuda.all_reduce_one_shot")
+                ->prepare(communicator, {problem, 0, {send.bytes(), receive.bytes()}},
+                          parse_variant("cuda.all_reduce_one_shot{blocks=2,threads=256}"),
+                          soon_enough());
+        if (communicator.rank() == 0) {
+          operation->start();
+          try {
+            operation->wait(std::chrono::steady_clock::now() + 200ms);
+            ADD_FAILURE() << "the call came to an end alone";
+          } catch (const RankMissing& error) {
+            EXPECT_EQ(error.rank(), 1);
+          }
+        }
+        communicator.barrier(soon_enough());
+      },
+      {}, devices);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+}
+
+}  // namespace
+}  // namespace colltune::test

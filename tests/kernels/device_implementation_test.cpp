@@ -1,0 +1,357 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The way from a call to a GPU's kernel and back, with host threads in the place of the GPU.
+
+#include "device/device_implementation.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/cuda_device.h"
+#include "conformance.h"
+#include "support/pretended_device.h"
+#include "support/run_ranks.h"
+
+namespace colltune::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+#ifdef __SANITIZE_THREAD__
+const std::vector<int> rank_counts{3};
+#else
+const std::vector<int> rank_counts{1, 2, 3, 4, 5, 8};
+#endif
+
+const std::string one_shot = "cuda.all_reduce_one_shot";
+
+/// Those whose way is tried. Under ThreadSanitizer, which takes twenty times as long, two: the
+/// bodies have a test of their own.
+Implementations tried(Implementations all) {
+#ifdef __SANITIZE_THREAD__
+  std::erase_if(all, [](const auto& one) {
+    return one->name() != one_shot && one->name() != "cuda.broadcast_chain";
+  });
+#endif
+  return all;
+}
+
+/// Four floats on each rank.
+Problem small_sum() {
+  return {.collective = Collective::all_reduce,
+          .data_type = DataType::f32,
+          .reduce_op = ReduceOp::sum,
+          .message_size = {16}};
+}
+
+Variant variant_of(const std::string& name) {
+  return parse_variant(name + "{blocks=1,threads=32}");
+}
+
+/// A call of small_sum() on `communicator`'s device.
+struct SmallCall {
+  SmallCall(Communicator& communicator, const Implementation& implementation)
+      : send(*communicator.device(), {16}),
+        receive(*communicator.device(), {16}),
+        operation(implementation.prepare(
+            communicator, {small_sum(), 0, {send.bytes(), receive.bytes()}},
+            variant_of(std::string(implementation.name())), soon_enough())) {}
+  DeviceMemory send;
+  DeviceMemory receive;
+  std::unique_ptr<Operation> operation;
+};
+
+class DeviceImplementations : public testing::Test {
+ protected:
+  [[nodiscard]] const Implementation& find(const std::string& name) const {
+    return *find_implementation(all_, name);
+  }
+  /// Of a host rank of this machine.
+  [[nodiscard]] Capability host_capability() const {
+    Capability capability;
+    run_ranks(
+        1, [&](Communicator& communicator) { capability = detect_capability(all_, communicator); });
+    return capability;
+  }
+  [[nodiscard]] static Capability device_capability() {
+    return {.architecture = "pretended",
+            .features = {
+                {"device.processors", "16"}, {"device.ranks", "4"}, {"device.processes", "1"}}};
+  }
+  [[nodiscard]] std::string why_not(const Problem& problem, const Capability& capability,
+                                    const std::string& variant, int nodes = 1) const {
+    const Variant parsed = parse_variant(variant);
+    return find(parsed.implementation)
+        .supports(problem, {.nodes = nodes, .ranks_per_node = 4, .ranks = 4 * nodes}, capability,
+                  parsed)
+        .reason();
+  }
+
+  Implementations all_ = make_device_implementations();
+};
+
+class DeviceConformance : public testing::TestWithParam<int> {};
+
+TEST_P(DeviceConformance, EveryImplementationIsRightOnASharedDevice) {
+  PretendedDevice device;
+  const std::vector<Device*> devices(static_cast<std::size_t>(GetParam()), &device);
+  const Implementations catalogue = tried(make_catalogue());
+  std::atomic<int> run = 0;
+  run_ranks(
+      GetParam(),
+      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); }, {},
+      devices);
+  EXPECT_GT(run, 40 * GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, DeviceConformance, testing::ValuesIn(rank_counts));
+
+TEST_F(DeviceImplementations, AreRightAmongSeveralDevices) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  // As many on each: the variants follow from how many ranks share a device.
+  const std::vector<Device*> devices{&first, &second, &first, &second};
+  const Implementations catalogue = tried(make_catalogue());
+  std::atomic<int> run = 0;
+  run_ranks(
+      4, [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); }, {},
+      devices);
+  EXPECT_GT(run, 160);
+}
+
+TEST_F(DeviceImplementations, HostRanksAreToldWhyThereAreNone) {
+  const CudaDevices gpus = count_cuda_devices();
+  const std::string why =
+      why_not(small_sum(), host_capability(), one_shot + "{blocks=1,threads=32}");
+  EXPECT_EQ(why, gpus.count == 0 ? gpus.why_none
+                                 : "the ranks' buffers lie in the host's memory, not on GPUs");
+  EXPECT_FALSE(why.empty());
+}
+
+TEST_F(DeviceImplementations, OpeningAGpuThatIsNotThereIsAnError) {
+  EXPECT_THROW((void)open_cuda_device(count_cuda_devices().count), Error);
+  EXPECT_THROW((void)open_cuda_device(-1), Error);
+}
+
+TEST_F(DeviceImplementations, ARankKnowsItsDeviceAndWhoSharesIt) {
+  PretendedDevice first("first", 12);
+  PretendedDevice second("second");
+  const std::vector<Device*> devices{&first, &second, &first};
+  run_ranks(
+      3,
+      [&](Communicator& communicator) {
+        const Capability capability = detect_capability(all_, communicator);
+        EXPECT_EQ(capability.architecture, "pretended");
+        EXPECT_EQ(capability.value("device.ranks"), communicator.rank() == 1 ? "1" : "2");
+        EXPECT_EQ(capability.value("device.processes"), "1");
+        EXPECT_EQ(capability.value("device.processors"), communicator.rank() == 1 ? "16" : "12");
+        EXPECT_FALSE(capability.has("cuda.unavailable"));
+      },
+      {}, devices);
+}
+
+TEST_F(DeviceImplementations, VariantsFitOnTheDeviceAndTheMessage) {
+  const Topology topology{.nodes = 1, .ranks_per_node = 4, .ranks = 4};
+  Problem problem = small_sum();
+  const auto most_blocks = [&](const std::string& name) {
+    std::int64_t most = 0;
+    for (const Variant& variant : find(name).variants(problem, topology, device_capability())) {
+      EXPECT_TRUE(find(name).supports(problem, topology, device_capability(), variant))
+          << to_string(variant);
+      most = std::max(most, number(variant, "blocks"));
+    }
+    return most;
+  };
+  EXPECT_EQ(most_blocks(one_shot), 1);
+  problem.message_size = {64 << 20};
+  EXPECT_EQ(most_blocks(one_shot), 4) << "16 processors for 4 ranks";
+  EXPECT_EQ(most_blocks("cuda.all_reduce_ring"), 4);
+}
+
+TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
+  const std::string good = one_shot + "{blocks=4,threads=64}";
+  EXPECT_EQ(why_not(small_sum(), device_capability(), good), "");
+  EXPECT_NE(why_not(small_sum(), device_capability(), good, 2).find("2 nodes"), std::string::npos);
+  Capability capability = device_capability();
+  capability.features["device.processes"] = "3";
+  EXPECT_NE(why_not(small_sum(), capability, good).find("3 processes share a GPU"),
+            std::string::npos);
+  Problem problem = small_sum();
+  problem.graph_capture = true;
+  EXPECT_NE(why_not(problem, device_capability(), good).find("graph"), std::string::npos);
+  problem = small_sum();
+  problem.message_size = {std::uint64_t{8} << 30};
+  EXPECT_NE(why_not(problem, device_capability(), good).find("scratch memory"), std::string::npos);
+  const std::vector<std::pair<std::string, std::string>> settings{
+      {"{blocks=8,threads=64}", "8 blocks of each rank must run at once; here 4 can"},
+      {"{blocks=0,threads=64}", "blocks must be a number from 1 to 64"},
+      {"{blocks=65,threads=64}", "blocks must be"},
+      {"{blocks=few,threads=64}", "blocks must be"},
+      {"{threads=64}", "blocks must be"},
+      {"{blocks=1,threads=48}", "threads must be a multiple of 32 up to 512"},
+      {"{blocks=1,threads=1024}", "threads must be"},
+      {"{blocks=1,chunk=64,threads=64}", "its parameters are blocks, threads"},
+  };
+  for (const auto& [setting, why] : settings)
+    EXPECT_NE(why_not(small_sum(), device_capability(), one_shot + setting).find(why),
+              std::string::npos)
+        << setting << ": " << why_not(small_sum(), device_capability(), one_shot + setting);
+  EXPECT_NE(
+      why_not(small_sum(), device_capability(), "cuda.all_reduce_ring{blocks=1,chunk=8,threads=32}")
+          .find("chunk must be a number of bytes from 16 to 1 GiB"),
+      std::string::npos);
+}
+
+TEST_F(DeviceImplementations, CostsAreThoseOfTheLiterature) {
+  const Topology topology{.nodes = 1, .ranks_per_node = 4, .ranks = 4};
+  Problem problem = small_sum();
+  problem.message_size = {1 << 20};
+  const auto cost = [&](const std::string& name) {
+    const Implementation& one = find(name);
+    return one.cost(problem, topology,
+                    one.variants(problem, topology, device_capability()).front());
+  };
+  EXPECT_EQ(cost(one_shot).steps, 1);
+  EXPECT_EQ(cost(one_shot).bytes_per_rank, 3 << 20);
+  EXPECT_EQ(cost("cuda.all_reduce_one_shot_low_latency").bytes_per_rank, 6 << 20);
+  EXPECT_EQ(cost("cuda.all_reduce_two_shot_pull").bytes_per_rank, 6 << 18);
+  EXPECT_EQ(cost("cuda.all_reduce_ring").steps, 6);
+  EXPECT_EQ(cost("cuda.all_reduce_ring").bytes_per_rank, 6 << 18);
+  for (const auto& one : all_) {
+    problem.collective = one->collective();
+    problem.reduce_op = shape_of(problem.collective).reduces ? ReduceOp::sum : ReduceOp::none;
+    EXPECT_GT(cost(std::string(one->name())).bytes_per_rank, 0) << one->name();
+  }
+}
+
+/// The reason with which each rank of `devices` ends where rank `missing` never begins.
+std::vector<std::string> run_without(int missing, const std::vector<Device*>& devices,
+                                     const Implementation& implementation,
+                                     std::vector<int>* named = nullptr) {
+  const int ranks = static_cast<int>(devices.size());
+  std::vector<std::string> reasons(devices.size());
+  if (named != nullptr) named->assign(devices.size(), -1);
+  run_ranks(
+      ranks,
+      [&](Communicator& communicator) {
+        const auto rank = static_cast<std::size_t>(communicator.rank());
+        const SmallCall call(communicator, implementation);
+        if (communicator.rank() != missing) {
+          call.operation->start();
+          try {
+            call.operation->wait(std::chrono::steady_clock::now() + 100ms);
+          } catch (const RankMissing& error) {
+            reasons[rank] = error.what();
+            if (named != nullptr) (*named)[rank] = error.rank();
+          }
+        }
+        communicator.barrier(soon_enough());
+      },
+      {}, devices);
+  return reasons;
+}
+
+TEST_F(DeviceImplementations, ARankThatNeverComesToASharedDeviceIsNamed) {
+  PretendedDevice device;
+  std::vector<int> named;
+  const auto reasons = run_without(1, {&device, &device, &device}, find(one_shot), &named);
+  EXPECT_EQ(named, (std::vector{1, -1, 1}));
+  EXPECT_NE(reasons[0].find("its call on the same device of rank 1"), std::string::npos)
+      << reasons[0];
+}
+
+// The kernels of the first device run, and wait for what never comes.
+TEST_F(DeviceImplementations, ARankThatNeverComesToAnotherDeviceIsNamed) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  std::vector<int> named;
+  const auto reasons = run_without(2, {&first, &first, &second}, find(one_shot), &named);
+  EXPECT_EQ(named, (std::vector{2, 2, -1}));
+  EXPECT_NE(reasons[0].find("a signal on the device of rank 2"), std::string::npos) << reasons[0];
+}
+
+TEST_F(DeviceImplementations, TheAbortFlagEndsAKernel) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  const std::vector<Device*> devices{&first, &second};
+  run_ranks(
+      2,
+      [&](Communicator& communicator) {
+        const SmallCall call(communicator, find(one_shot));
+        if (communicator.rank() == 0) {
+          call.operation->start();
+          EXPECT_THROW(call.operation->wait(soon_enough()), RankMissing);
+        } else {
+          communicator.abort_flag().raise();
+        }
+      },
+      {}, devices);
+}
+
+/// What all ranks of `devices` throw from prepare.
+std::vector<std::string> prepare_in_vain(const std::vector<Device*>& devices,
+                                         const Implementation& implementation) {
+  std::vector<std::string> thrown(devices.size());
+  run_ranks(
+      static_cast<int>(devices.size()),
+      [&](Communicator& communicator) {
+        try {
+          const SmallCall call(communicator, implementation);
+        } catch (const Error& error) {
+          thrown[static_cast<std::size_t>(communicator.rank())] = error.what();
+        }
+        communicator.barrier(soon_enough());
+      },
+      {}, devices);
+  return thrown;
+}
+
+TEST_F(DeviceImplementations, WhereOneDeviceHasNoMemoryLeftAllRanksSaySo) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  second.limit_memory(1024);
+  for (const std::string& reason : prepare_in_vain({&first, &second}, find(one_shot)))
+    EXPECT_NE(reason.find("rank 1: the pretended device has no memory left"), std::string::npos)
+        << reason;
+  second.limit_memory(~std::size_t{0});
+  for (const std::string& reason : prepare_in_vain({&first, &second}, find(one_shot)))
+    EXPECT_EQ(reason, "");
+}
+
+TEST_F(DeviceImplementations, DevicesThatCannotReachEachOtherAreAnErrorOnAllRanks) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  first.forbid_peers();
+  for (const std::string& reason : prepare_in_vain({&first, &second}, find(one_shot)))
+    EXPECT_NE(reason.find("rank 0: first cannot reach second"), std::string::npos) << reason;
+}
+
+TEST_F(DeviceImplementations, MoreBlocksThanRunAtOnceAreAnErrorOnAllRanks) {
+  PretendedDevice device("small", 2);
+  for (const std::string& reason : prepare_in_vain({&device, &device, &device}, find(one_shot)))
+    EXPECT_NE(reason.find("more blocks than processors"), std::string::npos) << reason;
+}
+
+TEST_F(DeviceImplementations, BuffersInTheHostsMemoryAreRefused) {
+  run_ranks(1, [&](Communicator& communicator) {
+    std::vector<std::byte> bytes(16);
+    EXPECT_THROW((void)find(one_shot).prepare(communicator, {small_sum(), 0, {bytes, bytes}},
+                                              variant_of(one_shot), soon_enough()),
+                 Error);
+  });
+}
+
+TEST_F(DeviceImplementations, ADeviceForSomeRanksOnlyIsNoWorld) {
+  AbortFlag abort_flag;
+  PretendedDevice device;
+  const std::vector<Device*> devices{&device};
+  EXPECT_THROW((void)make_thread_world(2, abort_flag, {}, devices), Error);
+}
+
+}  // namespace
+}  // namespace colltune::test

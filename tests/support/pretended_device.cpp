@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "support/pretended_device.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "colltune/vocabulary/error.h"
+#include "device/device_algorithm.h"
+
+namespace colltune::test {
+namespace {
+
+constexpr std::align_val_t alignment{256};
+constexpr int threads_of_block = 2;
+
+class PretendedLaunch final : public DeviceLaunch {
+ public:
+  PretendedLaunch(const DeviceAlgorithm& algorithm, std::vector<device::DeviceCall> calls,
+                  int blocks)
+      : algorithm_(algorithm), calls_(std::move(calls)), blocks_of_rank_(blocks) {}
+
+  void start() override {
+    threads_.clear();
+    blocks_.clear();
+    begin_ = std::chrono::steady_clock::now();
+    running_ = static_cast<int>(calls_.size()) * blocks_of_rank_ * threads_of_block;
+    for (const device::DeviceCall& call : calls_)
+      for (int number = 0; number < blocks_of_rank_; ++number) {
+        auto& block = blocks_.emplace_back(number, blocks_of_rank_, threads_of_block);
+        for (int thread = 0; thread < threads_of_block; ++thread)
+          threads_.emplace_back([this, &call, &block, thread] {
+            device::HostContext context(block, thread);
+            algorithm_.run_on_host(context, call);
+            running_.fetch_sub(1, std::memory_order_acq_rel);
+          });
+      }
+  }
+  bool has_ended() override { return running_.load(std::memory_order_acquire) == 0; }
+  std::chrono::nanoseconds duration() override { return std::chrono::steady_clock::now() - begin_; }
+
+ private:
+  const DeviceAlgorithm& algorithm_;
+  std::vector<device::DeviceCall> calls_;
+  int blocks_of_rank_;
+  std::chrono::steady_clock::time_point begin_;
+  std::atomic<int> running_ = 0;
+  std::deque<device::HostBlock> blocks_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+PretendedDevice::~PretendedDevice() {
+  EXPECT_EQ(count_allocations(), 0U) << "memory of a device was not released";
+  for (const auto& [memory, allocation] : allocations_) ::operator delete(memory, alignment);
+}
+
+std::byte* PretendedDevice::allocate(Bytes bytes, Memory /*memory*/) {
+  if (bytes.value > most_memory_)
+    throw Error(StatusCode::resource_exhausted, "the pretended device has no memory left");
+  const std::lock_guard lock(mutex_);
+  auto spare = std::ranges::find_if(allocations_, [&](const auto& entry) {
+    return !entry.second.is_used && entry.second.size == bytes.value;
+  });
+  if (spare == allocations_.end()) {
+    auto* const made = static_cast<std::byte*>(::operator new(bytes.value, alignment));
+    spare = allocations_.emplace(made, Allocation{.size = bytes.value}).first;
+  }
+  spare->second.is_used = true;
+  // As memory that somebody else has used.
+  std::memset(spare->first, 0xEE, bytes.value);
+  return spare->first;
+}
+
+void PretendedDevice::release(std::byte* memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  allocations_.find(memory)->second.is_used = false;
+}
+
+void PretendedDevice::write(std::byte* to, std::span<const std::byte> from) {
+  std::ranges::copy(from, to);
+}
+void PretendedDevice::read(std::span<std::byte> to, const std::byte* from) {
+  std::copy_n(from, to.size(), to.begin());
+}
+void PretendedDevice::fill(std::span<std::byte> bytes, unsigned char value) {
+  std::ranges::fill(bytes, std::byte{value});
+}
+
+DeviceHandle PretendedDevice::share(std::span<const std::byte> /*bytes*/) {
+  throw Error(StatusCode::failed_precondition, "a pretended device is of one process");
+}
+std::byte* PretendedDevice::open(const DeviceHandle& /*handle*/) {
+  throw Error(StatusCode::failed_precondition, "a pretended device is of one process");
+}
+void PretendedDevice::reach(const Device& other) {
+  if (!reaches_peers_)
+    throw Error(StatusCode::failed_precondition, identity_ + " cannot reach " + other.identity());
+}
+
+std::unique_ptr<DeviceLaunch> PretendedDevice::make_launch(
+    const DeviceAlgorithm& algorithm, std::span<const device::DeviceCall> calls, DeviceGrid grid) {
+  if (static_cast<int>(calls.size()) * grid.blocks > processors_)
+    throw Error(StatusCode::resource_exhausted, "more blocks than processors");
+  return std::make_unique<PretendedLaunch>(
+      algorithm, std::vector<device::DeviceCall>(calls.begin(), calls.end()), grid.blocks);
+}
+
+std::size_t PretendedDevice::count_allocations() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(allocations_, [](const auto& entry) { return entry.second.is_used; }));
+}
+
+}  // namespace colltune::test

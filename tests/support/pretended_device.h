@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "colltune/kernels/device.h"
+
+namespace colltune::test {
+
+/// Host threads that stand for a GPU: all that lies between a call and a kernel's body is tried
+/// without one. Blocks have two threads, whatever a variant says. Thread-safe.
+class PretendedDevice final : public Device {
+ public:
+  /// `processors`: how many blocks run at once.
+  explicit PretendedDevice(std::string identity = "pretended", int processors = 16)
+      : identity_(std::move(identity)), processors_(processors) {}
+  ~PretendedDevice() override;
+
+  std::string architecture() const override { return "pretended"; }
+  std::string identity() const override { return identity_; }
+  std::map<std::string, std::string, std::less<>> features() const override {
+    return {{"device.name", "host threads"}, {"device.processors", std::to_string(processors_)}};
+  }
+  std::byte* allocate(Bytes bytes, Memory memory) override;
+  void release(std::byte* memory) noexcept override;
+  void write(std::byte* to, std::span<const std::byte> from) override;
+  void read(std::span<std::byte> to, const std::byte* from) override;
+  void fill(std::span<std::byte> bytes, unsigned char value) override;
+  void copy(std::byte* to, std::span<const std::byte> from) override { write(to, from); }
+  DeviceHandle share(std::span<const std::byte> bytes) override;
+  std::byte* open(const DeviceHandle& handle) override;
+  void close(std::byte* /*opened*/) noexcept override {}
+  void reach(const Device& other) override;
+  std::unique_ptr<DeviceLaunch> make_launch(const DeviceAlgorithm& algorithm,
+                                            std::span<const device::DeviceCall> calls,
+                                            DeviceGrid grid) override;
+
+  /// Allocations that are not released yet.
+  [[nodiscard]] std::size_t count_allocations() const;
+  /// From now on memory ends after `bytes`.
+  void limit_memory(std::size_t bytes) { most_memory_ = bytes; }
+  /// From now on other devices cannot be reached.
+  void forbid_peers() { reaches_peers_ = false; }
+
+ private:
+  std::string identity_;
+  int processors_;
+  std::atomic<std::size_t> most_memory_ = ~std::size_t{0};
+  std::atomic<bool> reaches_peers_ = true;
+  mutable std::mutex mutex_;
+  struct Allocation {
+    std::size_t size = 0;
+    bool is_used = true;
+  };
+  std::map<std::byte*, Allocation> allocations_;  ///< guarded by mutex_
+};
+
+}  // namespace colltune::test
