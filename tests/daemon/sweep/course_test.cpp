@@ -107,7 +107,7 @@ TEST(Course, FurtherPassesAreForContenders) {
     const auto visit = course.next({});
     ASSERT_EQ(visit, (Visit{.cell = cell, .pass = 0}));
     auto measured = measure(plan, *visit);
-    for (auto& sample : measured[1].samples) sample *= 4;
+    for (auto& sample : measured[1].samples) sample *= 9;
     if (cell == 1) measured[2].outcome = Outcome::failed;
     EXPECT_EQ(course.visits_left(), 4 - cell);
     course.keep(*visit, measured, {});
@@ -149,7 +149,7 @@ TEST(Course, VisitsThatAreStoredAreNotMadeAgain) {
   for (const Visit& visit : {Visit{.cell = 0}, Visit{.cell = 1}, Visit{.cell = 0, .pass = 1}})
     for (Measurement& one : measure(plan, visit)) {
       if (to_string(one.variant) == "slow")
-        for (auto& sample : one.samples) sample *= 4;
+        for (auto& sample : one.samples) sample *= 9;
       stored.push_back(std::move(one));
     }
   Course course(plan, stored);
