@@ -22,6 +22,7 @@
 #include <thread>
 
 #include "build_info.h"
+#include "colltune/kernels/cuda_device.h"
 #include "colltune/kernels/mpi_communicator.h"
 #include "colltune/supervise/launch_helper.h"
 #include "colltune/supervise/supervise.h"
@@ -143,8 +144,34 @@ int end_after(const Error& error, MpiControlPlane* control, colltune::RankWatch*
 /// A command that all ranks of a launch run together; returns the exit code.
 using LaunchedCommand = std::function<int(const colltune::AgentProcess&)>;
 
+/// Collective over the ranks of MPI_COMM_WORLD.
+int rank_on_node() {
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int rank = 0;
+  MPI_Comm_rank(node, &rank);
+  MPI_Comm_free(&node);
+  return rank;
+}
+
+/// This rank's GPU: those that it sees go round among the ranks of a node. A launcher that shows
+/// each rank one of its own (Slurm's --gpus-per-task) has its way.
+std::unique_ptr<colltune::Device> take_gpu() {
+  const int place = rank_on_node();
+  const colltune::CudaDevices gpus = colltune::count_cuda_devices();
+  if (gpus.count == 0)
+    throw Error(colltune::StatusCode::failed_precondition, "--gpus: " + gpus.why_none);
+  return colltune::open_cuda_device(place % gpus.count);
+}
+
+/// What a launch is made with, besides its command.
+struct LaunchOptions {
+  pid_t parent = 0;
+  bool gpus = false;
+};
+
 int run(const LaunchedCommand& command, const std::function<colltune::Implementations()>& catalogue,
-        pid_t parent) {
+        const LaunchOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   std::string malloc_settings = colltune::pin_malloc();
   colltune::prepare_mpi_environment();
@@ -163,10 +190,11 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   int code = 0;
   bool is_leaving = false;
   std::unique_ptr<colltune::RankWatch> watch;
-  if (rank_from_launcher()) colltune::end_with_parent(parent);
+  if (rank_from_launcher()) colltune::end_with_parent(options.parent);
   try {
-    const auto world =
-        colltune::make_mpi_world(abort, std::chrono::steady_clock::now() + start_up_time_out);
+    const std::unique_ptr<colltune::Device> gpu = options.gpus ? take_gpu() : nullptr;
+    const auto world = colltune::make_mpi_world(
+        abort, std::chrono::steady_clock::now() + start_up_time_out, {}, gpu.get());
     control = std::make_unique<MpiControlPlane>(
         MPI_COMM_WORLD, start_up_time_out, [&](const std::string& message, int /*missing*/) {
           if (is_leaving) throw Error(colltune::StatusCode::deadline_exceeded, message);
@@ -240,6 +268,9 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
   sweep->add_flag("--allow-oversubscribe", options.allow_oversubscribe,
                   "measure with more ranks than cores; results are kept apart (placement "
                   "oversubscribed)");
+  sweep->add_flag("--gpus", options.gpus,
+                  "the ranks' buffers lie on GPUs: the first rank of a node takes its first GPU, and "
+                  "so on; measures what runs there, and nothing else");
   add_call_limit(*sweep, options.call_limit);
   auto* resume = sweep->add_flag_callback(
       "--resume", [&options] { options.resume = colltune::Resume::always; },
@@ -443,7 +474,7 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
   if (app.got_subcommand("confirm")) return run_confirm(confirm, argv[0]);
   if (app.got_subcommand("retest"))
     return run([&](const AgentProcess& process) { return run_retest_command(retest, process); },
-               make_catalogue, parent);
+               make_catalogue, {.parent = parent});
   if (sweep.compat && (sweep.database || sweep.results)) {
     if (speaks)
       report(
@@ -456,7 +487,7 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
         [&](const AgentProcess& process) {
           return run_compat_command(*sweep.compat, sweep, process);
         },
-        make_catalogue, parent);
+        make_catalogue, {.parent = parent, .gpus = sweep.gpus});
   if (!sweep.dry_run && !sweep.database && !sweep.results) {
     if (speaks)
       report(
@@ -465,7 +496,7 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
     return exit_code_of(wrong_usage);
   }
   return run([&](const AgentProcess& process) { return run_sweep_command(sweep, process); },
-             make_catalogue, parent);
+             make_catalogue, {.parent = parent, .gpus = sweep.gpus});
 }
 
 }  // namespace colltune

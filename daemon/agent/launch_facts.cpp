@@ -119,6 +119,10 @@ LaunchFacts learn_launch(const AgentProcess& process,
                    [&] { own = detect_capability(facts.catalogue, process.launch); });
   facts.environment = detect_environment(process.malloc_settings);
   facts.environment.cpu_features = features_for_dispatch(own);
+  if (own.is_on_device()) {
+    facts.environment.gpu_model = own.value("device.name");
+    facts.environment.cuda_version = own.value("cuda.runtime");
+  }
   facts.digest = digest_of(facts.environment);
   facts.launch = exchange_facts(process.control, facts.environment);
   facts.availability = exchange_capabilities(process.control, process.launch, own);

@@ -22,6 +22,7 @@ struct SweepOptions {
   bool dry_run = false;
   bool quiet = false;
   bool allow_oversubscribe = false;
+  bool gpus = false;  ///< the ranks' buffers lie on GPUs
   std::vector<std::filesystem::path> plugins;  ///< besides those of the configuration
   Resume resume = Resume::automatic;
   /// No call counts as timed out earlier than this, however cheap its cost line says it is.

@@ -38,6 +38,12 @@ expect_in err 'nothing was measured: the budget of 0\.001 s'
 expect_code 2 "${mpirun[@]}" -n $(($(nproc) + 2)) "$agent" sweep --config "$work/good.json" --db "$work/never.db"
 expect_in err 'allow-oversubscribe'
 
+# GPUs where there are none.
+if ! command -v nvidia-smi >/dev/null; then
+  expect_code 2 "${mpirun[@]}" -n 2 "$agent" sweep --gpus --config "$work/good.json" --db "$work/never.db"
+  expect_in err '--gpus: (no GPU|this build has no CUDA)'
+fi
+
 # n separate worlds of one.
 expect_code 2 env OMPI_COMM_WORLD_SIZE=4 "$agent" sweep --config "$work/good.json" --db "$work/never.db"
 expect_in err '4'
