@@ -187,6 +187,15 @@ TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
   problem = small_sum();
   problem.message_size = {std::uint64_t{8} << 30};
   EXPECT_NE(why_not(problem, device_capability(), good).find("scratch memory"), std::string::npos);
+  problem = small_sum();
+  problem.collective = Collective::all_to_all;
+  problem.reduce_op = ReduceOp::none;
+  const std::string by_engine = "cuda.all_to_all_copy_pull{blocks=1,threads=32}";
+  EXPECT_EQ(why_not(problem, device_capability(), by_engine), "its copies need registered buffers");
+  problem.registered = true;
+  EXPECT_EQ(why_not(problem, device_capability(), by_engine), "");
+  problem.in_place = true;
+  EXPECT_EQ(why_not(problem, device_capability(), by_engine), "it does not work in place");
   const std::vector<std::pair<std::string, std::string>> settings{
       {"{blocks=8,threads=64}", "8 blocks of each rank must run at once; here 4 can"},
       {"{blocks=0,threads=64}", "blocks must be a number from 1 to 64"},

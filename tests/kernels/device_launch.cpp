@@ -140,8 +140,17 @@ class Launch {
       of.stream.arrive_and_wait();
       // Without barriers it is luck whether a block's threads are apart: here they are.
       if (launch_.faults.skips_block_barriers && thread > 0) std::this_thread::sleep_for(2ms);
-      algorithm_.run_on_host(context, calls_[static_cast<std::size_t>(rank)]);
+      const DeviceCall& call = calls_[static_cast<std::size_t>(rank)];
+      algorithm_.run_on_host(context, call);
       of.stream.arrive_and_wait();
+      if (algorithm_.list_copies != nullptr) {
+        if (is_first)
+          for (const auto& copy : copies_of(algorithm_, {&call, 1}))
+            std::memcpy(copy.to, copy.from, copy.bytes);
+        of.stream.arrive_and_wait();
+        algorithm_.run_on_host(context, call);
+        of.stream.arrive_and_wait();
+      }
       if (is_first) end_call(rank, number);
     }
   }

@@ -26,35 +26,47 @@ class PretendedLaunch final : public DeviceLaunch {
  public:
   PretendedLaunch(const DeviceAlgorithm& algorithm, std::vector<device::DeviceCall> calls,
                   int blocks)
-      : algorithm_(algorithm), calls_(std::move(calls)), blocks_of_rank_(blocks) {}
+      : algorithm_(algorithm),
+        calls_(std::move(calls)),
+        copies_(copies_of(algorithm, calls_)),
+        blocks_of_rank_(blocks) {}
 
   void start() override {
-    threads_.clear();
-    blocks_.clear();
     begin_ = std::chrono::steady_clock::now();
-    running_ = static_cast<int>(calls_.size()) * blocks_of_rank_ * threads_of_block;
-    for (const device::DeviceCall& call : calls_)
-      for (int number = 0; number < blocks_of_rank_; ++number) {
-        auto& block = blocks_.emplace_back(number, blocks_of_rank_, threads_of_block);
-        for (int thread = 0; thread < threads_of_block; ++thread)
-          threads_.emplace_back([this, &call, &block, thread] {
-            device::HostContext context(block, thread);
-            algorithm_.run_on_host(context, call);
-            running_.fetch_sub(1, std::memory_order_acq_rel);
-          });
-      }
+    has_ended_.store(false);
+    // The one before has ended: nobody waits for it here.
+    stream_ = std::jthread([this] {
+      run_kernel();
+      for (const device::DeviceCopy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
+      if (algorithm_.list_copies != nullptr) run_kernel();
+      has_ended_.store(true, std::memory_order_release);
+    });
   }
-  bool has_ended() override { return running_.load(std::memory_order_acquire) == 0; }
+  bool has_ended() override { return has_ended_.load(std::memory_order_acquire); }
   std::chrono::nanoseconds duration() override { return std::chrono::steady_clock::now() - begin_; }
 
  private:
+  void run_kernel() {
+    std::deque<device::HostBlock> blocks;
+    std::vector<std::jthread> threads;
+    for (const device::DeviceCall& call : calls_)
+      for (int number = 0; number < blocks_of_rank_; ++number) {
+        auto& block = blocks.emplace_back(number, blocks_of_rank_, threads_of_block);
+        for (int thread = 0; thread < threads_of_block; ++thread)
+          threads.emplace_back([this, &call, &block, thread] {
+            device::HostContext context(block, thread);
+            algorithm_.run_on_host(context, call);
+          });
+      }
+  }
+
   const DeviceAlgorithm& algorithm_;
   std::vector<device::DeviceCall> calls_;
+  device::DeviceCopies copies_;
   int blocks_of_rank_;
   std::chrono::steady_clock::time_point begin_;
-  std::atomic<int> running_ = 0;
-  std::deque<device::HostBlock> blocks_;
-  std::vector<std::jthread> threads_;
+  std::atomic<bool> has_ended_ = true;
+  std::jthread stream_;
 };
 
 }  // namespace

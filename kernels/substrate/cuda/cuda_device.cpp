@@ -49,10 +49,13 @@ std::string version_text(int version) {
 
 class CudaLaunch final : public DeviceLaunch {
  public:
-  CudaLaunch(int gpu, const void* kernel, DeviceMemory calls, int ranks, DeviceGrid grid)
+  CudaLaunch(int gpu, const void* kernel, DeviceMemory calls, device::DeviceCopies copies,
+             bool meets_again, int ranks, DeviceGrid grid)
       : gpu_(gpu),
         kernel_(kernel),
         calls_(std::move(calls)),
+        copies_(std::move(copies)),
+        meets_again_(meets_again),
         ranks_(ranks),
         grid_(grid),
         stream_(make_stream()),
@@ -62,13 +65,11 @@ class CudaLaunch final : public DeviceLaunch {
   void start() override {
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
     check_cuda(cudaEventRecord(begin_.get(), stream_.get()), "cudaEventRecord");
-    std::byte* calls = calls_.bytes().data();
-    int blocks = grid_.blocks;
-    void* arguments[] = {&calls, &blocks};
-    check_cuda(cudaLaunchCooperativeKernel(
-                   kernel_, dim3(static_cast<unsigned>(ranks_ * grid_.blocks)),
-                   dim3(static_cast<unsigned>(grid_.threads)), arguments, 0, stream_.get()),
-               "cudaLaunchCooperativeKernel");
+    launch_kernel();
+    for (const device::DeviceCopy& copy : copies_)
+      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream_.get()),
+                 "cudaMemcpyAsync");
+    if (meets_again_) launch_kernel();
     check_cuda(cudaEventRecord(end_.get(), stream_.get()), "cudaEventRecord");
   }
 
@@ -87,9 +88,21 @@ class CudaLaunch final : public DeviceLaunch {
   }
 
  private:
+  void launch_kernel() {
+    std::byte* calls = calls_.bytes().data();
+    int blocks = grid_.blocks;
+    void* arguments[] = {&calls, &blocks};
+    check_cuda(cudaLaunchCooperativeKernel(
+                   kernel_, dim3(static_cast<unsigned>(ranks_ * grid_.blocks)),
+                   dim3(static_cast<unsigned>(grid_.threads)), arguments, 0, stream_.get()),
+               "cudaLaunchCooperativeKernel");
+  }
+
   int gpu_;
   const void* kernel_;
   DeviceMemory calls_;
+  device::DeviceCopies copies_;
+  bool meets_again_;  ///< after the copies
   int ranks_;
   DeviceGrid grid_;
   Stream stream_;
@@ -195,7 +208,9 @@ class CudaDevice final : public Device {
                       " must run at once; this GPU runs " + std::to_string(most));
     DeviceMemory memory(*this, {calls.size_bytes()});
     write(memory.bytes().data(), std::as_bytes(calls));
-    return std::make_unique<CudaLaunch>(gpu_, kernel, std::move(memory), ranks, grid);
+    return std::make_unique<CudaLaunch>(gpu_, kernel, std::move(memory),
+                                        copies_of(algorithm, calls),
+                                        algorithm.list_copies != nullptr, ranks, grid);
   }
 
  private:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,17 @@
 #endif
 
 namespace colltune {
+namespace device {
+
+/// Bytes that a copy engine moves.
+struct DeviceCopy {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::uint64_t bytes = 0;
+};
+using DeviceCopies = std::vector<DeviceCopy>;
+
+}  // namespace device
 
 /// An algorithm whose body runs on GPUs, and as host threads: what a file in kernels/cuda says
 /// about it. The body is a class with
@@ -45,6 +57,10 @@ struct DeviceAlgorithm {
   /// Whether a rank writes results into the peers' receive buffers where they are registered, or
   /// reads their inputs there.
   bool uses_registered = true;
+  bool works_in_place = true;
+  /// Where it is set: between registered buffers alone; the body is run, then the device's copy
+  /// engines make the copies that a rank's call is listed, then the body is run again.
+  void (*list_copies)(const device::DeviceCall& call, device::DeviceCopies& copies) = nullptr;
   // The entries of its body; set by make_device.
   /// One thread of it on the host.
   void (*run_on_host)(device::HostContext& context, const device::DeviceCall& call) = nullptr;
@@ -55,6 +71,18 @@ using DeviceAlgorithms = std::vector<DeviceAlgorithm>;
 /// Those of all files in kernels/cuda, from each of which CMake expects `make_<name>()` in
 /// namespace colltune::cuda.
 [[nodiscard]] DeviceAlgorithms make_device_algorithms();
+
+/// Those of all `calls` that move something.
+[[nodiscard]] inline device::DeviceCopies copies_of(const DeviceAlgorithm& algorithm,
+                                                    std::span<const device::DeviceCall> calls) {
+  device::DeviceCopies copies;
+  if (algorithm.list_copies == nullptr) return copies;
+  for (const device::DeviceCall& call : calls) algorithm.list_copies(call, copies);
+  std::erase_if(copies, [](const device::DeviceCopy& copy) {
+    return copy.bytes == 0 || copy.to == copy.from;
+  });
+  return copies;
+}
 
 /// `algorithm` with the entries of its body.
 template <class Body>

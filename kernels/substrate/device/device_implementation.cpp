@@ -61,6 +61,8 @@ class DeviceImplementation final : public Implementation {
     const device::DeviceCall call = describe_device_call(problem, topology.ranks, 0);
     const std::int64_t most_blocks = blocks_of_a_rank(capability);
     std::vector<Variant> all;
+    if (algorithm_.list_copies != nullptr)
+      return {{algorithm_.name, {{"blocks", std::int64_t{1}}, {"threads", std::int64_t{32}}}}};
     for (const std::int64_t blocks : block_counts)
       for (const std::int64_t threads : thread_counts) {
         // Blocks without a packet of their own only wait.
@@ -89,6 +91,10 @@ class DeviceImplementation final : public Implementation {
                          std::to_string(topology.nodes) + " nodes");
     if (problem.graph_capture)
       return Support::no("it launches its kernel itself; no graph of the caller's can hold it");
+    if (algorithm_.list_copies != nullptr && !problem.registered)
+      return Support::no("its copies need registered buffers");
+    if (problem.in_place && !algorithm_.works_in_place)
+      return Support::no("it does not work in place");
     if (std::string why = why_not_set(variant); !why.empty()) return Support::no(std::move(why));
     if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
       return Support::no(std::move(why));
