@@ -11,12 +11,12 @@
 
 #include "colltune/db/store.h"
 #include "colltune/decide/confirm.h"
+#include "colltune/journal/sweep_journal.h"
 #include "colltune/json/json.h"
 #include "colltune/supervise/supervise.h"
 #include "retest_command.h"
 #include "retest_plan.h"
 #include "store_failure_log.h"
-#include "sweep_journal.h"
 
 namespace colltune {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "colltune/journal/sweep_journal.h"
 #include "agreement.h"
 #include "colltune/json/json.h"
 #include "colltune/sweep/sweep.h"
 #include "retest_plan.h"
-#include "sweep_journal.h"
 
 namespace colltune {
 namespace {

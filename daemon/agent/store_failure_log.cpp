@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "colltune/db/store.h"
+#include "colltune/journal/sweep_journal.h"
 #include "colltune/vocabulary/error.h"
-#include "sweep_journal.h"
 
 namespace colltune {
 namespace {

@@ -19,7 +19,6 @@
 #include "colltune/sweep/report.h"
 #include "colltune/sweep/sweep.h"
 #include "console_progress.h"
-#include "sweep_journal.h"
 
 namespace colltune {
 namespace {

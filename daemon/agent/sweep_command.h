@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "colltune/journal/sweep_journal.h"
 #include "colltune/sweep/compat.h"
 #include "launch_facts.h"
-#include "sweep_journal.h"
 
 namespace colltune {
 

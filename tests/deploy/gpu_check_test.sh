@@ -39,16 +39,18 @@ ends_with 2 "holds no program kernels_cuda_device_test" "$check" --programs "$fo
 
 program kernels_cuda_device_test 'echo conforms'
 program gpu_bench 'echo "a table"; echo "$@"'
+program gpu_sweep 'echo "a sweep"; echo "$@"'
 ends_with 0 "a table" "$check" --programs "$folder" --results "$folder/results"
 python3 - "$folder/results/summary.json" <<'PYTHON'
 import json, sys
 summary = json.load(open(sys.argv[1]))
 status = {step["step"]: step["status"] for step in summary["steps"]}
 assert summary["capability"] == "90", summary
-assert status["machine"] == status["conformance"] == status["speeds"] == "ok", status
+assert all(status[step] == "ok" for step in ("machine", "conformance", "speeds", "sweep")), status
 assert "sanitizer" in status, status
 PYTHON
 grep -q "ranks 4" "$folder/results/speeds.txt" || fail "the table's text was not kept"
+grep -q "config .*gpu.json" "$folder/results/sweep.txt" || fail "the sweep got no configuration"
 
 program kernels_cuda_device_test 'echo "a kernel is wrong"; exit 1'
 ends_with 1 "conformance: failed (exit 1" "$check" --programs "$folder" --results "$folder/results"

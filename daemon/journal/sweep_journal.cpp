@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "sweep_journal.h"
+#include "colltune/journal/sweep_journal.h"
 
 #include <ctime>
 #include <filesystem>
