@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -50,7 +51,7 @@ Problem small_sum() {
 }
 
 Variant variant_of(const std::string& name) {
-  return parse_variant(name + "{blocks=1,threads=32}");
+  return parse_variant(name + "{blocks=1,scratch=device,threads=32}");
 }
 
 /// A call of small_sum() on `communicator`'s device.
@@ -98,7 +99,8 @@ class DeviceImplementations : public testing::Test {
 class DeviceConformance : public testing::TestWithParam<int> {};
 
 TEST_P(DeviceConformance, EveryImplementationIsRightOnASharedDevice) {
-  PretendedDevice device;
+  // For four blocks of up to four ranks.
+  PretendedDevice device("shared", std::min(16, 4 * GetParam()));
   const std::vector<Device*> devices(static_cast<std::size_t>(GetParam()), &device);
   const Implementations catalogue = tried(make_catalogue());
   std::atomic<int> run = 0;
@@ -127,7 +129,7 @@ TEST_F(DeviceImplementations, AreRightAmongSeveralDevices) {
 TEST_F(DeviceImplementations, HostRanksAreToldWhyThereAreNone) {
   const CudaDevices gpus = count_cuda_devices();
   const std::string why =
-      why_not(small_sum(), host_capability(), one_shot + "{blocks=1,threads=32}");
+      why_not(small_sum(), host_capability(), one_shot + "{blocks=1,scratch=device,threads=32}");
   EXPECT_EQ(why, gpus.count == 0 ? gpus.why_none
                                  : "the ranks' buffers lie in the host's memory, not on GPUs");
   EXPECT_FALSE(why.empty());
@@ -174,7 +176,7 @@ TEST_F(DeviceImplementations, VariantsFitOnTheDeviceAndTheMessage) {
 }
 
 TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
-  const std::string good = one_shot + "{blocks=4,threads=64}";
+  const std::string good = one_shot + "{blocks=4,scratch=device,threads=64}";
   EXPECT_EQ(why_not(small_sum(), device_capability(), good), "");
   EXPECT_NE(why_not(small_sum(), device_capability(), good, 2).find("2 nodes"), std::string::npos);
   Capability capability = device_capability();
@@ -188,32 +190,40 @@ TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
   problem.message_size = {std::uint64_t{8} << 30};
   EXPECT_NE(why_not(problem, device_capability(), good).find("scratch memory"), std::string::npos);
   problem = small_sum();
+  problem.registered = true;
+  EXPECT_EQ(why_not(problem, device_capability(), one_shot + "{blocks=1,scratch=host,threads=32}"),
+            "scratch=host is for plain buffers");
+  problem = small_sum();
   problem.collective = Collective::all_to_all;
   problem.reduce_op = ReduceOp::none;
-  const std::string by_engine = "cuda.all_to_all_copy_pull{blocks=1,threads=32}";
+  const std::string by_engine = "cuda.all_to_all_copy_pull{blocks=1,scratch=device,threads=32}";
   EXPECT_EQ(why_not(problem, device_capability(), by_engine), "its copies need registered buffers");
   problem.registered = true;
   EXPECT_EQ(why_not(problem, device_capability(), by_engine), "");
   problem.in_place = true;
   EXPECT_EQ(why_not(problem, device_capability(), by_engine), "it does not work in place");
   const std::vector<std::pair<std::string, std::string>> settings{
-      {"{blocks=8,threads=64}", "8 blocks of each rank must run at once; here 4 can"},
+      {"{blocks=8,scratch=device,threads=64}",
+       "8 blocks of each rank must run at once; here 4 can"},
       {"{blocks=0,threads=64}", "blocks must be a number from 1 to 64"},
       {"{blocks=65,threads=64}", "blocks must be"},
       {"{blocks=few,threads=64}", "blocks must be"},
       {"{threads=64}", "blocks must be"},
       {"{blocks=1,threads=48}", "threads must be a multiple of 32 up to 512"},
       {"{blocks=1,threads=1024}", "threads must be"},
-      {"{blocks=1,chunk=64,threads=64}", "its parameters are blocks, threads"},
+      {"{blocks=1,threads=64}", "scratch must be device or host"},
+      {"{blocks=1,scratch=disk,threads=64}", "scratch must be device or host"},
+      {"{blocks=1,chunk=64,scratch=host,threads=64}",
+       "its parameters are blocks, scratch, threads"},
   };
   for (const auto& [setting, why] : settings)
     EXPECT_NE(why_not(small_sum(), device_capability(), one_shot + setting).find(why),
               std::string::npos)
         << setting << ": " << why_not(small_sum(), device_capability(), one_shot + setting);
-  EXPECT_NE(
-      why_not(small_sum(), device_capability(), "cuda.all_reduce_ring{blocks=1,chunk=8,threads=32}")
-          .find("chunk must be a number of bytes from 16 to 1 GiB"),
-      std::string::npos);
+  EXPECT_NE(why_not(small_sum(), device_capability(),
+                    "cuda.all_reduce_ring{blocks=1,chunk=8,scratch=device,threads=32}")
+                .find("chunk must be a number of bytes from 16 to 1 GiB"),
+            std::string::npos);
 }
 
 TEST_F(DeviceImplementations, CostsAreThoseOfTheLiterature) {
@@ -338,6 +348,33 @@ TEST_F(DeviceImplementations, DevicesThatCannotReachEachOtherAreAnErrorOnAllRank
   first.forbid_peers();
   for (const std::string& reason : prepare_in_vain({&first, &second}, find(one_shot)))
     EXPECT_NE(reason.find("rank 0: first cannot reach second"), std::string::npos) << reason;
+}
+
+TEST_F(DeviceImplementations, ThroughTheHostsMemoryDevicesNeedNotReachEachOther) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  first.forbid_peers();
+  second.forbid_peers();
+  const std::vector<Device*> devices{&first, &second, &first, &second};
+  run_ranks(
+      4,
+      [&](Communicator& communicator) {
+        const Capability capability = detect_capability(all_, communicator);
+        const Topology topology = topology_of(communicator, capability);
+        for (const auto& one : all_) {
+          ConformanceCase test;
+          test.problem = {.collective = one->collective(),
+                          .data_type = DataType::bf16,
+                          .message_size = {4 * 1006}};
+          if (!shape_of(one->collective()).reduces) test.problem.reduce_op = ReduceOp::none;
+          for (const Variant& variant : one->variants(test.problem, topology, capability))
+            if (word(variant, "scratch") == "host" &&
+                one->supports(test.problem, topology, capability, variant)) {
+              EXPECT_EQ(find_fault(communicator, *one, variant, test), "") << to_string(variant);
+            }
+        }
+      },
+      {}, devices);
 }
 
 TEST_F(DeviceImplementations, MoreBlocksThanRunAtOnceAreAnErrorOnAllRanks) {

@@ -73,6 +73,7 @@ class PretendedLaunch final : public DeviceLaunch {
 
 PretendedDevice::~PretendedDevice() {
   EXPECT_EQ(count_allocations(), 0U) << "memory of a device was not released";
+  EXPECT_EQ(count_mapped(), 0) << "memory of the host was not unmapped";
   for (const auto& [memory, allocation] : allocations_) ::operator delete(memory, alignment);
 }
 

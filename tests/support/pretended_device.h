@@ -36,6 +36,11 @@ class PretendedDevice final : public Device {
   DeviceHandle share(std::span<const std::byte> bytes) override;
   std::byte* open(const DeviceHandle& handle) override;
   void close(std::byte* /*opened*/) noexcept override {}
+  std::byte* map(std::span<std::byte> bytes) override {
+    ++mapped_;
+    return bytes.data();
+  }
+  void unmap(std::span<std::byte> /*bytes*/) noexcept override { --mapped_; }
   void reach(const Device& other) override;
   std::unique_ptr<DeviceLaunch> make_launch(const DeviceAlgorithm& algorithm,
                                             std::span<const device::DeviceCall> calls,
@@ -43,6 +48,8 @@ class PretendedDevice final : public Device {
 
   /// Allocations that are not released yet.
   [[nodiscard]] std::size_t count_allocations() const;
+  /// Parts of the host's memory that are not unmapped yet.
+  [[nodiscard]] int count_mapped() const { return mapped_; }
   /// From now on memory ends after `bytes`.
   void limit_memory(std::size_t bytes) { most_memory_ = bytes; }
   /// From now on other devices cannot be reached.
@@ -53,6 +60,7 @@ class PretendedDevice final : public Device {
   int processors_;
   std::atomic<std::size_t> most_memory_ = ~std::size_t{0};
   std::atomic<bool> reaches_peers_ = true;
+  std::atomic<int> mapped_ = 0;
   mutable std::mutex mutex_;
   struct Allocation {
     std::size_t size = 0;

@@ -174,6 +174,23 @@ class CudaDevice final : public Device {
   std::byte* open(const DeviceHandle& handle) override { return memory_.open(handle); }
   void close(std::byte* opened) noexcept override { memory_.close(opened); }
 
+  std::byte* map(std::span<std::byte> bytes) override {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    check_cuda(cudaHostRegister(bytes.data(), bytes.size(),
+                                cudaHostRegisterMapped | cudaHostRegisterPortable),
+               "cudaHostRegister");
+    void* mapped = nullptr;
+    if (const cudaError_t result = cudaHostGetDevicePointer(&mapped, bytes.data(), 0);
+        result != cudaSuccess) {
+      unmap(bytes);
+      check_cuda(result, "cudaHostGetDevicePointer");
+    }
+    return static_cast<std::byte*>(mapped);
+  }
+  void unmap(std::span<std::byte> bytes) noexcept override {
+    static_cast<void>(cudaHostUnregister(bytes.data()));
+  }
+
   void reach(const Device& other) override {
     const auto* const peer = dynamic_cast<const CudaDevice*>(&other);
     if (peer != nullptr && peer->gpu_ == gpu_) return;

@@ -27,6 +27,9 @@ constexpr std::array<std::int64_t, 5> block_counts{1, 4, 16, 32, 64};
 constexpr std::array<std::int64_t, 2> thread_counts{256, 512};
 constexpr std::int64_t most_threads = 512;  // registers for more the kernels do not have
 constexpr std::array<std::int64_t, 3> chunk_sizes{128 << 10, 512 << 10, 2 << 20};
+// Where scratch memory lies.
+constexpr std::string_view in_device = "device";
+constexpr std::string_view in_host = "host";
 // Of scratch memory on each rank.
 constexpr Bytes most_scratch{std::uint64_t{4} << 30};
 
@@ -46,6 +49,14 @@ std::optional<std::int64_t> find_number(const Variant& variant, std::string_view
   return std::nullopt;
 }
 
+const std::string* find_word(const Variant& variant, std::string_view name) {
+  for (const Parameter& parameter : variant.parameters)
+    if (const auto* const value = std::get_if<std::string>(&parameter.value);
+        value != nullptr && parameter.name == name)
+      return value;
+  return nullptr;
+}
+
 class DeviceImplementation final : public Implementation {
  public:
   explicit DeviceImplementation(DeviceAlgorithm algorithm) : algorithm_(std::move(algorithm)) {}
@@ -61,23 +72,33 @@ class DeviceImplementation final : public Implementation {
     const device::DeviceCall call = describe_device_call(problem, topology.ranks, 0);
     const std::int64_t most_blocks = blocks_of_a_rank(capability);
     std::vector<Variant> all;
-    if (algorithm_.list_copies != nullptr)
-      return {{algorithm_.name, {{"blocks", std::int64_t{1}}, {"threads", std::int64_t{32}}}}};
+    const auto add = [&](std::int64_t blocks, std::int64_t threads, std::int64_t chunk,
+                         std::string_view scratch) {
+      Variant variant{algorithm_.name, {{"blocks", blocks}}};
+      if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
+      variant.parameters.push_back({"scratch", std::string(scratch)});
+      variant.parameters.push_back({"threads", threads});
+      all.push_back(std::move(variant));
+    };
+    if (algorithm_.list_copies != nullptr) {
+      add(1, 32, 0, in_device);
+      return all;
+    }
     for (const std::int64_t blocks : block_counts)
       for (const std::int64_t threads : thread_counts) {
         // Blocks without a packet of their own only wait.
         const bool has_work = blocks * threads * 16 < 2 * static_cast<std::int64_t>(call.bytes);
         const bool is_smallest = blocks == 1 && threads == thread_counts.front();
         if (!is_smallest && (blocks > most_blocks || !has_work)) continue;
-        if (!algorithm_.has_chunks) {
-          all.push_back({algorithm_.name, {{"blocks", blocks}, {"threads", threads}}});
-          continue;
-        }
         for (const std::int64_t chunk : chunk_sizes)
-          if (chunk == chunk_sizes.front() || static_cast<std::uint64_t>(chunk) < call.bytes)
-            all.push_back(
-                {algorithm_.name, {{"blocks", blocks}, {"chunk", chunk}, {"threads", threads}}});
+          if (chunk == chunk_sizes.front() ||
+              (algorithm_.has_chunks && static_cast<std::uint64_t>(chunk) < call.bytes))
+            add(blocks, threads, chunk, in_device);
       }
+    // For devices that do not reach each other: the link to the host needs few blocks.
+    if (!problem.registered)
+      for (const std::int64_t blocks : {std::int64_t{1}, std::int64_t{8}})
+        if (blocks == 1 || blocks <= most_blocks) add(blocks, 256, chunk_sizes[1], in_host);
     return all;
   }
 
@@ -96,6 +117,8 @@ class DeviceImplementation final : public Implementation {
     if (problem.in_place && !algorithm_.works_in_place)
       return Support::no("it does not work in place");
     if (std::string why = why_not_set(variant); !why.empty()) return Support::no(std::move(why));
+    if (problem.registered && word(variant, "scratch") == in_host)
+      return Support::no("scratch=host is for plain buffers");
     if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
       return Support::no(std::move(why));
     if (const std::int64_t most = blocks_of_a_rank(capability); number(variant, "blocks") > most)
@@ -143,7 +166,8 @@ class DeviceImplementation final : public Implementation {
                              {.algorithm = algorithm_,
                               .call = common,
                               .grid = {.blocks = static_cast<int>(number(variant, "blocks")),
-                                       .threads = static_cast<int>(number(variant, "threads"))}},
+                                       .threads = static_cast<int>(number(variant, "threads"))},
+                              .has_host_scratch = word(variant, "scratch") == in_host},
                              call.buffers, deadline);
   }
 
@@ -178,9 +202,13 @@ class DeviceImplementation final : public Implementation {
       return "threads must be a multiple of 32 up to " + std::to_string(most_threads);
     if (algorithm_.has_chunks && !is_within("chunk", 16, std::int64_t{1} << 30))
       return "chunk must be a number of bytes from 16 to 1 GiB";
-    if (variant.parameters.size() != (algorithm_.has_chunks ? 3U : 2U))
+    const std::string* const scratch = find_word(variant, "scratch");
+    const bool is_copied = algorithm_.list_copies != nullptr;
+    if (scratch == nullptr || (*scratch != in_device && (is_copied || *scratch != in_host)))
+      return is_copied ? "scratch must be device" : "scratch must be device or host";
+    if (variant.parameters.size() != (algorithm_.has_chunks ? 4U : 3U))
       return std::string("its parameters are blocks, ") + (algorithm_.has_chunks ? "chunk, " : "") +
-             "threads";
+             "scratch, threads";
     return {};
   }
 

@@ -43,9 +43,10 @@ struct Board {
   SharedBytes scratch{};
   SharedBytes send{};
   SharedBytes receive{};
-  JointLaunch::Member* member = nullptr;          ///< to be moved from by the first of its group
-  std::shared_ptr<JointLaunch>* joint = nullptr;  ///< of the first of a group
-  Failure failures[3]{};                          ///< of each step
+  JointLaunch::Member* member = nullptr;  ///< to be moved from by the first of its group
+  std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< of the first of a process
+  std::shared_ptr<JointLaunch>* joint = nullptr;               ///< of the first of a group
+  Failure failures[4]{};                                       ///< of each step
 };
 
 class DeviceOperation final : public Operation {
@@ -86,12 +87,22 @@ class Preparation {
   }
 
   std::unique_ptr<Operation> run() {
+    if (plan_.has_host_scratch) host_memory_ = communicator_.allocate({scratch_size()}, deadline_);
     agree(0, [this] { show_memory(); });
     agree(1, [this] { share_memory(); });
+    const int first = first_of_process();
+    agree(2, [&] {
+      if (!plan_.has_host_scratch || first != communicator_.rank()) return;
+      host_scratch_ = std::make_shared<const HostScratch>(device_, std::move(host_memory_),
+                                                          communicator_.size(), scratch_size());
+      own_board().host_scratch = &host_scratch_;
+    });
+    if (plan_.has_host_scratch && first != communicator_.rank())
+      host_scratch_ = *board(first).host_scratch;
     const std::vector<int> group = find_group();
     std::shared_ptr<JointLaunch> joint;
     const bool leads = group.front() == communicator_.rank();
-    agree(2, [&] {
+    agree(3, [&] {
       if (!leads) return;
       joint = make_joint_launch(group);
       own_board().joint = &joint;
@@ -146,13 +157,19 @@ class Preparation {
   /// Behind the scratch memory, the counts of this rank's blocks.
   void show_memory() {
     const std::uint64_t counters = std::uint64_t{device::most_blocks} * sizeof(std::uint64_t);
+    const std::uint64_t in_device = plan_.has_host_scratch ? 0 : scratch_size();
     member_.rank = communicator_.rank();
-    member_.scratch = DeviceMemory(device_, {scratch_size() + counters});
+    member_.scratch = DeviceMemory(device_, {in_device + counters});
     const std::span<std::byte> bytes = member_.scratch.bytes();
     device_.fill(bytes, 0);
-    if (plan_.algorithm.scratch_fill != 0)
-      device_.fill(bytes.subspan(device::signals_size, plan_.call.scratch_bytes),
-                   plan_.algorithm.scratch_fill);
+    const unsigned char fill = plan_.algorithm.scratch_fill;
+    if (plan_.has_host_scratch) {  // which is zeroed
+      const std::span<std::byte> part = host_memory_->part(communicator_.rank());
+      std::ranges::fill(part.subspan(device::signals_size, plan_.call.scratch_bytes),
+                        std::byte{fill});
+    } else if (fill != 0) {
+      device_.fill(bytes.subspan(device::signals_size, plan_.call.scratch_bytes), fill);
+    }
     Board& own = own_board();
     own.process = own_process();
     own.device = &device_;
@@ -168,11 +185,17 @@ class Preparation {
     bool is_alone = true;
     for (int rank = 0; rank < communicator_.size(); ++rank)
       is_alone = is_alone && board(rank).process == own.process;
-    if (is_alone) return;
+    if (is_alone || plan_.has_host_scratch) return;
     own.scratch.handle = device_.share(member_.scratch.bytes());
     if (!plan_.call.registered) return;
     if (!buffers_.send.empty()) own.send.handle = device_.share(buffers_.send);
     if (!buffers_.receive.empty()) own.receive.handle = device_.share(buffers_.receive);
+  }
+
+  [[nodiscard]] int first_of_process() const {
+    int first = 0;
+    while (board(first).process != own_board().process) ++first;
+    return first;
   }
 
   /// The ranks of this process on this device.
@@ -199,6 +222,10 @@ class Preparation {
     all.limit_ns = longest_device_wait_ns;
     for (int rank = 0; rank < communicator_.size(); ++rank) {
       const Board& of = board(rank);
+      if (plan_.has_host_scratch) {
+        all.scratch[rank] = host_scratch_->of(rank);
+        continue;
+      }
       if (of.process == own_board().process && of.device != &device_) device_.reach(*of.device);
       all.scratch[rank] = reach(of, of.scratch);
       if (!all.registered) continue;
@@ -211,7 +238,8 @@ class Preparation {
       call.rank = rank;
       call.send = board(rank).send.here;
       call.receive = board(rank).receive.here;
-      call.counters = reinterpret_cast<std::uint64_t*>(all.scratch[rank] + scratch_size());
+      const std::uint64_t in_device = plan_.has_host_scratch ? 0 : scratch_size();
+      call.counters = reinterpret_cast<std::uint64_t*>(board(rank).scratch.here + in_device);
       calls.push_back(call);
     }
     return calls;
@@ -230,7 +258,10 @@ class Preparation {
       throw;
     }
     std::vector<JointLaunch::Member> members;
-    for (const int rank : group) members.push_back(std::move(*board(rank).member));
+    for (const int rank : group) {
+      members.push_back(std::move(*board(rank).member));
+      members.back().host_scratch = host_scratch_;
+    }
     members.front().opened = std::move(opened);
     return std::make_shared<JointLaunch>(device_, std::move(members), std::move(control_memory),
                                          std::move(launch));
@@ -242,6 +273,8 @@ class Preparation {
   Deadline deadline_;
   Device& device_;
   std::unique_ptr<SymmetricMemory> boards_;
+  std::unique_ptr<SymmetricMemory> host_memory_;
+  std::shared_ptr<const HostScratch> host_scratch_;  ///< of this process
   JointLaunch::Member member_;
 };
 

@@ -16,6 +16,9 @@ struct DevicePlan {
   const DeviceAlgorithm& algorithm;
   device::DeviceCall call;  ///< what all ranks' calls have in common
   DeviceGrid grid;
+  /// Scratch memory, and the signals in it, in the host's memory: no device need reach another one.
+  /// For plain buffers.
+  bool has_host_scratch = false;
 };
 
 /// `plan` for this rank's `buffers`, which lie on its device. Collective; all ranks throw, or none,

@@ -13,6 +13,7 @@
 #include "colltune/kernels/abort_flag.h"
 #include "colltune/kernels/device.h"
 #include "device/device_call.h"
+#include "device/host_scratch.h"
 
 namespace colltune {
 
@@ -26,7 +27,8 @@ class JointLaunch {
   struct Member {
     int rank = 0;
     DeviceMemory scratch{};
-    std::vector<std::byte*> opened{};  ///< of other processes
+    std::shared_ptr<const HostScratch> host_scratch{};  ///< in place of it
+    std::vector<std::byte*> opened{};                   ///< of other processes
   };
 
   /// `control`: a device::Control, which `launch` looks at.

@@ -7,8 +7,8 @@
 //
 //   COLLTUNE_TRUST=delay:5   the baseline takes 5 % longer than its rival
 //   COLLTUNE_TRUST=trap      the rival is 4 times as fast, but the first operation that a process
-//                            prepares of it is 4 times as slow: it wins in sweeps of several
-//                            sizes, and loses in fresh launches
+//                            prepares of it is 16 times as slow (too slow to be a contender): it
+//                            wins in sweeps of several sizes, and loses in fresh launches
 
 #include <algorithm>
 #include <cstdio>
@@ -39,7 +39,7 @@ Planted planted() {
   const char* text = std::getenv("COLLTUNE_TRUST");
   const std::string what = text == nullptr ? "" : text;
   constexpr std::string_view delay = "delay:";
-  if (what == "trap") return {always(4), [](int number) { return number == 1 ? 16.0 : 1.0; }};
+  if (what == "trap") return {always(4), [](int number) { return number == 1 ? 64.0 : 1.0; }};
   if (what.starts_with(delay)) {
     char* end = nullptr;
     const double percent = std::strtod(what.c_str() + delay.size(), &end);

@@ -82,6 +82,10 @@ class Device {
   /// it.
   [[nodiscard]] virtual std::byte* open(const DeviceHandle& handle) = 0;
   virtual void close(std::byte* opened) noexcept = 0;
+  /// `bytes` of the host's memory, as the kernels of all devices of this process address them.
+  [[nodiscard]] virtual std::byte* map(std::span<std::byte> bytes) = 0;
+  /// The same `bytes`, when no kernel looks at them any more.
+  virtual void unmap(std::span<std::byte> bytes) noexcept = 0;
   /// From now on this device's kernels reach the memory of `other`, in this process. Throws
   /// Error(failed_precondition) where they cannot.
   virtual void reach(const Device& other) = 0;
