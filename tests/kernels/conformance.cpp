@@ -61,7 +61,7 @@ class TestMemory {
   /// As the call takes them.
   [[nodiscard]] CallBuffers of_call() const {
     const auto move = [&](std::span<std::byte> bytes) {
-      if (device_ == nullptr) return bytes;
+      if (device_ == nullptr || bytes.empty()) return bytes;
       return on_device_.bytes().subspan(static_cast<std::size_t>(bytes.data() - whole_.data()),
                                         bytes.size());
     };
