@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -25,6 +26,7 @@ class OnAGpu : public testing::Test {
  protected:
   void SetUp() override {
     const CudaDevices gpus = count_cuda_devices();
+    if (gpus.count == 0 && std::getenv("COLLTUNE_NEEDS_GPU") != nullptr) FAIL() << gpus.why_none;
     if (gpus.count == 0) GTEST_SKIP() << gpus.why_none;
     device_ = open_cuda_device(0);
   }
