@@ -17,18 +17,18 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/cuda_device.h"
 #include "colltune/kernels/oracle.h"
-#include "colltune/kernels/thread_communicator.h"
+#include "support/run_ranks.h"
 
 namespace colltune {
 namespace {
@@ -111,25 +111,8 @@ class Bench {
   }
 
  private:
-  template <class Body>
-  void run(Body body) {
-    AbortFlag abort_flag;
-    const auto world = make_thread_world(options_.ranks, abort_flag, {}, devices_);
-    std::exception_ptr failure;
-    {
-      std::vector<std::jthread> threads;
-      for (const auto& communicator : world)
-        threads.emplace_back([&, rank = communicator.get()] {
-          try {
-            body(*rank);
-          } catch (...) {
-            const std::lock_guard lock(mutex_);
-            if (!failure) failure = std::current_exception();
-            abort_flag.raise();
-          }
-        });
-    }
-    if (failure) std::rethrow_exception(failure);
+  void run(const std::function<void(Communicator&)>& body) const {
+    test::run_ranks(options_.ranks, body, {}, devices_);
   }
 
   Times time_rank(Communicator& communicator, const Implementation& implementation,
