@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ void PrintTo(const DeviceAlgorithm& algorithm, std::ostream* out) { *out << algo
 
 namespace test {
 namespace {
+
+using namespace std::chrono_literals;
 
 // ThreadSanitizer takes some twenty times as long, and sees whoever meets whom in a few cases.
 #ifdef __SANITIZE_THREAD__
@@ -139,12 +142,16 @@ TEST_P(DeviceBodies, AMissingRankEndsTheCallWithItsName) {
                         .calls = 1,
                         .missing_rank = missing};
     launch.problem.registered = GetParam().list_copies != nullptr;
-    const DeviceOutcome outcome = run_on_host(GetParam(), launch);
     // Along a chain the neighbours of who is missing may be given up first.
-    if (GetParam().has_chunks)
-      EXPECT_GE(outcome.missing, 0);
-    else
-      EXPECT_EQ(outcome.missing, missing);
+    const auto is_named = [&](const DeviceOutcome& outcome) {
+      return GetParam().has_chunks ? outcome.missing >= 0 : outcome.missing == missing;
+    };
+    // So may a rank whose thread got no core for as long as a wait lasts: once more, then, with
+    // more patience.
+    DeviceOutcome outcome;
+    for (launch.limit = 20ms; !is_named(outcome) && launch.limit < 1min; launch.limit *= 20)
+      outcome = run_on_host(GetParam(), launch);
+    EXPECT_TRUE(is_named(outcome)) << "rank " << outcome.missing << ", not " << missing;
   }
 }
 
@@ -153,7 +160,8 @@ TEST_P(DeviceBodies, MissingBlockBarriersAreNoticed) {
   if (GetParam().scratch_fill != 0 || GetParam().name.ends_with("low_latency"))
     GTEST_SKIP() << "its threads wait for their own words";
   if (GetParam().list_copies != nullptr) GTEST_SKIP() << "its threads share nothing";
-  DeviceLaunch launch{.problem = problem(2, 700), .faults = {.skips_block_barriers = true}};
+  DeviceLaunch launch{
+      .problem = problem(2, 700), .faults = {.skips_block_barriers = true}, .limit = 50ms};
   const DeviceOutcome outcome = run_on_host(GetParam(), launch);
   EXPECT_TRUE(!outcome.fault.empty() || outcome.missing >= 0);
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -78,7 +77,10 @@ struct Rank {
 class Launch {
  public:
   Launch(const DeviceAlgorithm& algorithm, const DeviceLaunch& launch)
-      : algorithm_(algorithm), launch_(launch) {
+      : algorithm_(algorithm),
+        launch_(launch),
+        beginning_((launch.ranks - (launch.missing_rank >= 0 ? 1 : 0)) * launch.blocks *
+                   launch.threads) {
     DeviceCall call = describe_call();
     const std::uint64_t scratch = device::signals_size + algorithm.scratch_bytes(call);
     for (int rank = 0; rank < launch.ranks; ++rank)
@@ -123,12 +125,8 @@ class Launch {
     DeviceCall call = describe_device_call(launch_.problem, launch_.ranks, launch_.root);
     call.control = &control_;
     call.chunk = launch_.chunk;
-    call.limit_ns = is_to_fail() ? 50'000'000 : 60'000'000'000;
+    call.limit_ns = static_cast<std::uint64_t>(launch_.limit.count());
     return call;
-  }
-
-  [[nodiscard]] bool is_to_fail() const {
-    return launch_.missing_rank >= 0 || launch_.faults.skips_block_barriers;
   }
 
   void run_thread(int rank, int block, int thread) {
@@ -137,6 +135,8 @@ class Launch {
     device::HostContext context(of.blocks[static_cast<std::size_t>(block)], thread);
     for (int number = 0; number < launch_.calls; ++number) {
       if (is_first) begin_call(rank, number);
+      // Nobody is given up before it has begun.
+      if (number == 0) beginning_.arrive_and_wait();
       of.stream.arrive_and_wait();
       // Without barriers it is luck whether a block's threads are apart: here they are.
       if (launch_.faults.skips_block_barriers && thread > 0) std::this_thread::sleep_for(2ms);
@@ -202,6 +202,7 @@ class Launch {
   device::Control control_;
   std::deque<Rank> ranks_;
   std::vector<DeviceCall> calls_;
+  std::barrier<> beginning_;  ///< of all threads of all ranks that are there
   std::mutex mutex_;
   DeviceOutcome outcome_;  ///< guarded by mutex_ while threads run
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,8 +27,10 @@ struct DeviceLaunch {
   /// All that is sent is this word, over and over, and so must be all that is received (max of
   /// u64).
   std::optional<std::uint64_t> word{};
-  int missing_rank = -1;        ///< never begins
-  device::HostFaults faults{};  ///< with them, and where a rank is missing, waits end after 50 ms
+  int missing_rank = -1;  ///< never begins
+  device::HostFaults faults{};
+  /// Of each wait.
+  std::chrono::nanoseconds limit = std::chrono::minutes(1);
 };
 
 /// What came of it.
