@@ -121,7 +121,7 @@ int end_after(const Error& error, MpiControlPlane* control, colltune::RankWatch*
   const int code = colltune::exit_code_of(error.code());
   if (control == nullptr) {
     // No control plane yet: MPI itself, or the launch, is at fault on this rank.
-    report(error.what());
+    report("rank " + std::to_string(rank) + ": " + error.what());
     MPI_Abort(MPI_COMM_WORLD, code);
     return code;
   }
@@ -268,9 +268,10 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
   sweep->add_flag("--allow-oversubscribe", options.allow_oversubscribe,
                   "measure with more ranks than cores; results are kept apart (placement "
                   "oversubscribed)");
-  sweep->add_flag("--gpus", options.gpus,
-                  "the ranks' buffers lie on GPUs: the first rank of a node takes its first GPU, and "
-                  "so on; measures what runs there, and nothing else");
+  sweep->add_flag(
+      "--gpus", options.gpus,
+      "the ranks' buffers lie on GPUs: the first rank of a node takes its first GPU, and "
+      "so on; measures what runs there, and nothing else");
   add_call_limit(*sweep, options.call_limit);
   auto* resume = sweep->add_flag_callback(
       "--resume", [&options] { options.resume = colltune::Resume::always; },
@@ -409,8 +410,7 @@ int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
       app.parse(rest);
       const colltune::SweepSpec spec = colltune::load_sweep_spec(sweep.configuration);
       for (const auto& plugin : spec.plugins) options.plugins.emplace_back(plugin);
-      if (!options.most_kept_waiting)
-        options.most_kept_waiting = spec.decision.most_kept_waiting;
+      if (!options.most_kept_waiting) options.most_kept_waiting = spec.decision.most_kept_waiting;
       options.plugins.insert(options.plugins.end(), sweep.plugins.begin(), sweep.plugins.end());
       options.call_limit = sweep.call_limit;
     }

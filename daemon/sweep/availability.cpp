@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
@@ -39,14 +38,6 @@ std::map<int, std::vector<int>> ranks_by_node(const Availability& availability) 
   return nodes;
 }
 
-/// The number that `feature` says; 0 where the rank does not know.
-int number_of(const Capability& capability, std::string_view feature) {
-  const std::string_view text = capability.value(feature);
-  int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 /// Several ranks of the launch on one device, where their buffers lie on devices; else more ranks
 /// of the world than cores on some node. Ranks beyond the world sleep on the control plane while
 /// the world measures.
@@ -57,11 +48,11 @@ Placement placement_of(const Availability& availability, std::span<const int> ra
   for (const int rank : ranks) {
     const Capability& capability = availability.capability_of(rank);
     if (capability.is_on_device()) {
-      if (ranks.size() > 1 && number_of(capability, "device.ranks") > 1)
+      if (ranks.size() > 1 && capability.number("device.ranks") > 1)
         return Placement::shared_device;
       continue;
     }
-    const int cores = number_of(capability, "cpu.cores");
+    const std::int64_t cores = capability.number("cpu.cores");
     const int node = availability.node_of_rank[static_cast<std::size_t>(rank)];
     if (cores > 0 && ranks_on_node[node] > cores) return Placement::oversubscribed;
   }

@@ -260,8 +260,9 @@ std::vector<std::string> run_without(int missing, const std::vector<Device*>& de
       [&](Communicator& communicator) {
         const auto rank = static_cast<std::size_t>(communicator.rank());
         const SmallCall call(communicator, implementation);
+        if (communicator.rank() != missing) call.operation->start();
+        communicator.barrier(soon_enough());
         if (communicator.rank() != missing) {
-          call.operation->start();
           try {
             call.operation->wait(std::chrono::steady_clock::now() + 100ms);
           } catch (const RankMissing& error) {
@@ -292,6 +293,77 @@ TEST_F(DeviceImplementations, ARankThatNeverComesToAnotherDeviceIsNamed) {
   const auto reasons = run_without(2, {&first, &first, &second}, find(one_shot), &named);
   EXPECT_EQ(named, (std::vector{2, 2, -1}));
   EXPECT_NE(reasons[0].find("a signal on the device of rank 2"), std::string::npos) << reasons[0];
+}
+
+// Its buffers may be gone: the kernel that would write there is not started.
+TEST_F(DeviceImplementations, WhoComesAfterAnotherHasGivenUpStartsNothing) {
+  PretendedDevice device;
+  const std::vector<Device*> devices{&device, &device};
+  run_ranks(
+      2,
+      [&](Communicator& communicator) {
+        const SmallCall call(communicator, find(one_shot));
+        device.fill(call.receive.bytes(), 0x5A);
+        if (communicator.rank() == 0) {
+          call.operation->start();
+          EXPECT_THROW(call.operation->wait(std::chrono::steady_clock::now() + 50ms), RankMissing);
+          communicator.barrier(soon_enough());
+        } else {
+          communicator.barrier(soon_enough());
+          call.operation->start();
+          try {
+            call.operation->wait(soon_enough());
+            ADD_FAILURE() << "the call came to an end";
+          } catch (const Error& error) {
+            EXPECT_EQ(error.code(), StatusCode::aborted);
+            EXPECT_NE(std::string(error.what()).find("rank 0 has given up"), std::string::npos);
+          }
+        }
+        communicator.barrier(soon_enough());
+        std::vector<std::byte> received(16);
+        device.read(received, call.receive.bytes().data());
+        EXPECT_EQ(received, std::vector<std::byte>(16, std::byte{0x5A}));
+      },
+      {}, devices);
+}
+
+TEST_F(DeviceImplementations, ALaunchThatFailsFailsOnAllItsRanks) {
+  PretendedDevice device;
+  const std::vector<Device*> devices{&device, &device};
+  run_ranks(
+      2,
+      [&](Communicator& communicator) {
+        const SmallCall call(communicator, find(one_shot));
+        communicator.barrier(soon_enough());
+        device.break_down();
+        call.operation->start();
+        try {
+          call.operation->wait(soon_enough());
+          ADD_FAILURE() << "the call came to an end";
+        } catch (const Error& error) {
+          EXPECT_STREQ(error.what(), "the pretended device starts nothing");
+        }
+      },
+      {}, devices);
+}
+
+TEST_F(DeviceImplementations, ADeviceThatSaysNothingOfItselfIsAnErrorOnAllRanks) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  second.break_down();
+  const std::vector<Device*> devices{&first, &second, &first};
+  run_ranks(
+      3,
+      [&](Communicator& communicator) {
+        try {
+          (void)detect_capability(all_, communicator);
+          ADD_FAILURE() << "rank " << communicator.rank();
+        } catch (const Error& error) {
+          EXPECT_NE(std::string(error.what()).find("the device of rank 1 cannot be used"),
+                    std::string::npos);
+        }
+      },
+      {}, devices);
 }
 
 TEST_F(DeviceImplementations, TheAbortFlagEndsAKernel) {

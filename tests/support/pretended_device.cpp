@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <new>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,13 +26,15 @@ constexpr int threads_of_block = 2;
 class PretendedLaunch final : public DeviceLaunch {
  public:
   PretendedLaunch(const DeviceAlgorithm& algorithm, std::vector<device::DeviceCall> calls,
-                  int blocks)
+                  int blocks, const std::atomic<bool>& is_broken)
       : algorithm_(algorithm),
         calls_(std::move(calls)),
         copies_(copies_of(algorithm, calls_)),
-        blocks_of_rank_(blocks) {}
+        blocks_of_rank_(blocks),
+        is_broken_(is_broken) {}
 
   void start() override {
+    if (is_broken_) throw std::runtime_error("the pretended device starts nothing");
     begin_ = std::chrono::steady_clock::now();
     has_ended_.store(false);
     // The one before has ended: nobody waits for it here.
@@ -64,6 +67,7 @@ class PretendedLaunch final : public DeviceLaunch {
   std::vector<device::DeviceCall> calls_;
   device::DeviceCopies copies_;
   int blocks_of_rank_;
+  const std::atomic<bool>& is_broken_;
   std::chrono::steady_clock::time_point begin_;
   std::atomic<bool> has_ended_ = true;
   std::jthread stream_;
@@ -125,7 +129,8 @@ std::unique_ptr<DeviceLaunch> PretendedDevice::make_launch(
   if (static_cast<int>(calls.size()) * grid.blocks > processors_)
     throw Error(StatusCode::resource_exhausted, "more blocks than processors");
   return std::make_unique<PretendedLaunch>(
-      algorithm, std::vector<device::DeviceCall>(calls.begin(), calls.end()), grid.blocks);
+      algorithm, std::vector<device::DeviceCall>(calls.begin(), calls.end()), grid.blocks,
+      is_broken_);
 }
 
 std::size_t PretendedDevice::count_allocations() const {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "colltune/kernels/device.h"
+#include "colltune/vocabulary/error.h"
 
 namespace colltune::test {
 
@@ -25,6 +26,7 @@ class PretendedDevice final : public Device {
   std::string architecture() const override { return "pretended"; }
   std::string identity() const override { return identity_; }
   std::map<std::string, std::string, std::less<>> features() const override {
+    if (is_broken_) throw Error(StatusCode::internal, "the pretended device is broken");
     return {{"device.name", "host threads"}, {"device.processors", std::to_string(processors_)}};
   }
   std::byte* allocate(Bytes bytes, Memory memory) override;
@@ -52,6 +54,8 @@ class PretendedDevice final : public Device {
   [[nodiscard]] int count_mapped() const { return mapped_; }
   /// From now on memory ends after `bytes`.
   void limit_memory(std::size_t bytes) { most_memory_ = bytes; }
+  /// From now on it says nothing about itself, and launches nothing.
+  void break_down() { is_broken_ = true; }
   /// From now on other devices cannot be reached.
   void forbid_peers() { reaches_peers_ = false; }
 
@@ -60,6 +64,7 @@ class PretendedDevice final : public Device {
   int processors_;
   std::atomic<std::size_t> most_memory_ = ~std::size_t{0};
   std::atomic<bool> reaches_peers_ = true;
+  std::atomic<bool> is_broken_ = false;
   std::atomic<int> mapped_ = 0;
   mutable std::mutex mutex_;
   struct Allocation {

@@ -74,7 +74,8 @@ class CudaLaunch final : public DeviceLaunch {
   }
 
   bool has_ended() override {
-    const cudaError_t result = cudaEventQuery(end_.get());
+    // The stream, not the last event: a start that failed halfway may have left something running.
+    const cudaError_t result = cudaStreamQuery(stream_.get());
     if (result == cudaErrorNotReady) return false;
     check_cuda(result, "the kernel");
     return true;

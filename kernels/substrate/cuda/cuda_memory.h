@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "colltune/kernels/device.h"
 

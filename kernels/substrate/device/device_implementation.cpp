@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -32,14 +32,6 @@ constexpr std::string_view in_device = "device";
 constexpr std::string_view in_host = "host";
 // Of scratch memory on each rank.
 constexpr Bytes most_scratch{std::uint64_t{4} << 30};
-
-/// The number that `feature` of `capability` says; 0 where it says none.
-std::int64_t number_of(const Capability& capability, std::string_view feature) {
-  const std::string_view text = capability.value(feature);
-  std::int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 std::optional<std::int64_t> find_number(const Variant& variant, std::string_view name) {
   for (const Parameter& parameter : variant.parameters)
@@ -179,7 +171,7 @@ class DeviceImplementation final : public Implementation {
       return why.empty() ? "the ranks' buffers lie in the host's memory, not on GPUs"
                          : std::string(why);
     }
-    if (const std::int64_t processes = number_of(capability, "device.processes"); processes > 1)
+    if (const std::int64_t processes = capability.number("device.processes"); processes > 1)
       return std::to_string(processes) +
              " processes share a GPU: their kernels would take turns instead of meeting";
     return {};
@@ -187,8 +179,8 @@ class DeviceImplementation final : public Implementation {
 
   /// How many blocks of each rank run at once, where all ranks on its device have as many.
   static std::int64_t blocks_of_a_rank(const Capability& capability) {
-    return number_of(capability, "device.processors") /
-           std::max<std::int64_t>(1, number_of(capability, "device.ranks"));
+    return capability.number("device.processors") /
+           std::max<std::int64_t>(1, capability.number("device.ranks"));
   }
 
   std::string why_not_set(const Variant& variant) const {
@@ -250,6 +242,23 @@ void detect_device(Communicator& communicator, Capability& capability) {
   const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   Device* const device = communicator.device();
   const std::string identity = device == nullptr ? std::string() : device->identity();
+  // What one rank's device refuses all ranks throw: they go on together.
+  std::string refused;
+  if (device != nullptr) {
+    try {
+      for (auto& [name, value] : device->features()) capability.features[name] = value;
+      capability.architecture = device->architecture();
+    } catch (const std::exception& error) {
+      refused = error.what();
+    }
+  }
+  const std::int64_t first_refused = -communicator.all_reduce_max(
+      refused.empty() ? -std::int64_t{communicator.size()} : -std::int64_t{communicator.rank()},
+      deadline);
+  if (first_refused < communicator.size())
+    throw Error(StatusCode::failed_precondition,
+                "the device of rank " + std::to_string(first_refused) + " cannot be used" +
+                    (refused.empty() ? "" : ": " + refused));
   Seat own{.process = own_process(), .has_device = device != nullptr};
   std::strncpy(own.identity, identity.c_str(), sizeof own.identity - 1);
   const int node = communicator.nodes()[static_cast<std::size_t>(communicator.rank())];
@@ -273,8 +282,6 @@ void detect_device(Communicator& communicator, Capability& capability) {
     if (gpus.count == 0) capability.features["cuda.unavailable"] = gpus.why_none;
     return;
   }
-  capability.architecture = device->architecture();
-  for (auto& [name, value] : device->features()) capability.features[name] = value;
   capability.features["device.ranks"] = std::to_string(ranks);
   capability.features["device.processes"] = std::to_string(processes.size());
 }

@@ -4,6 +4,8 @@
 #include "device/joint_launch.h"
 
 #include <chrono>
+#include <exception>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -48,14 +50,25 @@ device::Control& JointLaunch::control() const {
 void JointLaunch::arrive(std::size_t place) {
   const std::uint64_t number = begun_[place].fetch_add(1) + 1;
   if (arrivals_.fetch_add(1) + 1 != number * members_.size()) return;
+  const std::lock_guard lock(mutex_);
+  failure_ = launch();
+  launched_.store(number, std::memory_order_release);
+}
+
+std::optional<Error> JointLaunch::launch() {
+  if (who_gave_up_ >= 0)
+    return Error(StatusCode::aborted, "rank " + std::to_string(who_gave_up_) +
+                                          " has given up waiting for this call on its device");
   // Nobody else looks at it now: all have come back from the last call.
   atomic(control().abort).store(0);
   try {
     launch_->start();
   } catch (const Error& error) {
-    failure_ = error;
+    return error;
+  } catch (const std::exception& error) {
+    return Error(StatusCode::internal, error.what());
   }
-  launched_.store(number, std::memory_order_release);
+  return std::nullopt;
 }
 
 int JointLaunch::who_is_late(std::uint64_t number) const {
@@ -83,8 +96,17 @@ void JointLaunch::wait(std::size_t place, Deadline deadline, const AbortFlag& ab
                        bool yields_at_once) {
   const std::uint64_t number = begun_[place].load();
   BoundedWait wait(deadline, abort_flag, yields_at_once);
-  while (launched_.load(std::memory_order_acquire) < number)
-    wait.step(who_is_late(number), "its call on the same device");
+  try {
+    while (launched_.load(std::memory_order_acquire) < number)
+      wait.step(who_is_late(number), "its call on the same device");
+  } catch (const RankMissing&) {
+    const std::lock_guard lock(mutex_);
+    if (launched_.load() < number) {
+      who_gave_up_ = members_[place].rank;
+      throw;
+    }
+    // Launched at the last moment: what runs is waited for below, and ended.
+  }
   if (failure_) throw Error(*failure_);
   try {
     while (!launch_->has_ended()) wait.step(members_[place].rank, "the kernel");

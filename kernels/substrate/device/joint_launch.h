@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -41,13 +42,17 @@ class JointLaunch {
   /// Member `place` begins its next call. Never waits.
   void arrive(std::size_t place);
   /// Returns when the call that member `place` began has ended. Throws RankMissing where a member
-  /// has not begun it until `deadline`, or where a kernel waited for a rank in vain.
+  /// has not begun it until `deadline`, or where a kernel waited for a rank in vain. Once a member
+  /// has given up nothing is launched any more: its buffers may be gone, and whoever comes late
+  /// gets Error(aborted).
   void wait(std::size_t place, Deadline deadline, const AbortFlag& abort_flag, bool yields_at_once);
   /// Of the last call, by the device's clock; after `wait`.
   [[nodiscard]] std::chrono::nanoseconds duration() const { return launch_->duration(); }
 
  private:
   [[nodiscard]] device::Control& control() const;
+  /// What keeps a call from being launched; empty: nothing did.
+  [[nodiscard]] std::optional<Error> launch();
   /// The first member that has not begun call `number`.
   [[nodiscard]] int who_is_late(std::uint64_t number) const;
   /// Has the kernel's waits end; whether the kernel ended with them.
@@ -59,6 +64,8 @@ class JointLaunch {
   std::unique_ptr<DeviceLaunch> launch_;
   std::deque<std::atomic<std::uint64_t>> begun_;  ///< calls of each member
   std::atomic<std::uint64_t> arrivals_{0};        ///< of all members, in all calls
+  std::mutex mutex_;                              ///< between launching and giving up
+  int who_gave_up_ = -1;                          ///< a rank; guarded by mutex_
   std::atomic<std::uint64_t> launched_{0};        ///< calls; guards failure_
   std::optional<Error> failure_;
 };

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <charconv>
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colltune {
@@ -24,6 +27,13 @@ struct Capability {
   [[nodiscard]] std::string_view value(std::string_view feature) const {
     const auto found = features.find(feature);
     return found == features.end() ? std::string_view{} : std::string_view(found->second);
+  }
+  /// The whole number that `feature` begins with; 0 where there is none.
+  [[nodiscard]] std::int64_t number(std::string_view feature) const {
+    const std::string_view text = value(feature);
+    std::int64_t found = 0;
+    std::from_chars(text.data(), text.data() + text.size(), found);
+    return found;
   }
   /// Whether the rank's buffers lie on a device (Communicator::device).
   [[nodiscard]] bool is_on_device() const { return has("device.processors"); }

@@ -12,12 +12,12 @@ namespace colltune {
 
 /// How much slower than the fastest of its family a contender may have been, typically over
 /// `passes` (at least 1): 7.4 after one pass, 2.7 after four, 1.6 after 16. From pass to pass the
-/// states of a machine change the ratio of two variants by a factor of e^0.6 either way, typically
-/// (two cores of a virtual machine hand a cache line over three times as fast where the hypervisor
-/// has put them side by side), and a mean over several passes is the surer the more they are: this
-/// is three to four standard errors, since there are many variants, and each is judged after each
-/// pass. With 3, 2 and 1.5, four of ten sweeps had left out by their ninth pass the scatter of 64
-/// KiB that was the fastest over all ten.
+/// states of a machine change the ratio of two variants by a factor of up to e^0.6 (standard
+/// deviation; two cores of a virtual machine hand a cache line over three times as fast where the
+/// hypervisor has put them side by side), and a mean over several passes is the surer the more they
+/// are: this is three standard errors of the worst and more of the others, since there are many
+/// variants, and each is judged after each pass. With 3, 2 and 1.5, four of ten sweeps had left out
+/// by their ninth pass the scatter of 64 KiB that was the fastest over all ten.
 [[nodiscard]] double contender_factor(std::size_t passes);
 /// How many of each family, besides baselines and twins: 24 after one pass, two fewer after each
 /// further one, 6 from the tenth on. Each is prepared and verified in every visit. Not fewer
