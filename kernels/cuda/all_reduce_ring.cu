@@ -4,7 +4,8 @@
 // all-gather of n - 1 steps each, 2 (n - 1) S / n bytes per rank through one neighbour (Patarasuk,
 // Yuan 2009; NCCL's ring). Each block runs a ring of its own over its packets of each segment. A
 // neighbour's slots are written again two windows later, when it has given back the credit.
-// Partial sums are handed on in the element type.
+// Partial sums are handed on in the element type. The all-gather may go round both ways at once, in
+// half as many steps: links carry as much in either direction.
 
 #include "device/device_algorithm.h"
 #include "device/staging.h"
@@ -23,8 +24,15 @@ COLLTUNE_DEVICE std::uint64_t segment_bytes(const device::DeviceCall& call) {
   return (segment == 0 ? 1 : segment) * device::packet_bytes;
 }
 
+/// Steps that the all-gather goes forwards.
+COLLTUNE_DEVICE int forward_steps(int ranks, bool both_ways) {
+  return both_ways ? ranks / 2 : ranks - 1;
+}
+
 }  // namespace
 
+/// `both_ways`: the all-gather goes round in both directions at once.
+template <bool both_ways>
 struct AllReduceRing {
   static constexpr bool reduces = true;
 
@@ -44,59 +52,88 @@ struct AllReduceRing {
     const std::uint64_t segment = segment_bytes(call);
     const std::uint64_t packets = packets_of(call.bytes);
     const std::uint64_t window = static_cast<std::uint64_t>(ranks) * segment / packet_bytes;
+    const int sums = ranks - 1;  // hops of the reduce-scatter
+    const int forwards = forward_steps(ranks, both_ways);
+    const int backwards = ranks - 1 - forwards;
     const auto hops = static_cast<std::uint64_t>(2 * (ranks - 1));
     std::uint64_t step = 0;
     std::uint64_t number = 0;  // of the window
     for (std::uint64_t first = 0; first < packets; first += window, ++number) {
       const std::uint64_t here = packets - first < window ? packets - first : window;
-      // Of a segment's packets, as indices into the message.
+      // Of a segment's packets, as indices into the message. A segment ends its sums at the rank of
+      // its number, and starts them at the next one.
       const auto range = [&](int of) {
-        const PacketRange part = part_of(here, of, ranks);
+        const PacketRange part = part_of(here, (of + ranks) % ranks, ranks);
         return PacketRange{first + part.first, first + part.last};
       };
-      // What arrives by hop `hop` of the window, as if the message began with the segment.
-      const auto slot = [&](int at, std::uint64_t hop, const PacketRange& of) {
-        return data_of(call, at) + (number % 2 * hops + hop) * segment - of.first * packet_bytes;
+      // What arrives by hop `hop` of the window, as if the message began with the segment: of the
+      // sums, then forwards, then backwards.
+      const auto slot = [&](int at, int hop, const PacketRange& of) {
+        return data_of(call, at) + (number % 2 * hops + static_cast<std::uint64_t>(hop)) * segment -
+               of.first * packet_bytes;
+      };
+      const auto read = [&](int hop, const PacketRange& of, std::uint64_t index) {
+        return read_packet(slot(call.rank, hop, of), index, packets * packet_bytes);
+      };
+      const auto send = [&](int to, int hop, const PacketRange& of, std::uint64_t index,
+                            const Packet& packet) {
+        write_packet(slot(to, hop, of), index, packets * packet_bytes, packet);
+      };
+      const auto forth = [&](int hop) { return step + static_cast<std::uint64_t>(hop) + 1; };
+      const auto back = [&](int hop) {
+        return number * static_cast<std::uint64_t>(backwards) + static_cast<std::uint64_t>(hop);
       };
       if (number >= 2 && !team.await(next, number - 1, Channel::credit)) return;
-      for (int hop = 0; hop < ranks - 1; ++hop) {
-        // The segment that ends at rank r starts at rank r + 1.
-        const PacketRange sent = range((call.rank + ranks - 1 - hop) % ranks);
-        if (hop > 0 && !team.await(before, step + static_cast<std::uint64_t>(hop))) return;
+      if (number >= 2 && backwards > 0 && !team.await(before, number - 1, Channel::credit)) return;
+
+      for (int hop = 0; hop < sums; ++hop) {
+        const PacketRange sent = range(call.rank - 1 - hop);
+        if (hop > 0 && !team.await(before, forth(hop - 1))) return;
         for_each_packet(context, sent, [&](std::uint64_t index) {
           Packet packet = read_packet(call.send, index, call.bytes);
           if (hop > 0) {
-            const auto arrived = static_cast<std::uint64_t>(hop - 1);
-            auto sums = reducer.first(
-                read_packet(slot(call.rank, arrived, sent), index, packets * packet_bytes));
-            reducer.add(sums, packet);
-            packet = reducer.finish(sums, false);
+            auto partial = reducer.first(read(hop - 1, sent, index));
+            reducer.add(partial, packet);
+            packet = reducer.finish(partial, false);
           }
-          write_packet(slot(next, static_cast<std::uint64_t>(hop), sent), index,
-                       packets * packet_bytes, packet);
+          send(next, hop, sent, index, packet);
         });
-        team.post(next, step + static_cast<std::uint64_t>(hop) + 1);
+        team.post(next, forth(hop));
       }
-      const auto last = static_cast<std::uint64_t>(ranks - 1);
-      if (!team.await(before, step + last)) return;
-      for (int hop = 0; hop < ranks; ++hop) {
-        const PacketRange got = range((call.rank + ranks - hop) % ranks);
-        const std::uint64_t arrived = last - 1 + static_cast<std::uint64_t>(hop);
-        if (hop > 0 && !team.await(before, step + arrived + 1)) return;
+      if (!team.await(before, forth(sums - 1))) return;
+      const PacketRange own = range(call.rank);
+      for_each_packet(context, own, [&](std::uint64_t index) {
+        auto total = reducer.first(read(sums - 1, own, index));
+        reducer.add(total, read_packet(call.send, index, call.bytes));
+        const Packet packet = reducer.finish(total, true);
+        write_packet(call.receive, index, call.bytes, packet);
+        send(next, sums, own, index, packet);
+        if (backwards > 0) send(before, sums + forwards, own, index, packet);
+      });
+      team.post(next, forth(sums));
+      if (backwards > 0) team.post(before, back(1));
+      for (int hop = 1; hop <= forwards; ++hop) {
+        const PacketRange got = range(call.rank - hop);
+        const int arrived = sums + hop - 1;
+        if (!team.await(before, forth(arrived))) return;
         for_each_packet(context, got, [&](std::uint64_t index) {
-          Packet packet = read_packet(slot(call.rank, arrived, got), index, packets * packet_bytes);
-          if (hop == 0) {
-            auto sums = reducer.first(packet);
-            reducer.add(sums, read_packet(call.send, index, call.bytes));
-            packet = reducer.finish(sums, true);
-          }
+          const Packet packet = read(arrived, got, index);
           write_packet(call.receive, index, call.bytes, packet);
-          if (hop < ranks - 1)
-            write_packet(slot(next, arrived + 1, got), index, packets * packet_bytes, packet);
+          if (hop < forwards) send(next, arrived + 1, got, index, packet);
         });
-        if (hop < ranks - 1) team.post(next, step + arrived + 2);
+        if (hop < forwards) team.post(next, forth(arrived + 1));
+        if (hop > backwards) continue;
+        const PacketRange other = range(call.rank + hop - ranks);
+        if (!team.await(next, back(hop))) return;
+        for_each_packet(context, other, [&](std::uint64_t index) {
+          const Packet packet = read(arrived + forwards, other, index);
+          write_packet(call.receive, index, call.bytes, packet);
+          if (hop < backwards) send(before, arrived + forwards + 1, other, index, packet);
+        });
+        if (hop < backwards) team.post(before, back(hop + 1));
       }
       team.post(before, number + 1, Channel::credit);
+      if (backwards > 0) team.post(next, number + 1, Channel::credit);
       step += hops;
     }
     // Nobody's slots are written by a call that it has not begun.
@@ -105,25 +142,41 @@ struct AllReduceRing {
   }
 };
 
+namespace {
+
+std::uint64_t scratch(const device::DeviceCall& call) {
+  return 4 * static_cast<std::uint64_t>(call.ranks - 1) * segment_bytes(call);
+}
+
+template <bool both_ways>
+Cost cost(const device::DeviceCall& call) {
+  const double bytes = 2 * device::peers_of(call) * device::size_of_message(call) / call.ranks;
+  return {device::peers_of(call) + forward_steps(call.ranks, both_ways), bytes, bytes};
+}
+
+}  // namespace
+
 DeviceAlgorithms make_all_reduce_ring() {
-  return {make_device<AllReduceRing>(
-      {.name = "cuda.all_reduce_ring",
-       .description = "reduce-scatter and all-gather round a ring: 2(n-1) steps, 2(n-1)S/n bytes "
-                      "per rank (Patarasuk, Yuan 2009)",
-       .collective = Collective::all_reduce,
-       .scratch_bytes =
-           [](const device::DeviceCall& call) {
-             return 4 * static_cast<std::uint64_t>(call.ranks - 1) * segment_bytes(call);
-           },
-       .cost =
-           [](const device::DeviceCall& call) {
-             const double peers = device::peers_of(call);
-             const double part = device::size_of_message(call) / call.ranks;
-             return Cost{2 * peers, 2 * peers * part, 2 * peers * part};
-           },
-       .numeric_class = NumericClass::same_bits,
-       .has_chunks = true,
-       .uses_registered = false})};
+  return {make_device<AllReduceRing<false>>(
+              {.name = "cuda.all_reduce_ring",
+               .description = "reduce-scatter and all-gather round a ring: 2(n-1) steps, 2(n-1)S/n "
+                              "bytes per rank (Patarasuk, Yuan 2009)",
+               .collective = Collective::all_reduce,
+               .scratch_bytes = scratch,
+               .cost = cost<false>,
+               .numeric_class = NumericClass::same_bits,
+               .has_chunks = true,
+               .uses_registered = false}),
+          make_device<AllReduceRing<true>>(
+              {.name = "cuda.all_reduce_ring_both_ways",
+               .description = "reduce-scatter round a ring, all-gather round it in both directions "
+                              "at once: n-1 + n/2 steps, 2(n-1)S/n bytes per rank",
+               .collective = Collective::all_reduce,
+               .scratch_bytes = scratch,
+               .cost = cost<true>,
+               .numeric_class = NumericClass::same_bits,
+               .has_chunks = true,
+               .uses_registered = false})};
 }
 
 }  // namespace colltune::cuda

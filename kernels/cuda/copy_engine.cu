@@ -3,7 +3,9 @@
 // Blocks moved by the copy engines, which leave the processors to others: the ranks meet, everyone
 // copies, the ranks meet again: 1 round, the bytes of a flat algorithm (Triton-distributed's
 // copy-engine all-gather, push and pull; MSCCL++). Only between registered buffers: the engines
-// know no staging.
+// know no staging. A reduce-scatter moves the blocks in this way, and then each rank reduces what
+// it got (Triton-distributed's copy-engine scatter with local reduction): few blocks are enough for
+// that, so that most processors stay with others.
 
 #include "device/device_algorithm.h"
 #include "device/staging.h"
@@ -24,6 +26,36 @@ struct Meeting {
   }
 };
 
+/// Before the copies the ranks meet; after them they meet again and reduce what came. Which of the
+/// two it is the counts tell, since both are calls of the body.
+struct MeetingThenReduction {
+  static constexpr bool reduces = true;
+
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer& reducer) {
+    using namespace device;
+    Team<Context> team(context, call);
+    const bool is_after = team.base() % 2 == 1;
+    if (!team.barrier(1)) return;
+    if (is_after) {
+      const std::byte* const own = block_of(call.send, call.rank, call.bytes);
+      const std::uint64_t block = whole_packets(call.bytes);
+      for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
+        const auto input = [&](int rank) {
+          return read_packet(
+              rank == call.rank ? own : block_of(data_of(call, call.rank), rank, block), index,
+              call.bytes);
+        };
+        auto sums = reducer.first(input(0));
+        for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
+        write_packet(call.receive, index, call.bytes, reducer.finish(sums, true));
+      });
+    }
+    team.finish(1);
+  }
+};
+
 namespace {
 
 using device::block_of;
@@ -31,6 +63,14 @@ using device::DeviceCall;
 using device::DeviceCopies;
 
 std::uint64_t no_scratch(const DeviceCall&) { return 0; }
+/// A block from every rank.
+std::uint64_t scratch_for_blocks(const DeviceCall& call) {
+  return static_cast<std::uint64_t>(call.ranks) * device::whole_packets(call.bytes);
+}
+/// Where rank `at` gets the block of rank `from`.
+std::byte* place_of_block(const DeviceCall& call, int at, int from) {
+  return block_of(device::data_of(call, at), from, device::whole_packets(call.bytes));
+}
 
 /// The blocks of all others are read, or written, by each rank.
 Cost cost_of_all(const DeviceCall& call) {
@@ -38,13 +78,23 @@ Cost cost_of_all(const DeviceCall& call) {
 }
 /// By the root, or from it.
 Cost cost_of_root(const DeviceCall& call) { return cost_of_all(call); }
+Cost cost_of_reduction(const DeviceCall& call) {
+  return {1, device::peers_of(call) * device::size_of_message(call),
+          call.ranks * device::size_of_message(call)};
+}
 Cost cost_of_one(const DeviceCall& call) { return {1, device::size_of_message(call), 0}; }
 
-/// Calls `act(rank)` for all ranks, from the next one on, so that not all meet at one.
+/// Calls `act(rank)` for all others, from the next one on, so that not all meet at one.
+template <class Act>
+void for_each_peer(const DeviceCall& call, Act act) {
+  for (int distance = 1; distance < call.ranks; ++distance)
+    act((call.rank + distance) % call.ranks);
+}
+/// The same, then for the rank itself.
 template <class Act>
 void for_each_rank(const DeviceCall& call, Act act) {
-  for (int distance = 1; distance <= call.ranks; ++distance)
-    act((call.rank + distance) % call.ranks);
+  for_each_peer(call, act);
+  act(call.rank);
 }
 
 DeviceAlgorithm make(const std::string& name, Collective collective, const std::string& description,
@@ -56,6 +106,16 @@ DeviceAlgorithm make(const std::string& name, Collective collective, const std::
                                .scratch_bytes = no_scratch,
                                .cost = cost,
                                .list_copies = list_copies});
+}
+
+DeviceAlgorithm make_reduce_scatter(const std::string& name, const std::string& description,
+                                    void (*list_copies)(const DeviceCall&, DeviceCopies&)) {
+  return make_device<MeetingThenReduction>({.name = "cuda." + name,
+                                            .description = description,
+                                            .collective = Collective::reduce_scatter,
+                                            .scratch_bytes = scratch_for_blocks,
+                                            .cost = cost_of_reduction,
+                                            .list_copies = list_copies});
 }
 
 }  // namespace
@@ -102,6 +162,26 @@ DeviceAlgorithms make_copy_engine() {
                    {block_of(call.receive, rank, call.bytes), call.sends[rank], call.bytes});
              });
            }),
+      make_reduce_scatter(
+          "reduce_scatter_copy_pull",
+          "copy engines read the rank's block of all inputs, then few blocks of threads reduce "
+          "them: 1 round, (n-1)S bytes (Triton-distributed)",
+          [](const DeviceCall& call, DeviceCopies& copies) {
+            for_each_peer(call, [&](int rank) {
+              copies.push_back({place_of_block(call, call.rank, rank),
+                                block_of(call.sends[rank], call.rank, call.bytes), call.bytes});
+            });
+          }),
+      make_reduce_scatter(
+          "reduce_scatter_copy_push",
+          "copy engines write the others' blocks of the input to them, then few blocks of threads "
+          "reduce what came: 1 round, (n-1)S bytes (Triton-distributed)",
+          [](const DeviceCall& call, DeviceCopies& copies) {
+            for_each_peer(call, [&](int rank) {
+              copies.push_back({place_of_block(call, rank, call.rank),
+                                block_of(call.send, rank, call.bytes), call.bytes});
+            });
+          }),
       make("scatter_copy_pull", Collective::scatter,
            "copy engines read each rank's block from the root: 1 round, (n-1)S bytes", cost_of_root,
            [](const DeviceCall& call, DeviceCopies& copies) {

@@ -120,10 +120,10 @@ TEST_F(OnAGpu, AKernelThatWaitsInVainEndsAndNamesWhoIsMissing) {
         const DeviceMemory receive(*communicator.device(), {1024});
         const auto operation =
             find_implementation(catalogue, "cuda.all_reduce_one_shot")
-                ->prepare(
-                    communicator, {problem, 0, {send.bytes(), receive.bytes()}},
-                    parse_variant("cuda.all_reduce_one_shot{blocks=2,scratch=device,threads=256}"),
-                    soon_enough());
+                ->prepare(communicator, {problem, 0, {send.bytes(), receive.bytes()}},
+                          parse_variant("cuda.all_reduce_one_shot{blocks=2,launch=stream,scratch="
+                                        "device,threads=256}"),
+                          soon_enough());
         if (communicator.rank() == 0) {
           operation->start();
           try {

@@ -51,7 +51,7 @@ Problem small_sum() {
 }
 
 Variant variant_of(const std::string& name) {
-  return parse_variant(name + "{blocks=1,scratch=device,threads=32}");
+  return parse_variant(name + "{blocks=1,launch=stream,scratch=device,threads=32}");
 }
 
 /// A call of small_sum() on `communicator`'s device.
@@ -128,8 +128,8 @@ TEST_F(DeviceImplementations, AreRightAmongSeveralDevices) {
 
 TEST_F(DeviceImplementations, HostRanksAreToldWhyThereAreNone) {
   const CudaDevices gpus = count_cuda_devices();
-  const std::string why =
-      why_not(small_sum(), host_capability(), one_shot + "{blocks=1,scratch=device,threads=32}");
+  const std::string why = why_not(small_sum(), host_capability(),
+                                  one_shot + "{blocks=1,launch=stream,scratch=device,threads=32}");
   EXPECT_EQ(why, gpus.count == 0 ? gpus.why_none
                                  : "the ranks' buffers lie in the host's memory, not on GPUs");
   EXPECT_FALSE(why.empty());
@@ -176,7 +176,7 @@ TEST_F(DeviceImplementations, VariantsFitOnTheDeviceAndTheMessage) {
 }
 
 TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
-  const std::string good = one_shot + "{blocks=4,scratch=device,threads=64}";
+  const std::string good = one_shot + "{blocks=4,launch=stream,scratch=device,threads=64}";
   EXPECT_EQ(why_not(small_sum(), device_capability(), good), "");
   EXPECT_NE(why_not(small_sum(), device_capability(), good, 2).find("2 nodes"), std::string::npos);
   Capability capability = device_capability();
@@ -191,19 +191,21 @@ TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
   EXPECT_NE(why_not(problem, device_capability(), good).find("scratch memory"), std::string::npos);
   problem = small_sum();
   problem.registered = true;
-  EXPECT_EQ(why_not(problem, device_capability(), one_shot + "{blocks=1,scratch=host,threads=32}"),
+  EXPECT_EQ(why_not(problem, device_capability(),
+                    one_shot + "{blocks=1,launch=stream,scratch=host,threads=32}"),
             "scratch=host is for plain buffers");
   problem = small_sum();
   problem.collective = Collective::all_to_all;
   problem.reduce_op = ReduceOp::none;
-  const std::string by_engine = "cuda.all_to_all_copy_pull{blocks=1,scratch=device,threads=32}";
+  const std::string by_engine =
+      "cuda.all_to_all_copy_pull{blocks=1,launch=stream,scratch=device,threads=32}";
   EXPECT_EQ(why_not(problem, device_capability(), by_engine), "its copies need registered buffers");
   problem.registered = true;
   EXPECT_EQ(why_not(problem, device_capability(), by_engine), "");
   problem.in_place = true;
   EXPECT_EQ(why_not(problem, device_capability(), by_engine), "it does not work in place");
   const std::vector<std::pair<std::string, std::string>> settings{
-      {"{blocks=8,scratch=device,threads=64}",
+      {"{blocks=8,launch=stream,scratch=device,threads=64}",
        "8 blocks of each rank must run at once; here 4 can"},
       {"{blocks=0,threads=64}", "blocks must be a number from 1 to 64"},
       {"{blocks=65,threads=64}", "blocks must be"},
@@ -212,18 +214,23 @@ TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
       {"{blocks=1,threads=48}", "threads must be a multiple of 32 up to 512"},
       {"{blocks=1,threads=1024}", "threads must be"},
       {"{blocks=1,threads=64}", "scratch must be device or host"},
-      {"{blocks=1,scratch=disk,threads=64}", "scratch must be device or host"},
-      {"{blocks=1,chunk=64,scratch=host,threads=64}",
-       "its parameters are blocks, scratch, threads"},
+      {"{blocks=1,scratch=device,threads=64}", "launch must be stream or graph"},
+      {"{blocks=1,launch=later,scratch=device,threads=64}", "launch must be stream or graph"},
+      {"{blocks=1,launch=graph,scratch=device,threads=64}",
+       "launch=graph is for registered buffers"},
+      {"{blocks=1,launch=stream,scratch=disk,threads=64}", "scratch must be device or host"},
+      {"{blocks=1,chunk=64,launch=stream,scratch=host,threads=64}",
+       "its parameters are blocks, launch, scratch, threads"},
   };
   for (const auto& [setting, why] : settings)
     EXPECT_NE(why_not(small_sum(), device_capability(), one_shot + setting).find(why),
               std::string::npos)
         << setting << ": " << why_not(small_sum(), device_capability(), one_shot + setting);
-  EXPECT_NE(why_not(small_sum(), device_capability(),
-                    "cuda.all_reduce_ring{blocks=1,chunk=8,scratch=device,threads=32}")
-                .find("chunk must be a number of bytes from 16 to 1 GiB"),
-            std::string::npos);
+  EXPECT_NE(
+      why_not(small_sum(), device_capability(),
+              "cuda.all_reduce_ring{blocks=1,chunk=8,launch=stream,scratch=device,threads=32}")
+          .find("chunk must be a number of bytes from 16 to 1 GiB"),
+      std::string::npos);
 }
 
 TEST_F(DeviceImplementations, CostsAreThoseOfTheLiterature) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 #include "cuda/cuda_error.h"
@@ -23,6 +24,8 @@ struct Destroyer {
 };
 using Stream = std::unique_ptr<CUstream_st, Destroyer<cudaStream_t, cudaStreamDestroy>>;
 using Event = std::unique_ptr<CUevent_st, Destroyer<cudaEvent_t, cudaEventDestroy>>;
+using Graph = std::unique_ptr<CUgraph_st, Destroyer<cudaGraph_t, cudaGraphDestroy>>;
+using GraphExec = std::unique_ptr<CUgraphExec_st, Destroyer<cudaGraphExec_t, cudaGraphExecDestroy>>;
 
 /// Waits for nothing that others started, and nobody waits for it.
 Stream make_stream() {
@@ -60,16 +63,17 @@ class CudaLaunch final : public DeviceLaunch {
         grid_(grid),
         stream_(make_stream()),
         begin_(make_event()),
-        end_(make_event()) {}
+        end_(make_event()) {
+    if (grid_.replays_graph) capture();
+  }
 
   void start() override {
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
     check_cuda(cudaEventRecord(begin_.get(), stream_.get()), "cudaEventRecord");
-    launch_kernel();
-    for (const device::DeviceCopy& copy : copies_)
-      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream_.get()),
-                 "cudaMemcpyAsync");
-    if (meets_again_) launch_kernel();
+    if (replay_)
+      check_cuda(cudaGraphLaunch(replay_.get(), stream_.get()), "cudaGraphLaunch");
+    else
+      launch();
     check_cuda(cudaEventRecord(end_.get(), stream_.get()), "cudaEventRecord");
   }
 
@@ -89,6 +93,40 @@ class CudaLaunch final : public DeviceLaunch {
   }
 
  private:
+  void capture() {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    // Of this thread alone: other ranks allocate memory meanwhile.
+    check_cuda(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal),
+               "cudaStreamBeginCapture");
+    std::exception_ptr refused;
+    try {
+      launch();
+    } catch (...) {
+      refused = std::current_exception();
+    }
+    cudaGraph_t captured = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(stream_.get(), &captured);
+    const Graph graph(captured);
+    if (refused) {
+      static_cast<void>(cudaGetLastError());
+      std::rethrow_exception(refused);
+    }
+    check_cuda(ended, "cudaStreamEndCapture");
+    cudaGraphExec_t replay = nullptr;
+    check_cuda(cudaGraphInstantiate(&replay, graph.get(), 0), "cudaGraphInstantiate");
+    replay_.reset(replay);
+    check_cuda(cudaGraphUpload(replay, stream_.get()), "cudaGraphUpload");
+    check_cuda(cudaStreamSynchronize(stream_.get()), "cudaGraphUpload");
+  }
+
+  void launch() {
+    launch_kernel();
+    for (const device::DeviceCopy& copy : copies_)
+      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream_.get()),
+                 "cudaMemcpyAsync");
+    if (meets_again_) launch_kernel();
+  }
+
   void launch_kernel() {
     std::byte* calls = calls_.bytes().data();
     int blocks = grid_.blocks;
@@ -109,6 +147,7 @@ class CudaLaunch final : public DeviceLaunch {
   Stream stream_;
   Event begin_;
   Event end_;
+  GraphExec replay_;  ///< of all that a call starts; null where it is launched
 };
 
 class CudaDevice final : public Device {

@@ -30,6 +30,12 @@ constexpr std::array<std::int64_t, 3> chunk_sizes{128 << 10, 512 << 10, 2 << 20}
 // Where scratch memory lies.
 constexpr std::string_view in_device = "device";
 constexpr std::string_view in_host = "host";
+// How a call is started.
+constexpr std::string_view by_stream = "stream";
+constexpr std::string_view by_graph = "graph";
+// A submission costs some microseconds: for longer messages that hardly matters, unless there are
+// several.
+constexpr std::uint64_t most_bytes_of_graph = std::uint64_t{1} << 20;
 // Of scratch memory on each rank.
 constexpr Bytes most_scratch{std::uint64_t{4} << 30};
 
@@ -64,16 +70,23 @@ class DeviceImplementation final : public Implementation {
     const device::DeviceCall call = describe_device_call(problem, topology.ranks, 0);
     const std::int64_t most_blocks = blocks_of_a_rank(capability);
     std::vector<Variant> all;
+    const bool is_copied = algorithm_.list_copies != nullptr;
     const auto add = [&](std::int64_t blocks, std::int64_t threads, std::int64_t chunk,
                          std::string_view scratch) {
-      Variant variant{algorithm_.name, {{"blocks", blocks}}};
-      if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
-      variant.parameters.push_back({"scratch", std::string(scratch)});
-      variant.parameters.push_back({"threads", threads});
-      all.push_back(std::move(variant));
+      for (const std::string_view launch : {by_stream, by_graph}) {
+        if (launch == by_graph &&
+            (!problem.registered || (!is_copied && call.bytes > most_bytes_of_graph)))
+          continue;
+        Variant variant{algorithm_.name, {{"blocks", blocks}}};
+        if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
+        variant.parameters.push_back({"launch", std::string(launch)});
+        variant.parameters.push_back({"scratch", std::string(scratch)});
+        variant.parameters.push_back({"threads", threads});
+        all.push_back(std::move(variant));
+      }
     };
-    if (algorithm_.list_copies != nullptr) {
-      add(1, 32, 0, in_device);
+    if (is_copied && !shape_of(algorithm_.collective).reduces) {
+      add(1, 32, 0, in_device);  // its kernels only meet
       return all;
     }
     for (const std::int64_t blocks : block_counts)
@@ -88,7 +101,7 @@ class DeviceImplementation final : public Implementation {
             add(blocks, threads, chunk, in_device);
       }
     // For devices that do not reach each other: the link to the host needs few blocks.
-    if (!problem.registered)
+    if (!problem.registered && !is_copied)
       for (const std::int64_t blocks : {std::int64_t{1}, std::int64_t{8}})
         if (blocks == 1 || blocks <= most_blocks) add(blocks, 256, chunk_sizes[1], in_host);
     return all;
@@ -111,6 +124,8 @@ class DeviceImplementation final : public Implementation {
     if (std::string why = why_not_set(variant); !why.empty()) return Support::no(std::move(why));
     if (problem.registered && word(variant, "scratch") == in_host)
       return Support::no("scratch=host is for plain buffers");
+    if (!problem.registered && word(variant, "launch") == by_graph)
+      return Support::no("launch=graph is for registered buffers: a graph keeps their addresses");
     if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
       return Support::no(std::move(why));
     if (const std::int64_t most = blocks_of_a_rank(capability); number(variant, "blocks") > most)
@@ -158,7 +173,8 @@ class DeviceImplementation final : public Implementation {
                              {.algorithm = algorithm_,
                               .call = common,
                               .grid = {.blocks = static_cast<int>(number(variant, "blocks")),
-                                       .threads = static_cast<int>(number(variant, "threads"))},
+                                       .threads = static_cast<int>(number(variant, "threads")),
+                                       .replays_graph = word(variant, "launch") == by_graph},
                               .has_host_scratch = word(variant, "scratch") == in_host},
                              call.buffers, deadline);
   }
@@ -198,9 +214,12 @@ class DeviceImplementation final : public Implementation {
     const bool is_copied = algorithm_.list_copies != nullptr;
     if (scratch == nullptr || (*scratch != in_device && (is_copied || *scratch != in_host)))
       return is_copied ? "scratch must be device" : "scratch must be device or host";
-    if (variant.parameters.size() != (algorithm_.has_chunks ? 4U : 3U))
+    const std::string* const launch = find_word(variant, "launch");
+    if (launch == nullptr || (*launch != by_stream && *launch != by_graph))
+      return "launch must be stream or graph";
+    if (variant.parameters.size() != (algorithm_.has_chunks ? 5U : 4U))
       return std::string("its parameters are blocks, ") + (algorithm_.has_chunks ? "chunk, " : "") +
-             "scratch, threads";
+             "launch, scratch, threads";
     return {};
   }
 

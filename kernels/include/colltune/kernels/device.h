@@ -27,10 +27,13 @@ struct DeviceHandle {
   std::uint64_t offset = 0;                ///< in it
 };
 
-/// Blocks of threads of each rank's kernel.
+/// Blocks of threads of each rank's kernel, and how it is started.
 struct DeviceGrid {
   int blocks = 1;
   int threads = 1;
+  /// What a call starts is captured once, and replayed as one graph: one submission, however many
+  /// kernels and copies. A device without graphs starts them one by one.
+  bool replays_graph = false;
 };
 
 /// A kernel for those ranks of this process that share a device: all of them start at once, since
