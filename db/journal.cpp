@@ -203,9 +203,10 @@ void append_measurements(Connection& connection, const std::string& sweep_uuid,
   std::int64_t id = next_id(connection, measurement_table());
   for (const Measurement& measurement : measurements) {
     const Conditions& seen = measurement.conditions;
-    if (!std::isfinite(seen.steal) || !std::isfinite(seen.kept_waiting.value_or(0)))
+    if (!std::isfinite(seen.steal) || !std::isfinite(seen.kept_waiting.value_or(0)) ||
+        !std::isfinite(seen.device_share.value_or(0)))
       throw Error(StatusCode::invalid_argument,
-                  "the steal index, or the share of time kept waiting, of " +
+                  "the steal index, the share of time kept waiting, or that of the device, of " +
                       to_string(measurement.variant) + " for " + describe(measurement.key.problem) +
                       " is no number");
     const Row row = row_of(measurement, sweep.id, put_key(connection, measurement.key));

@@ -163,7 +163,7 @@ void CellRun::soak(nanoseconds most, const AbortFlag& stop) {
 
 void CellRun::share_conditions() {
   // MAX over the ranks; shares in millionths, the frequency negated: the lowest counts.
-  constexpr std::size_t per_trial = 5;
+  constexpr std::size_t per_trial = 6;
   constexpr double millionth = 1e-6;
   const auto to_share = [](nanoseconds part, nanoseconds whole) {
     return std::llround(static_cast<double>(part.count()) / static_cast<double>(whole.count()) /
@@ -183,6 +183,7 @@ void CellRun::share_conditions() {
     words[3] = seen.page_faults;
     if (is_watched && seen.observed.count() > 0)
       words[4] = to_share(seen.kept_waiting, seen.observed);
+    if (seen.timed_device.count() > 0) words[5] = to_share(seen.device, seen.timed_device);
   }
   const auto shared = std::span(worst).last(3);
   if (world.is_member()) {
@@ -217,6 +218,8 @@ void CellRun::share_conditions() {
         .clock_error = nanoseconds(std::max<std::int64_t>(0, shared[2]))};
     if (words[4] >= 0)
       trials[i].conditions.kept_waiting = static_cast<double>(words[4]) * millionth;
+    if (words[5] >= 0)
+      trials[i].conditions.device_share = static_cast<double>(words[5]) * millionth;
   }
 }
 

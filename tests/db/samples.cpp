@@ -89,7 +89,8 @@ Measurement some_measurement(int number, const Environment& environment) {
                      .throttle_events = 5,
                      .lowest_frequency_khz = 2'000'000,
                      .clock_error = std::chrono::nanoseconds(321),
-                     .kept_waiting = 0.0625}};
+                     .kept_waiting = 0.0625,
+                     .device_share = 0.875}};
   for (int i = 0; i < 20; ++i) {
     measurement.samples.emplace_back(100'000 + (i * 7919 * (number + 1)) % 5000);
     measurement.slowest_ranks.push_back(i % 8);
@@ -168,7 +169,9 @@ SweepRecord some_sweep(const std::string& uuid, const Environment& environment) 
 
 Measurement as_of_version_3(Measurement measurement) {
   measurement.pass = 0;
-  measurement.conditions.kept_waiting.reset();  // rows of that age lack it
+  // Rows of that age lack them.
+  measurement.conditions.kept_waiting.reset();
+  measurement.conditions.device_share.reset();
   return measurement;
 }
 

@@ -102,6 +102,10 @@ TEST(Store, FiguresThatAreNoNumbersAreRefused) {
   measurement.conditions.kept_waiting = std::numeric_limits<double>::infinity();
   EXPECT_EQ(error_of([&] { store.append("s", std::vector{measurement}); }),
             StatusCode::invalid_argument);
+  measurement.conditions.kept_waiting = 0;
+  measurement.conditions.device_share = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(error_of([&] { store.append("s", std::vector{measurement}); }),
+            StatusCode::invalid_argument);
   Decision decision = some_decision(64, environment);
   decision.confirmation.low = std::numeric_limits<double>::infinity();
   EXPECT_EQ(error_of([&] { store.publish(std::vector{decision}, "t"); }),

@@ -103,7 +103,8 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
                                  .throttle_events = 4,
                                  .lowest_frequency_khz = UINT64_MAX,
                                  .clock_error = std::chrono::nanoseconds(5),
-                                 .kept_waiting = 1.0 / 7}});
+                                 .kept_waiting = 1.0 / 7,
+                                 .device_share = 0.3}});
   expect_round_trip(LookupAnswer{.decision = some_decision(),
                                  .source = Source::interpolated,
                                  .match = MatchLevel::nearest_size,

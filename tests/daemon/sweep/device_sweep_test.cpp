@@ -52,6 +52,9 @@ TEST(DeviceSweep, KernelsAreMeasuredVerifiedAndDecided) {
     EXPECT_GE(measured.verified_calls, 2u);
     EXPECT_EQ(measured.key.topology.placement, Placement::shared_device);
     EXPECT_EQ(architecture_name(measured.key.topology), "pretended");
+    // Of the last call of several, beside their mean.
+    ASSERT_TRUE(measured.conditions.device_share);
+    EXPECT_GT(*measured.conditions.device_share, 0.01);
   }
   std::size_t over_all = 0;
   for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))

@@ -63,6 +63,8 @@ struct Perturbation {
   std::chrono::nanoseconds kept_waiting{};  ///< of it: ThreadCounters::kept_waiting
   std::int64_t involuntary_switches = 0;
   std::int64_t page_faults = 0;
+  std::chrono::nanoseconds device{};        ///< of the last call of each run, by a device's clock
+  std::chrono::nanoseconds timed_device{};  ///< of the same, by the host's clock
 };
 
 /// A switch that kept the thread waiting for less than this share of the run does not void it: in

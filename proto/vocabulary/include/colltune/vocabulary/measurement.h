@@ -75,6 +75,11 @@ struct Conditions {
   /// Share of the time around and in the timed runs in which the thread could have run and got no
   /// core: something else ran on it. Empty: not observed, or written before this was.
   std::optional<double> kept_waiting;
+  /// Of the time that the samples say, which is the host's clock, the share in which the device was
+  /// at work by its own clock, in the last call of each run: the rest is submitting, waiting for
+  /// the ranks that share the device, and noticing the end. The most of any rank. Empty: the
+  /// buffers lie in the host's memory.
+  std::optional<double> device_share;
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
@@ -89,6 +94,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("lowest_frequency_khz", self.lowest_frequency_khz);
   visit("clock_error_ns", self.clock_error);
   visit("kept_waiting", self.kept_waiting);
+  visit("device_share", self.device_share);
 }
 
 /// Outcome and raw samples of one trial in one pass: one variant under one key, as one visit to it
