@@ -33,8 +33,12 @@ class Programs:
         done = subprocess.run(command, capture_output=True, text=True, check=False,
                               env={**os.environ, **(environment or {})})
         if done.returncode not in codes:
-            sys.exit(f"{shlex.join(command)}\nended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            self.give_up(done, f"ended with {done.returncode}")
         return done
+
+    @staticmethod
+    def give_up(done, why):
+        sys.exit(f"{shlex.join(done.args)}\n{why}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
     def json_of(self, *command):
         return json.loads(self.run(self.colltune, *command, "--json", codes=(0,)).stdout)
@@ -42,8 +46,11 @@ class Programs:
     def sweep(self, config, database, agent=None, environment=None):
         """Returns the seconds that the launch took."""
         begin = time.monotonic()
-        self.run(*self.launch, agent or self.agent, "sweep", "--config", str(config), "--db", str(database), "--quiet",
-                 "--no-resume", "--allow-oversubscribe", environment=environment)
+        done = self.run(*self.launch, agent or self.agent, "sweep", "--config", str(config), "--db", str(database),
+                        "--quiet", "--no-resume", "--allow-oversubscribe", environment=environment)
+        # A launcher's own failure (no slots for so many ranks) is code 1 too.
+        if not pathlib.Path(database).exists():
+            self.give_up(done, "made no database")
         return time.monotonic() - begin
 
 

@@ -11,6 +11,8 @@ was measured again, by those and the default alone, in fresh launches: the choic
 library's time over ours in the same round, the median over the rounds of a launch (one pass), then over the launches. The library
 runs in its best environment: malloc keeps the memory that it has (--no-malloc-environment: glibc's defaults).
 
+More ranks than cores: --ranks 4 --mpirun "mpirun.openmpi --oversubscribe".
+
 Another MPI library is compared in a build against it, where its collectives and ours run in the same launches:
 
   cmake -S . -B build/mpich -G Ninja -DCMAKE_BUILD_TYPE=Release -DMPI_C_COMPILER=mpicc.mpich \\
