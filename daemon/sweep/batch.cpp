@@ -35,14 +35,14 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     TimedCalls calls;
     try {
       calls = time_calls(*trial.operation, limits.calls, start.deadline);
+      if (const auto by_device = trial.operation->device_time()) {
+        trial.seen.device += *by_device;
+        trial.seen.timed_device += calls.duration() / limits.calls;
+      }
     } catch (...) {
       trial.fault = catch_fault([] { throw; });
       may_call = false;
       continue;
-    }
-    if (const auto by_device = trial.operation->device_time()) {
-      trial.seen.device += *by_device;
-      trial.seen.timed_device += calls.duration() / limits.calls;
     }
     const bool has_common_start = context.start.synchronization == Synchronization::window;
     const nanoseconds duration = has_common_start ? calls.end - start.common : calls.duration();
