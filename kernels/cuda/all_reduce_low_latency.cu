@@ -35,9 +35,7 @@ struct AllReduceOneShotWords {
         return rank == call.rank ? read_packet(call.send, index, call.bytes)
                                  : wire.read(rank, index);
       };
-      auto sums = reducer.first(input(0));
-      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
-      write_packet(call.receive, index, call.bytes, reducer.finish(sums, true));
+      write_packet(call.receive, index, call.bytes, combine_all(reducer, call.ranks, input));
     });
     if (context.sync_block(wire.is_lost())) return;
     team.finish(1);
@@ -71,9 +69,7 @@ struct AllReduceTwoShotWords {
         return rank == call.rank ? read_packet(call.send, index, call.bytes)
                                  : wire.read(rank, index);
       };
-      auto sums = reducer.first(input(0));
-      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
-      const Packet result = reducer.finish(sums, true);
+      const Packet result = combine_all(reducer, call.ranks, input);
       write_packet(call.receive, index, call.bytes, result);
       for_each_peer([&](int peer) {
         wire.write(peer, index, result, 1);

@@ -154,29 +154,27 @@ Cost cost(const device::DeviceCall& call) {
   return {device::peers_of(call) + forward_steps(call.ranks, both_ways), bytes, bytes};
 }
 
+template <bool both_ways>
+DeviceAlgorithm make(const char* name, const char* description) {
+  return make_device<AllReduceRing<both_ways>>({.name = name,
+                                                .description = description,
+                                                .collective = Collective::all_reduce,
+                                                .scratch_bytes = scratch,
+                                                .cost = cost<both_ways>,
+                                                .numeric_class = NumericClass::same_bits,
+                                                .has_chunks = true,
+                                                .uses_registered = false});
+}
+
 }  // namespace
 
 DeviceAlgorithms make_all_reduce_ring() {
-  return {make_device<AllReduceRing<false>>(
-              {.name = "cuda.all_reduce_ring",
-               .description = "reduce-scatter and all-gather round a ring: 2(n-1) steps, 2(n-1)S/n "
-                              "bytes per rank (Patarasuk, Yuan 2009)",
-               .collective = Collective::all_reduce,
-               .scratch_bytes = scratch,
-               .cost = cost<false>,
-               .numeric_class = NumericClass::same_bits,
-               .has_chunks = true,
-               .uses_registered = false}),
-          make_device<AllReduceRing<true>>(
-              {.name = "cuda.all_reduce_ring_both_ways",
-               .description = "reduce-scatter round a ring, all-gather round it in both directions "
-                              "at once: n-1 + n/2 steps, 2(n-1)S/n bytes per rank",
-               .collective = Collective::all_reduce,
-               .scratch_bytes = scratch,
-               .cost = cost<true>,
-               .numeric_class = NumericClass::same_bits,
-               .has_chunks = true,
-               .uses_registered = false})};
+  return {make<false>("cuda.all_reduce_ring",
+                      "reduce-scatter and all-gather round a ring: 2(n-1) steps, 2(n-1)S/n bytes "
+                      "per rank (Patarasuk, Yuan 2009)"),
+          make<true>("cuda.all_reduce_ring_both_ways",
+                     "reduce-scatter round a ring, all-gather round it in both directions at once: "
+                     "n-1 + n/2 steps, 2(n-1)S/n bytes per rank")};
 }
 
 }  // namespace colltune::cuda

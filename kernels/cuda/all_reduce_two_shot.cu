@@ -61,9 +61,7 @@ struct AllReduceTwoShot {
         const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
         return read_packet(from, index, call.bytes);
       };
-      auto sums = reducer.first(input(0));
-      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
-      const Packet result = reducer.finish(sums, true);
+      const Packet result = combine_all(reducer, call.ranks, input);
       write_packet(call.receive, index, call.bytes, result);
       if constexpr (pushes) {
         for (int distance = 1; distance < call.ranks; ++distance) {

@@ -47,9 +47,7 @@ struct MeetingThenReduction {
               rank == call.rank ? own : block_of(data_of(call, call.rank), rank, block), index,
               call.bytes);
         };
-        auto sums = reducer.first(input(0));
-        for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
-        write_packet(call.receive, index, call.bytes, reducer.finish(sums, true));
+        write_packet(call.receive, index, call.bytes, combine_all(reducer, call.ranks, input));
       });
     }
     team.finish(1);

@@ -39,9 +39,7 @@ struct LowLatencyExchange {
         return rank == call.rank ? input(rank, index) : wire.read(rank, index);
       };
       if constexpr (collective == Collective::reduce_scatter) {
-        auto sums = reducer.first(block(0));
-        for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, block(rank));
-        write_packet(call.receive, index, call.bytes, reducer.finish(sums, true));
+        write_packet(call.receive, index, call.bytes, combine_all(reducer, call.ranks, block));
       } else {
         for (int rank = 0; rank < call.ranks; ++rank)
           write_packet(block_of(call.receive, rank, call.bytes), index, call.bytes, block(rank));

@@ -36,9 +36,7 @@ struct ReduceScatterPull {
                                           : block_of(data_of(call, rank) + slot, call.rank, block);
         return read_packet(from, index, call.bytes);
       };
-      auto sums = reducer.first(input(0));
-      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
-      write_packet(call.receive, index, call.bytes, reducer.finish(sums, true));
+      write_packet(call.receive, index, call.bytes, combine_all(reducer, call.ranks, input));
     });
     if (is_direct && !team.barrier(2)) return;
     team.finish(steps);

@@ -40,9 +40,7 @@ struct ReduceTwoShot {
         const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
         return read_packet(from, index, call.bytes);
       };
-      auto sums = reducer.first(input(0));
-      for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
-      write_packet(to, index, call.bytes, reducer.finish(sums, true));
+      write_packet(to, index, call.bytes, combine_all(reducer, call.ranks, input));
     });
     if (!team.barrier(2)) return;
     if (!is_direct && call.rank == call.root)

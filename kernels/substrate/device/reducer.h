@@ -123,4 +123,12 @@ class AnyReducer {
   int divisor_;
 };
 
+/// All ranks' packets, combined in rank order; `input(rank)` reads one.
+template <class Reducer, class Input>
+[[nodiscard]] COLLTUNE_DEVICE Packet combine_all(const Reducer& reducer, int ranks, Input input) {
+  auto sums = reducer.first(input(0));
+  for (int rank = 1; rank < ranks; ++rank) reducer.add(sums, input(rank));
+  return reducer.finish(sums, true);
+}
+
 }  // namespace colltune::device
