@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
     const test::DeviceLaunch launch{
         .problem = {.collective = algorithm.collective, .message_size = {4096}},
         .faults = {.relaxes_signals = true}};
-    (void)test::run_on_host(algorithm, launch);
+    // One launch in twenty shows nothing: what lies between two accesses may happen to order them.
+    for (int i = 0; i < 10; ++i) (void)test::run_on_host(algorithm, launch);
   }
   return 0;
 }

@@ -28,9 +28,12 @@ Deadline soon() { return Clock::now() + 20s; }
 
 TEST(WatchClock, WatchesUntilTheEndAndSeesGaps) {
   Gaps gaps;
-  const auto begin = Clock::now();
-  const auto last = watch_clock(begin + 200us, gaps);
-  EXPECT_GE(last, begin + 200us);
+  // Until the thread had its core when the watch began: after that it sees all of the time.
+  for (int attempt = 0; attempt < 10'000 && gaps.watched < 100us; ++attempt) {
+    gaps = {};
+    const auto end = Clock::now() + 200us;
+    EXPECT_GE(watch_clock(end, gaps), end);
+  }
   EXPECT_GE(gaps.watched, 100us);
   EXPECT_LE(gaps.lost, gaps.watched);
   EXPECT_LE(gaps.longest, gaps.lost);
