@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <mutex>
+#include <set>
+#include <string>
 
 #include "colltune/kernels/bounded_wait.h"
 #include "conformance.h"
@@ -282,7 +285,8 @@ TEST(ScheduledImplementations, SayWhyTheyCannot) {
             "direct access needs registered buffers");
   EXPECT_EQ(reason({}, "access=cma,chunk=0,stores=cached"),
             "the kernel does not let the ranks read each other's memory (CMA)");
-  EXPECT_EQ(reason({}, "access=staged,chunk=64,stores=hot"), "stores must be cached or streaming");
+  EXPECT_EQ(reason({}, "access=staged,chunk=64,stores=hot"),
+            "stores must be cached or streaming or streaming_staging or streaming_both");
   EXPECT_EQ(reason({}, good + ",way=up"), "its parameters are access, chunk, stores");
   Problem captured;
   captured.graph_capture = true;
@@ -309,6 +313,38 @@ TEST(ScheduledImplementations, SayWhyTheyCannot) {
                      {}, parse_variant("cpu.all_gather_recursive_doubling{" + good + "}"))
           .reason(),
       "it needs a power of two of ranks, not 6");
+}
+
+TEST(ScheduledImplementations, AreTriedPastTheCachesWhereThatMayHelp) {
+  const Implementations catalogue = make_catalogue();
+  const Topology topology{.nodes = 1, .ranks_per_node = 4, .ranks = 4};
+  Capability capability;
+  capability.features["memory.cma"] = "";
+  const auto stores = [&](const char* name, std::uint64_t size, bool registered) {
+    const Implementation* implementation = find_implementation(catalogue, name);
+    const Problem problem{.collective = implementation->collective(),
+                          .reduce_op = shape_of(implementation->collective()).reduces
+                                           ? ReduceOp::sum
+                                           : ReduceOp::none,
+                          .message_size = {size},
+                          .registered = registered};
+    std::map<std::string, std::set<std::string>> by_access;
+    for (const Variant& variant : implementation->variants(problem, topology, capability))
+      by_access[word(variant, "access")].insert(word(variant, "stores"));
+    return by_access;
+  };
+  using Tried = std::map<std::string, std::set<std::string>>;
+  const std::set<std::string> small{"cached"};
+  const std::set<std::string> medium{"cached", "streaming_staging"};
+  const std::set<std::string> large{"cached", "streaming", "streaming_staging", "streaming_both"};
+  // What another rank is to read is staged; who reads by the kernel's help, reads it in place.
+  EXPECT_EQ(stores("cpu.gather_flat", 1 << 10, false), (Tried{{"staged", small}, {"cma", small}}));
+  EXPECT_EQ(stores("cpu.gather_flat", 2 << 10, false), (Tried{{"staged", medium}, {"cma", small}}));
+  EXPECT_EQ(stores("cpu.gather_flat", 1 << 20, false), (Tried{{"staged", large}, {"cma", small}}));
+  EXPECT_EQ(stores("cpu.gather_flat", 2 << 10, true), (Tried{{"direct", small}}));
+  EXPECT_EQ(stores("cpu.gather_flat", 1 << 20, true), (Tried{{"direct", {"cached", "streaming"}}}));
+  // A chain of sums hands them on through symmetric memory wherever its input lies.
+  EXPECT_EQ(stores("cpu.reduce_chain", 1 << 20, true), (Tried{{"direct", large}}));
 }
 
 TEST(ScheduledImplementations, RefuseBuffersThatAreNotRegisteredAfterAll) {

@@ -22,8 +22,22 @@ namespace {
 // written is read from memory (facts: 12 to 18 GB/s between cores, 16 MiB no faster than 1 MiB).
 constexpr std::array<std::int64_t, 4> chunk_sizes{16 << 10, 64 << 10, 256 << 10, 1 << 20};
 constexpr std::int64_t largest_chunk = std::int64_t{1} << 30;
+/// How a variant writes: past the caches or through them.
+struct Stores {
+  std::string_view word;
+  CopyMode results;  ///< into receive buffers
+  CopyMode staging;  ///< into symmetric memory
+};
+constexpr std::array<Stores, 4> all_stores{
+    {{"cached", CopyMode::cached, CopyMode::cached},
+     {"streaming", CopyMode::non_temporal, CopyMode::cached},
+     {"streaming_staging", CopyMode::cached, CopyMode::non_temporal},
+     {"streaming_both", CopyMode::non_temporal, CopyMode::non_temporal}}};
 // Where a message does not fit into a cache, what goes past the caches leaves room for the rest.
-constexpr std::uint64_t smallest_streamed_message = 512 << 10;
+constexpr std::uint64_t smallest_streamed_result = 512 << 10;
+// Where cores are far apart, a line that was just written comes from memory sooner than from the
+// other core's cache (kernels/README.md has figures). Below, waiting for the memory costs more.
+constexpr std::uint64_t smallest_streamed_staging = 2 << 10;
 // What a sweep tries may take so much symmetric memory on each rank, and no call more than the
 // other.
 constexpr Bytes most_memory_tried{std::uint64_t{64} << 20};
@@ -86,9 +100,12 @@ Schedule draw(const ScheduledAlgorithm& algorithm, const Shape& shape, const Var
 }
 
 ScheduleOptions options_of(const Variant& variant) {
-  return {
-      .chunk = static_cast<std::size_t>(number(variant, "chunk")),
-      .stores = word(variant, "stores") == "streaming" ? CopyMode::non_temporal : CopyMode::cached};
+  const auto* const stores = std::ranges::find(all_stores, word(variant, "stores"), &Stores::word);
+  if (stores == all_stores.end())
+    throw Error(StatusCode::invalid_argument, to_string(variant) + ": its stores are unknown");
+  return {.chunk = static_cast<std::size_t>(number(variant, "chunk")),
+          .results = stores->results,
+          .staging = stores->staging};
 }
 
 /// The setting of kind T called `name`; null where the variant has none.
@@ -150,6 +167,40 @@ std::ptrdiff_t received_blocks(const Step& step, int) {
 std::ptrdiff_t combined_blocks(const Step& step, int) {
   const bool combines = step.kind == StepKind::combine || step.kind == StepKind::combine_last;
   return combines ? static_cast<std::ptrdiff_t>(step.from.size()) : 0;
+}
+
+/// Whether a rank puts data into symmetric memory by itself: what arrives there as a message, the
+/// transport writes.
+bool writes_staging(const Schedule& schedule) {
+  const auto is_staged = [](const Step& step) {
+    return step.kind != StepKind::send && step.kind != StepKind::receive &&
+           (step.to.space == Space::scratch ||
+            (step.also_to && step.also_to->space == Space::scratch));
+  };
+  return std::ranges::any_of(schedule.ranks, [&](const RankSchedule& rank) {
+    return std::ranges::any_of(rank.phases, [&](const std::vector<Step>& steps) {
+      return std::ranges::any_of(steps, is_staged);
+    });
+  });
+}
+
+/// Whether a sweep tries `stores` in calls that follow `schedule`.
+bool is_tried(const Stores& stores, const Schedule& schedule, const Shape& shape,
+              const Problem& problem) {
+  const std::uint64_t message = problem.message_size.value;
+  if (stores.results == CopyMode::non_temporal) {
+    // The kernel copies as it likes.
+    const bool writes = shape.access != Access::cma || shape_of(problem.collective).reduces;
+    if (!writes || message < smallest_streamed_result) return false;
+  }
+  return stores.staging == CopyMode::cached ||
+         (message >= smallest_streamed_staging && writes_staging(schedule));
+}
+
+Variant with_stores(Variant variant, const Stores& stores) {
+  for (Parameter& parameter : variant.parameters)
+    if (parameter.name == "stores") parameter.value = std::string(stores.word);
+  return variant;
 }
 
 class ScheduledImplementation final : public Implementation {
@@ -230,17 +281,10 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   std::vector<Variant> all;
   for (const Access access : accesses)
     for (const std::int64_t chunk : chunks(problem, topology.ranks, access))
-      for (const char* const stores : {"cached", "streaming"}) {
-        // The kernel copies as it likes.
-        const bool can_stream = access != Access::cma || shape_of(problem.collective).reduces;
-        if (stores[0] == 's' &&
-            (!can_stream || problem.message_size.value < smallest_streamed_message))
-          continue;
-        all.push_back({std::string(name()),
-                       {{"access", std::string(name_of(access))},
-                        {"chunk", chunk},
-                        {"stores", std::string(stores)}}});
-      }
+      all.push_back({std::string(name()),
+                     {{"access", std::string(name_of(access))},
+                      {"chunk", chunk},
+                      {"stores", std::string(all_stores.front().word)}}});
   all = with_knobs(std::move(all));
   const Variant first = all.front();
   std::erase_if(all, [&](const Variant& variant) {
@@ -250,12 +294,17 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   if (all.empty()) return {first};
   const Variant smallest = all.front();
   const Parties parties = parties_of(topology);
-  std::erase_if(all, [&](const Variant& variant) {
+  std::vector<Variant> tried;
+  for (const Variant& variant : all) {
     const Shape shape = shape_of_call(algorithm_, problem, variant, parties);
-    return variant != smallest && memory_of(draw(algorithm_, shape, variant), shape, problem,
-                                            options_of(variant)) > most_memory_tried;
-  });
-  return all;
+    const Schedule schedule = draw(algorithm_, shape, variant);
+    if (variant != smallest &&
+        memory_of(schedule, shape, problem, options_of(variant)) > most_memory_tried)
+      continue;
+    for (const Stores& stores : all_stores)
+      if (is_tried(stores, schedule, shape, problem)) tried.push_back(with_stores(variant, stores));
+  }
+  return tried;
 }
 
 Support ScheduledImplementation::supports(const Problem& problem, const Topology& topology,
@@ -292,8 +341,9 @@ std::string ScheduledImplementation::why_unknown(const Variant& variant) const {
   const auto* const chunk = find_setting<std::int64_t>(variant, "chunk");
   if (chunk == nullptr || *chunk < 0 || *chunk % 8 != 0 || *chunk > largest_chunk)
     return "chunk must be 0 (all) or a multiple of 8 bytes up to 1GiB";
-  if (std::string why = why_not(variant, {"stores", {"cached", "streaming"}}); !why.empty())
-    return why;
+  Knob stores{"stores", {}};
+  for (const Stores& some : all_stores) stores.settings.emplace_back(std::string(some.word));
+  if (std::string why = why_not(variant, stores); !why.empty()) return why;
   for (const Knob& knob : algorithm_.knobs)
     if (std::string why = why_not(variant, knob); !why.empty()) return why;
   if (variant.parameters.size() != 3 + algorithm_.knobs.size()) {
@@ -306,7 +356,7 @@ std::string ScheduledImplementation::why_unknown(const Variant& variant) const {
 
 std::string ScheduledImplementation::protocol(const Problem& problem,
                                               const Variant& variant) const {
-  // All but how results are stored decides where data lies and how often ranks meet.
+  // All but how data is stored decides where data lies and how often ranks meet.
   Variant on_wire = variant;
   std::erase_if(on_wire.parameters, [](const Parameter& one) { return one.name == "stores"; });
   return "schedule;" + to_string(on_wire) + ";" + std::string(name_of(problem.data_type)) + ";" +

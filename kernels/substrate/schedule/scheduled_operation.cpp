@@ -44,6 +44,10 @@ struct Card {
   ProcessMemory receive;
 };
 
+bool streams(const ScheduleOptions& options) {
+  return options.results == CopyMode::non_temporal || options.staging == CopyMode::non_temporal;
+}
+
 /// Runs this rank's part of a schedule, wave after wave. Each rank has one signal word per phase,
 /// whose epochs number the steps of all calls so far: nothing is ever reset.
 class ScheduledOperation final : public Operation {
@@ -55,10 +59,12 @@ class ScheduledOperation final : public Operation {
         waves_(call.problem, shape, options.chunk),
         sizes_(schedule, shape, waves_),
         memory_(communicator.allocate(sizes_.total(), deadline)),
-        signals_(communicator, *memory_, sizes_.signals(), options.stores),
+        signals_(communicator, *memory_, sizes_.signals(),
+                 streams(options) ? CopyMode::non_temporal : CopyMode::cached),
         abort_flag_(communicator.abort_flag()),
         yields_at_once_(communicator.is_oversubscribed()),
-        stores_(options.stores),
+        results_(options.results),
+        staging_(options.staging),
         element_size_(size_of(call.problem.data_type)),
         last_{call.problem.data_type, call.problem.reduce_op, shape.ranks},
         part_{call.problem.data_type,
@@ -342,7 +348,7 @@ class ScheduledOperation final : public Operation {
   }
 
   CopyMode mode_of(const Block& to) const {
-    return to.space == Space::scratch ? CopyMode::cached : stores_;
+    return to.space == Space::scratch ? staging_ : results_;
   }
 
   int rank_;
@@ -353,7 +359,8 @@ class ScheduledOperation final : public Operation {
   Signals signals_;
   const AbortFlag& abort_flag_;
   bool yields_at_once_;
-  CopyMode stores_;
+  CopyMode results_;
+  CopyMode staging_;
   std::size_t element_size_;
   Reduction last_;
   Reduction part_;

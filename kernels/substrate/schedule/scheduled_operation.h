@@ -11,11 +11,12 @@
 
 namespace colltune {
 
-/// What a schedule leaves open: how the message is cut, and how results are stored.
+/// What a schedule leaves open: how the message is cut, and how it is stored.
 struct ScheduleOptions {
   /// Bytes of a wave: of the message, or of each block where it has one per rank. 0: all of it.
   std::size_t chunk = 0;
-  CopyMode stores = CopyMode::cached;  ///< into receive buffers
+  CopyMode results = CopyMode::cached;  ///< how receive buffers are written
+  CopyMode staging = CopyMode::cached;  ///< how symmetric memory is written, for the peers to read
 };
 
 /// The most symmetric memory that such an operation takes on each rank.
