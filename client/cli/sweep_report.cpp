@@ -264,6 +264,9 @@ std::string page_text(const Page& page) {
 }
 
 nlohmann::json noise_to_json(const Noise& noise) {
+  nlohmann::json states = nlohmann::json::array();
+  for (const MachineState& state : noise.states)
+    states.push_back({{"hand_over_ns", state.median}, {"share", state.share}});
   return {{"keys", noise.keys},
           {"median_steal", noise.median_steal},
           {"worst_steal", noise.worst_steal},
@@ -276,6 +279,7 @@ nlohmann::json noise_to_json(const Noise& noise) {
           {"void", noise.voided},
           {"keys_with_common_starts", noise.windowed_keys},
           {"throttle_events", noise.throttle_events},
+          {"machine_states", states},
           {"page_faulting_variants", noise.faulting}};
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <tuple>
 
+#include "colltune/decide/machine_states.h"
 #include "colltune/decide/noise.h"
 #include "colltune/decide/trials.h"
 #include "colltune/vocabulary/error.h"
@@ -34,37 +35,37 @@ bool may_rank(const Passes& passes) {
          first.numeric_class >= first.key.problem.numeric_class;
 }
 
-/// The values of each pass, which together weigh as much as those of the longest.
-std::vector<WeightedValue> balance(const std::vector<std::vector<double>>& passes) {
+/// The values of each pass, which together weigh as much as those of the longest by its weight.
+std::vector<WeightedValue> balance(const PassRounds& passes, const PassWeights& weights) {
   std::size_t longest = 0;
-  for (const auto& values : passes) longest = std::max(longest, values.size());
+  for (const auto& [pass, values] : passes) longest = std::max(longest, values.size());
   std::vector<WeightedValue> balanced;
-  for (const auto& values : passes)
+  for (const auto& [pass, values] : passes)
     for (const double value : values)
-      balanced.push_back(
-          {.value = value,
-           .weight = static_cast<double>(longest) / static_cast<double>(values.size())});
+      balanced.push_back({.value = value,
+                          .weight = weight_of(pass, weights).weight * static_cast<double>(longest) /
+                                    static_cast<double>(values.size())});
   return balanced;
 }
 
-Candidate to_candidate(const Passes& passes, double confidence) {
+Candidate to_candidate(const Passes& passes, const PassWeights& weights, double confidence) {
   Candidate candidate{.measurement = passes.begin()->second};
-  std::vector<std::vector<double>> rounds;
-  std::vector<std::vector<double>> samples;
+  PassRounds rounds;
+  PassRounds samples;
   for (const auto& [pass, measurement] : passes) {
     candidate.verified_calls += measurement->verified_calls;
     const auto& medians = candidate.rounds.emplace(pass, round_medians(*measurement)).first->second;
-    std::ranges::copy_if(medians, std::back_inserter(rounds.emplace_back()),
+    std::ranges::copy_if(medians, std::back_inserter(rounds[pass]),
                          [](double value) { return !std::isnan(value); });
-    auto& of_pass = samples.emplace_back();
+    auto& of_pass = samples[pass];
     for (std::size_t i = 0; i < measurement->samples.size(); ++i) {
       candidate.samples += counts(*measurement, i) ? 1 : 0;
       of_pass.push_back(static_cast<double>(measurement->samples[i].count()) /
                         measurement->calls_per_sample);
     }
   }
-  auto values = balance(rounds);
-  if (values.empty()) values = balance(samples);
+  auto values = balance(rounds, weights);
+  if (values.empty()) values = balance(samples, weights);
   candidate.per_call = median_interval(std::move(values), confidence);
   return candidate;
 }
@@ -82,13 +83,19 @@ std::map<TrialName, Passes> merge_passes(std::span<const Measurement* const> mea
   return trials;
 }
 
-std::map<Topology, double> kept_waiting_by_world(std::span<const Measurement> measurements) {
+/// What all measurements of a world say of it.
+struct WorldFacts {
+  double kept_waiting = -1;
+  MachineStates states;
+};
+
+std::map<Topology, WorldFacts> facts_by_world(std::span<const Measurement> measurements) {
   std::map<Topology, std::vector<const Measurement*>> worlds;
   for (const Measurement& one : measurements) worlds[one.key.topology].push_back(&one);
-  std::map<Topology, double> shares;
+  std::map<Topology, WorldFacts> facts;
   for (const auto& [topology, of_world] : worlds)
-    shares.emplace(topology, kept_waiting_of(of_world));
-  return shares;
+    facts.emplace(topology, WorldFacts{kept_waiting_of(of_world), MachineStates(of_world)});
+  return facts;
 }
 
 }  // namespace
@@ -101,7 +108,7 @@ std::size_t Contest::rivals() const {
 Duel Contest::twin_duel(const Candidate& baseline, double risk) const {
   for (const Candidate& twin : twins)
     if (twin.measurement->variant == baseline.measurement->variant)
-      return fight_in_passes(baseline.rounds, twin.rounds, risk);
+      return fight_in_passes(baseline.rounds, twin.rounds, risk, weights);
   return {};
 }
 
@@ -110,14 +117,16 @@ std::map<TuningKey, Contest> contests_of(std::span<const Measurement> measuremen
   std::map<TuningKey, std::vector<const Measurement*>> by_key;
   for (const Measurement& measurement : measurements)
     if (measurement.is_holdout == is_holdout) by_key[measurement.key].push_back(&measurement);
-  const auto of_world = kept_waiting_by_world(measurements);
+  const auto worlds = facts_by_world(measurements);
   std::map<TuningKey, Contest> contests;
   for (const auto& [key, of_key] : by_key) {
-    Contest contest{.kept_waiting = std::max(kept_waiting_of(of_key), of_world.at(key.topology))};
+    const WorldFacts& world = worlds.at(key.topology);
+    Contest contest{.weights = world.states.weights_of(of_key),
+                    .kept_waiting = std::max(kept_waiting_of(of_key), world.kept_waiting)};
     for (const auto& [name, passes] : merge_passes(of_key))
       if (may_rank(passes))
         (name.is_twin ? contest.twins : contest.candidates)
-            .push_back(to_candidate(passes, confidence));
+            .push_back(to_candidate(passes, contest.weights, confidence));
     std::ranges::sort(contest.candidates, [](const Candidate& a, const Candidate& b) {
       return is_simpler(*a.measurement, *b.measurement);
     });

@@ -21,8 +21,8 @@ struct Candidate {
   PassRounds rounds;                         ///< see round_medians; of each pass it took part in
   std::size_t samples = 0;                   ///< that count
   std::uint64_t verified_calls = 0;
-  /// Of the median of the rounds, ns per call, each pass weighing the same; of all samples where
-  /// none counts.
+  /// Of the median of the rounds, ns per call, each pass by its weight; of all samples where none
+  /// counts.
   MedianInterval per_call;
 };
 
@@ -30,6 +30,7 @@ struct Candidate {
 struct Contest {
   std::vector<Candidate> candidates;  ///< without twins; simpler ones first
   std::vector<Candidate> twins;
+  PassWeights weights;  ///< of the key's passes
   /// kept_waiting_of() all trials of the key, or of its world where that is more: a load that was
   /// there all the time does not show in each key.
   double kept_waiting = -1;

@@ -37,6 +37,7 @@ struct Field {
   const Candidate* reference = nullptr;  ///< that speed-ups refer to
   double noise = 1;                      ///< what the reference's twin shows
   double risk = 0;                       ///< of one duel
+  PassWeights weights;
 };
 
 std::string name_of_variant(const Candidate& candidate) {
@@ -53,7 +54,8 @@ Entry enter(const Candidate& candidate, const Field& field, const DecisionPolicy
     entry.passes = ratios_by_pass(candidate.rounds, candidate.rounds).size();
     return entry;
   }
-  entry.duel = fight_in_passes(field.reference->rounds, candidate.rounds, field.risk);
+  entry.duel =
+      fight_in_passes(field.reference->rounds, candidate.rounds, field.risk, field.weights);
   entry.standing = judge(entry.duel, policy, field.noise);
   if (entry.duel.rounds > 0) {
     entry.passes = entry.duel.passes;
@@ -70,9 +72,9 @@ bool is_faster(const Entry& a, const Entry& b) {
 }
 
 /// How much faster `one` is than `other` in the rounds of both; 0 where there are none.
-double ratio_to(const Entry& other, const Entry& one) {
+double ratio_to(const Entry& other, const Entry& one, const PassWeights& weights) {
   const auto ratios = ratios_by_pass(other.candidate->rounds, one.candidate->rounds);
-  return ratios.empty() ? 0 : balanced_ratio(ratios);
+  return ratios.empty() ? 0 : balanced_ratio(ratios, weights);
 }
 
 /// Of the entries with the most passes, who is the fastest beside the one that was: from the
@@ -89,7 +91,7 @@ const Entry& find_leader(const Field& field, std::size_t most_common) {
     double most = 1;
     for (const Entry& entry : field.entries)
       if (entry.passes == most_common)
-        if (const double ratio = ratio_to(*leader, entry); ratio > most) {
+        if (const double ratio = ratio_to(*leader, entry, field.weights); ratio > most) {
           most = ratio;
           faster = &entry;
         }
@@ -118,7 +120,8 @@ void rank_by_common_passes(Field& field) {
       entry.standing = Standing::beaten;
     }
     if (entry.candidate == field.reference) continue;
-    if (const double ratio = ratio_to(leader, entry); ratio > 0) entry.speedup = speedup * ratio;
+    if (const double ratio = ratio_to(leader, entry, field.weights); ratio > 0)
+      entry.speedup = speedup * ratio;
   }
 }
 
@@ -130,7 +133,8 @@ Field make_field(const Contest& contest, const std::string& family, const Decisi
     if (family == any_family || candidate.measurement->family == family) own.push_back(&candidate);
   }
   Field field{.own_baseline = fastest_baseline(own),
-              .risk = risk_of_duel(policy, contest.rivals())};
+              .risk = risk_of_duel(policy, contest.rivals()),
+              .weights = contest.weights};
   field.reference = field.own_baseline != nullptr ? field.own_baseline : fastest_baseline(all);
   if (field.reference != nullptr)
     field.noise = twin_noise(contest.twin_duel(*field.reference, field.risk));
@@ -141,8 +145,10 @@ Field make_field(const Contest& contest, const std::string& family, const Decisi
 }
 
 /// Whether `leader` is not faster than `other` by the margin.
-bool are_equal(const Entry& leader, const Entry& other, double risk, const DecisionPolicy& policy) {
-  const Duel duel = fight_in_passes(other.candidate->rounds, leader.candidate->rounds, risk);
+bool are_equal(const Entry& leader, const Entry& other, const Field& field,
+               const DecisionPolicy& policy) {
+  const Duel duel =
+      fight_in_passes(other.candidate->rounds, leader.candidate->rounds, field.risk, field.weights);
   return duel.rounds > 0 && duel.ratio < 1 + policy.minimum_margin;
 }
 
@@ -152,7 +158,7 @@ const Entry& simplest_equal(const std::vector<const Entry*>& entries, const Fiel
   const Entry* simplest = entries.front();
   for (const Entry* entry : entries)
     if (is_simpler(*entry->candidate->measurement, *simplest->candidate->measurement) &&
-        are_equal(*entries.front(), *entry, field.risk, policy))
+        are_equal(*entries.front(), *entry, field, policy))
       simplest = entry;
   return *simplest;
 }

@@ -18,31 +18,34 @@ namespace colltune {
 namespace {
 
 /// What the passes have in common, not empty: the ratios of each.
-Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk) {
+Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk,
+                const PassWeights& weights) {
   std::size_t longest = 0;
   for (const auto& [pass, ratios] : by_pass) longest = std::max(longest, ratios.size());
   std::vector<WeightedValue> rounds;
   std::vector<double> logs;
-  std::vector<double> medians;
-  std::vector<double> highest;
+  std::vector<PassRatio> medians;
+  std::vector<PassRatio> highest;
   for (const auto& [pass, ratios] : by_pass) {
     const std::size_t first = logs.size();
-    const double weight = static_cast<double>(longest) / static_cast<double>(ratios.size());
+    const PassWeight by = weight_of(pass, weights);
+    const double of_round =
+        by.weight * static_cast<double>(longest) / static_cast<double>(ratios.size());
     for (const double ratio : ratios) {
-      rounds.push_back({.value = ratio, .weight = weight});
+      rounds.push_back({.value = ratio, .weight = of_round});
       logs.push_back(std::log(ratio));
     }
     // By logarithms: the median of the inverse ratios is then the inverse median.
-    medians.push_back(median_of(std::span(logs).subspan(first)));
-    highest.push_back(*std::ranges::max_element(std::span(logs).subspan(first)));
+    medians.push_back({median_of(std::span(logs).subspan(first)), by});
+    highest.push_back({std::ranges::max(std::span(logs).subspan(first)), by});
   }
   const MedianBounds bounds = median_bounds(std::move(rounds), 1 - risk);
   Duel duel{.rounds = logs.size(),
             .passes = by_pass.size(),
-            .ratio = ratio_over_passes(std::move(medians)),
+            .ratio = ratio_over_passes(medians),
             .low = bounds.low,
             .high = bounds.high,
-            .highest = ratio_over_passes(std::move(highest)),
+            .highest = ratio_over_passes(highest),
             .modes = find_modes(logs)};
   // Where passes disagree, a median over the rounds may lie beside the mean over the passes: it
   // must not claim more than that.
@@ -59,15 +62,16 @@ Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk) 
 
 }  // namespace
 
-Duel fight_in_passes(const PassRounds& reference, const PassRounds& rival, double risk) {
+Duel fight_in_passes(const PassRounds& reference, const PassRounds& rival, double risk,
+                     const PassWeights& weights) {
   const auto by_pass = ratios_by_pass(reference, rival);
-  return by_pass.empty() ? Duel{} : fight_over(by_pass, risk);
+  return by_pass.empty() ? Duel{} : fight_over(by_pass, risk, weights);
 }
 
 Duel fight(std::span<const double> reference_rounds, std::span<const double> rival_rounds,
            double risk) {
   std::vector<double> ratios = paired_ratios(reference_rounds, rival_rounds);
-  return ratios.empty() ? Duel{} : fight_over({{0, std::move(ratios)}}, risk);
+  return ratios.empty() ? Duel{} : fight_over({{0, std::move(ratios)}}, risk, {});
 }
 
 double risk_of_duel(const DecisionPolicy& policy, std::size_t rivals) {

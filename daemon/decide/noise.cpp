@@ -93,6 +93,12 @@ Noise noise_of(std::span<const Measurement> measurements) {
     if (variant.samples > 0 && variant.page_faults >= variant.samples)
       ++noise.faulting[to_string(name.second)];
   noise.keys = keys.size();
+  std::map<Topology, std::vector<const Measurement*>> worlds;
+  for (const Measurement& trial : measurements) worlds[trial.key.topology].push_back(&trial);
+  for (const auto& [topology, of_world] : worlds)
+    if (MachineStates states(of_world);
+        states.all().size() > std::max<std::size_t>(1, noise.states.size()))
+      noise.states = states.all();
   std::vector<double> steals;
   std::vector<double> waits;
   for (const auto& [key, conditions] : keys) {
@@ -133,6 +139,16 @@ std::string noise_summary(std::span<const Measurement> measurements) {
         waits, percent(share(noise.voided, noise.samples)), noise.samples,
         percent(share(noise.gaps, noise.samples)), percent(share(noise.switched, noise.samples)),
         percent(share(noise.late, noise.samples)), noise.windowed_keys, noise.keys);
+  }
+  if (!noise.states.empty()) {
+    std::string states;
+    for (const MachineState& state : noise.states)
+      states += fmt::format("{}{:.0f} ns in {}", states.empty() ? "" : ", ", state.median,
+                            percent(state.share));
+    text += fmt::format(
+        "\nthe cores moved: a signal to the neighbour took {} of the visits; each visit counts by "
+        "that share",
+        states);
   }
   if (noise.throttle_events > 0)
     text += fmt::format("\nthe cores were throttled {} time(s)", noise.throttle_events);

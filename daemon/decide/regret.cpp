@@ -26,7 +26,10 @@ struct Known {
   PassRounds rounds;
   PassRatios over_baseline;  ///< 1 of the baseline itself; not empty
 };
-using Speedups = std::map<Variant, Known>;
+struct Speedups {
+  std::map<Variant, Known> variants;
+  PassWeights weights;
+};
 
 /// How much faster `one` is than `other` in the rounds of both: passes and rounds differ, so only
 /// those compare.
@@ -34,8 +37,8 @@ PassRatios ratios_of(const Known& one, const Known& other) {
   return ratios_by_pass(other.rounds, one.rounds);
 }
 
-WeightedValue weighed(const PassRatios& passes) {
-  return {.value = balanced_ratio(passes), .weight = static_cast<double>(passes.size())};
+WeightedValue weighed(const PassRatios& passes, const PassWeights& weights) {
+  return {.value = balanced_ratio(passes, weights), .weight = static_cast<double>(passes.size())};
 }
 
 bool have_same_passes(const PassRatios& one, const PassRatios& other) {
@@ -47,11 +50,13 @@ bool have_same_passes(const PassRatios& one, const PassRatios& other) {
 /// has others by those that both have.
 std::map<Variant, double> beside(const Speedups& speedups, const Known& chosen) {
   std::map<Variant, double> out;
-  for (const auto& [variant, known] : speedups) {
+  const PassWeights& weights = speedups.weights;
+  for (const auto& [variant, known] : speedups.variants) {
     if (have_same_passes(known.over_baseline, chosen.over_baseline))
-      out.emplace(variant, balanced_ratio(known.over_baseline));
+      out.emplace(variant, balanced_ratio(known.over_baseline, weights));
     else if (const PassRatios ratios = ratios_of(known, chosen); !ratios.empty())
-      out.emplace(variant, balanced_ratio(chosen.over_baseline) * balanced_ratio(ratios));
+      out.emplace(variant,
+                  balanced_ratio(chosen.over_baseline, weights) * balanced_ratio(ratios, weights));
   }
   return out;
 }
@@ -61,7 +66,7 @@ Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t ro
   std::vector<const Candidate*> all;
   for (const Candidate& candidate : contest.candidates) all.push_back(&candidate);
   const Candidate* baseline = fastest_baseline(all);
-  Speedups speedups;
+  Speedups speedups{.variants = {}, .weights = contest.weights};
   if (baseline == nullptr) return speedups;
   const auto count = [](const PassRatios& by_pass) {
     std::size_t rounds = 0;
@@ -72,8 +77,9 @@ Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t ro
   for (const Candidate* candidate : all) {
     PassRatios by_pass = ratios_by_pass(baseline->rounds, candidate->rounds);
     if (by_pass.empty() || count(by_pass) < least(rounds)) continue;
-    speedups.emplace(candidate->measurement->variant,
-                     Known{.rounds = candidate->rounds, .over_baseline = std::move(by_pass)});
+    speedups.variants.emplace(
+        candidate->measurement->variant,
+        Known{.rounds = candidate->rounds, .over_baseline = std::move(by_pass)});
   }
   return speedups;
 }
@@ -96,8 +102,8 @@ std::optional<KeyRegret> judge_choice(KeyRegret choice, const std::map<Variant, 
 
 /// The same by one launch.
 std::optional<KeyRegret> judge_choice(KeyRegret choice, const Speedups& speedups) {
-  const auto chosen = speedups.find(choice.chosen);
-  if (chosen == speedups.end()) return std::nullopt;
+  const auto chosen = speedups.variants.find(choice.chosen);
+  if (chosen == speedups.variants.end()) return std::nullopt;
   return judge_choice(std::move(choice), beside(speedups, chosen->second));
 }
 
@@ -175,12 +181,12 @@ std::map<Variant, double> pool(const std::vector<const Speedups*>& launches,
   std::vector<WeightedValue> of_chosen;
   std::map<Variant, std::vector<WeightedValue>> to_chosen;
   for (const Speedups* launch : launches) {
-    const auto reference = launch->find(chosen);
-    if (reference == launch->end()) continue;
-    of_chosen.push_back(weighed(reference->second.over_baseline));
-    for (const auto& [variant, known] : *launch)
+    const auto reference = launch->variants.find(chosen);
+    if (reference == launch->variants.end()) continue;
+    of_chosen.push_back(weighed(reference->second.over_baseline, launch->weights));
+    for (const auto& [variant, known] : launch->variants)
       if (const PassRatios ratios = ratios_of(known, reference->second); !ratios.empty())
-        to_chosen[variant].push_back(weighed(ratios));
+        to_chosen[variant].push_back(weighed(ratios, launch->weights));
   }
   std::map<Variant, double> pooled;
   for (const auto& [variant, ratios] : to_chosen)

@@ -52,16 +52,38 @@ std::map<int, std::vector<double>> ratios_by_pass(const PassRounds& reference,
   return by_pass;
 }
 
-double ratio_over_passes(std::vector<double> logs_of_medians) {
-  constexpr double trimmed = 1.0 / 8;
-  return std::exp(trimmed_mean(std::move(logs_of_medians), trimmed));
+PassWeight weight_of(int pass, const PassWeights& weights) {
+  const auto found = weights.find(pass);
+  return found == weights.end() ? PassWeight{} : found->second;
 }
 
-double balanced_ratio(const std::map<int, std::vector<double>>& ratios) {
+double ratio_over_passes(std::span<const PassRatio> passes) {
+  constexpr double trimmed = 1.0 / 8;
+  struct State {
+    std::vector<double> logs;
+    double weight = 0;
+  };
+  std::map<std::size_t, State> states;
+  double weight = 0;
+  for (const PassRatio& pass : passes) {
+    State& state = states[pass.by.state];
+    state.logs.push_back(pass.log);
+    state.weight += pass.by.weight;
+    weight += pass.by.weight;
+  }
+  double log = 0;
+  for (auto& [number, state] : states)
+    log += state.weight / weight * trimmed_mean(std::move(state.logs), trimmed);
+  return std::exp(log);
+}
+
+double balanced_ratio(const std::map<int, std::vector<double>>& ratios,
+                      const PassWeights& weights) {
   if (ratios.size() == 1) return median_of(ratios.begin()->second);
-  std::vector<double> logs;
-  for (const auto& [pass, of_pass] : ratios) logs.push_back(std::log(median_of(of_pass)));
-  return ratio_over_passes(std::move(logs));
+  std::vector<PassRatio> passes;
+  for (const auto& [pass, of_pass] : ratios)
+    passes.push_back({std::log(median_of(of_pass)), weight_of(pass, weights)});
+  return ratio_over_passes(passes);
 }
 
 }  // namespace colltune

@@ -218,6 +218,7 @@ void CellRun::share_conditions() {
         .clock_error = nanoseconds(std::max<std::int64_t>(0, shared[2]))};
     if (words[4] >= 0)
       trials[i].conditions.kept_waiting = static_cast<double>(words[4]) * millionth;
+    trials[i].conditions.hand_over = rounds_.hand_over();
     if (words[5] >= 0)
       trials[i].conditions.device_share = static_cast<double>(words[5]) * millionth;
   }

@@ -91,7 +91,7 @@ bool Rounds::exchange(Brought& brought, bool is_last) {
   const auto& trials = brought.trials;
   const std::size_t count = trials.size();
   std::vector<std::int64_t> message = brought.packed;
-  message.resize(brought.packed.size() + 3 * count + 1);
+  message.resize(brought.packed.size() + 3 * count + 2);
   const auto words = std::span(message).subspan(brought.packed.size());
   const auto severities = words.first(count);
   const auto has_marks = words.subspan(count, count);
@@ -103,6 +103,7 @@ bool Rounds::exchange(Brought& brought, bool is_last) {
     const auto index = static_cast<std::size_t>(trials[i] - context_.trials.data());
     if (is_first && index < race_.may_leave.size()) leaves[i] = race_.may_leave[index] ? 1 : 0;
   }
+  words[3 * count] = hand_over_;
   if (is_first) words.back() = is_last ? 1 : 0;
 
   bool has_ended = false;
@@ -122,6 +123,7 @@ bool Rounds::exchange(Brought& brought, bool is_last) {
         for (int& mark : brought.marks_of(i)) mark = from_fields(*next++);
     has_ended = settle(context_.control, trials, severities);
   }
+  if (words[3 * count] > 0) hand_overs_.push_back(static_cast<double>(words[3 * count]));
   if (has_ended) context_.bury(trials);
   for (std::size_t i = 0; i < count; ++i) trials[i]->has_left = leaves[i] != 0;
   return words.back() != 0;
@@ -244,6 +246,24 @@ Rounds::Schedule Rounds::make_schedule(Brought& brought, nanoseconds time_left) 
   return schedule;
 }
 
+void Rounds::measure_hand_over() {
+  const PhaseScope scope(context_.phases, Phase::warm_up);
+  const Trial& any = context_.trials.front();
+  const RunLimits limits = context_.limits_of(any);
+  context_.enter_run(name_of(Phase::warm_up), any, limits);
+  World& world = context_.world;
+  if (!world.is_member() || !HandOverProbe::is_defined_on(*world.starts)) return;
+  const Deadline deadline = Clock::now() + limits.barrier_limit;
+  if (world.hand_over == nullptr)
+    world.hand_over = std::make_unique<HandOverProbe>(*world.starts, deadline);
+  hand_over_ = world.hand_over->measure(deadline).count();
+}
+
+std::optional<nanoseconds> Rounds::hand_over() const {
+  if (hand_overs_.empty()) return std::nullopt;
+  return nanoseconds(std::llround(median_of(hand_overs_)));
+}
+
 bool Rounds::may_inspect(int round) const {
   // Further visits are short, and verify once more at their end.
   if (context_.pass > 0 && round > 0) return false;
@@ -254,6 +274,7 @@ bool Rounds::may_inspect(int round) const {
 bool Rounds::run_round(int round, const std::function<bool()>& is_enough) {
   Brought brought(context_.racing(), [](const Trial& trial) { return trial.samples_per_round; });
   const std::uint64_t seed = context_.seed;
+  measure_hand_over();
   {
     const PhaseScope scope(context_.phases, Phase::batch);
     for (const std::size_t i : round_order(brought.trials.size(), seed, round)) {

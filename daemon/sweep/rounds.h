@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,9 @@ class Rounds {
   void warm_up(std::chrono::nanoseconds time_left);
   /// Rounds until rank 0 has seen enough.
   void run(const RoundsEnd& end);
+  /// HandOverProbe::measure before each round, of the farthest neighbours: the median over the
+  /// rounds. The same on all ranks; empty where it is not defined, or no round was run.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> hand_over() const;
 
  private:
   /// What a collection of batches brought: for each trial `runs` packed times and marks.
@@ -43,10 +47,11 @@ class Rounds {
     [[nodiscard]] std::span<std::int64_t> packed_of(std::size_t i);
     [[nodiscard]] std::span<int> marks_of(std::size_t i);
   };
-  /// One reduction (MAX) carries the times, each trial's severity, whether it has marks, and rank
-  /// 0's words: who leaves, and whether this was the last round. A second one only where there are
-  /// marks. Returns whether it was the last round.
+  /// One reduction (MAX) carries the times, each trial's severity, whether it has marks, the
+  /// hand-over, and rank 0's words: who leaves, and whether this was the last round. A second one
+  /// only where there are marks. Returns whether it was the last round.
   bool exchange(Brought& brought, bool is_last);
+  void measure_hand_over();
   void take_samples(Brought& brought, bool is_inspected);
   void follow_late_runs(const Brought& brought);
   /// What rank 0 makes of the warm-up.
@@ -66,6 +71,8 @@ class Rounds {
   CellContext& context_;
   RaceState race_;  ///< rank 0: after the last round
   int rounds_ = 0;
+  std::int64_t hand_over_ = 0;  ///< ns, before this round; 0: not measured
+  std::vector<double> hand_overs_;
 };
 
 }  // namespace colltune

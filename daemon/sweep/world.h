@@ -10,6 +10,7 @@
 #include "cell_data.h"
 #include "colltune/sweep/global_clock.h"
 #include "colltune/sweep/starter.h"
+#include "hand_over.h"
 
 namespace colltune {
 
@@ -31,6 +32,7 @@ struct World {
   ClockOffset clock;
   std::chrono::nanoseconds lead = shortest_lead;  ///< of window starts; the same on all ranks
   std::chrono::nanoseconds longest_lead{};        ///< 0: not found out yet
+  std::unique_ptr<HandOverProbe> hand_over;  ///< null: not made yet, or not defined on `starts`
 
   [[nodiscard]] bool is_member() const { return starts != nullptr; }
   /// Replaces `operations`. Collective over the launch.

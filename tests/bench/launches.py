@@ -90,7 +90,8 @@ def balanced_ratio(reference, rival):
 
 
 def over_passes(values):
-    """As ratio_over_passes in colltune/decide/rounds.h: the geometric mean without the lowest and the highest eighth."""
+    """As ratio_over_passes in colltune/decide/rounds.h where all passes met one state of the machine: the geometric mean
+    without the lowest and the highest eighth."""
     left_out = len(values) // 8
     return statistics.geometric_mean(sorted(values)[left_out:len(values) - left_out])
 

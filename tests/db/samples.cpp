@@ -90,7 +90,8 @@ Measurement some_measurement(int number, const Environment& environment) {
                      .lowest_frequency_khz = 2'000'000,
                      .clock_error = std::chrono::nanoseconds(321),
                      .kept_waiting = 0.0625,
-                     .device_share = 0.875}};
+                     .device_share = 0.875,
+                     .hand_over = std::chrono::nanoseconds(47)}};
   for (int i = 0; i < 20; ++i) {
     measurement.samples.emplace_back(100'000 + (i * 7919 * (number + 1)) % 5000);
     measurement.slowest_ranks.push_back(i % 8);
@@ -172,6 +173,7 @@ Measurement as_of_version_3(Measurement measurement) {
   // Rows of that age lack them.
   measurement.conditions.kept_waiting.reset();
   measurement.conditions.device_share.reset();
+  measurement.conditions.hand_over.reset();
   return measurement;
 }
 

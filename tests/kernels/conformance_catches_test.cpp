@@ -336,7 +336,7 @@ TEST(ScheduledImplementations, AreTriedPastTheCachesWhereThatMayHelp) {
   using Tried = std::map<std::string, std::set<std::string>>;
   const std::set<std::string> small{"cached"};
   const std::set<std::string> medium{"cached", "streaming_staging"};
-  const std::set<std::string> large{"cached", "streaming", "streaming_staging", "streaming_both"};
+  const std::set<std::string> large{"cached", "streaming_staging", "streaming_both"};
   // What another rank is to read is staged; who reads by the kernel's help, reads it in place.
   EXPECT_EQ(stores("cpu.gather_flat", 1 << 10, false), (Tried{{"staged", small}, {"cma", small}}));
   EXPECT_EQ(stores("cpu.gather_flat", 2 << 10, false), (Tried{{"staged", medium}, {"cma", small}}));

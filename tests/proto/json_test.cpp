@@ -104,7 +104,8 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
                                  .lowest_frequency_khz = UINT64_MAX,
                                  .clock_error = std::chrono::nanoseconds(5),
                                  .kept_waiting = 1.0 / 7,
-                                 .device_share = 0.3}});
+                                 .device_share = 0.3,
+                                 .hand_over = std::chrono::nanoseconds(47)}});
   expect_round_trip(LookupAnswer{.decision = some_decision(),
                                  .source = Source::interpolated,
                                  .match = MatchLevel::nearest_size,

@@ -3,12 +3,17 @@
 
 // How close a small all_reduce comes to what no all_reduce can beat: one hand-over of a cache line
 // from core to core. Two ranks as threads, each on a core of its own, make calls back to back;
-// between them, in the same rounds, the two cores hand a line to and fro. Prints JSON: nanoseconds
-// of both and the ratio of the same round, medians with the 10th and 90th percentile.
+// between them, in the same rounds, the two cores hand a line to and fro, and exchange flags: each
+// stores into a line of its own and waits for the other's, which is what is left of an all_reduce
+// without its data, its sum and its deadline. Prints JSON: nanoseconds of all and the ratios of the
+// same round, medians with the 10th and 90th percentile.
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <atomic>
 #include <barrier>
 #include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <map>
 #include <string>
@@ -25,8 +30,33 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Two cores that tell each other how far they are, each in a line of its own.
+class FlagExchange {
+ public:
+  /// Both sides (0 and 1) call it at the same time. Returns the nanoseconds of one exchange.
+  double run(int side, int times) {
+    std::atomic<std::uint64_t>& own = lines_[side].flag;
+    const std::atomic<std::uint64_t>& other = lines_[1 - side].flag;
+    const std::uint64_t first = own.load(std::memory_order_relaxed) + 1;
+    const auto begin = BenchClock::now();
+    for (std::uint64_t flag = first; flag < first + static_cast<std::uint64_t>(times); ++flag) {
+      own.store(flag, std::memory_order_release);
+      while (other.load(std::memory_order_acquire) < flag) {
+      }
+    }
+    return nanoseconds_since(begin) / times;
+  }
+
+ private:
+  struct alignas(128) Line {
+    std::atomic<std::uint64_t> flag{0};
+  };
+  std::array<Line, 2> lines_;
+};
+
 struct Times {
   std::vector<double> hand_over;
+  std::vector<double> exchange;
   std::map<std::string, std::vector<double>> calls;  ///< by variant
 };
 
@@ -66,6 +96,9 @@ class Bench {
       meet_.arrive_and_wait();
       const double one_way = line_.pass(communicator.rank(), calls_);
       if (communicator.rank() == 0) times_.hand_over.push_back(one_way);
+      meet_.arrive_and_wait();
+      const double exchange = flags_.run(communicator.rank(), calls_);
+      if (communicator.rank() == 0) times_.exchange.push_back(exchange);
       for (const auto& [name, operation] : operations) {
         meet_.arrive_and_wait();
         const auto begin = BenchClock::now();
@@ -86,8 +119,17 @@ class Bench {
   Problem problem_;
   std::barrier<> meet_{2};
   HandOver line_;
+  FlagExchange flags_;
   Times times_;  ///< written by rank 0
 };
+
+/// Round by round.
+std::vector<double> over(const std::vector<double>& times, const std::vector<double>& units) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < times.size(); ++round)
+    ratios.push_back(times[round] / units[round]);
+  return ratios;
+}
 
 int run(int argc, char** argv) {
   CLI::App app{"Small all_reduce calls back to back, beside a hand-over of a cache line, as JSON"};
@@ -108,13 +150,12 @@ int run(int argc, char** argv) {
   const Times times = Bench(parse_bytes(size), rounds, calls).run(cores);
   nlohmann::json found{{"bytes", parse_bytes(size).value},
                        {"hand_over_ns", summary_of(times.hand_over)}};
-  for (const auto& [name, of_rounds] : times.calls) {
-    std::vector<double> ratios;
-    for (std::size_t round = 0; round < of_rounds.size(); ++round)
-      ratios.push_back(of_rounds[round] / times.hand_over[round]);
+  found["exchange"] = {{"ns", summary_of(times.exchange)},
+                       {"hand_overs", summary_of(over(times.exchange, times.hand_over))}};
+  for (const auto& [name, of_rounds] : times.calls)
     found["variants"][name] = {{"call_ns", summary_of(of_rounds)},
-                               {"hand_overs", summary_of(ratios)}};
-  }
+                               {"hand_overs", summary_of(over(of_rounds, times.hand_over))},
+                               {"exchanges", summary_of(over(of_rounds, times.exchange))}};
   std::cout << found.dump(1) << '\n';
   return 0;
 }

@@ -58,6 +58,20 @@ TEST(Noise, AMachineOnWhichRanksWaitForACoreIsNoisy) {
   EXPECT_THAT(noise_summary(trials), StartsWith("this machine was quiet"));
 }
 
+TEST(Noise, CoresThatMovedAreToldWithTheirShares) {
+  std::vector<Measurement> trials;
+  for (int pass = 0; pass < 20; ++pass) {
+    trials.push_back(trial(8, "a", 0));
+    trials.back().pass = pass;
+    trials.back().conditions.hand_over = pass < 5 ? 160ns : 30ns;
+  }
+  EXPECT_THAT(noise_summary(trials),
+              HasSubstr("\nthe cores moved: a signal to the neighbour took 30 ns in 75.0 %, 160 ns "
+                        "in 25.0 % of the visits; each visit counts by that share\n"));
+  for (Measurement& measured : trials) measured.conditions.hand_over = 30ns;
+  EXPECT_THAT(noise_summary(trials), ::testing::Not(HasSubstr("moved")));
+}
+
 TEST(Noise, MarksAreCountedByKind) {
   std::vector<Measurement> trials{trial(8, "a", 0.1)};
   trials[0].marks = {0, 1, 2, 3, 4, 0, 0, 0, 0, 7};

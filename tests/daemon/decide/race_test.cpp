@@ -152,8 +152,8 @@ TEST(Race, IsJudgedAfterTheFirstRoundsAndWhereBoundsAreAskedFor) {
   std::vector<std::size_t> looks;
   for (std::size_t rounds = 1; rounds <= 1000; ++rounds)
     if (is_look(rounds)) looks.push_back(rounds);
-  EXPECT_EQ(looks, (std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 7, 8, 11, 16, 23, 32, 45, 64, 91,
-                                             128, 181, 256, 362, 512}));
+  EXPECT_EQ(looks, (std::vector<std::size_t>{1,  2,  3,  4,  5,  6,   7,   8,   11,  16,
+                                             23, 32, 45, 64, 91, 128, 181, 256, 362, 512}));
 }
 
 TEST(Race, RoundsThatDoNotCountAreNoRounds) {

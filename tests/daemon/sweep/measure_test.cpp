@@ -211,6 +211,25 @@ TEST(Measure, AllRanksOfTheLaunchRecordTheSameCollectiveSteps) {
   EXPECT_THAT(phases, testing::IsSupersetOf({"verification", "control", "preparation"}));
 }
 
+TEST(Measure, HowFarTheCoresWereIsRecordedWhereRanksHaveSome) {
+  const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
+  for (const int ranks : {1, 2}) {
+    const SweepPlan plan = soaked_plan(implementations, ranks, 20);
+    AbortFlag stop;
+    fakes::on_ranks(2, 20s, [&](ControlPlane& control, Communicator& launch) {
+      Measurer measurer({control, launch, implementations, plan}, short_policy());
+      const auto measured = measurer.measure({}, {}, stop);
+      if (control.rank() != 0) return;
+      ASSERT_FALSE(measured.empty());
+      for (const Measurement& one : measured) {
+        const auto& hand_over = one.conditions.hand_over;
+        EXPECT_EQ(hand_over.has_value(), ranks == 2 && !launch.is_oversubscribed());
+        EXPECT_GT(hand_over.value_or(1ns), 0ns);
+      }
+    });
+  }
+}
+
 TEST(Measure, TheTwinIsATrialOfItsOwn) {
   std::atomic<int> prepared{0};
   const auto implementations = fakes::make(

@@ -10,12 +10,14 @@
 #include <atomic>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "../temporary_folder.h"
 #include "colltune/sweep/global_clock.h"
 #include "colltune/sweep/perturbation.h"
 #include "colltune/sweep/starter.h"
 #include "fakes.h"
+#include "hand_over.h"
 
 namespace colltune {
 namespace {
@@ -217,6 +219,58 @@ TEST(ClockOffsets, AMissingRankEndsTheOthers) {
     if (world.rank() == 0) {
       EXPECT_THROW((void)estimate_clock_offset(world, Clock::now() + 50ms), RankMissing);
     }
+  });
+}
+
+/// What each rank of such nodes measured: the time of its farthest neighbour, the last of three.
+std::vector<nanoseconds> hand_overs(const std::vector<int>& nodes) {
+  std::vector<nanoseconds> result(nodes.size());
+  fakes::on_ranks(
+      static_cast<int>(nodes.size()), 20s,
+      [&](ControlPlane&, Communicator& world) {
+        HandOverProbe hand_over(world, soon());
+        for (int i = 0; i < 3; ++i)
+          result[static_cast<std::size_t>(world.rank())] = hand_over.measure(soon());
+      },
+      nodes);
+  return result;
+}
+
+TEST(HandOvers, TakeTimeBetweenNeighboursOfANode) {
+  using ::testing::Each;
+  using ::testing::Gt;
+  EXPECT_THAT(hand_overs({0, 0}), Each(Gt(0ns)));
+  EXPECT_THAT(hand_overs({0, 0, 0}), Each(Gt(0ns)));
+  EXPECT_THAT(hand_overs({0, 0, 0, 0, 0}), Each(Gt(0ns)));
+  EXPECT_THAT(hand_overs({0, 1, 0, 1}), Each(Gt(0ns)));
+  // The rank that is alone on its node has nobody.
+  EXPECT_THAT(hand_overs({0, 1, 0}), ::testing::ElementsAre(Gt(0ns), 0ns, Gt(0ns)));
+  EXPECT_THAT(hand_overs({0}), Each(0ns));
+}
+
+TEST(HandOvers, AreDefinedWhereNeighboursHaveCoresOfTheirOwn) {
+  const auto is_defined = [](const std::vector<int>& nodes) {
+    std::atomic<bool> found{false};
+    fakes::on_ranks(
+        static_cast<int>(nodes.size()), 20s,
+        [&](ControlPlane&, Communicator& world) { found = HandOverProbe::is_defined_on(world); },
+        nodes);
+    return found.load();
+  };
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  EXPECT_EQ(is_defined({0, 0}), cores >= 2);
+  EXPECT_FALSE(is_defined({0}));
+  EXPECT_FALSE(is_defined({0, 1}));
+  EXPECT_FALSE(is_defined(std::vector<int>(static_cast<std::size_t>(cores) + 1)));
+}
+
+TEST(HandOvers, AMissingRankEndsTheOthers) {
+  fakes::on_ranks(2, 20s, [](ControlPlane& control, Communicator& world) {
+    HandOverProbe hand_over(world, soon());
+    if (world.rank() == 0) {
+      EXPECT_THROW((void)hand_over.measure(Clock::now() + 50ms), RankMissing);
+    }
+    control.barrier();
   });
 }
 

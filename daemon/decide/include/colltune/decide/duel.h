@@ -16,8 +16,8 @@ namespace colltune {
 /// A rival beside a reference, round by round. Ratios are reference / rival: above 1 where the
 /// rival is faster.
 ///
-/// Passes lie apart in time and may meet the machine in unlike states, so each counts the same,
-/// however long it was: a state that held in one long pass does not outvote three short ones.
+/// Passes lie apart in time and may meet the machine in unlike states, so how long one was does not
+/// count: a state that held in one long pass does not outvote three short ones.
 struct Duel {
   std::size_t rounds = 0;  ///< that both have, in all passes
   std::size_t passes = 1;  ///< in which both have some
@@ -34,9 +34,9 @@ struct Duel {
   friend bool operator==(const Duel&, const Duel&) = default;
 };
 
-/// Over all passes. `risk` is the chance that one bound is wrong.
+/// Over all passes, each by its weight. `risk` is the chance that one bound is wrong.
 [[nodiscard]] Duel fight_in_passes(const PassRounds& reference, const PassRounds& rival,
-                                   double risk);
+                                   double risk, const PassWeights& weights = {});
 /// Within one pass.
 [[nodiscard]] Duel fight(std::span<const double> reference_rounds,
                          std::span<const double> rival_rounds, double risk);

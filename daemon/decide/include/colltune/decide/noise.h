@@ -7,7 +7,9 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "colltune/decide/machine_states.h"
 #include "colltune/vocabulary/measurement.h"
 
 namespace colltune {
@@ -35,6 +37,8 @@ struct Noise {
   std::uint64_t voided = 0;       ///< samples with any mark
   std::size_t windowed_keys = 0;  ///< whose runs began at a common start on the global clock
   std::uint64_t throttle_events = 0;
+  /// Of the world whose cores moved the most: MachineStates::all, where those are several.
+  std::vector<MachineState> states;
   /// Variants that touch fresh memory in (on average) every timed run, printed, and in how many
   /// keys.
   std::map<std::string, std::size_t> faulting;
@@ -45,7 +49,8 @@ struct Noise {
 
 /// For a person, a line or a few: "this machine was quiet: steal 0.2 % in the median key, 1.1 % in
 /// the worst; ranks waited for a core 0.1 % of the time, 2.0 % in the worst key; 0.3 % of 81,234
-/// runs void (…)". Quiet: both below 2 % in the median key and below 5 % of the runs void.
+/// runs void (…)", and where the ranks' cores moved, how long signals took how often. Quiet: both
+/// below 2 % in the median key and below 5 % of the runs void.
 [[nodiscard]] std::string noise_summary(std::span<const Measurement> measurements);
 
 }  // namespace colltune

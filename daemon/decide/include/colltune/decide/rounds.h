@@ -30,14 +30,29 @@ using PassRounds = std::map<int, std::vector<double>>;
 [[nodiscard]] std::map<int, std::vector<double>> ratios_by_pass(const PassRounds& reference,
                                                                 const PassRounds& rival);
 
-/// The ratio that passes with these medians come to: their geometric mean, where a pass counts as
-/// much as any other, however long it was, without the lowest and the highest eighth. A pass may be
-/// a single round that met something else: one such ratio of 450 among 22 passes made a rival 1.28x
-/// as fast that was 0.94x. `logs_of_medians` is not empty.
-[[nodiscard]] double ratio_over_passes(std::vector<double> logs_of_medians);
+/// How much a pass counts, and which state of the machine it met (machine_states.h).
+struct PassWeight {
+  double weight = 1;
+  std::size_t state = 0;
+};
+/// By pass; who is not there is a PassWeight{}.
+using PassWeights = std::map<int, PassWeight>;
+[[nodiscard]] PassWeight weight_of(int pass, const PassWeights& weights);
+
+/// What one pass says of a ratio.
+struct PassRatio {
+  double log = 0;  ///< of its median
+  PassWeight by{};
+};
+/// The ratio that passes come to: their geometric mean, by weight, where the length of a pass does
+/// not count, without the lowest and the highest eighth of those of each state. A pass may be a
+/// single round that met something else: one such ratio of 450 among 22 passes made a rival 1.28x
+/// as fast that was 0.94x. `passes` is not empty.
+[[nodiscard]] double ratio_over_passes(std::span<const PassRatio> passes);
 
 /// The same of the passes' ratios; of one pass it is that pass's median, to the last bit. `ratios`
 /// is not empty, nor is any pass of it.
-[[nodiscard]] double balanced_ratio(const std::map<int, std::vector<double>>& ratios);
+[[nodiscard]] double balanced_ratio(const std::map<int, std::vector<double>>& ratios,
+                                    const PassWeights& weights = {});
 
 }  // namespace colltune

@@ -81,6 +81,11 @@ struct Conditions {
   /// buffers lie in the host's memory.
   std::optional<double> device_share;
 
+  /// What it took before each round until a rank saw the signal of its neighbour on the same node:
+  /// of the farthest neighbours, the median over the visit's rounds. Empty: ranks share cores or no
+  /// node, or written before this was.
+  std::optional<std::chrono::nanoseconds> hand_over;
+
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 template <class Self, class Visit>
@@ -95,6 +100,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("clock_error_ns", self.clock_error);
   visit("kept_waiting", self.kept_waiting);
   visit("device_share", self.device_share);
+  visit("hand_over_ns", self.hand_over);
 }
 
 /// Outcome and raw samples of one trial in one pass: one variant under one key, as one visit to it

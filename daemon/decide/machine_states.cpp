@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/decide/machine_states.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "colltune/decide/statistics.h"
+
+namespace colltune {
+namespace {
+
+// Two groups of visits are two states where the means of their logarithms lie apart by this factor
+// or more, the split explains this share of the variance, and each is this share of all visits.
+constexpr double least_factor = 1.5;
+constexpr double least_explained = 0.75;
+constexpr double least_share = 0.05;
+constexpr double largest_weight = 3;
+
+/// By key and pass: all trials of a visit carry the same.
+std::map<std::pair<TuningKey, int>, double> hand_overs_of(
+    std::span<const Measurement* const> measurements) {
+  std::map<std::pair<TuningKey, int>, double> visits;
+  for (const Measurement* one : measurements)
+    if (const auto& hand_over = one->conditions.hand_over; hand_over && hand_over->count() > 0)
+      visits.emplace(std::pair(one->key, one->pass), static_cast<double>(hand_over->count()));
+  return visits;
+}
+
+/// Where ascending `logs` are best cut in two (Otsu 1979: the least variance within); empty where
+/// they are one state.
+std::optional<std::size_t> find_cut(std::span<const double> logs, std::size_t least) {
+  const auto count = static_cast<double>(logs.size());
+  double sum = 0;
+  double squares = 0;
+  for (const double value : logs) {
+    sum += value;
+    squares += value * value;
+  }
+  const double total = squares - sum * sum / count;
+  std::optional<std::size_t> best;
+  double explained = least_explained * total;
+  double lower = 0;
+  for (std::size_t cut = 1; cut < logs.size(); ++cut) {
+    lower += logs[cut - 1];
+    if (cut < least || logs.size() - cut < least || logs[cut - 1] == logs[cut]) continue;
+    const auto below = static_cast<double>(cut);
+    const double distance = (sum - lower) / (count - below) - lower / below;
+    const double between = distance * distance * below * (count - below) / count;
+    if (distance < std::log(least_factor) || between < explained) continue;
+    explained = between;
+    best = cut;
+  }
+  return best;
+}
+
+/// The groups of ascending `logs`, each cut again as long as it is several states.
+void cut_up(std::span<const double> logs, std::size_t least,
+            std::vector<std::span<const double>>& groups) {
+  if (const auto cut = find_cut(logs, least)) {
+    cut_up(logs.first(*cut), least, groups);
+    cut_up(logs.subspan(*cut), least, groups);
+  } else {
+    groups.push_back(logs);
+  }
+}
+
+}  // namespace
+
+MachineStates::MachineStates(std::span<const Measurement* const> of_world) {
+  std::vector<double> logs;
+  for (const auto& [visit, hand_over] : hand_overs_of(of_world))
+    logs.push_back(std::log(hand_over));
+  if (logs.empty()) return;
+  std::ranges::sort(logs);
+  const auto count = static_cast<double>(logs.size());
+  std::vector<std::span<const double>> groups;
+  cut_up(logs, std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(least_share * count))),
+         groups);
+  for (const auto group : groups)
+    states_.push_back({.from = std::exp(group.front()),
+                       .median = std::exp(median_of(group)),
+                       .share = static_cast<double>(group.size()) / count});
+}
+
+std::size_t MachineStates::state_of(double hand_over) const {
+  // As its logarithm's inverse was taken for `from`: what differs by rounding is the same.
+  constexpr double rounding = 1e-9;
+  std::size_t state = 0;
+  while (state + 1 < states_.size() && states_[state + 1].from <= hand_over * (1 + rounding))
+    ++state;
+  return state;
+}
+
+PassWeights MachineStates::weights_of(std::span<const Measurement* const> of_key) const {
+  PassWeights weights;
+  for (const Measurement* one : of_key) weights[one->pass] = {};
+  const auto visits = hand_overs_of(of_key);
+  if (states_.size() < 2 || visits.size() < weights.size()) return weights;
+  std::vector<double> counts(states_.size());
+  for (const auto& [visit, hand_over] : visits) ++counts[state_of(hand_over)];
+  for (const auto& [visit, hand_over] : visits) {
+    const std::size_t state = state_of(hand_over);
+    const double share = counts[state] / static_cast<double>(visits.size());
+    weights[visit.second] = {std::min(largest_weight, states_[state].share / share), state};
+  }
+  return weights;
+}
+
+}  // namespace colltune
