@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/decide/machine_states.h"
 #include "colltune/decide/rounds.h"
 #include "colltune/decide/statistics.h"
 
@@ -52,15 +53,16 @@ const Runner& fastest_of(const Runners& runners) {
 
 /// How slow a variant was beside the fastest of each pass.
 struct Slowness {
-  std::vector<double> logs;         ///< of the passes in which rounds of both count
+  std::vector<PassRatio> logs;      ///< of the passes in which rounds of both count
   std::vector<double> uncountable;  ///< of the others: by samples that something else met
   int last_pass = 0;
 
-  /// The mean of the middle third: a pass in which little ran, or something else met it, must not
-  /// end a variant's race.
+  /// The mean of the middle third of each state's passes: one in which little ran, or something
+  /// else met it, must not end a variant's race, nor the state that most passes met.
   [[nodiscard]] double typical() const {
     constexpr double trimmed = 1.0 / 3;
-    return std::exp(trimmed_mean(logs.empty() ? uncountable : logs, trimmed));
+    return logs.empty() ? std::exp(trimmed_mean(uncountable, trimmed))
+                        : ratio_over_passes(logs, trimmed);
   }
 };
 using Slownesses = std::map<Variant, Slowness>;  ///< of one family
@@ -69,7 +71,7 @@ using Slownesses = std::map<Variant, Slowness>;  ///< of one family
 double log_of(double ratio) { return std::log(std::max(1.0, ratio)); }
 
 /// Passes ascend.
-void take_pass(int pass, const Runners& runners, Slownesses& slownesses) {
+void take_pass(int pass, const PassWeight& by, const Runners& runners, Slownesses& slownesses) {
   const Runner& fastest = fastest_of(runners);
   for (const Runner& runner : runners) {
     Slowness& slowness = slownesses[runner.measurement->variant];
@@ -78,16 +80,17 @@ void take_pass(int pass, const Runners& runners, Slownesses& slownesses) {
       slowness.uncountable.push_back(
           log_of(median_of_samples(*runner.measurement) / median_of_samples(*fastest.measurement)));
     else
-      slowness.logs.push_back(log_of(median_of(ratios)));
+      slowness.logs.push_back({log_of(median_of(ratios)), by});
     slowness.last_pass = pass;
   }
 }
 
 /// The best of a family that ran in `passes`, best first.
-std::vector<Variant> best_of(const std::map<int, Runners>& passes,
+std::vector<Variant> best_of(const std::map<int, Runners>& passes, const PassWeights& weights,
                              const std::set<TrialName>& besides) {
   Slownesses slownesses;
-  for (const auto& [pass, runners] : passes) take_pass(pass, runners, slownesses);
+  for (const auto& [pass, runners] : passes)
+    take_pass(pass, weight_of(pass, weights), runners, slownesses);
   std::vector<std::pair<double, Variant>> order;
   for (const auto& [variant, slowness] : slownesses)
     if (slowness.last_pass == passes.rbegin()->first)
@@ -129,8 +132,12 @@ std::set<TrialName> contenders_of(std::span<const Measurement> of_key) {
       families[measurement.family][measurement.pass].push_back(
           {&measurement, round_medians(measurement)});
   }
+  std::vector<const Measurement*> all;
+  for (const Measurement& measurement : of_key) all.push_back(&measurement);
+  // By the key alone all weigh the same; what counts is which passes met the same state.
+  const PassWeights weights = MachineStates(all).weights_of(all);
   for (const auto& [family, passes] : families)
-    for (const Variant& variant : best_of(passes, contenders))
+    for (const Variant& variant : best_of(passes, weights, contenders))
       contenders.insert({.variant = variant});
   return contenders;
 }

@@ -57,8 +57,7 @@ PassWeight weight_of(int pass, const PassWeights& weights) {
   return found == weights.end() ? PassWeight{} : found->second;
 }
 
-double ratio_over_passes(std::span<const PassRatio> passes) {
-  constexpr double trimmed = 1.0 / 8;
+double ratio_over_passes(std::span<const PassRatio> passes, double trimmed) {
   struct State {
     std::vector<double> logs;
     double weight = 0;

@@ -191,5 +191,28 @@ TEST(Contenders, WithoutARoundThatCountsAllSamplesDo) {
   EXPECT_THAT(contenders({trial({"base", 1000, true}), untimed}), ElementsAre("base"));
 }
 
+TEST(Contenders, WhoIsFarAheadInTheRarerStateStays) {
+  // Seven kin are a little faster between near cores, where most passes were; one is three times as
+  // fast between distant ones.
+  std::vector<Measurement> all;
+  for (int pass = 0; pass < 12; ++pass) {
+    const bool is_far = pass % 4 == 1;
+    const auto add = [&](const std::string& variant, double median, bool is_baseline = false) {
+      all.push_back(literals::trial({.variant = variant,
+                                     .median = median,
+                                     .is_baseline = is_baseline,
+                                     .family = is_baseline ? "mpi" : "own"}));
+      all.back().pass = pass;
+      all.back().conditions.hand_over = std::chrono::nanoseconds(is_far ? 235 : 65);
+    };
+    add("mpi.base", 4000, true);
+    for (int i = 0; i < 7; ++i) add("kin" + std::to_string(i), is_far ? 3000 + i : 1000 + i);
+    add("steady", is_far ? 1000 : 1100);
+  }
+  EXPECT_TRUE(contenders_of(all).contains({.variant = parse_variant("steady")}));
+  for (Measurement& one : all) one.conditions.hand_over.reset();
+  EXPECT_FALSE(contenders_of(all).contains({.variant = parse_variant("steady")}));
+}
+
 }  // namespace
 }  // namespace colltune

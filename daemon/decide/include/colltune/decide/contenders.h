@@ -35,12 +35,12 @@ namespace colltune {
 /// - Of each family up to `most_contenders` variants that were at most `contender_factor` times as
 ///   slow as the best: in each pass by the median of the ratios to the pass's fastest in the rounds
 ///   that both ran, the fastest being who ran as many rounds of the pass as any and has the least
-///   median; over the passes by the geometric mean of the middle third. The family, since each one
-///   gets a decision of its own. At equal ratios they go by name. A pass in which two have no round
-///   in common that counts says nothing, unless there are no others: then the medians of all
-///   samples stand for it, since who is ten times as slow in void runs is not fast. (A pass of a
-///   single void round ended the race of a variant 1.4 times as fast as the next, once in five
-///   sweeps.)
+///   median; over the passes by the geometric mean of the middle third of those that met the same
+///   state of the machine (machine_states.h). The family, since each one gets a decision of its
+///   own. At equal ratios they go by name. A pass in which two have no round in common that counts
+///   says nothing, unless there are no others: then the medians of all samples stand for it, since
+///   who is ten times as slow in void runs is not fast. (A pass of a single void round ended the
+///   race of a variant 1.4 times as fast as the next, once in five sweeps.)
 [[nodiscard]] std::set<TrialName> contenders_of(std::span<const Measurement> of_key);
 
 }  // namespace colltune

@@ -45,10 +45,10 @@ struct PassRatio {
   PassWeight by{};
 };
 /// The ratio that passes come to: their geometric mean, by weight, where the length of a pass does
-/// not count, without the lowest and the highest eighth of those of each state. A pass may be a
+/// not count, without the lowest and the highest `trimmed` of those of each state. A pass may be a
 /// single round that met something else: one such ratio of 450 among 22 passes made a rival 1.28x
 /// as fast that was 0.94x. `passes` is not empty.
-[[nodiscard]] double ratio_over_passes(std::span<const PassRatio> passes);
+[[nodiscard]] double ratio_over_passes(std::span<const PassRatio> passes, double trimmed = 1.0 / 8);
 
 /// The same of the passes' ratios; of one pass it is that pass's median, to the last bit. `ratios`
 /// is not empty, nor is any pass of it.
