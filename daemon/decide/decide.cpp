@@ -103,8 +103,9 @@ const Entry& find_leader(const Field& field, std::size_t most_common) {
 
 /// Speed-ups over unlike passes do not compare: a pass may have met the machine in a state that
 /// favoured whoever was there. So all are put beside one leader, by the rounds of both. Who did not
-/// take part in all passes, not even with rounds that do not count, cannot win.
-void rank_by_common_passes(Field& field) {
+/// take part in all passes, not even with rounds that do not count, cannot win, and has beaten the
+/// baseline only where it did so by way of the leader too.
+void rank_by_common_passes(Field& field, const DecisionPolicy& policy) {
   std::size_t most_run = 0;
   std::size_t most_common = 0;
   for (const Entry& entry : field.entries) {
@@ -115,13 +116,12 @@ void rank_by_common_passes(Field& field) {
   const Entry& leader = find_leader(field, most_common);
   const double speedup = leader.speedup;
   for (Entry& entry : field.entries) {
-    if (entry.candidate->rounds.size() < most_run) {
-      entry.has_all_passes = false;
-      entry.standing = Standing::beaten;
-    }
+    entry.has_all_passes = entry.candidate->rounds.size() == most_run;
     if (entry.candidate == field.reference) continue;
     if (const double ratio = ratio_to(leader, entry, field.weights); ratio > 0)
       entry.speedup = speedup * ratio;
+    if (!entry.has_all_passes && entry.speedup < 1 + policy.minimum_margin)
+      entry.standing = Standing::beaten;
   }
 }
 
@@ -139,7 +139,7 @@ Field make_field(const Contest& contest, const std::string& family, const Decisi
   if (field.reference != nullptr)
     field.noise = twin_noise(contest.twin_duel(*field.reference, field.risk));
   for (const Candidate* candidate : own) field.entries.push_back(enter(*candidate, field, policy));
-  rank_by_common_passes(field);
+  rank_by_common_passes(field, policy);
   std::ranges::stable_sort(field.entries, is_faster);
   return field;
 }
@@ -237,7 +237,7 @@ Judgement judge_field(const Field& field, const Contest& contest, const Decision
             name_of_variant(*field.own_baseline), percent(contest.kept_waiting), percent(*most))};
   std::vector<const Entry*> proven;
   for (const Entry& entry : field.entries)
-    if (entry.standing == Standing::proven) proven.push_back(&entry);
+    if (entry.standing == Standing::proven && entry.has_all_passes) proven.push_back(&entry);
   if (proven.empty()) return keep_baseline(field, policy);
   const Entry& winner = simplest_equal(proven, field, policy);
   return {.winner = winner.candidate,
@@ -276,8 +276,9 @@ Decision decide_family(const TuningKey& key, const Contest& contest, const std::
   Judgement judgement = judge_field(field, contest, policy);
   const auto place = [&](const Entry& entry) {
     if (entry.candidate == judgement.winner) return 0;
-    if (field.own_baseline != nullptr && entry.standing == Standing::proven) return 1;
-    return entry.candidate == field.own_baseline ? 2 : 3;
+    if (field.own_baseline != nullptr && entry.standing == Standing::proven)
+      return entry.has_all_passes ? 1 : 2;
+    return entry.candidate == field.own_baseline ? 3 : 4;
   };
   std::ranges::stable_sort(field.entries, {}, place);
   Decision decision{.key = key,

@@ -20,6 +20,9 @@ constexpr double least_factor = 1.5;
 constexpr double least_explained = 0.75;
 constexpr double least_share = 0.05;
 constexpr double largest_weight = 3;
+// A signal that something interrupted takes a thousand times as long; of all visits two such ones
+// made a split explain 0.748 of the variance that explains 0.98 of the others'.
+constexpr double clipped = 0.01;
 
 /// By key and pass: all trials of a visit carry the same.
 std::map<std::pair<TuningKey, int>, double> hand_overs_of(
@@ -78,6 +81,12 @@ MachineStates::MachineStates(std::span<const Measurement* const> of_world) {
   if (logs.empty()) return;
   std::ranges::sort(logs);
   const auto count = static_cast<double>(logs.size());
+  const auto out = static_cast<std::size_t>(std::ceil(clipped * count));
+  if (logs.size() > 2 * out)
+    for (std::size_t i = 0; i < out; ++i) {
+      logs[i] = logs[out];
+      logs[logs.size() - 1 - i] = logs[logs.size() - 1 - out];
+    }
   std::vector<std::span<const double>> groups;
   cut_up(logs, std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(least_share * count))),
          groups);
@@ -96,17 +105,18 @@ std::size_t MachineStates::state_of(double hand_over) const {
   return state;
 }
 
-PassWeights MachineStates::weights_of(std::span<const Measurement* const> of_key) const {
+PassWeights MachineStates::weights_of(std::span<const Measurement* const> measurements) const {
   PassWeights weights;
-  for (const Measurement* one : of_key) weights[one->pass] = {};
-  const auto visits = hand_overs_of(of_key);
+  for (const Measurement* one : measurements) weights[one->pass] = {};
+  const auto visits = hand_overs_of(measurements);
   if (states_.size() < 2 || visits.size() < weights.size()) return weights;
   std::vector<double> counts(states_.size());
   for (const auto& [visit, hand_over] : visits) ++counts[state_of(hand_over)];
   for (const auto& [visit, hand_over] : visits) {
     const std::size_t state = state_of(hand_over);
-    const double share = counts[state] / static_cast<double>(visits.size());
-    weights[visit.second] = {std::min(largest_weight, states_[state].share / share), state};
+    const double of_key = counts[state] / static_cast<double>(visits.size());
+    const double target = (states_[state].share + 1 / static_cast<double>(states_.size())) / 2;
+    weights[visit.second] = {std::min(largest_weight, target / of_key), state};
   }
   return weights;
 }

@@ -145,10 +145,8 @@ std::string noise_summary(std::span<const Measurement> measurements) {
     for (const MachineState& state : noise.states)
       states += fmt::format("{}{:.0f} ns in {}", states.empty() ? "" : ", ", state.median,
                             percent(state.share));
-    text += fmt::format(
-        "\nthe cores moved: a signal to the neighbour took {} of the visits; each visit counts by "
-        "that share",
-        states);
+    text +=
+        fmt::format("\nthe cores moved: a signal to the neighbour took {} of the visits", states);
   }
   if (noise.throttle_events > 0)
     text += fmt::format("\nthe cores were throttled {} time(s)", noise.throttle_events);

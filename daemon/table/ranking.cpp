@@ -54,15 +54,15 @@ bool is_winner(const Decision& decision, const Variant& variant) {
   return decision.ranked.front().variant == variant;
 }
 
-/// The first of `ranked` (sorted by median) that won at a neighbour and, where there is a baseline,
-/// is proven at both.
-std::vector<RankedVariant>::iterator find_safe_winner(std::vector<RankedVariant>& ranked,
-                                                      const Decision& lower, const Decision& upper,
-                                                      bool has_baseline) {
+/// The first of `ranked` (sorted by median) that, where there is a baseline, is proven at both
+/// neighbours, and of those `must_win` at one of them.
+std::vector<RankedVariant>::iterator find_safe(std::vector<RankedVariant>& ranked,
+                                               const Decision& lower, const Decision& upper,
+                                               bool has_baseline, bool must_win) {
   return std::ranges::find_if(ranked, [&](const RankedVariant& candidate) {
     if (candidate.is_baseline && has_baseline) return false;
     const Variant& variant = candidate.variant;
-    if (!is_winner(lower, variant) && !is_winner(upper, variant)) return false;
+    if (must_win && !is_winner(lower, variant) && !is_winner(upper, variant)) return false;
     return !has_baseline || (is_proven(lower, variant) && is_proven(upper, variant));
   });
 }
@@ -129,16 +129,19 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
   const std::string where = "between " + format_bytes(low_size) + " and " + format_bytes(high_size);
   const auto baseline = std::ranges::find_if(out.ranked, is_baseline);
   const bool has_baseline = baseline != out.ranked.end();
-  const auto winner = find_safe_winner(out.ranked, lower, upper, has_baseline);
+  const auto winner = find_safe(out.ranked, lower, upper, has_baseline, true);
+  const auto proven = find_safe(out.ranked, lower, upper, has_baseline, false);
   if (winner != out.ranked.end()) {
     put_first(out.ranked, winner);
     out.reason =
         where + ": won at a neighbouring size" +
         (has_baseline ? " and is proven to beat the baseline at both" : "; there is no baseline");
+  } else if (has_baseline && proven != out.ranked.end()) {
+    put_first(out.ranked, proven);
+    out.reason = where + ": won at neither, but is proven to beat the baseline at both";
   } else if (has_baseline) {
     put_first(out.ranked, baseline);
-    out.reason =
-        where + ": no winner of a neighbouring size is proven to beat the baseline at both";
+    out.reason = where + ": no variant is proven to beat the baseline at both";
   } else {
     out.reason = where + ": the fastest by interpolation; there is no baseline";
   }

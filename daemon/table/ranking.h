@@ -33,8 +33,8 @@ struct Ranking {
 [[nodiscard]] Ranking rank_at(const Decision& decision, const Asked& asked);
 
 /// Between two measured sizes: the variants ranked at both, by interpolated median. Conservative: a
-/// variant other than the baseline comes first only if it is the winner of one neighbour and stands
-/// before the baseline at both; else the baseline does. Without a baseline the faster of the
+/// variant other than the baseline comes first only if it stands before the baseline at both, the
+/// winners of the neighbours before others; else the baseline does. Without a baseline the faster of the
 /// neighbours' winners does. Confirmed only where both neighbours are, for this very winner; kept
 /// only where both are.
 [[nodiscard]] Ranking rank_between(const Decision& lower, const Decision& upper,

@@ -67,7 +67,7 @@ TEST(Noise, CoresThatMovedAreToldWithTheirShares) {
   }
   EXPECT_THAT(noise_summary(trials),
               HasSubstr("\nthe cores moved: a signal to the neighbour took 30 ns in 75.0 %, 160 ns "
-                        "in 25.0 % of the visits; each visit counts by that share\n"));
+                        "in 25.0 % of the visits\n"));
   for (Measurement& measured : trials) measured.conditions.hand_over = 30ns;
   EXPECT_THAT(noise_summary(trials), ::testing::Not(HasSubstr("moved")));
 }

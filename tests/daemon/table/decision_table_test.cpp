@@ -85,7 +85,21 @@ TEST(Find, BetweenSizesTheBaselineStaysUnlessBeatenAtBoth) {
   const LookupAnswer answer = table.find(ask(2 * KiB));
   EXPECT_EQ(winner(answer), "base");
   EXPECT_EQ(answer.decision.ranked.size(), 3U);
-  EXPECT_THAT(answer.decision.reason, HasSubstr("no winner of a neighbouring size"));
+  EXPECT_THAT(answer.decision.reason, HasSubstr("no variant is proven to beat the baseline"));
+}
+
+TEST(Find, BetweenSizesWithUnlikeWinnersWhoIsProvenAtBothWins) {
+  const auto table = colltune::literals::table(
+      {decide(all_reduce(1 * KiB),
+              {{"mail", 500}, {"tree", 700}, {"ring", 800}, {"base", 2000, true}}),
+       decide(all_reduce(4 * KiB),
+              {{"cma", 1000}, {"ring", 1500}, {"tree", 1900}, {"base", 4000, true}})});
+  // Neither winner is ranked at the other's size; of the others the ring is faster between.
+  const LookupAnswer answer = table.find(ask(2 * KiB));
+  EXPECT_EQ(winner(answer), "ring");
+  EXPECT_EQ(answer.decision.verdict, Verdict::displaced);
+  EXPECT_EQ(answer.decision.status, DecisionStatus::provisional);
+  EXPECT_THAT(answer.decision.reason, HasSubstr("won at neither, but is proven"));
 }
 
 TEST(Find, BetweenSizesAWinnerThatIsProvenAtBothWins) {

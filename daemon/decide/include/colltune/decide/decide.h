@@ -40,7 +40,9 @@ namespace colltune {
 /// - `kept`: no rival is faster by the margin.
 /// - `no_baseline`: the family has none of its own: the fastest (the simplest of its equals) leads;
 ///   speed-ups refer to the key's baseline.
-/// - Order: the winner, the others that are proven, the baseline, the rest; each by speed-up.
+/// - Order: the winner, the others that are proven, of these who missed a pass last (it left the race
+///   to who was faster, but beat the baseline in all that it ran), the baseline, the rest; each by
+///   speed-up.
 [[nodiscard]] std::vector<Decision> decide(std::span<const Measurement> measurements,
                                            const DecisionPolicy& policy,
                                            const std::string& sweep_uuid);
