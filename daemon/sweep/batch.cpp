@@ -25,8 +25,10 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     context.enter_run(batch.phase, trial, limits);
     if (!world.is_member()) continue;
     const bool is_inspected = static_cast<int>(run) == batch.inspected;
+    if (is_inspected) watch.close(trial.seen);
     const RunInput input =
         is_inspected ? context.data->arm(check) : context.data->run_input(context.plan.input_mode);
+    if (is_inspected) watch.open();
     // A rank whose call failed still comes to every start: the ranks stay in step.
     const auto run_begin = Clock::now();
     watch.begin();
@@ -51,14 +53,17 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     batch.packed[run] = pack_duration(std::max(duration, nanoseconds(1)), world.starts->rank());
     trial.run_cost = std::min<nanoseconds>(trial.run_cost, Clock::now() - run_begin);
     if (!is_inspected) continue;
+    watch.close(trial.seen);
     const auto begin = Clock::now();
     // A wrong result ends the trial at the vote; until then the others need this rank's calls.
     trial.fault = context.inspect_run(trial, check);
     const nanoseconds spent = Clock::now() - begin;
     context.phases[Phase::batch] -= spent;
     context.phases[Phase::verification] += spent;
+    watch.open();
   }
   if (!world.is_member()) return;
+  watch.close(trial.seen);
   if (auto stray = context.data->inspect_guards(); stray && !trial.fault)
     trial.fault = std::move(stray);
 }

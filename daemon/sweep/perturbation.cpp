@@ -29,6 +29,11 @@ std::uint64_t read_number(const std::filesystem::path& path) {
   return file >> number ? number : 0;
 }
 
+void add_counted(const ThreadCounters& before, const ThreadCounters& after, Perturbation& seen) {
+  seen.involuntary_switches += after.involuntary_switches - before.involuntary_switches;
+  seen.page_faults += after.page_faults - before.page_faults;
+}
+
 }  // namespace
 
 Clock::time_point watch_clock(Clock::time_point end, Gaps& gaps) noexcept {
@@ -85,7 +90,16 @@ CoreState read_own_core_state() {
   return core < 0 ? CoreState{} : read_core_state(core, "/sys/devices/system/cpu");
 }
 
+void RunWatch::open() noexcept {
+  if (!watches_) before_ = counters_.read();
+}
+
+void RunWatch::close(Perturbation& seen) const noexcept {
+  if (!watches_) add_counted(before_, counters_.read(), seen);
+}
+
 void RunWatch::begin() noexcept {
+  if (!watches_) return;
   gaps_ = {};
   began_ = Clock::now();
   before_ = counters_.read();
@@ -94,15 +108,13 @@ void RunWatch::begin() noexcept {
 Clock::time_point RunWatch::watch_until(Clock::time_point end) { return watch_clock(end, gaps_); }
 
 int RunWatch::end(nanoseconds window, nanoseconds duration, Perturbation& seen) {
-  if (watches_) watch_clock(Clock::now() + window, gaps_);
+  if (!watches_) return 0;
+  watch_clock(Clock::now() + window, gaps_);
   const ThreadCounters after = counters_.read();
-  const std::int64_t switches = after.involuntary_switches - before_.involuntary_switches;
   seen.gaps.watched += gaps_.watched;
   seen.gaps.lost += gaps_.lost;
   seen.gaps.longest = std::max(seen.gaps.longest, gaps_.longest);
-  seen.involuntary_switches += switches;
-  seen.page_faults += after.page_faults - before_.page_faults;
-  if (!watches_) return 0;
+  add_counted(before_, after, seen);
   const nanoseconds waited = after.kept_waiting - before_.kept_waiting;
   const auto may_wait = static_cast<double>(duration.count()) * void_wait_share;
   const bool is_known = before_.kept_waiting.count() >= 0 && after.kept_waiting.count() >= 0;
@@ -110,8 +122,8 @@ int RunWatch::end(nanoseconds window, nanoseconds duration, Perturbation& seen) 
     seen.observed += Clock::now() - began_;
     seen.kept_waiting += waited;
   }
-  const bool is_taken_off =
-      switches > 0 && (!is_known || static_cast<double>(waited.count()) > may_wait);
+  const bool is_taken_off = after.involuntary_switches > before_.involuntary_switches &&
+                            (!is_known || static_cast<double>(waited.count()) > may_wait);
   return (gaps_.longest > void_gap ? static_cast<int>(RunMark::gap) : 0) +
          (is_taken_off ? static_cast<int>(RunMark::switched) : 0);
 }

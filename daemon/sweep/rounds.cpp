@@ -132,6 +132,12 @@ bool Rounds::exchange(Brought& brought, bool is_last) {
 StartPolicy Rounds::first_start() {
   StartPolicy start{.watch = context_.policy.watch, .lead = context_.world.lead};
   World& world = context_.world;
+  if (world.is_member() && StartBarrier::is_defined_on(*world.starts)) {
+    if (world.start_barrier == nullptr)
+      world.start_barrier =
+          std::make_unique<StartBarrier>(*world.starts, Clock::now() + clock_limit);
+    start.barrier = world.start_barrier.get();
+  }
   if (!world.is_member() || world.starts->is_oversubscribed() || world.starts->size() == 1 ||
       context_.plan.synchronization == Synchronization::barrier)
     return start;

@@ -21,7 +21,11 @@ Start start_run(Communicator& communicator, const RunInput& input, const RunLimi
   if (policy.synchronization == Synchronization::barrier) {
     rewrite(input);
     if (watch.watches()) watch.watch_until(Clock::now() + policy.watch);
-    communicator.barrier(Clock::now() + limits.barrier_limit);
+    const Deadline deadline = Clock::now() + limits.barrier_limit;
+    if (policy.barrier != nullptr)
+      policy.barrier->meet(deadline);
+    else
+      communicator.barrier(deadline);
     return {.deadline = Clock::now() + limits.call_limit, .common = {}};
   }
   rewrite(input);

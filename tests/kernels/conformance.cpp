@@ -23,6 +23,12 @@ namespace colltune::test {
 namespace {
 
 constexpr std::byte garbage{0xEE};
+// Several waves; without sanitizers as long as what is stored past the caches on both sides.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t long_message = 64U << 10;
+#else
+constexpr std::size_t long_message = 512U << 10;
+#endif
 
 void be_late(int rank, int ranks, int call) {
   if (call % ranks == rank)
@@ -222,14 +228,6 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
       test.by_every_variant = full;
       if (is_meaningful({test.problem, ranks, 0, test.pattern, 0})) cases.push_back(test);
     }
-  // Several waves; without sanitizers as long as what is stored past the caches on both sides.
-#if defined(__SANITIZE_THREAD__)
-  constexpr std::size_t long_message = 64U << 10;
-#elif defined(__SANITIZE_ADDRESS__)
-  constexpr std::size_t long_message = 256U << 10;
-#else
-  constexpr std::size_t long_message = 512U << 10;
-#endif
   cases.push_back(make(DataType::f32, ops.front(), long_message / 4 / blocks, false));
   cases.back().by_every_variant = full || ranks == 2;
   // Registered buffers: who reads and writes them directly takes other ways.

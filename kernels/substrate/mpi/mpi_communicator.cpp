@@ -108,6 +108,12 @@ class MpiCommunicator final : public Communicator {
     check_mpi(MPI_Barrier(comm_.get()), "MPI_Barrier");
   }
 
+  void progress() override {
+    int found = 0;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &found, MPI_STATUS_IGNORE),
+              "MPI_Iprobe");
+  }
+
   std::int64_t all_reduce_max(std::int64_t value, Deadline /*deadline*/) override {
     std::int64_t largest = value;
     check_mpi(MPI_Allreduce(&value, &largest, 1, MPI_INT64_T, MPI_MAX, comm_.get()),

@@ -141,6 +141,25 @@ TEST(RunWatch, WithoutACoreOfItsOwnARankIsNotAccused) {
   EXPECT_EQ(seen.observed, 0ns);
 }
 
+TEST(RunWatch, WithoutACoreOfItsOwnTheCountersAreReadAroundManyRuns) {
+  RunWatch watch(false);
+  Perturbation seen;
+  const auto run = [&] {
+    watch.begin();
+    std::vector<char> fresh(1 << 22);
+    (void)watch.end(2us, 1ms, seen);
+  };
+  for (int i = 0; i < 3; ++i) run();
+  EXPECT_EQ(seen.page_faults, 0);
+  watch.close(seen);
+  const std::int64_t of_runs = seen.page_faults;
+  EXPECT_GT(of_runs, 100);
+  run();  // what lies between is not the runs'
+  watch.open();
+  watch.close(seen);
+  EXPECT_LT(seen.page_faults, of_runs + 100);
+}
+
 TEST(CoreState, IsReadWhereTheKernelTells) {
   const literals::TemporaryFolder folder;
   const std::filesystem::path cpu = folder / "cpu3";
@@ -269,6 +288,52 @@ TEST(HandOvers, AMissingRankEndsTheOthers) {
     HandOverProbe hand_over(world, soon());
     if (world.rank() == 0) {
       EXPECT_THROW((void)hand_over.measure(Clock::now() + 50ms), RankMissing);
+    }
+    control.barrier();
+  });
+}
+
+TEST(StartBarriers, NobodyLeavesBeforeAllHaveCome) {
+  for (const int ranks : {1, 2, 5, 8}) {
+    std::atomic<int> arrivals{0};
+    fakes::on_ranks(ranks, 20s, [&](ControlPlane&, Communicator& world) {
+      StartBarrier barrier(world, soon());
+      for (int run = 1; run <= 200; ++run) {
+        ++arrivals;
+        barrier.meet(soon());
+        EXPECT_GE(arrivals.load(), run * ranks);
+      }
+    });
+  }
+}
+
+TEST(StartBarriers, AreDefinedWhereRanksShareTheCoresOfANode) {
+  const auto is_defined = [](int ranks, int nodes) {
+    std::vector<int> of_rank;
+    for (int rank = 0; rank < ranks; ++rank) of_rank.push_back(rank % nodes);
+    std::atomic<bool> found{false};
+    fakes::on_ranks(
+        ranks, 20s,
+        [&](ControlPlane&, Communicator& world) { found = StartBarrier::is_defined_on(world); },
+        of_rank);
+    return found.load();
+  };
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  EXPECT_FALSE(is_defined(1, 1));
+  EXPECT_TRUE(is_defined(cores + 1, 1));
+  EXPECT_FALSE(is_defined(cores + 1, 2));
+}
+
+TEST(StartBarriers, AMissingRankIsNamed) {
+  fakes::on_ranks(3, 20s, [](ControlPlane& control, Communicator& world) {
+    StartBarrier barrier(world, soon());
+    if (world.rank() != 1) {
+      try {
+        barrier.meet(Clock::now() + 50ms);
+        ADD_FAILURE() << "rank 1 never came";
+      } catch (const RankMissing& error) {
+        EXPECT_EQ(error.rank(), 1);
+      }
     }
     control.barrier();
   });

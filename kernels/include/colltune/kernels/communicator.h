@@ -65,6 +65,9 @@ class Communicator {
   /// barrier under MPI, which nothing inside the process can bound: there a watchdog ends the
   /// process, and the deadline has no effect.
   virtual void barrier(Deadline deadline) = 0;
+  /// What a library beneath has under way goes on: to be called now and then by who waits for other
+  /// ranks without its calls, since a message may need both sides.
+  virtual void progress() {}
   /// Collective: the largest of all ranks' values. A barrier as well, and bounded like one.
   [[nodiscard]] virtual std::int64_t all_reduce_max(std::int64_t value, Deadline deadline) = 0;
   /// One word to another rank and from one: what a message between the two costs, and what lies

@@ -76,7 +76,13 @@ class RunWatch {
  public:
   /// `watches`: false where ranks share cores: a spinning rank takes the core from the one that it
   /// waits for, and all of them are switched all the time.
-  explicit RunWatch(bool watches) : watches_(watches) {}
+  explicit RunWatch(bool watches) : watches_(watches) { open(); }
+
+  /// Where it does not watch, the counters are read around many runs instead of each: the
+  /// microseconds of a reading would be part of the time of who waits for this core. `close` adds
+  /// what was counted since the last `open`; what lies between the two is not the runs'.
+  void open() noexcept;
+  void close(Perturbation& seen) const noexcept;
 
   /// Before what precedes the timed part, outside the clock reads.
   void begin() noexcept;
@@ -86,7 +92,6 @@ class RunWatch {
   /// gives the run, which took `duration`, and adds what it saw to `seen`.
   [[nodiscard]] int end(std::chrono::nanoseconds window, std::chrono::nanoseconds duration,
                         Perturbation& seen);
-
   [[nodiscard]] bool watches() const { return watches_; }
 
  private:

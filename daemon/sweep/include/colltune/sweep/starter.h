@@ -7,6 +7,7 @@
 #include "colltune/sweep/global_clock.h"
 #include "colltune/sweep/perturbation.h"
 #include "colltune/sweep/run_timer.h"
+#include "colltune/sweep/start_barrier.h"
 #include "colltune/vocabulary/measurement.h"
 
 namespace colltune {
@@ -16,6 +17,7 @@ struct StartPolicy {
   Synchronization synchronization = Synchronization::barrier;
   std::chrono::nanoseconds watch{};  ///< length of the spin windows; with windows, of the last one
   std::chrono::nanoseconds lead{};   ///< from the last rank's arrival to the common start
+  StartBarrier* barrier = nullptr;   ///< null: the communicator's
 };
 
 /// A run that has just begun on this rank.
