@@ -239,6 +239,15 @@ void add_call_limit(CLI::App& command, std::chrono::seconds& limit) {
       ->check(CLI::Range(1, 3600));
 }
 
+void add_rules(CLI::App& command, colltune::CapabilityRules& rules) {
+  command.add_option("--mask", rules.masks,
+                     "RANKS:FEATURE: these ranks do without it, to rehearse a mixed cluster: "
+                     "1:avx512, 2-3:impl=cpu.*, 0,4-7:mpi.tuned.*; may be repeated");
+  command.add_option("--declare", rules.declarations,
+                     "RANKS:TAG: these ranks have what no probe can see: 0:leader, 8-15:edge_nic, "
+                     "*:aws; may be repeated");
+}
+
 void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
   CLI::App* sweep =
       app.add_subcommand("sweep", "run one synchronized sweep over what the configuration names");
@@ -272,6 +281,7 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
       "--gpus", options.gpus,
       "the ranks' buffers lie on GPUs: the first rank of a node takes its first GPU, and "
       "so on; measures what runs there, and nothing else");
+  add_rules(*sweep, options.rules);
   add_call_limit(*sweep, options.call_limit);
   auto* resume = sweep->add_flag_callback(
       "--resume", [&options] { options.resume = colltune::Resume::always; },
@@ -345,6 +355,7 @@ void add_confirm(CLI::App& app, colltune::ConfirmOptions& options) {
   confirm->add_option("--plugin", options.plugins,
                       "shared object whose implementations may be among the winners; may be "
                       "repeated");
+  add_rules(*confirm, options.rules);
   confirm->add_option("command", options.command, "the launch up to the agent's name, after --")
       ->required();
   confirm->footer(
@@ -365,6 +376,7 @@ void add_retest(CLI::App& app, colltune::RetestOptions& options) {
   retest->add_option("--seconds-per-key", options.seconds_per_key);
   retest->add_flag("--with-confirmed", options.with_confirmed);
   retest->add_option("--plugin", options.plugins);
+  add_rules(*retest, options.rules);
   add_call_limit(*retest, options.call_limit);
 }
 
@@ -413,6 +425,7 @@ int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
       if (!options.most_kept_waiting) options.most_kept_waiting = spec.decision.most_kept_waiting;
       options.plugins.insert(options.plugins.end(), sweep.plugins.begin(), sweep.plugins.end());
       options.call_limit = sweep.call_limit;
+      options.rules.append(sweep.rules);
     }
     return colltune::run_confirm_command(options, report);
   } catch (const CLI::ParseError& error) {

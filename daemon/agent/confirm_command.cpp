@@ -121,10 +121,13 @@ class Confirmer {
                                        fmt::format("{}", options_.seconds_per_key),
                                        "--call-limit",
                                        std::to_string(options_.call_limit.count())};
-    for (const auto& plugin : options_.plugins) {
-      arguments.emplace_back("--plugin");
-      arguments.push_back(plugin.string());
-    }
+    const auto add = [&](const char* option, const std::string& value) {
+      arguments.emplace_back(option);
+      arguments.push_back(value);
+    };
+    for (const auto& plugin : options_.plugins) add("--plugin", plugin.string());
+    for (const auto& mask : options_.rules.masks) add("--mask", mask);
+    for (const auto& tag : options_.rules.declarations) add("--declare", tag);
     return arguments;
   }
 

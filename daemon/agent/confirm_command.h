@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "colltune/sweep/capability_rules.h"
+
 namespace colltune {
 
 /// `colltune-agent confirm` as the user asked for it.
@@ -18,6 +20,7 @@ struct ConfirmOptions {
   double seconds_per_key = 0.3;
   std::optional<double> most_kept_waiting{};  ///< ConfirmPolicy::most_kept_waiting; null: as there
   std::vector<std::filesystem::path> plugins;
+  CapabilityRules rules{};  ///< of the sweep, so that its worlds come again
   /// The launcher's command up to and including the agent.
   std::vector<std::string> command;
   std::chrono::seconds call_limit = std::chrono::seconds(10);

@@ -4,8 +4,10 @@
 #include "launch_facts.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "agreement.h"
 #include "colltune/json/json.h"
 #include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/isa_names.h"
 #include "colltune/plugin/load_plugin.h"
 #include "process_environment.h"
 
@@ -108,15 +111,34 @@ Implementations load_catalogue(const AgentProcess& process,
   return catalogue;
 }
 
+/// Kernels of this process dispatch, from their first call on, as if the processor lacked these.
+void do_without(const std::vector<std::string>& isas) {
+  if (isas.empty()) return;
+  const char* const already = std::getenv(hidden_isas);
+  ::setenv(hidden_isas,
+           fmt::format("{},{}", already == nullptr ? "" : already, fmt::join(isas, ",")).c_str(),
+           1);
+}
+
 }  // namespace
 
 LaunchFacts learn_launch(const AgentProcess& process,
-                         std::span<const std::filesystem::path> plugins) {
+                         std::span<const std::filesystem::path> plugins,
+                         const CapabilityRules& rules) {
   LaunchFacts facts;
   facts.catalogue = load_catalogue(process, plugins);
+  RankRules own_rules;
+  std::vector<std::string> isas;
+  run_on_all_ranks(process.control, [&] {
+    own_rules = rules_of_rank(rules, process.control.rank(), process.control.size());
+    check_implementation_masks(rules, facts.catalogue);
+    isas = masked_isas(own_rules, isa_names());
+    do_without(isas);
+  });
   Capability own;
-  run_on_all_ranks(process.control,
-                   [&] { own = detect_capability(facts.catalogue, process.launch); });
+  run_on_all_ranks(process.control, [&] {
+    own = apply(own_rules, isas, detect_capability(facts.catalogue, process.launch));
+  });
   facts.environment = detect_environment(process.malloc_settings);
   facts.environment.cpu_features = features_for_dispatch(own);
   if (own.is_on_device()) {
@@ -125,6 +147,7 @@ LaunchFacts learn_launch(const AgentProcess& process,
   }
   facts.digest = digest_of(facts.environment);
   facts.launch = exchange_facts(process.control, facts.environment);
+  if (!rules.empty() && process.control.rank() == 0) facts.launch += "; " + describe(rules);
   facts.availability = exchange_capabilities(process.control, process.launch, own);
   return facts;
 }

@@ -13,6 +13,7 @@
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/implementation.h"
 #include "colltune/sweep/availability.h"
+#include "colltune/sweep/capability_rules.h"
 #include "colltune/sweep/control_plane.h"
 #include "colltune/sweep/measure.h"
 #include "colltune/vocabulary/environment.h"
@@ -46,9 +47,10 @@ struct LaunchFacts {
 
 /// Collective: the program's implementations and those of `plugins`, what the ranks can do, and
 /// where they are. Throws the same Error on all ranks where one of them lacks what it takes or runs
-/// another build; warns of other differences.
+/// another build; warns of other differences. With `rules` as if some ranks were other ones.
 [[nodiscard]] LaunchFacts learn_launch(const AgentProcess& process,
-                                       std::span<const std::filesystem::path> plugins);
+                                       std::span<const std::filesystem::path> plugins,
+                                       const CapabilityRules& rules);
 
 /// How long the control plane may wait for a rank while `plan` is measured.
 [[nodiscard]] std::chrono::milliseconds control_time_out(const SweepPlan& plan,

@@ -57,16 +57,7 @@ MpiControlPlane::MpiControlPlane(MPI_Comm world, std::chrono::milliseconds time_
   check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set the error handler");
   check(MPI_Comm_rank(comm_, &rank_), "rank");
   check(MPI_Comm_size(comm_, &size_), "size");
-  // The binomial tree: a rank's parent clears its lowest set bit; its children set one below that
-  // bit.
-  int bit = 1;
-  while (bit < size_ && (rank_ & bit) == 0) {
-    if (rank_ + bit < size_) children_.push_back(rank_ + bit);
-    bit <<= 1;
-    ++height_;
-  }
-  if (rank_ != 0) parent_ = rank_ & (rank_ - 1);
-  for (int at = rank_; at != 0; at &= at - 1) ++depth_;
+  tree_ = place_in_tree(rank_, size_);
 }
 
 MpiControlPlane::~MpiControlPlane() {
@@ -150,10 +141,19 @@ Payload MpiControlPlane::broadcast(Payload payload) {
   next_step();
   // Down the tree a rank waits longer than any rank waits up the tree: who misses a child speaks
   // first.
-  if (parent_ >= 0) payload = receive(parent_, 10 + depth_, "broadcast");
-  for (auto child = children_.rbegin(); child != children_.rend(); ++child)
-    send(*child, payload.data(), payload.size(), 10 + depth_, "broadcast");
+  if (tree_.parent >= 0) payload = receive(tree_.parent, 10 + tree_.depth, "broadcast");
+  for (auto child = tree_.children.rbegin(); child != tree_.children.rend(); ++child)
+    send(*child, payload.data(), payload.size(), 10 + tree_.depth, "broadcast");
   return payload;
+}
+
+Payload MpiControlPlane::merge(Payload payload, const Join& join) {
+  next_step();
+  for (const int child : tree_.children)
+    payload = join(payload, receive(child, tree_.height, "merge"));
+  if (tree_.parent >= 0)
+    send(tree_.parent, payload.data(), payload.size(), 10 + tree_.depth, "merge");
+  return broadcast(std::move(payload));
 }
 
 std::vector<Payload> MpiControlPlane::gather(const Payload& payload) {
@@ -163,12 +163,12 @@ std::vector<Payload> MpiControlPlane::gather(const Payload& payload) {
   put(subtree, static_cast<std::uint64_t>(rank_));
   put(subtree, payload.size());
   subtree.insert(subtree.end(), payload.begin(), payload.end());
-  for (const int child : children_) {
-    const Payload part = receive(child, height_, "gather");
+  for (const int child : tree_.children) {
+    const Payload part = receive(child, tree_.height, "gather");
     subtree.insert(subtree.end(), part.begin(), part.end());
   }
-  if (parent_ >= 0) {
-    send(parent_, subtree.data(), subtree.size(), 10 + depth_, "gather");
+  if (tree_.parent >= 0) {
+    send(tree_.parent, subtree.data(), subtree.size(), 10 + tree_.depth, "gather");
     return {};
   }
   std::vector<Payload> all(static_cast<std::size_t>(size_));
@@ -191,17 +191,17 @@ void MpiControlPlane::all_reduce(std::span<std::int64_t> values, Combine combine
                   "control step '" + std::string(step) + "': ranks passed unlike lengths");
     if (!payload.empty()) std::memcpy(from.data(), payload.data(), payload.size());
   };
-  for (const int child : children_) {
-    take_in(receive(child, height_, step));
+  for (const int child : tree_.children) {
+    take_in(receive(child, tree_.height, step));
     if (combine != nullptr) combine(values, from);
   }
-  if (parent_ >= 0) {
-    send(parent_, values.data(), values.size_bytes(), 10 + depth_, step);
-    take_in(receive(parent_, 10 + depth_, step));
+  if (tree_.parent >= 0) {
+    send(tree_.parent, values.data(), values.size_bytes(), 10 + tree_.depth, step);
+    take_in(receive(tree_.parent, 10 + tree_.depth, step));
     std::ranges::copy(from, values.begin());
   }
-  for (auto child = children_.rbegin(); child != children_.rend(); ++child)
-    send(*child, values.data(), values.size_bytes(), 10 + depth_, step);
+  for (auto child = tree_.children.rbegin(); child != tree_.children.rend(); ++child)
+    send(*child, values.data(), values.size_bytes(), 10 + tree_.depth, step);
 }
 
 void MpiControlPlane::all_reduce_max(std::span<std::int64_t> values) {

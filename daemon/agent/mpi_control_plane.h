@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "colltune/sweep/control_plane.h"
+#include "colltune/sweep/control_tree.h"
 
 namespace colltune {
 
@@ -38,6 +39,7 @@ class MpiControlPlane final : public ControlPlane {
   void barrier() override;
   [[nodiscard]] Payload broadcast(Payload payload) override;
   [[nodiscard]] std::vector<Payload> gather(const Payload& payload) override;
+  [[nodiscard]] Payload merge(Payload payload, const Join& join) override;
   void all_reduce_max(std::span<std::int64_t> values) override;
   void all_reduce_sum(std::span<std::int64_t> values) override;
 
@@ -53,10 +55,7 @@ class MpiControlPlane final : public ControlPlane {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
-  int parent_ = -1;
-  std::vector<int> children_;  ///< nearest first: smallest subtree first
-  int height_ = 0;             ///< levels below this rank
-  int depth_ = 0;              ///< levels above it
+  TreePlace tree_;
   int tag_ = 0;
   std::chrono::milliseconds time_out_;
   OnMissing on_missing_;

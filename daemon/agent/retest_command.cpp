@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "colltune/journal/sweep_journal.h"
 #include "agreement.h"
+#include "colltune/journal/sweep_journal.h"
 #include "colltune/json/json.h"
 #include "colltune/sweep/sweep.h"
 #include "retest_plan.h"
@@ -94,7 +94,7 @@ std::vector<Decision> provisional_decisions(const StoreReader& reader) {
 
 int run_retest_command(const RetestOptions& options, const AgentProcess& process) {
   ControlPlane& control = process.control;
-  const LaunchFacts facts = learn_launch(process, options.plugins);
+  const LaunchFacts facts = learn_launch(process, options.plugins, options.rules);
 
   std::optional<Store> store;
   std::optional<RetestJournal> journal;

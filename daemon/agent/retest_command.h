@@ -21,6 +21,7 @@ struct RetestOptions {
   double seconds_per_key = 0.3;
   bool with_confirmed = false;  ///< measures confirmed winners, too: to check the confirmation
   std::vector<std::filesystem::path> plugins;
+  CapabilityRules rules{};
   std::chrono::seconds call_limit = std::chrono::seconds(10);
 };
 

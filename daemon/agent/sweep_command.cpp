@@ -149,7 +149,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   std::vector<std::filesystem::path> plugins(spec.plugins.begin(), spec.plugins.end());
   plugins.insert(plugins.end(), options.plugins.begin(), options.plugins.end());
   const auto [catalogue, environment, digest, launch, availability] =
-      learn_launch(process, plugins);
+      learn_launch(process, plugins, options.rules);
 
   // Planned before anything is opened: what cannot be planned leaves no trace.
   SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);

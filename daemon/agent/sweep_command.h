@@ -22,8 +22,9 @@ struct SweepOptions {
   bool dry_run = false;
   bool quiet = false;
   bool allow_oversubscribe = false;
-  bool gpus = false;  ///< the ranks' buffers lie on GPUs
+  bool gpus = false;                           ///< the ranks' buffers lie on GPUs
   std::vector<std::filesystem::path> plugins;  ///< besides those of the configuration
+  CapabilityRules rules{};                     ///< about ranks: masked features, declared tags
   Resume resume = Resume::automatic;
   /// No call counts as timed out earlier than this, however cheap its cost line says it is.
   std::chrono::seconds call_limit = std::chrono::seconds(10);

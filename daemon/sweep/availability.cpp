@@ -7,29 +7,14 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <utility>
 
+#include "colltune/sweep/capability_merge.h"
+#include "colltune/sweep/capability_rules.h"
 #include "colltune/vocabulary/canonical.h"
-#include "shared_result.h"
 
 namespace colltune {
 namespace {
-
-using nlohmann::json;
-
-json to_json(const Capability& capability) {
-  return {{"architecture", capability.architecture},
-          {"features", std::map<std::string, std::string>(capability.features.begin(),
-                                                          capability.features.end())}};
-}
-
-Capability to_capability(const json& value) {
-  Capability capability{.architecture = value.at("architecture").get<std::string>(),
-                        .features = {}};
-  for (const auto& [name, text] : value.at("features").items())
-    capability.features.emplace(name, text.get<std::string>());
-  return capability;
-}
 
 std::map<int, std::vector<int>> ranks_by_node(const Availability& availability) {
   std::map<int, std::vector<int>> nodes;
@@ -63,33 +48,20 @@ Placement placement_of(const Availability& availability, std::span<const int> ra
 
 Availability merge_capabilities(std::span<const Capability> ranks,
                                 std::span<const int> node_of_rank) {
-  Availability merged;
-  const std::set<Capability> distinct(ranks.begin(), ranks.end());
-  merged.kinds.assign(distinct.begin(), distinct.end());
-  for (const Capability& own : ranks) {
-    const auto found = std::ranges::lower_bound(merged.kinds, own);
-    merged.kind_of_rank.push_back(static_cast<int>(found - merged.kinds.begin()));
-  }
-  merged.node_of_rank.assign(node_of_rank.begin(), node_of_rank.end());
-  return merged;
+  CapabilityKinds all;
+  for (const Capability& own : ranks) all = merge(all, {.kinds = {own}, .kind_of_rank = {0}});
+  return {.kinds = std::move(all.kinds),
+          .kind_of_rank = std::move(all.kind_of_rank),
+          .node_of_rank = {node_of_rank.begin(), node_of_rank.end()}};
 }
 
 Availability exchange_capabilities(ControlPlane& control, const Communicator& communicator,
                                    const Capability& own) {
-  const auto gathered = control.gather(to_payload(to_json(own)));
-  const json shared = share_json(control, [&] {
-    std::vector<Capability> ranks;
-    for (const auto& payload : gathered) ranks.push_back(to_capability(from_payload(payload)));
-    const Availability merged = merge_capabilities(ranks, communicator.nodes());
-    json kinds = json::array();
-    for (const auto& kind : merged.kinds) kinds.push_back(to_json(kind));
-    return json{{"kinds", kinds}, {"kind", merged.kind_of_rank}, {"node", merged.node_of_rank}};
-  });
-  Availability availability;
-  for (const auto& kind : shared.at("kinds")) availability.kinds.push_back(to_capability(kind));
-  shared.at("kind").get_to(availability.kind_of_rank);
-  shared.at("node").get_to(availability.node_of_rank);
-  return availability;
+  CapabilityKinds all =
+      decode_kinds(control.merge(encode({.kinds = {own}, .kind_of_rank = {0}}), merge_payloads));
+  return {.kinds = std::move(all.kinds),
+          .kind_of_rank = std::move(all.kind_of_rank),
+          .node_of_rank = {communicator.nodes().begin(), communicator.nodes().end()}};
 }
 
 std::vector<int> node_major_ranks(const Availability& availability) {
@@ -126,9 +98,13 @@ Topology topology_of(const Availability& availability, std::span<const int> rank
   std::vector<int> ranks_on_node;
   std::string layout;
   bool is_node_major = true;
+  bool has_distinctions = false;
   int last_node = 0;
   for (const int rank : ranks) {
-    const auto& architecture = availability.capability_of(rank).architecture;
+    const Capability& capability = availability.capability_of(rank);
+    const auto& architecture = capability.architecture;
+    const std::string distinctions = distinctions_of(capability);
+    has_distinctions = has_distinctions || !distinctions.empty();
     const int launch_node = availability.node_of_rank[static_cast<std::size_t>(rank)];
     const int node =
         node_numbers.try_emplace(launch_node, static_cast<int>(node_numbers.size())).first->second;
@@ -137,7 +113,7 @@ Topology topology_of(const Availability& availability, std::span<const int> rank
     ++ranks_on_node[static_cast<std::size_t>(node)];
     is_node_major = is_node_major && node >= last_node;
     last_node = node;
-    layout += fmt::format("{}:{};", node, architecture);
+    layout += fmt::format("{}:{}{};", node, architecture, distinctions);
   }
   topology.nodes = static_cast<int>(node_numbers.size());
   topology.ranks = static_cast<int>(ranks.size());
@@ -146,9 +122,10 @@ Topology topology_of(const Availability& availability, std::span<const int> rank
     topology.architectures.push_back({.architecture = architecture, .ranks = count});
   const bool is_even = std::ranges::all_of(
       ranks_on_node, [&](int count) { return count == topology.ranks_per_node; });
-  topology.layout_digest = is_node_major && is_even && architectures.size() == 1
-                               ? std::string("uniform")
-                               : digest_of_text(layout);
+  topology.layout_digest =
+      is_node_major && is_even && architectures.size() == 1 && !has_distinctions
+          ? std::string("uniform")
+          : digest_of_text(layout);
   topology.interconnect = topology.nodes == 1 ? "shared-memory" : "network";
   topology.placement = placement_of(availability, ranks);
   return topology;

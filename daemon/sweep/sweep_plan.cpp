@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "colltune/json/json.h"
+#include "colltune/sweep/capability_rules.h"
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/vocabulary/canonical.h"
 #include "selection.h"
@@ -260,6 +261,8 @@ class Planner {
                             const Capability& capability, const Variant& variant) {
     if (capability.is_on_device() && !implementation.runs_on_device())
       return Support::no("it takes buffers in the host's memory; the ranks' lie on devices");
+    if (const auto glob = masked_by(capability, implementation.name()); !glob.empty())
+      return Support::no(fmt::format("masked by impl={}", glob));
     return implementation.supports(cell.key.problem, cell.key.topology, capability, variant);
   }
 

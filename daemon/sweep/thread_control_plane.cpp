@@ -111,6 +111,11 @@ class ThreadControlPlane final : public ControlPlane {
     return rank_ == 0 ? *all : std::vector<Payload>{};
   }
 
+  [[nodiscard]] Payload merge(Payload payload, const Join& join) override {
+    const auto all = place_->meet(rank_, "merge", std::move(payload));
+    return join_range(*all, join);
+  }
+
   void all_reduce_max(std::span<std::int64_t> values) override {
     reduce(values, "max", [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
   }
@@ -119,6 +124,12 @@ class ThreadControlPlane final : public ControlPlane {
   }
 
  private:
+  static Payload join_range(std::span<const Payload> range, const Join& join) {
+    if (range.size() == 1) return range.front();
+    const std::size_t half = range.size() / 2;
+    return join(join_range(range.first(half), join), join_range(range.subspan(half), join));
+  }
+
   template <class Combine>
   void reduce(std::span<std::int64_t> values, const char* name, Combine combine) {
     const auto bytes = std::as_bytes(values);

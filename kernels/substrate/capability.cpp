@@ -10,6 +10,7 @@
 #include <set>
 
 #include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/isa_names.h"
 #include "cross_memory.h"
 #include "device/device_implementation.h"
 #include "hardware_topology.h"

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
 namespace colltune {
 
@@ -12,11 +11,8 @@ namespace colltune {
 void relax_processor() noexcept;
 /// Asks for the cache line at `place` to be this core's own, before it is written.
 void prefetch_for_writing(const std::byte* place) noexcept;
-/// Names of the instruction sets that this processor and operating system offer, of those that
-/// kernels may dispatch on: "avx2", "avx512f", …
-[[nodiscard]] std::vector<std::string> isa_names();
 /// "x86_64-avx512", "x86_64-avx2", "x86_64", "aarch64-neon", "aarch64-sve256": the
-/// word that decisions are keyed by.
+/// word that decisions are keyed by. Of isa_names().
 [[nodiscard]] std::string cpu_architecture();
 
 }  // namespace colltune

@@ -44,6 +44,18 @@ if ! command -v nvidia-smi >/dev/null; then
   expect_in err '--gpus: (no GPU|this build has no CUDA)'
 fi
 
+# Rules about ranks: what is wrong with them, once, and nothing done.
+refuse_rule() {
+  expect_code 2 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/good.json" --db "$work/never.db" --allow-oversubscribe "$1" "$2"
+  expect_in err "$3"
+  checks=$((checks + 1))
+  [ "$(grep -c '^colltune-agent:' "$work/err")" -eq 1 ] || fail "not exactly one message"
+}
+refuse_rule --mask '2:impl=cpu.*' 'there is no rank 2; the launch has 0 to 1'
+refuse_rule --mask '1:nvlink' 'no such feature; it has .*memory\.bytes'
+refuse_rule --mask '0:impl=gpu.*' "no implementation's name matches"
+refuse_rule --declare '*:a b' 'is no tag'
+
 # n separate worlds of one.
 expect_code 2 env OMPI_COMM_WORLD_SIZE=4 "$agent" sweep --config "$work/good.json" --db "$work/never.db"
 expect_in err '4'

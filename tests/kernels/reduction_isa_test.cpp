@@ -9,11 +9,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
 
+#include "colltune/kernels/isa_names.h"
 #include "colltune/kernels/number_format.h"
 #include "colltune/vocabulary/error.h"
 #include "isa/isa.h"
@@ -161,6 +163,37 @@ TEST(ReductionIsa, TheScalarOneIsAlwaysThereAndNoneIsTakenThatTheProcessorLacks)
       EXPECT_TRUE(need == nullptr || std::ranges::find(names, need) != names.end()) << need;
   for (std::size_t i = 1; i < supported.size(); ++i)
     EXPECT_LT(supported[i - 1]->vector_bytes, supported[i]->vector_bytes);
+}
+
+TEST(IsaNames, AreWithoutThoseThatTheProcessIsToDoWithout) {
+  ASSERT_EQ(std::getenv(hidden_isas), nullptr);
+  const std::vector<std::string> offered = offered_isa_names();
+  EXPECT_EQ(isa_names(), offered);
+  const std::string architecture = cpu_architecture();
+  if (!offered.empty()) {
+    const std::string widest = offered.back().substr(0, 4);
+    ::setenv(hidden_isas, widest.c_str(), 1);
+    std::vector<std::string> rest = offered;
+    std::erase_if(rest, [&](const auto& name) { return name.starts_with(widest); });
+    EXPECT_EQ(isa_names(), rest);
+    std::string everything;
+    for (const auto& name : offered) everything += name + ",";
+    ::setenv(hidden_isas, everything.c_str(), 1);
+    EXPECT_TRUE(isa_names().empty());
+    EXPECT_EQ(cpu_architecture().find('-'), std::string::npos) << cpu_architecture();
+  }
+  ::setenv(hidden_isas, "avx2,altivec", 1);
+  try {
+    (void)isa_names();
+    ADD_FAILURE() << "an unknown name was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::invalid_argument);
+    const std::string message = error.what();
+    EXPECT_NE(message.find("'altivec'"), std::string::npos) << message;
+    for (const auto& name : offered) EXPECT_NE(message.find(name), std::string::npos) << message;
+  }
+  ::unsetenv(hidden_isas);
+  EXPECT_EQ(cpu_architecture(), architecture);
 }
 
 TEST(ReductionIsa, EveryCountAtAnyAlignment) {

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "colltune/kernels/cache.h"
+#include "colltune/kernels/isa_names.h"
 
 namespace colltune {
 namespace {
@@ -35,7 +36,7 @@ void evict_from_caches(std::span<const std::byte> bytes) noexcept {
   if (other) std::memset(other.get(), 1, more_than_caches);
 }
 
-std::vector<std::string> isa_names() {
+std::vector<std::string> offered_isa_names() {
   std::vector<std::string> names;
 #ifdef __aarch64__
   names.emplace_back("neon");  // part of every 64-bit Arm processor that runs Linux

@@ -3,7 +3,10 @@
 
 #include "machine.h"
 
+#include <algorithm>
+
 #include "colltune/kernels/cache.h"
+#include "colltune/kernels/isa_names.h"
 
 namespace colltune {
 
@@ -22,7 +25,7 @@ void evict_from_caches(std::span<const std::byte> bytes) noexcept {
   __builtin_ia32_mfence();
 }
 
-std::vector<std::string> isa_names() {
+std::vector<std::string> offered_isa_names() {
   // __builtin_cpu_supports takes literals only; it looks at cpuid and at what the system saves.
   std::vector<std::string> names;
   const auto add = [&names](bool has, const char* name) {
@@ -43,11 +46,12 @@ std::vector<std::string> isa_names() {
 }
 
 std::string cpu_architecture() {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-      __builtin_cpu_supports("avx512vl") != 0)
-    return "x86_64-avx512";
-  return __builtin_cpu_supports("avx2") != 0 ? "x86_64-avx2" : "x86_64";
+  const std::vector<std::string> names = isa_names();
+  const auto has = [&names](const char* name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  if (!has("avx2")) return "x86_64";
+  return has("avx512f") && has("avx512bw") && has("avx512vl") ? "x86_64-avx512" : "x86_64-avx2";
 }
 
 }  // namespace colltune

@@ -45,6 +45,20 @@ TEST(MpiControlPlane, GathersUnlikePayloadsInRankOrderOnRankZero) {
   }
 }
 
+TEST(MpiControlPlane, MergesNeighbouringRangesInOrder) {
+  MpiControlPlane plane(MPI_COMM_WORLD, 60s);
+  Payload wanted;
+  for (int rank = 0; rank < plane.size(); ++rank) wanted.push_back(static_cast<std::uint8_t>(rank));
+  const auto join = [](const Payload& lower, const Payload& upper) {
+    EXPECT_EQ(lower.back() + 1, upper.front());
+    Payload both = lower;
+    both.insert(both.end(), upper.begin(), upper.end());
+    return both;
+  };
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(plane.merge({static_cast<std::uint8_t>(plane.rank())}, join), wanted);
+}
+
 TEST(MpiControlPlane, ReducesElementWiseOnAllRanks) {
   MpiControlPlane plane(MPI_COMM_WORLD, 60s);
   const std::int64_t n = plane.size();

@@ -241,6 +241,35 @@ TEST(Plan, SkipsWithTheReasonOfTheFirstRankThatLacksIt) {
               ElementsAre("base", "avx"));
 }
 
+TEST(Plan, WhatIsMaskedOnARankIsSkippedThere) {
+  const auto implementations = fakes::make(
+      {{.name = "cpu.ring"}, {.name = "cpu.tree"}, {.name = "base", .is_baseline = true}});
+  Capability masked = able();
+  masked.features["without.cpu.r*"] = "";
+  const SweepPlan plan =
+      make_plan(spec_of(), merge_capabilities(std::vector{able(), masked}, std::vector{0, 0}),
+                implementations, "e");
+  EXPECT_THAT(names(plan.cells.at(0)), ElementsAre("base", "cpu.tree"));
+  ASSERT_EQ(plan.skipped.size(), 1u);
+  EXPECT_EQ(plan.skipped[0].variant, "cpu.ring");
+  EXPECT_EQ(plan.skipped[0].reason, "masked by impl=cpu.r* (rank 1)");
+}
+
+TEST(Plan, DeclaredTagsAndMasksMakeAnotherWorld) {
+  Capability leader = able();
+  leader.features["tag.leader"] = "";
+  const std::vector nodes{0, 0};
+  const auto digest_of = [&](const Capability& first, const Capability& second) {
+    const Availability both = merge_capabilities(std::vector{first, second}, nodes);
+    return topology_of(both, std::vector{0, 1}).layout_digest;
+  };
+  EXPECT_EQ(digest_of(able(), able()), "uniform");
+  EXPECT_NE(digest_of(leader, able()), "uniform");
+  EXPECT_NE(digest_of(leader, able()), digest_of(able(), leader));
+  EXPECT_NE(digest_of(leader, leader), "uniform");
+  EXPECT_EQ(digest_of(leader, able()), digest_of(leader, able()));
+}
+
 TEST(Plan, AProblemThatNobodyCanRunIsSkipped) {
   SweepSpec spec = spec_of();
   spec.collectives = {Collective::scatter};

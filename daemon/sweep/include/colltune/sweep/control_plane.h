@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,6 +30,12 @@ class ControlPlane {
   [[nodiscard]] virtual Payload broadcast(Payload payload) = 0;
   /// Every rank's payload in rank order on rank 0; empty elsewhere.
   [[nodiscard]] virtual std::vector<Payload> gather(const Payload& payload) = 0;
+  /// What `join` makes of all payloads, on all ranks. It joins those of two neighbouring ranges of
+  /// ranks, the lower ones first, must not throw, and is to give the same whatever the ranges: the
+  /// payloads travel along a tree, so that one that grows with what differs, and not with the
+  /// ranks, stays small all the way.
+  using Join = std::function<Payload(const Payload& lower, const Payload& upper)>;
+  [[nodiscard]] virtual Payload merge(Payload payload, const Join& join) = 0;
   /// Element-wise MAX and sum over all ranks, in place on all of them; equal lengths everywhere.
   virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
   virtual void all_reduce_sum(std::span<std::int64_t> values) = 0;

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The colltune authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Launches whose ranks differ: rehearsed with --mask and --declare.
+# shellcheck source=tests/deploy/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+echo '{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 2}' >"$work/small.json"
+sweep=("$agent" sweep --config "$work/small.json" --allow-oversubscribe --quiet)
+
+# What a rank lacks nobody runs, and the result is another world's.
+expect_code 0 "${mpirun[@]}" -n 2 "${sweep[@]}" --db "$work/masked.db" --mask '1:impl=cpu.*' --declare '0:leader'
+expect_code 0 "$colltune" show decisions --db "$work/masked.db" --json
+expect_json 'len(data) > 0 and all(d["key"]["topology"]["layout_digest"] != "uniform" for d in data)'
+expect_json 'len(data[0]["alternatives"]) > 0'
+expect_json 'not any("cpu." in json.dumps(v["variant"]) for d in data for v in d["alternatives"])'
+expect_code 0 "$colltune" show sweeps --db "$work/masked.db" --json
+expect_json '"mask 1:impl=cpu.*, declare 0:leader" in data[0]["launch"]'
+
+# A sweep of other ranks is another sweep: it does not go on with this one.
+expect_code 0 "${mpirun[@]}" -n 2 "${sweep[@]}" --db "$work/masked.db"
+expect_code 0 "$colltune" show sweeps --db "$work/masked.db" --json
+expect_json 'len(data) == 2 and sorted(";" in s["launch"] for s in data) == [False, True]'
+
+# Winners are measured again among ranks that are as unlike.
+expect_code 0 "${mpirun[@]}" -n 2 "${sweep[@]}" --db "$work/tagged.db" --declare '0:leader'
+expect_code 0 "$agent" confirm --launches 1 --seconds-per-key 0.1 --db "$work/tagged.db" -- \
+  "${mpirun[@]}" -n 2 "${sweep[@]}" --declare '0:leader'
+expect_code 0 "$colltune" show measurements --db "$work/tagged.db" --json
+expect_json 'len({m["sweep_uuid"] for m in data}) == 2'
+expect_json 'len({m["key"]["topology"]["layout_digest"] for m in data}) == 1'
+
+# Ranks with and without wide vectors meet in the same calls, and all results are verified.
+case $(uname -m) in
+  x86_64) isa=avx ;;
+  *) isa=neon ;;
+esac
+if grep -q -E "^(flags|Features).* (avx|asimd)( |$)" /proc/cpuinfo; then
+  expect_code 0 "${mpirun[@]}" -n 2 "${sweep[@]}" --db "$work/isa.db" --mask "1:$isa"
+  expect_in err 'ranks differ in cpu_features'
+  expect_code 0 "$colltune" show measurements --db "$work/isa.db" --json
+  expect_json 'len(data[0]["key"]["topology"]["architectures"]) == 2'
+  expect_json 'all(m["outcome"] == "ok" and m["verified_calls"] > 0 for m in data)'
+  expect_json 'sum(m["family"] == "colltune" for m in data) > 5'
+fi
+
+finish
