@@ -7,16 +7,17 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <map>
-#include <utility>
+#include <iterator>
 #include <vector>
 
 #include "agreement.h"
-#include "colltune/json/json.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/isa_names.h"
 #include "colltune/plugin/load_plugin.h"
+#include "colltune/sweep/capability_merge.h"
+#include "launch_comparison.h"
 #include "process_environment.h"
 
 namespace colltune {
@@ -37,66 +38,37 @@ std::string features_for_dispatch(const Capability& capability) {
   return out;
 }
 
-/// What each rank tells rank 0 about its process.
-struct RankFacts {
-  std::string host;
-  Environment environment;
-};
-
-/// Refuses ranks of unlike builds (their messages to each other would not mean the same), and names
-/// the other facts in which ranks differ. Returns a line for a person: how many ranks run where.
-std::string compare_ranks(const std::vector<RankFacts>& ranks) {
-  const auto own_build = [](const RankFacts& facts) {
-    return facts.environment.colltune_version + " (" + facts.environment.build + ")";
-  };
-  std::map<std::string, int> ranks_per_host;
-  std::string unlike;
-  std::map<std::string, std::string> differing;  // field -> an example
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    ++ranks_per_host[ranks[rank].host];
-    if (own_build(ranks[rank]) != own_build(ranks[0]))
-      unlike +=
-          fmt::format("\n  rank {} on {}: {}", rank, ranks[rank].host, own_build(ranks[rank]));
-    std::map<std::string, std::string> first;
-    visit_fields(ranks[0].environment, [&](std::string_view name, const std::string& value) {
-      first.emplace(name, value);
-    });
-    visit_fields(ranks[rank].environment, [&](std::string_view name, const std::string& value) {
-      if (first.at(std::string(name)) != value)
-        differing.emplace(name, fmt::format("'{}' on rank 0, '{}' on rank {}",
-                                            first.at(std::string(name)), value, rank));
-    });
-  }
-  if (!unlike.empty())
-    throw Error(
-        StatusCode::failed_precondition,
-        fmt::format("the ranks run different builds of colltune; rank 0 on {} runs {}, but{}",
-                    ranks[0].host, own_build(ranks[0]), unlike));
-  for (const auto& [field, example] : differing)
-    fmt::print(stderr,
-               "colltune-agent: warning: ranks differ in {}: {}; rank 0's value is recorded\n",
-               field, example);
-  std::string hosts;
-  for (const auto& [host, count] : ranks_per_host)
-    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", host, count);
-  return fmt::format("{} ranks on {}", ranks.size(), hosts);
+/// A rank's environment as it travels: what all ranks have in common is said once.
+Capability to_features(const Environment& environment) {
+  Capability facts;
+  visit_fields(environment, [&](std::string_view name, const std::string& value) {
+    facts.features.emplace(name, value);
+  });
+  return facts;
 }
 
+Environment to_environment(const Capability& facts) {
+  Environment environment;
+  visit_fields(environment,
+               [&](std::string_view name, std::string& value) { value = facts.value(name); });
+  return environment;
+}
+
+/// Collective: on rank 0 a line for a person, how many ranks run where. Throws on all ranks where
+/// they run unlike builds; rank 0 warns of other differences.
 std::string exchange_facts(ControlPlane& control, const Environment& environment) {
-  nlohmann::json own = to_json_value(environment);
-  own["host"] = host_name();
-  const std::vector<Payload> all = control.gather(nlohmann::json::to_cbor(own));
+  const CapabilityKinds facts = exchange_kinds(control, to_features(environment));
+  const std::string host = host_name();
+  const std::vector<Payload> hosts = control.gather({host.begin(), host.end()});
   std::string launch;
   run_on_rank_zero(control, [&] {
-    std::vector<RankFacts> ranks;
-    for (const Payload& payload : all) {
-      nlohmann::json facts = nlohmann::json::from_cbor(payload);
-      std::string host = facts.at("host").get<std::string>();
-      facts.erase("host");
-      ranks.push_back(
-          {std::move(host), from_json_value<Environment>(facts, "environment of a rank")});
-    }
-    launch = compare_ranks(ranks);
+    LaunchProcesses processes{.kinds = {}, .kind_of_rank = facts.kind_of_rank, .hosts = {}};
+    std::ranges::transform(facts.kinds, std::back_inserter(processes.kinds), to_environment);
+    for (const Payload& name : hosts) processes.hosts.emplace_back(name.begin(), name.end());
+    require_one_build(processes);
+    for (const std::string& difference : differences_of(processes))
+      fmt::print(stderr, "colltune-agent: warning: {}; rank 0's value is recorded\n", difference);
+    launch = describe(processes);
   });
   return launch;
 }
@@ -148,6 +120,9 @@ LaunchFacts learn_launch(const AgentProcess& process,
   facts.digest = digest_of(facts.environment);
   facts.launch = exchange_facts(process.control, facts.environment);
   if (!rules.empty() && process.control.rank() == 0) facts.launch += "; " + describe(rules);
+  own.features["net.fabric"] = facts.environment.fabric;
+  if (!facts.environment.gpu_driver.empty())
+    own.features["gpu.driver"] = facts.environment.gpu_driver;
   facts.availability = exchange_capabilities(process.control, process.launch, own);
   return facts;
 }

@@ -16,6 +16,9 @@
 namespace colltune {
 namespace {
 
+/// Where the fact "fabric" of a rank's environment is.
+constexpr std::string_view fabric_feature = "net.fabric";
+
 std::map<int, std::vector<int>> ranks_by_node(const Availability& availability) {
   std::map<int, std::vector<int>> nodes;
   for (int rank = 0; rank < availability.ranks(); ++rank)
@@ -57,8 +60,7 @@ Availability merge_capabilities(std::span<const Capability> ranks,
 
 Availability exchange_capabilities(ControlPlane& control, const Communicator& communicator,
                                    const Capability& own) {
-  CapabilityKinds all =
-      decode_kinds(control.merge(encode({.kinds = {own}, .kind_of_rank = {0}}), merge_payloads));
+  CapabilityKinds all = exchange_kinds(control, own);
   return {.kinds = std::move(all.kinds),
           .kind_of_rank = std::move(all.kind_of_rank),
           .node_of_rank = {communicator.nodes().begin(), communicator.nodes().end()}};
@@ -99,11 +101,16 @@ Topology topology_of(const Availability& availability, std::span<const int> rank
   std::string layout;
   bool is_node_major = true;
   bool has_distinctions = false;
+  const std::string_view fabric = availability.capability_of(ranks.front()).value(fabric_feature);
+  const bool is_one_fabric = std::ranges::all_of(ranks, [&](int rank) {
+    return availability.capability_of(rank).value(fabric_feature) == fabric;
+  });
   int last_node = 0;
   for (const int rank : ranks) {
     const Capability& capability = availability.capability_of(rank);
     const auto& architecture = capability.architecture;
-    const std::string distinctions = distinctions_of(capability);
+    std::string distinctions = distinctions_of(capability);
+    if (!is_one_fabric) distinctions.append("+").append(capability.value(fabric_feature));
     has_distinctions = has_distinctions || !distinctions.empty();
     const int launch_node = availability.node_of_rank[static_cast<std::size_t>(rank)];
     const int node =

@@ -185,6 +185,10 @@ CapabilityKinds decode_kinds(const Payload& payload) {
   }
 }
 
+CapabilityKinds exchange_kinds(ControlPlane& control, const Capability& own) {
+  return decode_kinds(control.merge(encode({.kinds = {own}, .kind_of_rank = {0}}), merge_payloads));
+}
+
 Payload merge_payloads(const Payload& lower, const Payload& upper) noexcept {
   try {
     // In a large launch most ranges know the same kinds.

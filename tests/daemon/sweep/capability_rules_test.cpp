@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "error_of.h"
 #include "fakes.h"
 
 namespace colltune {
@@ -15,17 +16,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), StatusCode::invalid_argument);
-    return error.what();
-  }
-  return "no error";
-}
 
 Capability able() {
   Capability capability{.architecture = "x86_64-avx512", .features = {}};

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "colltune/vocabulary/canonical.h"
+#include "error_of.h"
 #include "fakes.h"
 
 namespace colltune {
@@ -41,17 +42,6 @@ Availability launch(int nodes, int ranks_per_node, const Capability& capability 
 
 SweepSpec spec_of(const std::string& sizes = "1KiB") {
   return {.collectives = {Collective::all_reduce}, .sizes = parse_sizes(sizes), .null_test = false};
-}
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), StatusCode::invalid_argument);
-    return error.what();
-  }
-  return "no error";
 }
 
 std::vector<std::string> names(const Cell& cell) {
@@ -268,6 +258,22 @@ TEST(Plan, DeclaredTagsAndMasksMakeAnotherWorld) {
   EXPECT_NE(digest_of(leader, able()), digest_of(able(), leader));
   EXPECT_NE(digest_of(leader, leader), "uniform");
   EXPECT_EQ(digest_of(leader, able()), digest_of(leader, able()));
+}
+
+TEST(Plan, RanksOnUnlikeNetworksAreAnotherWorld) {
+  const auto on = [](const char* fabric) {
+    Capability capability = able();
+    capability.features["net.fabric"] = fabric;
+    return capability;
+  };
+  const auto digest_of = [&](const Capability& first, const Capability& second) {
+    const Availability both = merge_capabilities(std::vector{first, second}, std::vector{0, 1});
+    return topology_of(both, std::vector{0, 1}).layout_digest;
+  };
+  EXPECT_EQ(digest_of(on("1x infiniband 400"), on("1x infiniband 400")), "uniform");
+  EXPECT_NE(digest_of(on("1x infiniband 400"), on("2x infiniband 400")), "uniform");
+  EXPECT_NE(digest_of(on("1x infiniband 400"), on("2x infiniband 400")),
+            digest_of(on("1x infiniband 400"), on("4x infiniband 400")));
 }
 
 TEST(Plan, AProblemThatNobodyCanRunIsSkipped) {

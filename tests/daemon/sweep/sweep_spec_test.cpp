@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "colltune/json/json.h"
+#include "error_of.h"
 
 namespace colltune {
 namespace {
@@ -23,17 +24,6 @@ std::vector<Bytes> bytes(std::initializer_list<std::uint64_t> values) {
   std::vector<Bytes> sizes;
   for (const auto value : values) sizes.push_back({value});
   return sizes;
-}
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), StatusCode::invalid_argument);
-    return error.what();
-  }
-  return "no error";
 }
 
 std::string spec_error(const std::string& text) {

@@ -27,8 +27,11 @@ struct CapabilityKinds {
 /// Throws Error(data_loss) for anything but what `encode` writes.
 [[nodiscard]] CapabilityKinds decode_kinds(const Payload& payload);
 
-/// The same on payloads, for ControlPlane::merge, which must not throw: a payload that cannot be
+/// merge() of payloads, for ControlPlane::merge, which must not throw: a payload that cannot be
 /// read makes one that `decode_kinds` refuses for the same reason.
 [[nodiscard]] Payload merge_payloads(const Payload& lower, const Payload& upper) noexcept;
+
+/// Collective: what all ranks can do, the same on all of them.
+[[nodiscard]] CapabilityKinds exchange_kinds(ControlPlane& control, const Capability& own);
 
 }  // namespace colltune
