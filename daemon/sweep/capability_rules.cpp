@@ -130,7 +130,8 @@ void check_implementation_masks(const CapabilityRules& rules, const Implementati
   for (const std::string& mask : rules.masks) {
     const Rule rule = cut("--mask", mask, "FEATURE");
     if (!rule.what.starts_with(implementation_mask)) continue;
-    const std::string_view glob = rule.what.substr(implementation_mask.size());
+    std::string_view glob = rule.what.substr(implementation_mask.size());
+    glob = glob.substr(0, glob.find('{'));
     if (std::ranges::none_of(catalogue, [&](const auto& implementation) {
           return matches_glob(glob, implementation->name());
         }))
@@ -171,10 +172,11 @@ Capability apply(const RankRules& rules, std::span<const std::string> isas, Capa
   return detected;
 }
 
-std::string_view masked_by(const Capability& capability, std::string_view implementation) {
+std::string_view masked_by(const Capability& capability, const Variant& variant) {
   for (const std::string_view feature : starting_with(without_prefix, capability)) {
     const std::string_view glob = feature.substr(without_prefix.size());
-    if (matches_glob(glob, implementation)) return glob;
+    if (matches_glob(glob, variant.implementation) || matches_glob(glob, to_string(variant)))
+      return glob;
   }
   return {};
 }

@@ -71,25 +71,55 @@ class Planner {
     add_worlds();
     check_extent();
     add_cells(spec_.sizes, false);
+    if (spec_.partial_worlds) add_partial_worlds();
     add_cells(spec_.holdout_sizes, true);
     overrides_.check_all_known();
     return std::move(plan_);
   }
 
  private:
-  void add_cells(const std::vector<Bytes>& sizes, bool is_holdout) {
-    for (std::size_t world = 0; world < plan_.worlds.size(); ++world)
+  /// In the worlds from `first` on.
+  void add_cells(const std::vector<Bytes>& sizes, bool is_holdout, std::size_t first = 0) {
+    for (std::size_t world = first; world < plan_.worlds.size(); ++world)
       for (const auto& problem : problems_of(static_cast<int>(world), sizes))
         add_cell(static_cast<int>(world), problem, is_holdout);
   }
 
+  void add_world(std::vector<int> ranks) {
+    Topology topology = topology_of(availability_, ranks);
+    plan_.worlds.push_back({.topology = std::move(topology), .ranks = std::move(ranks)});
+  }
+
   void add_worlds() {
-    const auto add = [&](std::vector<int> ranks) {
-      Topology topology = topology_of(availability_, ranks);
-      plan_.worlds.push_back({.topology = std::move(topology), .ranks = std::move(ranks)});
-    };
-    if (spec_.worlds.empty()) add(node_major_ranks(availability_));
-    for (const auto& world : spec_.worlds) add(ranks_of_world(availability_, world));
+    if (spec_.worlds.empty()) add_world(node_major_ranks(availability_));
+    for (const auto& world : spec_.worlds) add_world(ranks_of_world(availability_, world));
+  }
+
+  /// For each set of kinds that some variant is skipped for the lack of the others, the world of
+  /// its ranks, where those are several and no world yet.
+  void add_partial_worlds() {
+    const std::size_t whole_worlds = plan_.worlds.size();
+    std::set<std::pair<int, std::vector<int>>> able;
+    for (const Skipped& skipped : plan_.skipped)
+      if (!skipped.supporting_kinds.empty()) able.emplace(skipped.world, skipped.supporting_kinds);
+    for (const auto& [world, kinds] : able) {
+      std::vector<int> ranks = ranks_of_kinds(world, kinds);
+      if (ranks.size() > 1 && std::ranges::none_of(plan_.worlds, [&](const auto& other) {
+            return other.ranks == ranks;
+          }))
+        add_world(std::move(ranks));
+    }
+    check_extent();
+    add_cells(spec_.sizes, false, whole_worlds);
+  }
+
+  std::vector<int> ranks_of_kinds(int world, const std::vector<int>& kinds) const {
+    std::vector<int> ranks;
+    for (const int rank : plan_.worlds[static_cast<std::size_t>(world)].ranks)
+      if (std::ranges::binary_search(kinds,
+                                     availability_.kind_of_rank[static_cast<std::size_t>(rank)]))
+        ranks.push_back(rank);
+    return ranks;
   }
 
   void check_extent() const {
@@ -261,7 +291,7 @@ class Planner {
                             const Capability& capability, const Variant& variant) {
     if (capability.is_on_device() && !implementation.runs_on_device())
       return Support::no("it takes buffers in the host's memory; the ranks' lie on devices");
-    if (const auto glob = masked_by(capability, implementation.name()); !glob.empty())
+    if (const auto glob = masked_by(capability, variant); !glob.empty())
       return Support::no(fmt::format("masked by impl={}", glob));
     return implementation.supports(cell.key.problem, cell.key.topology, capability, variant);
   }

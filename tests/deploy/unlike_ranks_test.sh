@@ -31,6 +31,16 @@ expect_code 0 "$colltune" show measurements --db "$work/tagged.db" --json
 expect_json 'len({m["sweep_uuid"] for m in data}) == 2'
 expect_json 'len({m["key"]["topology"]["layout_digest"] for m in data}) == 1'
 
+# Ranks that can do more than the others become a world of their own, here without rank 0.
+echo '{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 3, "partial_worlds": true}' >"$work/partial.json"
+expect_code 0 "${mpirun[@]}" -n 4 "$agent" sweep --config "$work/partial.json" --db "$work/partial.db" --allow-oversubscribe \
+  --quiet --mask '0-1:impl=cpu.*'
+expect_code 0 "$colltune" show measurements --db "$work/partial.db" --json
+expect_json '{(m["key"]["topology"]["ranks"], m["family"]) for m in data} == {(4, "mpi"), (2, "mpi"), (2, "colltune")}'
+expect_json 'all(m["outcome"] == "ok" and m["ranks_ran"] == m["key"]["topology"]["ranks"] for m in data)'
+expect_code 0 "$colltune" show decisions --db "$work/partial.db" --json
+expect_json 'not any("cpu." in json.dumps(v["variant"]) for d in data if d["key"]["topology"]["ranks"] == 4 for v in d["alternatives"])'
+
 # Ranks with and without wide vectors meet in the same calls, and all results are verified.
 case $(uname -m) in
   x86_64) isa=avx ;;

@@ -82,9 +82,14 @@ TEST(CapabilityRules, AMaskTakesAwayAndADeclarationAdds) {
   EXPECT_FALSE(left.has("isa.avx512f"));
   EXPECT_TRUE(left.has("isa.avx2"));
   EXPECT_TRUE(left.has("tag.aws"));
-  EXPECT_EQ(masked_by(left, "cpu.ring"), "cpu.r*");
-  EXPECT_THAT(masked_by(left, "cpu.tree"), IsEmpty());
-  EXPECT_THAT(masked_by(able(), "cpu.ring"), IsEmpty());
+  const Variant ring{"cpu.ring", {{"stores", "streaming"}}};
+  EXPECT_EQ(masked_by(left, ring), "cpu.r*");
+  EXPECT_THAT(masked_by(left, {"cpu.tree", {}}), IsEmpty());
+  EXPECT_THAT(masked_by(able(), ring), IsEmpty());
+  const RankRules narrow{.masks = {"impl=cpu.*{*stores=str*}"}, .tags = {}};
+  EXPECT_EQ(masked_by(apply(narrow, {}, able()), ring), "cpu.*{*stores=str*}");
+  EXPECT_THAT(masked_by(apply(narrow, {}, able()), {"cpu.ring", {{"stores", "cached"}}}),
+              IsEmpty());
   EXPECT_EQ(distinctions_of(left), "+tag.aws+without.cpu.r*");
   EXPECT_EQ(distinctions_of(able()), "");
   EXPECT_EQ(apply({}, {}, able()), able());
@@ -111,6 +116,7 @@ TEST(CapabilityRules, MasksOfImplementationsNameSome) {
         [&] { check_implementation_masks({.masks = {mask}, .declarations = {}}, catalogue); });
   };
   EXPECT_EQ(check("0:impl=cpu.*"), "no error");
+  EXPECT_EQ(check("0:impl=cpu.ring{chunk=*}"), "no error");
   EXPECT_EQ(check("0:cuda"), "no error");
   EXPECT_THAT(check("0:impl=cuda.*"), HasSubstr("no implementation's name matches"));
 }

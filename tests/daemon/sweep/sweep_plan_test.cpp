@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "colltune/vocabulary/canonical.h"
 #include "error_of.h"
@@ -274,6 +275,45 @@ TEST(Plan, RanksOnUnlikeNetworksAreAnotherWorld) {
   EXPECT_NE(digest_of(on("1x infiniband 400"), on("2x infiniband 400")), "uniform");
   EXPECT_NE(digest_of(on("1x infiniband 400"), on("2x infiniband 400")),
             digest_of(on("1x infiniband 400"), on("4x infiniband 400")));
+}
+
+TEST(Plan, RanksThatCanDoMoreBecomeAWorldOfTheirOwn) {
+  const auto needs = [](const char* feature) {
+    return
+        [feature](const Problem&, const Topology&, const Capability& capability, const Variant&) {
+          return capability.has(feature) ? Support::yes() : Support::no("lacks it");
+        };
+  };
+  const auto implementations = fakes::make({{.name = "all", .is_baseline = true},
+                                            {.name = "few", .supports = needs("x")},
+                                            {.name = "more", .supports = needs("y")},
+                                            {.name = "one", .supports = needs("z")}});
+  // Ranks 2 and 3 have x and y, rank 1 has y and z, rank 0 neither.
+  const Availability unlike =
+      merge_capabilities(std::vector{able(), able({"y", "z"}), able({"x", "y"}), able({"x", "y"})},
+                         std::vector{0, 0, 0, 0});
+  SweepSpec spec = spec_of();
+  EXPECT_EQ(make_plan(spec, unlike, implementations, "e").worlds.size(), 1u);
+  spec.partial_worlds = true;
+  spec.holdout_sizes = parse_sizes("2KiB");
+  const SweepPlan plan = make_plan(spec, unlike, implementations, "e");
+  ASSERT_EQ(plan.worlds.size(), 3u);
+  std::map<std::vector<int>, std::vector<std::string>> variants;
+  for (const Cell& cell : plan.cells)
+    if (!cell.is_holdout)
+      variants[plan.worlds[static_cast<std::size_t>(cell.world)].ranks] = names(cell);
+  EXPECT_THAT((variants[{0, 1, 2, 3}]), ElementsAre("all"));
+  EXPECT_THAT((variants[{2, 3}]), ElementsAre("all", "few", "more"));
+  EXPECT_THAT((variants[{1, 2, 3}]), ElementsAre("all", "more"));
+  EXPECT_EQ(plan.cells.size(), 6u);
+  EXPECT_TRUE(plan.cells.back().is_holdout);
+  // A world that the user named is not added again.
+  spec.worlds = {{.nodes = 1, .ranks_per_node = 4}};
+  const Availability first_two = merge_capabilities(
+      std::vector{able({"x", "y"}), able({"x", "y"}), able(), able()}, std::vector{0, 0, 0, 0});
+  EXPECT_EQ(make_plan(spec, first_two, implementations, "e").worlds.size(), 2u);
+  spec.worlds.push_back({.nodes = 1, .ranks_per_node = 2});
+  EXPECT_EQ(make_plan(spec, first_two, implementations, "e").worlds.size(), 2u);
 }
 
 TEST(Plan, AProblemThatNobodyCanRunIsSkipped) {

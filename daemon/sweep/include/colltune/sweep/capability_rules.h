@@ -17,7 +17,7 @@ namespace colltune {
 struct CapabilityRules {
   /// "RANKS:FEATURE" takes away, to rehearse a mixed cluster on a uniform one. FEATURE is an
   /// instruction set ("avx512": all whose names begin so; the rank's kernels then do without it),
-  /// "impl=GLOB" (implementations), or a name or glob of a capability ("mpi.tuned.*").
+  /// "impl=GLOB" (implementations, or variants as they are printed), or a name or glob of a capability ("mpi.tuned.*").
   std::vector<std::string> masks;
   /// "RANKS:TAG" adds what no probe can see: the feature "tag.TAG".
   std::vector<std::string> declarations;
@@ -40,7 +40,8 @@ struct RankRules {
 /// rule that does not parse or names a rank beyond the launch: the same on all ranks.
 [[nodiscard]] RankRules rules_of_rank(const CapabilityRules& rules, int rank, int ranks);
 
-/// Throws Error(invalid_argument) for an "impl=GLOB" that matches none of the catalogue.
+/// Throws Error(invalid_argument) for an "impl=GLOB" that, up to its first brace, matches none of
+/// the catalogue.
 void check_implementation_masks(const CapabilityRules& rules, const Implementations& catalogue);
 
 /// Of the rank's masks those that are instruction sets, of these names ("avx512f").
@@ -53,9 +54,9 @@ void check_implementation_masks(const CapabilityRules& rules, const Implementati
 [[nodiscard]] Capability apply(const RankRules& rules, std::span<const std::string> isas,
                                Capability detected);
 
-/// The glob by which `implementation` is masked there; empty where it is not.
-[[nodiscard]] std::string_view masked_by(const Capability& capability,
-                                         std::string_view implementation);
+/// The glob by which `variant`, or all of its implementation, is masked there; empty where it is
+/// not.
+[[nodiscard]] std::string_view masked_by(const Capability& capability, const Variant& variant);
 
 /// The declared and masked features, as they make two ranks of one architecture unlike: "" or
 /// "+tag.leader+without.cpu.*".

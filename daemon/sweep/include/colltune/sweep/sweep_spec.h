@@ -87,6 +87,8 @@ struct SweepSpec {
   std::vector<ReduceOp> reduce_ops{ReduceOp::sum};  ///< ignored by collectives that do not reduce
   std::vector<Bytes> sizes;                         ///< ascending, each once
   std::vector<WorldSpec> worlds;                    ///< empty: the whole launch
+  /// Whether ranks that can do more than the rest of their world become a world of their own, too.
+  bool partial_worlds = false;
   BooleanAxis in_place;
   BooleanAxis registered;
   std::vector<std::string> include;  ///< patterns over implementation names; empty: all
@@ -116,6 +118,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("reduce_ops", self.reduce_ops);
   visit("sizes", self.sizes);
   visit("worlds", self.worlds);
+  visit("partial_worlds", self.partial_worlds);
   visit("in_place", self.in_place);
   visit("registered", self.registered);
   visit("include", self.include);
