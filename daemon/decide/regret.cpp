@@ -159,6 +159,16 @@ std::vector<Measurement> half_of(std::span<const Measurement> measurements, int 
 /// Also who left the rounds early: that is how a launch says that it is slow there.
 std::size_t few_rounds(std::size_t rounds) { return std::min<std::size_t>(rounds, 3); }
 
+/// Of the variants that ran in half of the rounds; of `chosen` in any case. Were choices that left
+/// the rounds early not judged, those would be left out that are slow there.
+Speedups speedups_with(const Contest& contest, const Variant& chosen) {
+  Speedups speedups = speedups_of(contest, half_of_rounds);
+  const Speedups all = speedups_of(contest, few_rounds);
+  if (const auto found = all.variants.find(chosen); found != all.variants.end())
+    speedups.variants.insert(*found);
+  return speedups;
+}
+
 /// Per key what one launch says, where it was quiet.
 std::map<TuningKey, Speedups> quiet_speedups(const Launch& launch, double steal_limit) {
   std::map<TuningKey, std::vector<const Measurement*>> cells;
@@ -248,7 +258,7 @@ Regret held_out_regret(std::span<const Measurement> measurements,
         found == contests.end()
             ? std::nullopt
             : judge_choice({.key = answer.key, .verdict = answer.verdict, .chosen = answer.chosen},
-                           speedups_of(found->second, half_of_rounds)));
+                           speedups_with(found->second, answer.chosen)));
   }
   return summarise(std::move(regret));
 }

@@ -146,5 +146,22 @@ TEST(HeldOut, AnswersAreJudgedByWhatWasMeasuredThere) {
   EXPECT_EQ(without_undecided(regret).within_five_percent, 1);
 }
 
+TEST(HeldOut, AnAnswerThatLeftTheRoundsEarlyIsJudgedAllTheSame) {
+  std::vector<Measurement> trials{trial({"base", 1000, true}, key(96)),
+                                  trial({"fast", 500}, key(96)), trial({"slow", 2000}, key(96))};
+  for (Measurement& one : trials) one.is_holdout = true;
+  const std::size_t left_after = 4 * static_cast<std::size_t>(trials[2].samples_per_round);
+  ASSERT_LT(2 * left_after, trials[2].samples.size());
+  trials[2].samples.resize(left_after);
+  trials[2].slowest_ranks.resize(left_after);
+  if (!trials[2].marks.empty()) trials[2].marks.resize(left_after);
+  const Regret regret = held_out_regret(
+      trials, std::vector<HeldOutAnswer>{{key(96), Verdict::displaced, parse_variant("slow")}});
+  ASSERT_THAT(regret.keys, SizeIs(1));
+  EXPECT_NEAR(regret.keys[0].chosen_speedup, 0.5, 0.01);
+  EXPECT_NEAR(regret.keys[0].regret, 3, 0.05);
+  EXPECT_EQ(regret.keys[0].best, parse_variant("fast"));
+}
+
 }  // namespace
 }  // namespace colltune

@@ -76,7 +76,8 @@ struct HeldOutAnswer {
   Variant chosen;
 };
 
-/// Judges answers for sizes that took no part in deciding by what was measured there (is_holdout).
+/// Judges answers for sizes that took no part in deciding by what was measured there (is_holdout):
+/// also by few rounds, since who is slow there leaves them early.
 [[nodiscard]] Regret held_out_regret(std::span<const Measurement> measurements,
                                      std::span<const HeldOutAnswer> answers);
 
