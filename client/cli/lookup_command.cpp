@@ -63,15 +63,6 @@ Problem problem_of(const LookupOptions& options) {
   return problem;
 }
 
-FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
-  if (!origin.server.empty()) return look_up_remotely(origin.server, query);
-  const DecisionTable table = table_of(read_published(origin.database, origin.generation));
-  FoundAnswer found{.answer = table.find(query), .environment = {}};
-  for (const auto& [digest, environment] : table.environments())
-    if (digest == found.answer.decision.key.environment_digest) found.environment = environment;
-  return found;
-}
-
 std::string sizes_text(const std::vector<Bytes>& sizes) {
   std::string text;
   for (const Bytes size : sizes) {
@@ -112,6 +103,17 @@ std::string environment_text(const TuningKey& key, const std::optional<Environme
   return text;
 }
 
+}  // namespace
+
+FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
+  if (!origin.server.empty()) return look_up_remotely(origin.server, query);
+  const DecisionTable table = table_of(read_published(origin.database, origin.generation));
+  FoundAnswer found{.answer = table.find(query), .environment = {}};
+  for (const auto& [digest, environment] : table.environments())
+    if (digest == found.answer.decision.key.environment_digest) found.environment = environment;
+  return found;
+}
+
 std::string answer_text(const FoundAnswer& found) {
   const LookupAnswer& answer = found.answer;
   const Decision& decision = answer.decision;
@@ -130,8 +132,6 @@ std::string answer_text(const FoundAnswer& found) {
   out += fmt::format("environment  {}\n\n", environment_text(decision.key, found.environment));
   return out + ranking_text(decision);
 }
-
-}  // namespace
 
 LookupQuery query_of(const LookupOptions& options) {
   LookupQuery query;

@@ -8,6 +8,7 @@
 
 #include "colltune/vocabulary/lookup.h"
 #include "origin.h"
+#include "remote.h"
 
 namespace colltune {
 
@@ -38,6 +39,11 @@ struct LookupOptions {
 [[nodiscard]] LookupQuery query_of(const LookupOptions& options);
 
 /// Looks the decision up and prints it.
+/// The answer of the database or the server that `origin` names.
+[[nodiscard]] FoundAnswer find_answer(const Origin& origin, const LookupQuery& query);
+/// The answer for a person: the winner, by what evidence, and the ranking.
+[[nodiscard]] std::string answer_text(const FoundAnswer& found);
+
 void run_lookup(const LookupOptions& options, std::ostream& out);
 
 }  // namespace colltune

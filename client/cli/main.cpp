@@ -10,6 +10,7 @@
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/error.h"
 #include "colltune/vocabulary/lookup.h"
+#include "explain_command.h"
 #include "export_command.h"
 #include "import_command.h"
 #include "lookup_command.h"
@@ -36,12 +37,8 @@ void add_origin(CLI::App& command, Origin& origin) {
   command.add_option("--generation", origin.generation, "this very generation [the newest]");
 }
 
-void add_lookup(CLI::App& program, LookupOptions& options) {
-  CLI::App& command = *program.add_subcommand(
-      "lookup", "Print which variant of a collective is the fastest, and by what evidence");
-  command.footer(with_example(
-      "colltune lookup all_reduce --bytes 1MiB --dtype f32 --op sum --nodes 1 --ranks-per-node 2 "
-      "--db tuning.db"));
+/// What names the call and the world that a question is about.
+void add_question(CLI::App& command, LookupOptions& options) {
   command.add_option("collective", options.collective, allowed_names<Collective>())->required();
   command
       .add_option("--bytes", options.bytes,
@@ -71,7 +68,25 @@ void add_lookup(CLI::App& program, LookupOptions& options) {
   command.add_flag("--graph-capture", options.graph_capture,
                    "the call is captured into a device graph");
   command.add_flag("--json", options.json, "print one JSON object");
+}
+
+void add_lookup(CLI::App& program, LookupOptions& options) {
+  CLI::App& command = *program.add_subcommand(
+      "lookup", "Print which variant of a collective is the fastest, and by what evidence");
+  command.footer(with_example(
+      "colltune lookup all_reduce --bytes 1MiB --dtype f32 --op sum --nodes 1 --ranks-per-node 2 "
+      "--db tuning.db"));
+  add_question(command, options);
   command.callback([&options] { run_lookup(options, std::cout); });
+}
+
+void add_explain(CLI::App& program, LookupOptions& options) {
+  CLI::App& command = *program.add_subcommand(
+      "explain", "Say why a lookup is answered so: who ran, who left, who could not");
+  command.footer(
+      with_example("colltune explain all_reduce --bytes 1MiB --dtype f32 --db tuning.db"));
+  add_question(command, options);
+  command.callback([&options] { run_explain(options, std::cout); });
 }
 
 void add_export(CLI::App& program, ExportOptions& options) {
@@ -191,12 +206,14 @@ int main(int argc, char** argv) {
       "colltune lookup all_reduce --bytes 1MiB --dtype f32 --nodes 1 --ranks-per-node 2 --db "
       "tuning.db"));
   LookupOptions lookup_options;
+  LookupOptions explain_options;
   ExportOptions export_options;
   ShowOptions show_options;
   ImportOptions import_options;
   ReleaseOptions release_options;
   ReportOptions report_options;
   add_lookup(program, lookup_options);
+  add_explain(program, explain_options);
   add_export(program, export_options);
   add_show(program, show_options);
   add_report(program, report_options);

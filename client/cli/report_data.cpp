@@ -13,15 +13,6 @@
 namespace colltune {
 namespace {
 
-nlohmann::json parse_summary(const SweepRecord& record) {
-  if (record.summary.empty()) return nlohmann::json::object();
-  auto summary = nlohmann::json::parse(record.summary, nullptr, false);
-  if (!summary.is_object())
-    throw Error(StatusCode::data_loss,
-                "the summary of sweep " + record.uuid + " is no JSON object");
-  return summary;
-}
-
 /// The newest generation's decisions that this sweep made, by key and family.
 std::map<std::pair<TuningKey, std::string>, Decision> published_by(const StoreReader& reader,
                                                                    const std::string& uuid) {
@@ -58,8 +49,17 @@ SweepRecord find_sweep(const StoreReader& reader, const std::string& database,
   return *found;
 }
 
+nlohmann::json summary_of(const SweepRecord& record) {
+  if (record.summary.empty()) return nlohmann::json::object();
+  auto summary = nlohmann::json::parse(record.summary, nullptr, false);
+  if (!summary.is_object())
+    throw Error(StatusCode::data_loss,
+                "the summary of sweep " + record.uuid + " is no JSON object");
+  return summary;
+}
+
 ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record) {
-  ReportedSweep sweep{.record = record, .summary = parse_summary(record)};
+  ReportedSweep sweep{.record = record, .summary = summary_of(record)};
   if (sweep.summary.contains("decision_policy"))
     sweep.policy = from_json_value<DecisionPolicy>(sweep.summary["decision_policy"],
                                                    "decision_policy of the sweep's summary");

@@ -28,6 +28,10 @@ struct ReportedSweep {
 [[nodiscard]] SweepRecord find_sweep(const StoreReader& reader, const std::string& database,
                                      const std::string& uuid);
 
+/// What the sweep's row keeps besides; an empty object where the sweep did not end. Throws
+/// Error(data_loss) where it is no JSON object.
+[[nodiscard]] nlohmann::json summary_of(const SweepRecord& record);
+
 [[nodiscard]] ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record);
 
 }  // namespace colltune

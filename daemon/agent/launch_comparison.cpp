@@ -18,18 +18,6 @@ namespace {
 
 using RanksByValue = std::map<std::string, std::vector<int>>;
 
-/// "0-3,8"; ascending.
-std::string render_ranks(const std::vector<int>& ranks) {
-  std::vector<std::string> ranges;
-  for (std::size_t first = 0, next = 0; first < ranks.size(); first = next) {
-    for (next = first + 1; next < ranks.size() && ranks[next] == ranks[next - 1] + 1; ++next) {
-    }
-    ranges.push_back(next - first == 1 ? std::to_string(ranks[first])
-                                       : fmt::format("{}-{}", ranks[first], ranks[next - 1]));
-  }
-  return fmt::format("{}", fmt::join(ranges, ","));
-}
-
 /// The hosts of the ranks; of many the first ones.
 std::string render_hosts(const LaunchProcesses& launch, const std::vector<int>& ranks) {
   constexpr std::size_t most = 8;
@@ -53,6 +41,18 @@ RanksByValue ranks_by_value(const LaunchProcesses& launch, ValueOf value_of) {
 
 }  // namespace
 
+std::string render_ranges(const std::vector<int>& numbers) {
+  std::vector<std::string> ranges;
+  for (std::size_t first = 0, next = 0; first < numbers.size(); first = next) {
+    for (next = first + 1; next < numbers.size() && numbers[next] == numbers[next - 1] + 1;
+         ++next) {
+    }
+    ranges.push_back(next - first == 1 ? std::to_string(numbers[first])
+                                       : fmt::format("{}-{}", numbers[first], numbers[next - 1]));
+  }
+  return fmt::format("{}", fmt::join(ranges, ","));
+}
+
 void require_one_build(const LaunchProcesses& launch) {
   const RanksByValue builds = ranks_by_value(launch, [](const Environment& environment) {
     return fmt::format("{} ({})", environment.colltune_version, environment.build);
@@ -62,14 +62,14 @@ void require_one_build(const LaunchProcesses& launch) {
   std::size_t widest_ranks = std::string_view("ranks").size();
   for (const auto& [build, ranks] : builds) {
     widest_build = std::max(widest_build, build.size());
-    widest_ranks = std::max(widest_ranks, render_ranks(ranks).size());
+    widest_ranks = std::max(widest_ranks, render_ranges(ranks).size());
   }
   std::string table = fmt::format(
       "the ranks run different builds of colltune; install one on all "
       "hosts\n  {:{}}  {:{}}  hosts",
       "build", widest_build, "ranks", widest_ranks);
   for (const auto& [build, ranks] : builds)
-    table += fmt::format("\n  {:{}}  {:{}}  {}", build, widest_build, render_ranks(ranks),
+    table += fmt::format("\n  {:{}}  {:{}}  {}", build, widest_build, render_ranges(ranks),
                          widest_ranks, render_hosts(launch, ranks));
   throw Error(StatusCode::failed_precondition, table);
 }
@@ -90,7 +90,7 @@ std::vector<std::string> differences_of(const LaunchProcesses& launch) {
     if (values.size() < 2) continue;
     std::vector<std::string> parts;
     for (const auto& [value, ranks] : values)
-      parts.push_back(fmt::format("'{}' on rank {}", value, render_ranks(ranks)));
+      parts.push_back(fmt::format("'{}' on rank {}", value, render_ranges(ranks)));
     lines.push_back(fmt::format("ranks differ in {}: {}", field, fmt::join(parts, ", ")));
   }
   return lines;

@@ -9,6 +9,9 @@
 
 namespace colltune {
 
+/// Ascending numbers as ranges: "0-3,8".
+[[nodiscard]] std::string render_ranges(const std::vector<int>& numbers);
+
 /// What the ranks of a launch told of their processes.
 struct LaunchProcesses {
   std::vector<Environment> kinds;  ///< each different one once

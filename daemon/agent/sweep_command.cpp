@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "agreement.h"
@@ -18,7 +20,9 @@
 #include "colltune/json/json.h"
 #include "colltune/sweep/report.h"
 #include "colltune/sweep/sweep.h"
+#include "colltune/vocabulary/canonical.h"
 #include "console_progress.h"
+#include "launch_comparison.h"
 
 namespace colltune {
 namespace {
@@ -35,9 +39,50 @@ void refuse_oversubscription(const SweepPlan& plan) {
                               world.topology.ranks, world.topology.nodes));
 }
 
+/// The ranks of the launch that support what was skipped.
+std::string ranks_with(const Skipped& skipped, const SweepPlan& plan,
+                       const Availability& availability) {
+  std::vector<int> ranks;
+  for (const int rank : plan.worlds[static_cast<std::size_t>(skipped.world)].ranks)
+    if (std::ranges::binary_search(skipped.supporting_kinds,
+                                   availability.kind_of_rank[static_cast<std::size_t>(rank)]))
+      ranks.push_back(rank);
+  std::ranges::sort(ranks);
+  return render_ranges(ranks);
+}
+
+/// What was not measured and why, as `colltune explain` reads it: problems by digest, and for each
+/// world, variant and reason the places of its problems in that list ("0-23").
+nlohmann::json skipped_of(const SweepPlan& plan, const Availability& availability) {
+  std::map<std::string, int> places;
+  std::vector<std::string> problems;
+  std::map<std::tuple<int, std::string, std::string, std::string>, std::vector<int>> groups;
+  for (const Skipped& skipped : plan.skipped) {
+    const auto [place, is_new] =
+        places.emplace(digest_of_value(skipped.problem), static_cast<int>(problems.size()));
+    if (is_new) problems.push_back(place->first);
+    groups[{skipped.world, skipped.variant, skipped.reason,
+            ranks_with(skipped, plan, availability)}]
+        .push_back(place->second);
+  }
+  nlohmann::json entries = nlohmann::json::array();
+  for (auto& [group, of_group] : groups) {
+    const auto& [world, variant, reason, ranks] = group;
+    std::ranges::sort(of_group);
+    entries.push_back(
+        {{"topology", digest_of_value(plan.worlds[static_cast<std::size_t>(world)].topology)},
+         {"variant", variant},
+         {"reason", reason},
+         {"ranks_with_it", ranks},
+         {"problems", render_ranges(of_group)}});
+  }
+  return {{"problems", problems}, {"entries", entries}};
+}
+
 /// What the sweep's row keeps for reports, beside the measurements.
-std::string summary_of(const SweepPlan& plan, const SweepOutcome& outcome,
-                       std::span<const Decision> decisions, std::chrono::nanoseconds elapsed) {
+std::string summary_of(const SweepPlan& plan, const Availability& availability,
+                       const SweepOutcome& outcome, std::span<const Decision> decisions,
+                       std::chrono::nanoseconds elapsed) {
   nlohmann::json summary;
   summary["end"] = name_of(outcome.end);
   summary["elapsed_ns"] = elapsed.count();
@@ -53,6 +98,7 @@ std::string summary_of(const SweepPlan& plan, const SweepOutcome& outcome,
     summary["verdicts"][std::string(name_of(verdict))] = count;
   summary["null_test"] = to_json_value(null_test(outcome.measurements, plan.decision));
   summary["noise"] = noise_summary(outcome.measurements);
+  summary["skipped"] = skipped_of(plan, availability);
   return summary.dump();
 }
 
@@ -105,14 +151,15 @@ std::vector<Measurement> without(std::span<const Quarantined> in_quarantine,
 
 /// Rank 0: decides, publishes, prints.
 int conclude(const SweepOptions& options, const AgentProcess& process, const SweepPlan& plan,
-             const SweepOutcome& outcome, std::span<const Quarantined> in_quarantine,
-             SweepJournal& journal) {
+             const Availability& availability, const SweepOutcome& outcome,
+             std::span<const Quarantined> in_quarantine, SweepJournal& journal) {
   const std::string& sweep_uuid = journal.sweep_uuid();
   const auto decisions =
       decide(without(in_quarantine, outcome.measurements), plan.decision, sweep_uuid);
   const auto elapsed = std::chrono::steady_clock::now() - process.begin;
-  const auto generation = journal.finish(state_of(outcome.end), decisions,
-                                         summary_of(plan, outcome, decisions, elapsed));
+  const auto generation =
+      journal.finish(state_of(outcome.end), decisions,
+                     summary_of(plan, availability, outcome, decisions, elapsed));
   fmt::print("{}", render_results(outcome.measurements, decisions));
   std::fflush(stdout);
   if (!options.quiet) {
@@ -202,8 +249,9 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   const SweepOutcome outcome = run_sweep(tools, plan, policy);
   process.watch->recorder().enter({.phase = "end"});
   int code = 0;
-  run_on_rank_zero(
-      control, [&] { code = conclude(options, process, plan, outcome, in_quarantine, *journal); });
+  run_on_rank_zero(control, [&] {
+    code = conclude(options, process, plan, availability, outcome, in_quarantine, *journal);
+  });
   std::int64_t agreed = code;
   control.all_reduce_max({&agreed, 1});
   return static_cast<int>(agreed);

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "explain_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "colltune/export/decision_json.h"
+#include "colltune/vocabulary/canonical.h"
+#include "database.h"
+#include "report_data.h"
+#include "text_table.h"
+
+namespace colltune {
+namespace {
+
+using nlohmann::json;
+
+/// A variant that was measured for the key.
+struct Runner {
+  std::string variant;
+  std::string family;
+  std::set<int> passes;
+  Outcome outcome = Outcome::ok;  ///< the first that was not ok
+  std::string detail;
+  std::string fate;
+};
+
+/// A variant that was not, or nothing was.
+struct Missing {
+  std::string variant;  ///< empty: the whole problem
+  std::string reason;
+  std::string ranks_with_it;
+};
+
+/// Why an answer is as it is.
+struct Explanation {
+  FoundAnswer found;
+  std::vector<Runner> runners;  ///< as ranked, then the others
+  std::vector<Missing> missing;
+};
+
+std::vector<Runner> runners_of(const std::vector<Measurement>& measurements, const TuningKey& key) {
+  std::map<std::string, Runner> by_name;
+  for (const Measurement& one : measurements) {
+    if (one.key != key || one.is_twin || one.is_holdout) continue;
+    const std::string name = to_string(one.variant);
+    Runner& runner = by_name[name];
+    runner.variant = name;
+    runner.family = one.family;
+    runner.passes.insert(one.pass);
+    if (runner.outcome != Outcome::ok) continue;
+    runner.outcome = one.outcome;
+    runner.detail = one.detail;
+  }
+  std::vector<Runner> runners;
+  for (auto& [name, runner] : by_name) runners.push_back(std::move(runner));
+  return runners;
+}
+
+/// What its place in the ranking says of a variant that ranks.
+std::string fate_of(const Decision& decision, std::size_t place) {
+  const RankedVariant& own = decision.ranked[place];
+  const RankedVariant& winner = decision.ranked.front();
+  const auto baseline =
+      std::ranges::find_if(decision.ranked, [](const auto& other) { return other.is_baseline; });
+  if (place == 0) return own.is_baseline ? "stays: it is what runs without colltune" : "wins";
+  std::string fate = own.is_baseline ? "what runs without colltune"
+                     : baseline != decision.ranked.end() &&
+                             baseline - decision.ranked.begin() > static_cast<std::ptrdiff_t>(place)
+                         ? "faster than the baseline"
+                         : "not proven faster than the baseline";
+  if (own.speedup_over_baseline > 0 && winner.speedup_over_baseline > 0)
+    fate += fmt::format("; the winner is {:.2f}x as fast",
+                        winner.speedup_over_baseline / own.speedup_over_baseline);
+  return fate;
+}
+
+void put_in_order(std::vector<Runner>& runners, const Decision& decision) {
+  std::map<std::string, std::size_t> places;
+  for (std::size_t place = 0; place < decision.ranked.size(); ++place)
+    places.emplace(to_string(decision.ranked[place].variant), place);
+  std::size_t most = 0;
+  for (const Runner& runner : runners) most = std::max(most, runner.passes.size());
+  for (Runner& runner : runners) {
+    const auto place = places.find(runner.variant);
+    if (runner.outcome != Outcome::ok)
+      runner.fate = fmt::format("{}: {}", name_of(runner.outcome), runner.detail);
+    else if (place == places.end())
+      runner.fate = "not in this ranking";
+    else
+      runner.fate = fate_of(decision, place->second);
+    if (runner.outcome == Outcome::ok && runner.passes.size() < most)
+      runner.fate +=
+          fmt::format("; left the race after {} of {} passes", runner.passes.size(), most);
+  }
+  std::ranges::stable_sort(runners, {}, [&](const Runner& runner) {
+    const auto place = places.find(runner.variant);
+    return place == places.end() ? places.size() : place->second;
+  });
+}
+
+/// Whether `ranges`, as the agent writes them ("0-3,8"), hold `number`.
+bool hold(std::string_view ranges, std::size_t number) {
+  while (!ranges.empty()) {
+    const std::size_t comma = std::min(ranges.find(','), ranges.size());
+    const std::string_view range = ranges.substr(0, comma);
+    std::size_t first = 0;
+    const char* const end = range.data() + range.size();
+    const auto [dash, error] = std::from_chars(range.data(), end, first);
+    std::size_t last = first;
+    if (dash != end) std::from_chars(dash + 1, end, last);
+    if (first <= number && number <= last) return true;
+    ranges.remove_prefix(std::min(comma + 1, ranges.size()));
+  }
+  return false;
+}
+
+std::vector<Missing> missing_of(const json& summary, const TuningKey& key) {
+  std::vector<Missing> missing;
+  if (!summary.contains("skipped")) return missing;
+  const json& skipped = summary.at("skipped");
+  const auto problems = skipped.at("problems").get<std::vector<std::string>>();
+  const auto found = std::ranges::find(problems, digest_of_value(key.problem));
+  if (found == problems.end()) return missing;
+  const std::string topology = digest_of_value(key.topology);
+  for (const json& entry : skipped.at("entries"))
+    if (entry.at("topology") == topology &&
+        hold(entry.at("problems").get<std::string>(),
+             static_cast<std::size_t>(found - problems.begin())))
+      missing.push_back({.variant = entry.at("variant").get<std::string>(),
+                         .reason = entry.at("reason").get<std::string>(),
+                         .ranks_with_it = entry.at("ranks_with_it").get<std::string>()});
+  return missing;
+}
+
+Explanation explain(const LookupOptions& options) {
+  if (!options.origin.server.empty())
+    throw Error(StatusCode::invalid_argument,
+                "explain reads what was measured: --db FILE names the database, a server has only "
+                "decisions");
+  const LookupQuery query = query_of(options);
+  check(options.origin);
+  Explanation explanation{
+      .found = find_answer(options.origin, query), .runners = {}, .missing = {}};
+  const Decision& decision = explanation.found.answer.decision;
+  const StoreReader reader = open_database(options.origin.database);
+  for (const SweepRecord& sweep : reader.sweeps()) {
+    if (sweep.uuid != decision.sweep_uuid) continue;
+    explanation.runners = runners_of(reader.measurements(sweep.uuid), decision.key);
+    explanation.missing = missing_of(summary_of(sweep), decision.key);
+  }
+  put_in_order(explanation.runners, decision);
+  return explanation;
+}
+
+/// What was not measured, by reason: the names of the implementations, and of how many variants.
+std::string missing_text(const std::vector<Missing>& missing) {
+  struct Group {
+    std::set<std::string> names;
+    std::size_t variants = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Group> groups;
+  for (const Missing& one : missing) {
+    Group& group = groups[{one.reason, one.ranks_with_it}];
+    group.names.insert(one.variant.empty() ? "the problem"
+                                           : one.variant.substr(0, one.variant.find('{')));
+    ++group.variants;
+  }
+  std::string text = groups.empty() ? "" : "\nnot measured there (--json has every variant)\n";
+  for (const auto& [why, group] : groups) {
+    const auto& [reason, ranks] = why;
+    text += fmt::format("  {}{}\n    {} variant(s) of {}\n", reason,
+                        ranks.empty() ? std::string() : fmt::format("; rank {} has it", ranks),
+                        group.variants, fmt::join(group.names, ", "));
+  }
+  return text;
+}
+
+std::string text_of(const Explanation& explanation) {
+  const LookupAnswer& answer = explanation.found.answer;
+  std::string text = answer_text(explanation.found);
+  text += "\nexecuted by\n";
+  for (const auto& [architecture, ranks] : answer.decision.key.topology.architectures)
+    text += fmt::format("  {} rank(s) {}: {}\n", ranks, architecture,
+                        to_string(answer.decision.ranked.front().variant));
+  if (explanation.runners.empty()) {
+    text += "\nnothing was measured for this very size";
+    for (std::size_t i = 0; i < answer.measured_sizes.size(); ++i)
+      text += (i == 0 ? ": explain " : " or ") + format_bytes(answer.measured_sizes[i]);
+    text += '\n';
+  } else {
+    text += fmt::format("\nmeasured in sweep {}\n", answer.decision.sweep_uuid);
+    TextTable table({{"variant"}, {"family"}, {"passes", TextTable::Align::right}, {"fate"}});
+    for (const Runner& runner : explanation.runners)
+      table.add_row(
+          {runner.variant, runner.family, std::to_string(runner.passes.size()), runner.fate});
+    text += table.text();
+  }
+  return text + missing_text(explanation.missing);
+}
+
+json json_of(const Explanation& explanation) {
+  json runners = json::array();
+  for (const Runner& runner : explanation.runners)
+    runners.push_back({{"variant", runner.variant},
+                       {"family", runner.family},
+                       {"passes", runner.passes.size()},
+                       {"outcome", name_of(runner.outcome)},
+                       {"fate", runner.fate}});
+  json missing = json::array();
+  for (const Missing& one : explanation.missing)
+    missing.push_back(
+        {{"variant", one.variant}, {"reason", one.reason}, {"ranks_with_it", one.ranks_with_it}});
+  return {{"answer", answer_to_json(explanation.found.answer, explanation.found.environment)},
+          {"measured", runners},
+          {"not_measured", missing}};
+}
+
+}  // namespace
+
+void run_explain(const LookupOptions& options, std::ostream& out) {
+  const Explanation explanation = explain(options);
+  if (options.json)
+    out << json_of(explanation).dump(2) << '\n';
+  else
+    out << text_of(explanation);
+}
+
+}  // namespace colltune

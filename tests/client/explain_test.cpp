@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `colltune explain`: who ran, who left, who could not.
+
+#include <nlohmann/json.hpp>
+
+#include "cli_fixture.h"
+
+namespace colltune {
+namespace {
+
+using testing::decision;
+using ::testing::HasSubstr;
+using testing::measurement;
+using ::testing::Not;
+using testing::ranked;
+using testing::sweep;
+using testing::test_environment;
+using testing::test_key;
+
+class Explain : public testing::Cli {
+ protected:
+  /// A sweep of two passes and two sizes. In it the tree left after one pass, the ring was wrong,
+  /// and of 1 KiB two variants were skipped.
+  void fill_with_a_race() const {
+    const TuningKey key = test_key(1024);
+    Store store(database);
+    store.put_environment(test_environment());
+    store.begin_sweep(sweep("sweep-1", "2026-01-01T00:00:00Z"));
+    std::vector<Measurement> trials;
+    for (const int pass : {0, 1})
+      for (const char* name : {"cpu.one_shot{n=2}", "cpu.two_shot", "mpi.default"}) {
+        trials.push_back(measurement(key, name, 1000));
+        trials.back().pass = pass;
+      }
+    trials.push_back(measurement(key, "cpu.tree", 4000));
+    trials.push_back(measurement(key, "cpu.ring", 500));
+    trials.back().outcome = Outcome::wrong;
+    trials.back().detail = "rank 1: element 0 is 1, not 2";
+    trials.push_back(measurement(test_key(1 << 20), "cpu.elsewhere", 4000));
+    store.append("sweep-1", trials);
+    const nlohmann::json skipped{{"problems", {"0000", "1111", digest_of_value(key.problem)}},
+                                 {"entries",
+                                  {{{"topology", digest_of_value(key.topology)},
+                                    {"variant", "nccl.ring{channels=2}"},
+                                    {"reason", "no GPU (rank 0)"},
+                                    {"ranks_with_it", "1-3"},
+                                    {"problems", "0-2"}},
+                                   {{"topology", digest_of_value(key.topology)},
+                                    {"variant", "nccl.ring{channels=4}"},
+                                    {"reason", "no GPU (rank 0)"},
+                                    {"ranks_with_it", "1-3"},
+                                    {"problems", "1-2,7"}},
+                                   {{"topology", digest_of_value(key.topology)},
+                                    {"variant", "cpu.of_another_problem"},
+                                    {"reason", "too long"},
+                                    {"ranks_with_it", ""},
+                                    {"problems", "0-1,3"}},
+                                   {{"topology", "of another world"},
+                                    {"variant", "cpu.of_another_world"},
+                                    {"reason", "too many"},
+                                    {"ranks_with_it", ""},
+                                    {"problems", "0-2"}}}}};
+    store.finish_sweep("sweep-1", SweepState::complete, "2026-01-01T00:01:00Z",
+                       nlohmann::json{{"skipped", skipped}}.dump());
+    std::vector<Decision> decisions{
+        decision(key, {ranked("cpu.one_shot{n=2}", 1000, 2.0), ranked("cpu.two_shot", 1250, 1.6),
+                       ranked("mpi.default", 2000, 1.0), ranked("cpu.tree", 4000, 0.5)}),
+        decision(test_key(1 << 20), {ranked("mpi.default", 90000, 1.0)})};
+    for (RankedVariant& variant : decisions[0].ranked)
+      variant.is_baseline = to_string(variant.variant) == "mpi.default";
+    for (Decision& each : decisions) each.sweep_uuid = "sweep-1";
+    store.publish(decisions, "2026-01-01T00:01:00Z");
+  }
+
+  [[nodiscard]] testing::Result explain(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"explain", "all_reduce", "--dtype", "f32"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return colltune(arguments);
+  }
+};
+
+TEST_F(Explain, SaysWhatBecameOfEachVariant) {
+  fill_with_a_race();
+  const auto result = explain({"--bytes", "1KiB", "--db", database});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.out, HasSubstr("winner       cpu.one_shot{n=2}\n"));
+  EXPECT_THAT(result.out, HasSubstr("executed by\n  2 rank(s) "));
+  EXPECT_THAT(result.out, HasSubstr("measured in sweep sweep-1\n"));
+  EXPECT_THAT(result.out, Not(HasSubstr("cpu.elsewhere")));
+  EXPECT_THAT(result.out, HasSubstr("  no GPU (rank 0); rank 1-3 has it\n"
+                                    "    2 variant(s) of nccl.ring\n"));
+  EXPECT_THAT(result.out, Not(HasSubstr("of_another")));
+}
+
+TEST_F(Explain, AsJsonHasEveryVariant) {
+  fill_with_a_race();
+  const auto result = explain({"--bytes", "1KiB", "--db", database, "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["answer"]["winner"], "cpu.one_shot{n=2}");
+  std::vector<std::string> fates;
+  for (const auto& runner : json["measured"])
+    fates.push_back(runner["variant"].get<std::string>() + ": " +
+                    runner["fate"].get<std::string>());
+  EXPECT_THAT(fates,
+              ::testing::ElementsAre(
+                  "cpu.one_shot{n=2}: wins",
+                  "cpu.two_shot: faster than the baseline; the winner is 1.25x as fast",
+                  "mpi.default: what runs without colltune; the winner is 2.00x as fast",
+                  "cpu.tree: not proven faster than the baseline; the winner is 4.00x as fast; "
+                  "left the race after 1 of 2 passes",
+                  "cpu.ring: wrong: rank 1: element 0 is 1, not 2"));
+  ASSERT_EQ(json["not_measured"].size(), 2u);
+  EXPECT_EQ(json["not_measured"][1]["variant"], "nccl.ring{channels=4}");
+  EXPECT_EQ(json["not_measured"][1]["ranks_with_it"], "1-3");
+}
+
+TEST_F(Explain, BetweenSizesItNamesThoseThatWereMeasured) {
+  fill_with_a_race();
+  const auto result = explain({"--bytes", "32KiB", "--db", database});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.out,
+              HasSubstr("nothing was measured for this very size: explain 1KiB or 1MiB\n"));
+}
+
+TEST_F(Explain, AServerHasNothingToExplain) {
+  expect_failure(explain({"--bytes", "1KiB", "--server", "unix:/x"}), 2, "--db FILE");
+  expect_failure(explain({"--bytes", "1KiB"}), 2, "--db FILE");
+}
+
+}  // namespace
+}  // namespace colltune
