@@ -138,4 +138,17 @@ Topology topology_of(const Availability& availability, std::span<const int> rank
   return topology;
 }
 
+std::string digest_of_capabilities(const Availability& availability, std::span<const int> ranks) {
+  std::string text;
+  for (const int rank : ranks) {
+    const Capability& capability = availability.capability_of(rank);
+    text += fmt::format("{}:{}", availability.node_of_rank[static_cast<std::size_t>(rank)],
+                        capability.architecture);
+    for (const auto& [name, value] : capability.features)
+      text += fmt::format("+{}={}", name, value);
+    text += ';';
+  }
+  return digest_of_text(text);
+}
+
 }  // namespace colltune

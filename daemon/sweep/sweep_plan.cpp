@@ -85,8 +85,14 @@ class Planner {
         add_cell(static_cast<int>(world), problem, is_holdout);
   }
 
+  /// Worlds whose ranks differ in what no topology tells apart, say in a library, are told apart by
+  /// all that their ranks can do: each has keys of its own.
   void add_world(std::vector<int> ranks) {
     Topology topology = topology_of(availability_, ranks);
+    if (std::ranges::any_of(plan_.worlds, [&](const PlannedWorld& other) {
+          return other.topology == topology && other.ranks != ranks;
+        }))
+      topology.layout_digest = digest_of_capabilities(availability_, ranks);
     plan_.worlds.push_back({.topology = std::move(topology), .ranks = std::move(ranks)});
   }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "colltune/kernels/catalogue.h"
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/sweep/sweep.h"
 #include "one_cell.h"
@@ -70,6 +71,8 @@ struct SweepRun {
   CountingProgress progress;
   AbortFlag stop;
   std::optional<std::chrono::steady_clock::time_point> begin;
+  /// Makes a rank unlike the others; called on its thread.
+  std::function<void(int rank, Capability& detected)> differ;
   SweepOutcome outcome;  ///< rank 0's
   std::vector<SweepEnd> ends;
   std::vector<std::string> errors;
@@ -90,7 +93,8 @@ inline void sweep(SweepRun& run, int ranks, const Implementations& implementatio
         if (!run.board.empty()) recorder.emplace(run.board[rank].bytes, control.rank());
         try {
           const SweepSpec shared = share_sweep_spec(control, [&] { return spec; });
-          const Capability own = detect_capability(implementations, launch);
+          Capability own = detect_capability(implementations, launch);
+          if (run.differ) run.differ(control.rank(), own);
           const Availability availability = exchange_capabilities(control, launch, own);
           const SweepPlan plan = share_plan(control, shared, availability, implementations, "e");
           SweepOutcome outcome =

@@ -50,4 +50,9 @@ struct Availability {
 /// and do not count.
 [[nodiscard]] Topology topology_of(const Availability& availability, std::span<const int> ranks);
 
+/// Of the nodes and all capabilities of these ranks, in order: in the place of a layout's digest
+/// where that is the same for ranks that can do unlike things.
+[[nodiscard]] std::string digest_of_capabilities(const Availability& availability,
+                                                 std::span<const int> ranks);
+
 }  // namespace colltune

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Launches in which any rank may lack any variant: nobody is asked for what it lacks, and who has
+// more gets a world of its own.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <random>
+#include <set>
+
+#include "colltune/decide/decide.h"
+#include "sweep_run.h"
+
+namespace colltune {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int variants = 5;
+
+std::string name_of_variant(int variant) { return "variant" + std::to_string(variant); }
+
+/// Which rank has which variant: has[rank][variant].
+struct Availabilities {
+  explicit Availabilities(std::mt19937& random)
+      : has(static_cast<std::size_t>(std::uniform_int_distribution(2, 8)(random))) {
+    // Often few kinds, sometimes each rank another one.
+    std::vector<std::array<bool, variants>> kinds(
+        static_cast<std::size_t>(std::uniform_int_distribution(1, 4)(random)));
+    for (auto& kind : kinds)
+      for (bool& one : kind) one = random() % 2 == 0;
+    for (auto& rank : has) rank = kinds[random() % kinds.size()];
+  }
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(has.size()); }
+  [[nodiscard]] bool rank_has(int rank, int variant) const {
+    return has[static_cast<std::size_t>(rank)][static_cast<std::size_t>(variant)];
+  }
+  [[nodiscard]] std::vector<int> ranks_with(int variant) const {
+    std::vector<int> with;
+    for (int rank = 0; rank < ranks(); ++rank)
+      if (rank_has(rank, variant)) with.push_back(rank);
+    return with;
+  }
+  void differ(int rank, Capability& capability) const {
+    for (int variant = 0; variant < variants; ++variant)
+      if (rank_has(rank, variant)) capability.features[name_of_variant(variant)] = "";
+  }
+
+  std::vector<std::array<bool, variants>> has;
+};
+
+/// The launch's rank of this thread: implementations know only the rank in their world.
+thread_local int launch_rank = -1;
+
+Implementations implementations_for(const Availabilities& availabilities) {
+  std::vector<fakes::Behaviour> behaviours{{.name = "base", .is_baseline = true}};
+  for (int variant = 0; variant < variants; ++variant)
+    behaviours.push_back(
+        {.name = name_of_variant(variant),
+         .supports =
+             [variant](const Problem&, const Topology&, const Capability& capability,
+                       const Variant&) {
+               return capability.has(name_of_variant(variant)) ? Support::yes()
+                                                               : Support::no("lacks it");
+             },
+         .at_prepare =
+             [&availabilities, variant](int, int) {
+               if (launch_rank >= 0 && !availabilities.rank_has(launch_rank, variant))
+                 ADD_FAILURE() << "rank " << launch_rank << " was asked for " << variant;
+             }});
+  return fakes::make(std::move(behaviours));
+}
+
+SweepSpec spec() {
+  return {.collectives = {Collective::all_reduce},
+          .sizes = parse_sizes("1KiB"),
+          .partial_worlds = true,
+          .passes = 1,
+          .null_test = false};
+}
+
+Availability availability_of(const Availabilities& availabilities) {
+  std::vector<Capability> ranks(availabilities.has.size());
+  for (int rank = 0; rank < availabilities.ranks(); ++rank) {
+    Capability& own = ranks[static_cast<std::size_t>(rank)];
+    own.architecture = "x";
+    availabilities.differ(rank, own);
+  }
+  return merge_capabilities(ranks, std::vector<int>(ranks.size(), 0));
+}
+
+TEST(UnlikeRanks, ThePlanAsksNobodyForWhatItLacks) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 1000; ++trial) {
+    const Availabilities availabilities(random);
+    const Implementations implementations = implementations_for(availabilities);
+    const SweepPlan plan = make_plan(spec(), availability_of(availabilities), implementations, "e");
+    std::set<TuningKey> keys;
+    for (const Cell& cell : plan.cells) keys.insert(cell.key);
+    ASSERT_EQ(keys.size(), plan.cells.size());
+    std::map<std::vector<int>, std::set<std::string>> measured;
+    for (const Cell& cell : plan.cells)
+      for (const PlannedVariant& planned : cell.variants)
+        measured[plan.worlds[static_cast<std::size_t>(cell.world)].ranks].insert(
+            planned.variant.implementation);
+    for (const auto& [ranks, names] : measured) {
+      EXPECT_TRUE(names.contains("base"));
+      for (int variant = 0; variant < variants; ++variant)
+        ASSERT_EQ(names.contains(name_of_variant(variant)),
+                  std::ranges::all_of(
+                      ranks, [&](int rank) { return availabilities.rank_has(rank, variant); }));
+    }
+    // The whole launch, and for each variant those who have it, where two do.
+    std::vector<int> all;
+    for (int rank = 0; rank < availabilities.ranks(); ++rank) all.push_back(rank);
+    ASSERT_TRUE(measured.contains(all));
+    for (int variant = 0; variant < variants; ++variant)
+      if (const auto with = availabilities.ranks_with(variant); with.size() > 1) {
+        ASSERT_TRUE(measured.contains(with));
+      }
+  }
+}
+
+TEST(UnlikeRanks, TheSweepMeasuresEachWorldWithWhatItsRanksHave) {
+  std::mt19937 random(4);
+  for (int trial = 0; trial < 12; ++trial) {
+    const Availabilities availabilities(random);
+    const Implementations implementations = implementations_for(availabilities);
+    fakes::SweepRun run;
+    run.differ = [&](int rank, Capability& capability) {
+      launch_rank = rank;
+      availabilities.differ(rank, capability);
+    };
+    fakes::sweep(run, availabilities.ranks(), implementations, spec());
+    for (const auto& error : run.errors) EXPECT_EQ(error, "");
+    EXPECT_THAT(run.ends, ::testing::Each(SweepEnd::complete));
+    ASSERT_EQ(run.journal.plans.size(), 1u);
+    EXPECT_EQ(run.outcome.measurements.size(), count_trials(run.journal.plans[0]));
+    for (const Measurement& one : run.outcome.measurements) {
+      EXPECT_EQ(one.outcome, Outcome::ok) << to_string(one.variant) << ": " << one.detail;
+      EXPECT_EQ(one.ranks_ran, one.key.topology.ranks);
+    }
+    // What the whole launch is told to run, each of its ranks has.
+    for (const Decision& decision : decide(run.outcome.measurements, {}, "s")) {
+      if (decision.key.topology.ranks != availabilities.ranks()) continue;
+      for (const RankedVariant& ranked : decision.ranked)
+        for (int variant = 0; variant < variants; ++variant)
+          if (ranked.variant.implementation == name_of_variant(variant)) {
+            EXPECT_EQ(availabilities.ranks_with(variant).size(), availabilities.has.size());
+          }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colltune
