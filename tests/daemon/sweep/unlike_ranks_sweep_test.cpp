@@ -129,7 +129,7 @@ TEST(UnlikeRanks, ThePlanAsksNobodyForWhatItLacks) {
 
 TEST(UnlikeRanks, TheSweepMeasuresEachWorldWithWhatItsRanksHave) {
   std::mt19937 random(4);
-  for (int trial = 0; trial < 12; ++trial) {
+  for (int trial = 0; trial < 8; ++trial) {
     const Availabilities availabilities(random);
     const Implementations implementations = implementations_for(availabilities);
     fakes::SweepRun run;
