@@ -7,12 +7,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -111,37 +111,35 @@ void put_in_order(std::vector<Runner>& runners, const Decision& decision) {
   });
 }
 
-/// Whether `ranges`, as the agent writes them ("0-3,8"), hold `number`.
-bool hold(std::string_view ranges, std::size_t number) {
-  while (!ranges.empty()) {
-    const std::size_t comma = std::min(ranges.find(','), ranges.size());
-    const std::string_view range = ranges.substr(0, comma);
-    std::size_t first = 0;
-    const char* const end = range.data() + range.size();
-    const auto [dash, error] = std::from_chars(range.data(), end, first);
-    std::size_t last = first;
-    if (dash != end) std::from_chars(dash + 1, end, last);
-    if (first <= number && number <= last) return true;
-    ranges.remove_prefix(std::min(comma + 1, ranges.size()));
-  }
-  return false;
+/// Whether `ranges`, a list of the first and last numbers of each, hold `number`.
+bool hold(const json& ranges, std::ptrdiff_t number) {
+  return std::ranges::any_of(ranges, [&](const json& range) {
+    return range.at(0).get<std::ptrdiff_t>() <= number &&
+           number <= range.at(1).get<std::ptrdiff_t>();
+  });
 }
 
-std::vector<Missing> missing_of(const json& summary, const TuningKey& key) {
+/// Of what the agent keeps with a sweep that which is about `key`; nothing where an older one did
+/// not. Throws Error(data_loss) for what no agent writes.
+std::vector<Missing> missing_of(const SweepRecord& sweep, const TuningKey& key) {
+  const json summary = summary_of(sweep);
   std::vector<Missing> missing;
   if (!summary.contains("skipped")) return missing;
-  const json& skipped = summary.at("skipped");
-  const auto problems = skipped.at("problems").get<std::vector<std::string>>();
-  const auto found = std::ranges::find(problems, digest_of_value(key.problem));
-  if (found == problems.end()) return missing;
-  const std::string topology = digest_of_value(key.topology);
-  for (const json& entry : skipped.at("entries"))
-    if (entry.at("topology") == topology &&
-        hold(entry.at("problems").get<std::string>(),
-             static_cast<std::size_t>(found - problems.begin())))
-      missing.push_back({.variant = entry.at("variant").get<std::string>(),
-                         .reason = entry.at("reason").get<std::string>(),
-                         .ranks_with_it = entry.at("ranks_with_it").get<std::string>()});
+  try {
+    const json& skipped = summary.at("skipped");
+    const auto problems = skipped.at("problems").get<std::vector<std::string>>();
+    const auto found = std::ranges::find(problems, digest_of_value(key.problem));
+    if (found == problems.end()) return missing;
+    const std::string topology = digest_of_value(key.topology);
+    for (const json& entry : skipped.at("entries"))
+      if (entry.at("topology") == topology && hold(entry.at("problems"), found - problems.begin()))
+        missing.push_back({.variant = entry.at("variant").get<std::string>(),
+                           .reason = entry.at("reason").get<std::string>(),
+                           .ranks_with_it = entry.at("ranks_with_it").get<std::string>()});
+  } catch (const json::exception& error) {
+    throw Error(StatusCode::data_loss, "the summary of sweep " + sweep.uuid +
+                                           " does not say what was skipped: " + error.what());
+  }
   return missing;
 }
 
@@ -159,7 +157,7 @@ Explanation explain(const LookupOptions& options) {
   for (const SweepRecord& sweep : reader.sweeps()) {
     if (sweep.uuid != decision.sweep_uuid) continue;
     explanation.runners = runners_of(reader.measurements(sweep.uuid), decision.key);
-    explanation.missing = missing_of(summary_of(sweep), decision.key);
+    explanation.missing = missing_of(sweep, decision.key);
   }
   put_in_order(explanation.runners, decision);
   return explanation;
@@ -195,7 +193,10 @@ std::string text_of(const Explanation& explanation) {
   for (const auto& [architecture, ranks] : answer.decision.key.topology.architectures)
     text += fmt::format("  {} rank(s) {}: {}\n", ranks, architecture,
                         to_string(answer.decision.ranked.front().variant));
-  if (explanation.runners.empty()) {
+  if (explanation.runners.empty() && answer.source == Source::measured) {
+    text += fmt::format("\nthe measurements of sweep {} are not in this database\n",
+                        answer.decision.sweep_uuid);
+  } else if (explanation.runners.empty()) {
     text += "\nnothing was measured for this very size";
     for (std::size_t i = 0; i < answer.measured_sizes.size(); ++i)
       text += (i == 0 ? ": explain " : " or ") + format_bytes(answer.measured_sizes[i]);

@@ -41,16 +41,20 @@ RanksByValue ranks_by_value(const LaunchProcesses& launch, ValueOf value_of) {
 
 }  // namespace
 
-std::string render_ranges(const std::vector<int>& numbers) {
-  std::vector<std::string> ranges;
-  for (std::size_t first = 0, next = 0; first < numbers.size(); first = next) {
-    for (next = first + 1; next < numbers.size() && numbers[next] == numbers[next - 1] + 1;
-         ++next) {
-    }
-    ranges.push_back(next - first == 1 ? std::to_string(numbers[first])
-                                       : fmt::format("{}-{}", numbers[first], numbers[next - 1]));
+std::vector<std::pair<int, int>> ranges_of(const std::vector<int>& numbers) {
+  std::vector<std::pair<int, int>> ranges;
+  for (const int number : numbers) {
+    if (ranges.empty() || ranges.back().second + 1 != number) ranges.emplace_back(number, number);
+    ranges.back().second = number;
   }
-  return fmt::format("{}", fmt::join(ranges, ","));
+  return ranges;
+}
+
+std::string render_ranges(const std::vector<int>& numbers) {
+  std::vector<std::string> texts;
+  for (const auto& [first, last] : ranges_of(numbers))
+    texts.push_back(first == last ? std::to_string(first) : fmt::format("{}-{}", first, last));
+  return fmt::format("{}", fmt::join(texts, ","));
 }
 
 void require_one_build(const LaunchProcesses& launch) {

@@ -52,7 +52,7 @@ std::string ranks_with(const Skipped& skipped, const SweepPlan& plan,
 }
 
 /// What was not measured and why, as `colltune explain` reads it: problems by digest, and for each
-/// world, variant and reason the places of its problems in that list ("0-23").
+/// world, variant and reason the places of its problems in that list, as ranges ([[0, 23]]).
 nlohmann::json skipped_of(const SweepPlan& plan, const Availability& availability) {
   std::map<std::string, int> places;
   std::vector<std::string> problems;
@@ -74,7 +74,7 @@ nlohmann::json skipped_of(const SweepPlan& plan, const Availability& availabilit
          {"variant", variant},
          {"reason", reason},
          {"ranks_with_it", ranks},
-         {"problems", render_ranges(of_group)}});
+         {"problems", ranges_of(of_group)}});
   }
   return {{"problems", problems}, {"entries", entries}};
 }

@@ -21,8 +21,8 @@ Start start_run(Communicator& communicator, const RunInput& input, const RunLimi
   if (policy.synchronization == Synchronization::barrier) {
     rewrite(input);
     if (watch.watches()) watch.watch_until(Clock::now() + policy.watch);
-    // Twice as long where ranks may be processes: the watchdog of the one that is missing knows what
-    // it hangs in, and is to speak first.
+    // Twice as long where ranks may be processes: the watchdog of the one that is missing knows
+    // what it hangs in, and is to speak first.
     if (policy.barrier != nullptr)
       policy.barrier->meet(Clock::now() + 2 * limits.barrier_limit);
     else

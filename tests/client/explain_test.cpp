@@ -46,22 +46,22 @@ class Explain : public testing::Cli {
                                     {"variant", "nccl.ring{channels=2}"},
                                     {"reason", "no GPU (rank 0)"},
                                     {"ranks_with_it", "1-3"},
-                                    {"problems", "0-2"}},
+                                    {"problems", {{0, 2}}}},
                                    {{"topology", digest_of_value(key.topology)},
                                     {"variant", "nccl.ring{channels=4}"},
                                     {"reason", "no GPU (rank 0)"},
                                     {"ranks_with_it", "1-3"},
-                                    {"problems", "1-2,7"}},
+                                    {"problems", {{1, 2}, {7, 7}}}},
                                    {{"topology", digest_of_value(key.topology)},
                                     {"variant", "cpu.of_another_problem"},
                                     {"reason", "too long"},
                                     {"ranks_with_it", ""},
-                                    {"problems", "0-1,3"}},
+                                    {"problems", {{0, 1}, {3, 3}}}},
                                    {{"topology", "of another world"},
                                     {"variant", "cpu.of_another_world"},
                                     {"reason", "too many"},
                                     {"ranks_with_it", ""},
-                                    {"problems", "0-2"}}}}};
+                                    {"problems", {{0, 2}}}}}}};
     store.finish_sweep("sweep-1", SweepState::complete, "2026-01-01T00:01:00Z",
                        nlohmann::json{{"skipped", skipped}}.dump());
     std::vector<Decision> decisions{
@@ -123,6 +123,29 @@ TEST_F(Explain, BetweenSizesItNamesThoseThatWereMeasured) {
   ASSERT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.out,
               HasSubstr("nothing was measured for this very size: explain 1KiB or 1MiB\n"));
+}
+
+TEST_F(Explain, DecisionsMayComeWithoutTheirMeasurements) {
+  fill();
+  const auto result = explain({"--bytes", "1MiB", "--db", database});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.out,
+              HasSubstr("the measurements of sweep sweep-1 are not in this database\n"));
+}
+
+TEST_F(Explain, ASummaryThatNoAgentWroteIsDamage) {
+  fill_with_a_race();
+  {
+    Store store(database);
+    store.begin_sweep(sweep("sweep-2", "2026-01-02T00:00:00Z"));
+    store.append("sweep-2", std::vector{measurement(test_key(1024), "mpi.default", 1000)});
+    store.finish_sweep("sweep-2", SweepState::complete, "2026-01-02T00:01:00Z",
+                       R"({"skipped": {"problems": "all"}})");
+    std::vector<Decision> decisions{decision(test_key(1024), {ranked("mpi.default", 1000, 1.0)})};
+    decisions[0].sweep_uuid = "sweep-2";
+    store.publish(decisions, "2026-01-02T00:01:00Z");
+  }
+  expect_failure(explain({"--bytes", "1KiB", "--db", database}), 5, "sweep sweep-2 does not say");
 }
 
 TEST_F(Explain, AServerHasNothingToExplain) {

@@ -17,7 +17,8 @@ namespace colltune {
 struct CapabilityRules {
   /// "RANKS:FEATURE" takes away, to rehearse a mixed cluster on a uniform one. FEATURE is an
   /// instruction set ("avx512": all whose names begin so; the rank's kernels then do without it),
-  /// "impl=GLOB" (implementations, or variants as they are printed), or a name or glob of a capability ("mpi.tuned.*").
+  /// "impl=GLOB" (implementations, or variants as they are printed), or a name or glob of a
+  /// capability ("mpi.tuned.*").
   std::vector<std::string> masks;
   /// "RANKS:TAG" adds what no probe can see: the feature "tag.TAG".
   std::vector<std::string> declarations;

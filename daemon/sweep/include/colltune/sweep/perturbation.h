@@ -92,6 +92,7 @@ class RunWatch {
   /// gives the run, which took `duration`, and adds what it saw to `seen`.
   [[nodiscard]] int end(std::chrono::nanoseconds window, std::chrono::nanoseconds duration,
                         Perturbation& seen);
+
   [[nodiscard]] bool watches() const { return watches_; }
 
  private:
