@@ -90,8 +90,9 @@ class Composer {
                   const FoundWorld& world) {
     SweepPlan plan;
     try {
-      plan = make_plan(spec_for(key, variants, world), launch_.availability,
-                       launch_.implementations, launch_.environment_digest, launch_.quarantined);
+      plan =
+          make_plan(spec_for(key, variants, world), launch_.availability, launch_.implementations,
+                    launch_.environment_digest, {.quarantined = launch_.quarantined});
     } catch (const Error& error) {
       return error.what();
     }

@@ -213,7 +213,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
     journal = std::make_unique<SweepJournal>(options.database, options.results);
     in_quarantine = quarantined(*journal);
   });
-  plan = share_plan(control, spec, availability, catalogue, digest, in_quarantine);
+  plan = share_plan(control, spec, availability, catalogue, digest, {.quarantined = in_quarantine});
   run_on_rank_zero(control, [&] {
     journal->file_under({.uuid = random_uuid(),
                          .started_at = utc_now(),

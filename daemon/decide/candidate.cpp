@@ -14,6 +14,7 @@
 #include "colltune/decide/machine_states.h"
 #include "colltune/decide/noise.h"
 #include "colltune/decide/trials.h"
+#include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
@@ -138,7 +139,8 @@ std::map<TuningKey, Contest> contests_of(std::span<const Measurement> measuremen
 bool is_simpler(const Measurement& a, const Measurement& b) {
   const auto order = [](const Measurement& one) {
     return std::tuple(!one.is_baseline, -static_cast<int>(one.numeric_class), one.rounding,
-                      one.is_emulated, one.variant.parameters.size());
+                      one.is_emulated, !parts_named_by(one.variant).empty(),
+                      one.variant.parameters.size());
   };
   const auto of_a = order(a);
   const auto of_b = order(b);

@@ -138,6 +138,32 @@ Topology topology_of(const Availability& availability, std::span<const int> rank
   return topology;
 }
 
+MemberKind member_kind(const Capability& capability) {
+  MemberKind kind{.architecture = capability.architecture, .features = {}};
+  for (const auto& [name, value] : capability.features)
+    kind.features.push_back(value.empty() ? name : fmt::format("{}={}", name, value));
+  return kind;
+}
+
+Members members_of(const Availability& availability, std::span<const int> ranks) {
+  std::map<int, MemberKind> kinds;  // by their numbers in the launch
+  const auto kind_of = [&](int rank) {
+    return availability.kind_of_rank[static_cast<std::size_t>(rank)];
+  };
+  for (const int rank : ranks)
+    if (!kinds.contains(kind_of(rank)))
+      kinds.emplace(kind_of(rank), member_kind(availability.capability_of(rank)));
+  Members members;
+  for (const auto& [number, kind] : kinds) members.kinds.push_back(kind);
+  std::ranges::sort(members.kinds);
+  const auto repeated = std::ranges::unique(members.kinds);
+  members.kinds.erase(repeated.begin(), repeated.end());
+  for (const int rank : ranks)
+    members.kind_of_rank.push_back(static_cast<int>(
+        std::ranges::lower_bound(members.kinds, kinds.at(kind_of(rank))) - members.kinds.begin()));
+  return members;
+}
+
 std::string digest_of_capabilities(const Availability& availability, std::span<const int> ranks) {
   std::string text;
   for (const int rank : ranks) {

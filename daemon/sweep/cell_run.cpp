@@ -9,6 +9,7 @@
 
 #include "batch.h"
 #include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/composed.h"
 #include "colltune/sweep/run_timer.h"
 #include "colltune/vocabulary/canonical.h"
 #include "phase_clock.h"
@@ -64,16 +65,26 @@ void CellRun::make_data(Bytes largest_message) {
   for (Trial& trial : context_.trials) trial.fault = no_buffers;
 }
 
-void CellRun::prepare_trial(Trial& trial) {
+void CellRun::prepare_trial(Trial& trial, const Implementations& implementations) {
   const PhaseScope scope(context_.phases, Phase::preparation);
   trial.fault = catch_fault([&] {
     const Variant& variant = trial.planned->variant;
-    if (trial.implementation == nullptr)
+    const auto& composition = trial.planned->composition;
+    Communicator& communicator = *context_.world.operations;
+    const Deadline deadline = Clock::now() + context_.limits_of(trial).call_limit;
+    if (composition) {
+      const auto world = static_cast<std::size_t>(context_.cell.world);
+      trial.operation =
+          prepare_composed(communicator, context_.data->call(), *composition,
+                           context_.plan.worlds.at(world).members, implementations, deadline);
+      return;
+    }
+    const auto* const implementation = find_implementation(implementations, variant.implementation);
+    if (implementation == nullptr)
       throw Error(StatusCode::not_found,
                   "this rank's build has no implementation " + variant.implementation);
     trial.operation =
-        trial.implementation->prepare(*context_.world.operations, context_.data->call(), variant,
-                                      Clock::now() + context_.limits_of(trial).call_limit);
+        implementation->prepare(communicator, context_.data->call(), variant, deadline);
   });
 }
 
@@ -82,8 +93,6 @@ void CellRun::prepare(const Implementations& implementations, Bytes largest_mess
   for (std::size_t i = 0; i < trials.size(); ++i) {
     trials[i].planned = &context_.cell.variants[i];
     trials[i].name = to_string(context_.cell.variants[i].variant);
-    trials[i].implementation =
-        find_implementation(implementations, context_.cell.variants[i].variant.implementation);
   }
   context_.enter_preparation(trials.front());
   if (context_.world.is_member()) make_data(largest_message);
@@ -91,7 +100,7 @@ void CellRun::prepare(const Implementations& implementations, Bytes largest_mess
   context_.vote_on(context_.alive());
   for (Trial* trial : context_.alive()) {
     context_.enter_preparation(*trial);
-    if (context_.world.is_member()) prepare_trial(*trial);
+    if (context_.world.is_member()) prepare_trial(*trial, implementations);
     context_.vote_on(std::span(&trial, 1));
     // Where only some ranks threw, the next prepare would meet a communicator out of step.
     if (!trial->is_alive()) context_.world.renew_operations();

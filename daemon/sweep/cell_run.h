@@ -54,7 +54,7 @@ class CellRun {
  private:
   void make_data(Bytes largest_message);
   [[nodiscard]] BufferArena::Regions regions_for(Bytes largest_message);
-  void prepare_trial(Trial& trial);
+  void prepare_trial(Trial& trial, const Implementations& implementations);
   void verify(Trial& trial, const CellData::Check& check);
   void verify_all(const CellData::Check& check);
   void bound_drift();

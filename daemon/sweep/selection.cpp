@@ -3,8 +3,11 @@
 
 #include "selection.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "colltune/sweep/capability_rules.h"
 #include "glob.h"
 
 namespace colltune {
@@ -74,6 +77,15 @@ std::map<Collective, std::vector<const Implementation*>> select_implementations(
   for (auto& [collective, chosen] : selected)
     std::ranges::stable_partition(chosen, [](const auto* item) { return item->is_baseline(); });
   return selected;
+}
+
+Support support_of(const Implementation& implementation, const Problem& problem,
+                   const Topology& topology, const Capability& capability, const Variant& variant) {
+  if (capability.is_on_device() && !implementation.runs_on_device())
+    return Support::no("it takes buffers in the host's memory; the ranks' lie on devices");
+  if (const auto glob = masked_by(capability, variant); !glob.empty())
+    return Support::no(fmt::format("masked by impl={}", glob));
+  return implementation.supports(problem, topology, capability, variant);
 }
 
 ParameterOverrides::ParameterOverrides(const std::vector<ParameterOverride>& overrides) {

@@ -18,6 +18,11 @@ namespace colltune {
 [[nodiscard]] std::map<Collective, std::vector<const Implementation*>> select_implementations(
     const SweepSpec& spec, const Implementations& implementations);
 
+/// Whether a rank with `capability` can run `variant`, which no mask may hide there.
+[[nodiscard]] Support support_of(const Implementation& implementation, const Problem& problem,
+                                 const Topology& topology, const Capability& capability,
+                                 const Variant& variant);
+
 /// Applies the parameter overrides of a configuration to search spaces, and remembers which
 /// parameters there were.
 class ParameterOverrides {

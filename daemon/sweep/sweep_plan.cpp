@@ -14,13 +14,13 @@
 #include "colltune/sweep/capability_rules.h"
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/vocabulary/canonical.h"
+#include "composer.h"
+#include "planned_variant.h"
 #include "selection.h"
 #include "shared_result.h"
 
 namespace colltune {
 namespace {
-
-using std::chrono::nanoseconds;
 
 // Beyond this a plan does not fit into a day at the speed of the fastest trials.
 constexpr std::size_t most_trials = 1'000'000;
@@ -32,30 +32,19 @@ constexpr std::size_t most_trials = 1'000'000;
                           what, most_trials));
 }
 
-/// How long one call may take before it counts as hung: ten times what the cost line says on links
-/// far slower than any that one would tune (100 us a step, 100 MB/s).
-nanoseconds call_limit(const Cost& cost) {
-  constexpr double slack = 10;
-  constexpr double step_ns = 100e3;
-  constexpr double byte_ns = 10;
-  constexpr double most_ns = 3600e9;
-  const double expected =
-      cost.steps * step_ns + (cost.bytes_per_rank + cost.reduced_bytes) * byte_ns;
-  return nanoseconds(static_cast<std::int64_t>(std::min(most_ns, slack * expected)));
-}
-
 /// Expands a configuration cell by cell.
 class Planner {
  public:
   Planner(const SweepSpec& spec, const Availability& availability,
           const Implementations& implementations, const std::string& environment_digest,
-          std::span<const Quarantined> quarantined)
+          const Findings& findings)
       : spec_(spec),
         availability_(availability),
         environment_digest_(environment_digest),
         selected_(select_implementations(spec, implementations)),
-        overrides_(spec.parameters) {
-    for (const Quarantined& entry : quarantined)
+        overrides_(spec.parameters),
+        findings_(findings) {
+    for (const Quarantined& entry : findings.quarantined)
       quarantined_.emplace(std::pair(entry.key_digest, entry.variant), entry.reason);
   }
 
@@ -93,7 +82,10 @@ class Planner {
           return other.topology == topology && other.ranks != ranks;
         }))
       topology.layout_digest = digest_of_capabilities(availability_, ranks);
-    plan_.worlds.push_back({.topology = std::move(topology), .ranks = std::move(ranks)});
+    Members members = members_of(availability_, ranks);
+    plan_.worlds.push_back({.topology = std::move(topology),
+                            .ranks = std::move(ranks),
+                            .members = std::move(members)});
   }
 
   void add_worlds() {
@@ -212,9 +204,11 @@ class Planner {
       return;
     }
     const auto found = selected_.find(problem.collective);
+    std::vector<Option> options;
     if (found != selected_.end())
       for (const Implementation* implementation : found->second)
-        add_variants(*implementation, cell);
+        add_variants(*implementation, cell, options);
+    add_compositions(cell, options);
     if (cell.variants.empty()) {
       skip(world, problem, "no implementation that was chosen can run it here");
       return;
@@ -256,7 +250,9 @@ class Planner {
     return overrides_.apply(implementation.name(), std::move(space));
   }
 
-  void add_variants(const Implementation& implementation, Cell& cell) {
+  /// `options` gets those that some ranks can run and nothing but others keeps from running.
+  void add_variants(const Implementation& implementation, Cell& cell,
+                    std::vector<Option>& options) {
     const std::vector<int> kinds = kinds_of(cell.world);
     std::vector<Variant> space = search_space(implementation, cell, kinds);
     // An implementation that can run nowhere here may have no variants, but has a reason.
@@ -265,11 +261,15 @@ class Planner {
     for (auto& variant : space) {
       Verdict verdict = is_empty ? ask_why_none(implementation, cell, kinds, variant)
                                  : ask(implementation, cell, kinds, variant);
-      if (verdict.reason.empty()) verdict.reason = quarantine_of(cell, variant);
-      if (verdict.reason.empty()) verdict.reason = why_too_long(variant);
+      const std::string why_nowhere = why_not_here(cell, variant);
+      if (why_nowhere.empty() && !verdict.supporting_kinds.empty())
+        options.push_back({.implementation = &implementation,
+                           .variant = variant,
+                           .kinds = verdict.supporting_kinds});
+      if (verdict.reason.empty()) verdict.reason = why_nowhere;
       if (verdict.reason.empty())
-        cell.variants.push_back(
-            describe_variant(implementation, cell, std::move(variant), std::move(verdict)));
+        cell.variants.push_back(describe_variant(implementation, cell.key, std::move(variant),
+                                                 std::move(verdict.supporting_kinds)));
       else
         plan_.skipped.push_back({.world = cell.world,
                                  .problem = cell.key.problem,
@@ -277,6 +277,40 @@ class Planner {
                                  .reason = std::move(verdict.reason),
                                  .supporting_kinds = std::move(verdict.supporting_kinds)});
     }
+  }
+
+  /// What unlike ranks may run together, where they are unlike.
+  void add_compositions(Cell& cell, const std::vector<Option>& options) {
+    const Composer composer({.availability = availability_,
+                             .world = plan_.worlds[static_cast<std::size_t>(cell.world)],
+                             .key = cell.key,
+                             .implementations = selected_,
+                             .decisions = findings_.decisions});
+    std::vector<Composition> compositions;
+    for (const CompositionMode mode : spec_.compositions)
+      for (Composition& one : composer.compose(mode, options))
+        compositions.push_back(std::move(one));
+    for (const Composition& one : findings_.compositions)
+      if (composer.fits(one)) compositions.push_back(one);
+    for (const Composition& one : compositions) {
+      const Variant name = name_composition(cell.key.problem.collective, one);
+      std::string reason = why_not_here(cell, name);
+      if (reason.empty()) reason = composer.why_not(one);
+      if (reason.empty())
+        cell.variants.push_back(composer.describe(one));
+      else
+        plan_.skipped.push_back({.world = cell.world,
+                                 .problem = cell.key.problem,
+                                 .variant = to_string(name),
+                                 .reason = std::move(reason),
+                                 .supporting_kinds = {}});
+    }
+  }
+
+  /// Why a variant that its ranks support is not to be run for this key; empty where it may.
+  std::string why_not_here(const Cell& cell, const Variant& variant) const {
+    std::string reason = quarantine_of(cell, variant);
+    return reason.empty() ? why_too_long(variant) : reason;
   }
 
   static std::string why_too_long(const Variant& variant) {
@@ -293,20 +327,12 @@ class Planner {
     std::vector<int> supporting_kinds;
   };
 
-  static Support support_of(const Implementation& implementation, const Cell& cell,
-                            const Capability& capability, const Variant& variant) {
-    if (capability.is_on_device() && !implementation.runs_on_device())
-      return Support::no("it takes buffers in the host's memory; the ranks' lie on devices");
-    if (const auto glob = masked_by(capability, variant); !glob.empty())
-      return Support::no(fmt::format("masked by impl={}", glob));
-    return implementation.supports(cell.key.problem, cell.key.topology, capability, variant);
-  }
-
   Verdict ask(const Implementation& implementation, const Cell& cell, const std::vector<int>& kinds,
               const Variant& variant) const {
     Verdict verdict;
     for (const int kind : kinds) {
-      const Support support = support_of(implementation, cell, capability(kind), variant);
+      const Support support = support_of(implementation, cell.key.problem, cell.key.topology,
+                                         capability(kind), variant);
       if (support)
         verdict.supporting_kinds.push_back(kind);
       else if (verdict.reason.empty())
@@ -345,24 +371,6 @@ class Planner {
     return -1;
   }
 
-  static PlannedVariant describe_variant(const Implementation& implementation, const Cell& cell,
-                                         Variant variant, Verdict verdict) {
-    const Problem& problem = cell.key.problem;
-    const Numerics numerics = implementation.numerics(problem, variant);
-    PlannedVariant planned{
-        .family = std::string(implementation.family()),
-        .protocol = implementation.protocol(problem, variant),
-        .is_baseline = implementation.is_baseline(),
-        .is_emulated = implementation.is_emulated(problem),
-        .rounding = numerics.rounding,
-        .numeric_class = numerics.numeric_class,
-        .limits = implementation.limits(variant),
-        .call_limit = call_limit(implementation.cost(problem, cell.key.topology, variant)),
-        .supporting_kinds = std::move(verdict.supporting_kinds)};
-    planned.variant = std::move(variant);
-    return planned;
-  }
-
   const Capability& capability(int kind) const {
     return availability_.kinds[static_cast<std::size_t>(kind)];
   }
@@ -372,6 +380,7 @@ class Planner {
   const std::string& environment_digest_;
   std::map<Collective, std::vector<const Implementation*>> selected_;
   ParameterOverrides overrides_;
+  const Findings& findings_;
   std::map<std::pair<std::string, std::string>, std::string> quarantined_;  ///< key, variant
   SweepPlan plan_;
   std::size_t trials_ = 0;
@@ -387,15 +396,15 @@ std::size_t count_trials(const SweepPlan& plan) {
 
 SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
                     const Implementations& implementations, const std::string& environment_digest,
-                    std::span<const Quarantined> quarantined) {
-  return Planner(spec, availability, implementations, environment_digest, quarantined).run();
+                    const Findings& findings) {
+  return Planner(spec, availability, implementations, environment_digest, findings).run();
 }
 
 SweepPlan share_plan(ControlPlane& control, const SweepSpec& spec, const Availability& availability,
                      const Implementations& implementations, const std::string& environment_digest,
-                     std::span<const Quarantined> quarantined) {
+                     const Findings& findings) {
   return share_result<SweepPlan>(control, [&] {
-    return make_plan(spec, availability, implementations, environment_digest, quarantined);
+    return make_plan(spec, availability, implementations, environment_digest, findings);
   });
 }
 

@@ -148,6 +148,11 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   if (root.contains("worlds"))
     spec.worlds = from_json_value<std::vector<WorldSpec>>(root.at("worlds"), place("worlds"));
   spec.partial_worlds = root.value("partial_worlds", spec.partial_worlds);
+  if (root.contains("compositions")) {
+    spec.compositions = from_json_value<std::vector<CompositionMode>>(root.at("compositions"),
+                                                                      place("compositions"));
+    std::ranges::sort(spec.compositions);
+  }
   if (root.contains("in_place")) spec.in_place = read_axis(root.at("in_place"));
   if (root.contains("registered")) spec.registered = read_axis(root.at("registered"));
   if (root.contains("implementations")) {

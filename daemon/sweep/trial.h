@@ -32,7 +32,6 @@ struct Fault {
 /// is gathered lies on rank 0 alone.
 struct Trial {
   const PlannedVariant* planned = nullptr;
-  const Implementation* implementation = nullptr;
   std::string name;                      ///< of the variant, printed
   std::unique_ptr<Operation> operation;  ///< null on ranks beyond the world
   std::optional<Fault> fault;            ///< this rank's, until the next vote

@@ -6,12 +6,40 @@
 #include <algorithm>
 
 #include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/error.h"
 
 namespace colltune {
 
 std::string parts_name(const Composition& composition) {
   // A letter first: what has digits alone would be read as a number.
   return "p" + digest_of_value(composition).substr(0, 16);
+}
+
+Variant name_composition(Collective collective, const Composition& composition) {
+  const auto& parts = composition.parts;
+  const bool is_grouped = composition.mode == CompositionMode::grouped;
+  const auto is_bridge = [](const Part& part) { return part.role == PartRole::bridge; };
+  const auto bridge = std::ranges::find_if(parts, is_bridge);
+  const auto other = std::ranges::find_if_not(parts, is_bridge);
+  if (other == parts.end() || is_grouped != (bridge != parts.end()))
+    throw Error(StatusCode::invalid_argument,
+                "a composition has at least one part besides the bridge, and a bridge exactly "
+                "where it is grouped");
+  Variant name;
+  if (is_grouped) {
+    name.implementation = std::string(name_of(collective));
+    name.parameters = {{"bridge", bridge->variant.implementation},
+                       {"inside", other->variant.implementation}};
+  } else {
+    name = other->variant;
+  }
+  if (std::ranges::find(name.parameters, "parts", &Parameter::name) != name.parameters.end())
+    throw Error(StatusCode::invalid_argument,
+                to_string(name) + " cannot be part of a composition: `parts` is taken");
+  name.implementation = std::string(name_of(composition.mode)) + "." + name.implementation;
+  name.parameters.push_back({"parts", parts_name(composition)});
+  std::ranges::sort(name.parameters);
+  return name;
 }
 
 std::string_view parts_named_by(const Variant& variant) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "colltune/vocabulary/problem.h"
 
@@ -119,6 +120,25 @@ std::string why_outside(const Limits& limits, const Problem& problem, int ranks)
       std::ranges::find(limits.reduce_ops, problem.reduce_op) == limits.reduce_ops.end())
     return "does not take " + std::string(name_of(problem.reduce_op));
   return {};
+}
+
+Limits intersection(const Limits& one, const Limits& other) {
+  const auto lower = [](auto a, auto b) { return a == decltype(a){} || b < a ? b : a; };
+  const auto upper_bound = [&](auto a, auto b) { return b == decltype(b){} ? a : lower(a, b); };
+  const auto in_both = [](const auto& a, const auto& b) {
+    if (a.empty() || b.empty()) return a.empty() ? b : a;
+    auto common = a;
+    std::erase_if(common, [&](const auto& item) { return std::ranges::find(b, item) == b.end(); });
+    return common;
+  };
+  return {.min_ranks = std::max(one.min_ranks, other.min_ranks),
+          .max_ranks = upper_bound(one.max_ranks, other.max_ranks),
+          .ranks_multiple_of = std::lcm(one.ranks_multiple_of, other.ranks_multiple_of),
+          .min_message = std::max(one.min_message, other.min_message),
+          .max_message = upper_bound(one.max_message, other.max_message),
+          .data_types = in_both(one.data_types, other.data_types),
+          .reduce_ops = in_both(one.reduce_ops, other.reduce_ops),
+          .alignment = {std::lcm(one.alignment.value, other.alignment.value)}};
 }
 
 }  // namespace colltune

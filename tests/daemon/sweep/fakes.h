@@ -28,6 +28,7 @@ struct Behaviour {
   bool is_baseline = false;
   bool is_emulated = false;
   std::vector<Variant> variants;  ///< empty: one without parameters
+  std::string protocol;           ///< of all variants; empty: each has its own
   std::function<Support(const Problem&, const Topology&, const Capability&, const Variant&)>
       supports = [](const auto&, const auto&, const auto&, const auto&) { return Support::yes(); };
   /// Called on each rank for each call, with the number of the call: before the exchange, and on
@@ -106,7 +107,7 @@ class Fake final : public Implementation {
   }
   [[nodiscard]] Limits limits(const Variant&) const override { return {.min_ranks = 1}; }
   [[nodiscard]] std::string protocol(const Problem&, const Variant& variant) const override {
-    return "protocol of " + to_string(variant);
+    return behaviour_.protocol.empty() ? "protocol of " + to_string(variant) : behaviour_.protocol;
   }
   [[nodiscard]] Cost cost(const Problem&, const Topology&, const Variant&) const override {
     return {.steps = 1};

@@ -333,7 +333,8 @@ TEST(Plan, QuarantinedVariantsAreSkippedForTheirKeyAlone) {
   const std::vector<Quarantined> quarantined{{.key_digest = digest_of_value(all.cells.at(0).key),
                                               .variant = "b",
                                               .reason = "crashed twice"}};
-  const SweepPlan plan = make_plan(spec, launch(1, 2), implementations, "e", quarantined);
+  const SweepPlan plan =
+      make_plan(spec, launch(1, 2), implementations, "e", {.quarantined = quarantined});
   EXPECT_THAT(names(plan.cells.at(0)), ElementsAre("a"));
   EXPECT_THAT(names(plan.cells.at(1)), ElementsAre("a", "b"));
   ASSERT_EQ(plan.skipped.size(), 1u);
@@ -341,7 +342,8 @@ TEST(Plan, QuarantinedVariantsAreSkippedForTheirKeyAlone) {
   EXPECT_EQ(plan.skipped[0].reason, "quarantined: crashed twice");
   EXPECT_EQ(plan.skipped[0].problem, all.cells.at(0).key.problem);
   // In another environment it is another key.
-  EXPECT_TRUE(make_plan(spec, launch(1, 2), implementations, "f", quarantined).skipped.empty());
+  EXPECT_TRUE(make_plan(spec, launch(1, 2), implementations, "f", {.quarantined = quarantined})
+                  .skipped.empty());
 }
 
 TEST(Plan, AProblemWhoseVariantsAreAllInQuarantineIsSkipped) {
@@ -349,7 +351,8 @@ TEST(Plan, AProblemWhoseVariantsAreAllInQuarantineIsSkipped) {
   const SweepPlan all = make_plan(spec_of(), launch(1, 2), implementations, "e");
   const std::vector<Quarantined> quarantined{
       {.key_digest = digest_of_value(all.cells.at(0).key), .variant = "a", .reason = "hangs"}};
-  const SweepPlan plan = make_plan(spec_of(), launch(1, 2), implementations, "e", quarantined);
+  const SweepPlan plan =
+      make_plan(spec_of(), launch(1, 2), implementations, "e", {.quarantined = quarantined});
   EXPECT_TRUE(plan.cells.empty());
   EXPECT_EQ(plan.skipped.at(0).reason, "quarantined: hangs");
 }
@@ -404,7 +407,8 @@ TEST(Plan, WithoutABaselineThereIsNoTwinAndAQuarantinedOneTakesItsTwinAlong) {
   const SweepPlan all = make_plan(spec, launch(1, 2), implementations, "e");
   const std::vector<Quarantined> quarantined{
       {.key_digest = digest_of_value(all.cells.at(0).key), .variant = "z", .reason = "hangs"}};
-  const SweepPlan plan = make_plan(spec, launch(1, 2), implementations, "e", quarantined);
+  const SweepPlan plan =
+      make_plan(spec, launch(1, 2), implementations, "e", {.quarantined = quarantined});
   EXPECT_THAT(names(plan.cells.at(0)), ElementsAre("a"));
 }
 

@@ -14,6 +14,8 @@
 #include <set>
 
 #include "colltune/decide/decide.h"
+#include "colltune/kernels/composed.h"
+#include "colltune/vocabulary/canonical.h"
 #include "sweep_run.h"
 
 namespace colltune {
@@ -24,6 +26,9 @@ using namespace std::chrono_literals;
 constexpr int variants = 5;
 
 std::string name_of_variant(int variant) { return "variant" + std::to_string(variant); }
+
+/// Those with the same number can meet in one call.
+int protocol_of(int variant) { return variant / 2; }
 
 /// Which rank has which variant: has[rank][variant].
 struct Availabilities {
@@ -52,6 +57,13 @@ struct Availabilities {
       if (rank_has(rank, variant)) capability.features[name_of_variant(variant)] = "";
   }
 
+  /// Whether ranks that lack `variant` have another one of its protocol.
+  [[nodiscard]] bool has_substitute(int rank, int variant) const {
+    for (int other = 0; other < variants; ++other)
+      if (protocol_of(other) == protocol_of(variant) && rank_has(rank, other)) return true;
+    return false;
+  }
+
   std::vector<std::array<bool, variants>> has;
 };
 
@@ -63,6 +75,7 @@ Implementations implementations_for(const Availabilities& availabilities) {
   for (int variant = 0; variant < variants; ++variant)
     behaviours.push_back(
         {.name = name_of_variant(variant),
+         .protocol = "protocol" + std::to_string(protocol_of(variant)),
          .supports =
              [variant](const Problem&, const Topology&, const Capability& capability,
                        const Variant&) {
@@ -77,10 +90,45 @@ Implementations implementations_for(const Availabilities& availabilities) {
   return fakes::make(std::move(behaviours));
 }
 
+/// Each rank of the world runs a variant that it has, all of them of one protocol.
+void expect_each_rank_has_its_part(const Composition& composition, const PlannedWorld& world,
+                                   const Availabilities& availabilities) {
+  std::set<int> protocols;
+  for (std::size_t i = 0; i < world.ranks.size(); ++i) {
+    const auto kind = static_cast<std::size_t>(world.members.kind_of_rank[i]);
+    const Part* const part =
+        find_part(composition, PartRole::whole, digest_of_value(world.members.kinds[kind]));
+    ASSERT_NE(part, nullptr);
+    for (int variant = 0; variant < variants; ++variant)
+      if (part->variant.implementation == name_of_variant(variant)) {
+        ASSERT_TRUE(availabilities.rank_has(world.ranks[i], variant));
+        protocols.insert(protocol_of(variant));
+      }
+  }
+  ASSERT_EQ(protocols.size(), 1u);
+}
+
+/// Whatever some ranks have and the others have a substitute for is tried in the whole launch.
+void expect_all_substitutions(const SweepPlan& plan, const Availabilities& availabilities) {
+  std::set<std::string> tried;
+  for (const PlannedVariant& planned : plan.cells.at(0).variants)
+    if (planned.composition)
+      for (const Part& part : planned.composition->parts) tried.insert(part.variant.implementation);
+  for (int variant = 0; variant < variants; ++variant) {
+    const auto with = availabilities.ranks_with(variant);
+    if (with.empty() || with.size() == availabilities.has.size()) continue;
+    bool is_possible = true;
+    for (int rank = 0; rank < availabilities.ranks(); ++rank)
+      is_possible = is_possible && availabilities.has_substitute(rank, variant);
+    ASSERT_EQ(tried.contains(name_of_variant(variant)), is_possible) << variant;
+  }
+}
+
 SweepSpec spec() {
   return {.collectives = {Collective::all_reduce},
           .sizes = parse_sizes("1KiB"),
           .partial_worlds = true,
+          .compositions = {CompositionMode::substituted},
           .passes = 1,
           .null_test = false};
 }
@@ -106,9 +154,14 @@ TEST(UnlikeRanks, ThePlanAsksNobodyForWhatItLacks) {
     ASSERT_EQ(keys.size(), plan.cells.size());
     std::map<std::vector<int>, std::set<std::string>> measured;
     for (const Cell& cell : plan.cells)
-      for (const PlannedVariant& planned : cell.variants)
-        measured[plan.worlds[static_cast<std::size_t>(cell.world)].ranks].insert(
-            planned.variant.implementation);
+      for (const PlannedVariant& planned : cell.variants) {
+        const PlannedWorld& world = plan.worlds[static_cast<std::size_t>(cell.world)];
+        if (planned.composition)
+          expect_each_rank_has_its_part(*planned.composition, world, availabilities);
+        else
+          measured[world.ranks].insert(planned.variant.implementation);
+      }
+    expect_all_substitutions(plan, availabilities);
     for (const auto& [ranks, names] : measured) {
       EXPECT_TRUE(names.contains("base"));
       for (int variant = 0; variant < variants; ++variant)
@@ -129,6 +182,7 @@ TEST(UnlikeRanks, ThePlanAsksNobodyForWhatItLacks) {
 
 TEST(UnlikeRanks, TheSweepMeasuresEachWorldWithWhatItsRanksHave) {
   std::mt19937 random(4);
+  std::ptrdiff_t compositions = 0;
   for (int trial = 0; trial < 8; ++trial) {
     const Availabilities availabilities(random);
     const Implementations implementations = implementations_for(availabilities);
@@ -146,6 +200,9 @@ TEST(UnlikeRanks, TheSweepMeasuresEachWorldWithWhatItsRanksHave) {
       EXPECT_EQ(one.outcome, Outcome::ok) << to_string(one.variant) << ": " << one.detail;
       EXPECT_EQ(one.ranks_ran, one.key.topology.ranks);
     }
+    compositions += std::ranges::count_if(run.outcome.measurements, [](const Measurement& one) {
+      return !parts_named_by(one.variant).empty();
+    });
     // What the whole launch is told to run, each of its ranks has.
     for (const Decision& decision : decide(run.outcome.measurements, {}, "s")) {
       if (decision.key.topology.ranks != availabilities.ranks()) continue;
@@ -156,6 +213,7 @@ TEST(UnlikeRanks, TheSweepMeasuresEachWorldWithWhatItsRanksHave) {
           }
     }
   }
+  EXPECT_GT(compositions, 0);
 }
 
 }  // namespace

@@ -27,20 +27,21 @@ namespace colltune {
 ///   (ratio_over_passes); `speedup_over_baseline` and the order refer to it.
 /// - Who missed a pass that others ran in was no contender and cannot win. Of several passes a
 ///   variant's speed-up is that of the fastest one times its own over that one in the rounds of
-///   both, where they have any; the fastest is who no other beats so, of those with rounds in common
-///   with the baseline in the most passes.
+///   both, where they have any; the fastest is who no other beats so, of those with rounds in
+///   common with the baseline in the most passes.
 /// - Each rival is judged against the baseline by judge() (duel.h); the risk is divided by the
 ///   number of rivals of the key, and a gain must exceed what the baseline's twin shows.
 /// - `displaced`: some rival is proven. The fastest of those wins, or the simplest of its equals:
 ///   those that it leads by less than the margin, or by less than twice the margin where that may
 ///   be noise. Simpler is, in this order: a baseline, a stronger numeric class, fewer roundings,
-///   not emulated, fewer parameters, the name.
+///   not emulated, no composition, fewer parameters, the name.
 /// - `undecided`: none is proven, but some rival is open: at least as fast by the margin without
 ///   the proof (noise, twin, two modes), or with too few rounds to exclude it. The baseline stays.
 /// - `kept`: no rival is faster by the margin.
 /// - `no_baseline`: the family has none of its own: the fastest (the simplest of its equals) leads;
 ///   speed-ups refer to the key's baseline.
-/// - Order: the winner, the others that are proven, of these who missed a pass last (it left the race
+/// - Order: the winner, the others that are proven, of these who missed a pass last (it left the
+/// race
 ///   to who was faster, but beat the baseline in all that it ran), the baseline, the rest; each by
 ///   speed-up.
 [[nodiscard]] std::vector<Decision> decide(std::span<const Measurement> measurements,

@@ -10,6 +10,7 @@
 #include "colltune/kernels/communicator.h"
 #include "colltune/sweep/control_plane.h"
 #include "colltune/sweep/sweep_spec.h"
+#include "colltune/vocabulary/members.h"
 #include "colltune/vocabulary/topology.h"
 
 namespace colltune {
@@ -49,6 +50,10 @@ struct Availability {
 /// from the capabilities "cpu.cores" and "device.ranks": ranks of the launch beyond `ranks` sleep
 /// and do not count.
 [[nodiscard]] Topology topology_of(const Availability& availability, std::span<const int> ranks);
+
+/// What the ranks of a world can do, as it is stored and asked for.
+[[nodiscard]] MemberKind member_kind(const Capability& capability);
+[[nodiscard]] Members members_of(const Availability& availability, std::span<const int> ranks);
 
 /// Of the nodes and all capabilities of these ranks, in order: in the place of a layout's digest
 /// where that is the same for ranks that can do unlike things.

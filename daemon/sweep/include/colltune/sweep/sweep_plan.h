@@ -12,6 +12,8 @@
 #include "colltune/sweep/availability.h"
 #include "colltune/sweep/control_plane.h"
 #include "colltune/sweep/sweep_spec.h"
+#include "colltune/vocabulary/composition.h"
+#include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/tuning_key.h"
 #include "colltune/vocabulary/variant.h"
 
@@ -21,6 +23,7 @@ namespace colltune {
 struct PlannedWorld {
   Topology topology;
   std::vector<int> ranks;  ///< ranks of the launch; the position is the rank in the world
+  Members members;         ///< what they can do
 
   friend bool operator==(const PlannedWorld&, const PlannedWorld&) = default;
 };
@@ -29,12 +32,14 @@ requires std::same_as<std::remove_const_t<Self>, PlannedWorld>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("topology", self.topology);
   visit("ranks", self.ranks);
+  visit("members", self.members);
 }
 
-/// One trial: a variant that every rank of the world supports, with all that its implementation
-/// says about it.
+/// One trial: a variant that every rank of the world supports, or a composition for ranks that do
+/// not all support one, with all that the implementations say about it.
 struct PlannedVariant {
-  Variant variant;
+  Variant variant;                         ///< where it is composed, its name
+  std::optional<Composition> composition;  ///< empty: all ranks run `variant`
   std::string family;
   std::string protocol;
   bool is_baseline = false;
@@ -53,6 +58,7 @@ template <class Self, class Visit>
 requires std::same_as<std::remove_const_t<Self>, PlannedVariant>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("variant", self.variant);
+  visit("composition", self.composition);
   visit("family", self.family);
   visit("protocol", self.protocol);
   visit("is_baseline", self.is_baseline);
@@ -145,12 +151,21 @@ struct Quarantined {
   std::string reason;
 };
 
+/// What earlier sweeps of a database found out, as far as a plan depends on it.
+struct Findings {
+  std::span<const Quarantined> quarantined = {};
+  /// What groups of ranks run inside, where it was measured for them alone.
+  std::span<const Decision> decisions = {};
+  /// To be measured again: each is tried for every problem that it fits.
+  std::span<const Composition> compositions = {};
+};
+
 /// Expands `spec`: pure and deterministic. Throws Error(invalid_argument) for a world larger than
 /// the launch, a pattern that matches nothing, an unknown parameter and more trials than a million.
 [[nodiscard]] SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
                                   const Implementations& implementations,
                                   const std::string& environment_digest,
-                                  std::span<const Quarantined> quarantined = {});
+                                  const Findings& findings = {});
 
 /// Collective: rank 0 makes the plan (the arguments of other ranks are not used); all ranks get it,
 /// or throw rank 0's Error.
@@ -158,7 +173,7 @@ struct Quarantined {
                                    const Availability& availability,
                                    const Implementations& implementations,
                                    const std::string& environment_digest,
-                                   std::span<const Quarantined> quarantined = {});
+                                   const Findings& findings = {});
 
 /// The plan for a person (`--dry-run`): worlds, cells with their variants, and what is skipped with
 /// its reason.

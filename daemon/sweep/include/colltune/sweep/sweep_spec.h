@@ -15,6 +15,7 @@
 #include "colltune/sweep/control_plane.h"
 #include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/collective.h"
+#include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/measurement.h"
 
 namespace colltune {
@@ -89,6 +90,8 @@ struct SweepSpec {
   std::vector<WorldSpec> worlds;                    ///< empty: the whole launch
   /// Whether ranks that can do more than the rest of their world become a world of their own, too.
   bool partial_worlds = false;
+  /// How ranks that cannot all run a variant are let run something together; ascending.
+  std::vector<CompositionMode> compositions{CompositionMode::substituted, CompositionMode::grouped};
   BooleanAxis in_place;
   BooleanAxis registered;
   std::vector<std::string> include;  ///< patterns over implementation names; empty: all
@@ -119,6 +122,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("sizes", self.sizes);
   visit("worlds", self.worlds);
   visit("partial_worlds", self.partial_worlds);
+  visit("compositions", self.compositions);
   visit("in_place", self.in_place);
   visit("registered", self.registered);
   visit("include", self.include);

@@ -70,10 +70,15 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("parts", self.parts);
 }
 
-/// A composition is named by a variant that no catalogue has: its implementation begins with the
-/// mode ("substituted.cpu.all_gather_flat", "grouped.all_reduce"), and its parameter `parts` is
-/// this: "p" and 16 digits of the composition's digest.
+/// "p" and 16 digits of the composition's digest.
 [[nodiscard]] std::string parts_name(const Composition& composition);
+/// A composition is named by a variant that no catalogue has, whose parameter `parts` is
+/// parts_name(): the first part's with the mode before its name
+/// ("substituted.cpu.all_gather_flat{chunk=0,parts=p…}"), or, grouped, the implementations of the
+/// bridge and of the first other part ("grouped.all_gather{bridge=…,inside=…,parts=p…}"). Throws
+/// Error(invalid_argument) for a composition without the parts that its mode has, and where a
+/// part's own parameter is called `parts`.
+[[nodiscard]] Variant name_composition(Collective collective, const Composition& composition);
 /// The parameter `parts` of a variant that names a composition; empty for any other variant.
 [[nodiscard]] std::string_view parts_named_by(const Variant& variant);
 

@@ -74,6 +74,9 @@ struct Problem;
 /// Empty where `problem` on `ranks` ranks lies within `limits`, else the reason for a person.
 [[nodiscard]] std::string why_outside(const Limits& limits, const Problem& problem, int ranks);
 
+/// What lies within both, which must have a problem in common.
+[[nodiscard]] Limits intersection(const Limits& one, const Limits& other);
+
 /// In which order a variant accumulates, and how often it rounds to the element type. Stored and
 /// sent by name.
 enum class Rounding {
