@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "grouped_groups.h"
+
+#include <algorithm>
+
+namespace colltune {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(StatusCode::invalid_argument, "a collective by groups: " + what);
+}
+
+std::string names_for(Collective collective, const Implementations& catalogue) {
+  std::string names;
+  for (const auto& one : catalogue)
+    if (one->collective() == collective && !one->runs_on_device())
+      names += (names.empty() ? "" : ", ") + std::string(one->name());
+  return names.empty() ? "none" : names;
+}
+
+/// One step and what is to do it.
+struct Asked {
+  const std::optional<Problem>& problem;
+  const std::optional<Variant>& variant;
+  int ranks = 0;
+  std::string where;
+};
+
+const Implementation* find_implementation_of(const Asked& step, const Implementations& catalogue) {
+  if (!step.problem) {
+    if (step.variant)
+      refuse(step.where + " there is no step for " + to_string(*step.variant) +
+             "; leave it without a variant");
+    return nullptr;
+  }
+  const Collective collective = step.problem->collective;
+  const std::string needed = step.where + " " + std::string(name_of(collective)) + " among " +
+                             std::to_string(step.ranks) + " ranks needs a variant of one of " +
+                             names_for(collective, catalogue);
+  if (!step.variant) refuse(needed + "; it has none");
+  const Implementation* const found = find_implementation(catalogue, step.variant->implementation);
+  if (found == nullptr) refuse(needed + "; there is no " + step.variant->implementation);
+  if (found->collective() != collective || found->runs_on_device())
+    refuse(needed + ", not of " + step.variant->implementation);
+  if (const std::string why = why_outside(found->limits(*step.variant), *step.problem, step.ranks);
+      !why.empty())
+    refuse(step.where + " " + to_string(*step.variant) + ": " + why);
+  return found;
+}
+
+}  // namespace
+
+std::vector<int> group_sizes(std::span<const int> group_of_rank) {
+  std::vector<int> sizes;
+  for (const int group : group_of_rank) {
+    if (group < 0 || static_cast<std::size_t>(group) >= group_of_rank.size())
+      refuse("group " + std::to_string(group) + " of " + std::to_string(group_of_rank.size()) +
+             " ranks; groups are numbered from 0 on, none left out");
+    sizes.resize(std::max(sizes.size(), static_cast<std::size_t>(group) + 1));
+    ++sizes[static_cast<std::size_t>(group)];
+  }
+  if (const auto empty = std::ranges::find(sizes, 0); empty != sizes.end())
+    refuse("group " + std::to_string(empty - sizes.begin()) +
+           " has no rank; groups are numbered from 0 on, none left out");
+  return sizes;
+}
+
+Groups::Groups(std::span<const int> groups, std::optional<int> root)
+    : group_of_rank(groups.begin(), groups.end()), sizes(group_sizes(groups)) {
+  members.resize(sizes.size());
+  for (int rank = 0; rank < ranks(); ++rank)
+    members[static_cast<std::size_t>(group_of(rank))].push_back(rank);
+  for (const std::vector<int>& group : members) leaders.push_back(group.front());
+  if (!root) return;
+  root_group = group_of(*root);
+  leaders[static_cast<std::size_t>(root_group)] = *root;
+}
+
+int Groups::largest() const { return *std::ranges::max_element(sizes); }
+
+int Groups::place_of_leader(int group) const {
+  const std::vector<int>& all = of_group(group);
+  return static_cast<int>(std::ranges::find(all, leader(group)) - all.begin());
+}
+
+GroupedImplementations find_implementations(const Problem& problem, const Grouping& grouping,
+                                            const Implementations& catalogue) {
+  check(problem);
+  const std::vector<int> sizes = group_sizes(grouping.group_of_rank);
+  if (const std::string why = why_not_grouped(problem, sizes); !why.empty())
+    refuse(describe(problem) + " is unavailable: " + why);
+  if (grouping.inside.size() != sizes.size())
+    refuse("variants for " + std::to_string(grouping.inside.size()) + " groups, not for the " +
+           std::to_string(sizes.size()) + " that the ranks are in");
+  GroupedImplementations found;
+  for (std::size_t group = 0; group < sizes.size(); ++group) {
+    const GroupedSteps steps = grouped_steps(problem, sizes, static_cast<int>(group));
+    const GroupVariants& own = grouping.inside[group];
+    const std::string where = "in group " + std::to_string(group);
+    found.inside.push_back(
+        {find_implementation_of(
+             {steps.before, own.before, sizes[group], where + " before the bridge"}, catalogue),
+         find_implementation_of({steps.after, own.after, sizes[group], where + " after the bridge"},
+                                catalogue)});
+  }
+  const std::optional<Problem> across = grouped_steps(problem, sizes, 0).bridge;
+  const std::optional<Variant> bridge = grouping.bridge;
+  found.bridge = find_implementation_of(
+      {across, bridge, static_cast<int>(sizes.size()), "across the groups"}, catalogue);
+  return found;
+}
+
+}  // namespace colltune

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "grouped_groups.h"
+
+namespace colltune {
+
+/// Copies within one rank's memory, written down beforehand: what follows one another on both sides
+/// is one.
+class Copies {
+ public:
+  void add(std::byte* to, const std::byte* from, std::size_t size);
+  void run() const;
+
+ private:
+  struct One {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t size;
+  };
+  std::vector<One> all_;
+};
+
+/// Where one rank's data lies in each step of a collective by groups, and what it copies before.
+/// Steps that this rank has no part in have no buffers; their copies are its own all the same.
+struct GroupedLayout {
+  struct Step {
+    Copies copies{};
+    CallBuffers buffers{};
+  };
+  struct alignas(64) Line {
+    std::array<std::byte, 64> bytes{};
+  };
+
+  Step before{};
+  Step bridge{};
+  Step after{};
+  std::vector<std::vector<Line>> memory{};  ///< what lies between; holds zeros where nothing is put
+};
+
+/// That of `rank`. `call.buffers` are those of the rank.
+[[nodiscard]] GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank);
+
+}  // namespace colltune

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "grouped_layout.h"
+
+namespace colltune {
+namespace {
+
+constexpr std::string_view inside_words = "its part inside the group";
+constexpr std::string_view bridge_words = "its part of the bridge between groups";
+
+/// Does `act` on a communicator of `members` alone: whoever is missing there is named as the rank
+/// that it is among all.
+template <class Act>
+auto with_ranks_of_all(const std::vector<int>& members, std::string_view waiting_for, Act act) {
+  try {
+    return act();
+  } catch (const RankMissing& missing) {
+    throw RankMissing(members[static_cast<std::size_t>(missing.rank())], std::string(waiting_for),
+                      missing.code() == StatusCode::aborted);
+  }
+}
+
+/// Does on each rank what may fail on some alone: then all throw, with one code. Collective.
+template <class Act>
+void attempt_together(Communicator& communicator, Deadline deadline, Act act) {
+  std::optional<Error> failure;
+  try {
+    act();
+  } catch (const RankMissing&) {
+    throw;
+  } catch (const Error& error) {
+    failure = error;
+  } catch (const std::exception& error) {
+    failure = Error(StatusCode::resource_exhausted, error.what());
+  }
+  constexpr std::int64_t ranks_limit = std::int64_t{1} << 32;
+  const auto code_of = [](const Error& error) { return static_cast<std::int64_t>(error.code()); };
+  const std::int64_t own = failure ? code_of(*failure) * ranks_limit + communicator.rank() : 0;
+  const std::int64_t worst = communicator.all_reduce_max(own, deadline);
+  if (worst == 0) return;
+  const auto code = static_cast<StatusCode>(worst / ranks_limit);
+  if (failure) throw Error(code, failure->what());
+  throw Error(code, "rank " + std::to_string(worst % ranks_limit) +
+                        " could not prepare its part of a collective by groups");
+}
+
+/// What does not fit on this rank; others may have no such fault.
+void check_own(const Communicator& communicator, const Call& call) {
+  const int ranks = communicator.size();
+  const bool is_root = communicator.rank() == call.root;
+  const std::string who = "rank " + std::to_string(communicator.rank());
+  if (communicator.device() != nullptr)
+    throw Error(StatusCode::invalid_argument,
+                who +
+                    " has its buffers on a device; a collective by groups takes them in the "
+                    "host's memory");
+  const auto require = [&](std::string_view which, std::size_t given, Bytes needed) {
+    if (given != needed.value)
+      throw Error(StatusCode::invalid_argument, who + " gives " + format_bytes({given}) + " to " +
+                                                    std::string(which) + ", not " +
+                                                    format_bytes(needed));
+  };
+  require("send", call.buffers.send.size(), send_size(call.problem, ranks, is_root));
+  require("receive", call.buffers.receive.size(), receive_size(call.problem, ranks, is_root));
+}
+
+/// Runs this rank's steps one after the other: `start` begins the first, `wait` does the rest.
+class GroupedOperation final : public Operation {
+ public:
+  GroupedOperation(Communicator& communicator, const Call& call, const Grouping& grouping,
+                   const GroupedImplementations& implementations, Deadline deadline)
+      : groups_(grouping.group_of_rank, shape_of(call.problem.collective).has_root
+                                            ? std::optional(call.root)
+                                            : std::nullopt) {
+    const int rank = communicator.rank();
+    const int group = groups_.group_of(rank);
+    attempt_together(communicator, deadline, [&] {
+      check_own(communicator, call);
+      layout_ = make_grouped_layout(call, groups_, rank);
+    });
+    inside_ = communicator.split(group, rank, deadline);
+    const bool is_leader = groups_.leader(group) == rank;
+    across_ = communicator.split(is_leader ? 0 : -1, group, deadline);
+
+    const GroupedSteps steps = grouped_steps(call.problem, groups_.sizes, group);
+    const auto at = static_cast<std::size_t>(group);
+    const GroupVariants& own = grouping.inside[at];
+    const auto& [before, after] = implementations.inside[at];
+    steps_[0] = {groups_.of_group(group), inside_words, std::move(layout_.before.copies)};
+    steps_[1] = {groups_.leaders, bridge_words, std::move(layout_.bridge.copies)};
+    steps_[2] = {groups_.of_group(group), inside_words, std::move(layout_.after.copies)};
+    const int place = groups_.place_of_leader(group);
+    // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
+    attempt_together(communicator, deadline, [&] {
+      if (before != nullptr)
+        prepare(steps_[0], *inside_, {*before, *own.before},
+                {*steps.before, place, layout_.before.buffers}, deadline);
+    });
+    attempt_together(communicator, deadline, [&] {
+      if (is_leader)
+        prepare(steps_[1], *across_, {*implementations.bridge, grouping.bridge},
+                {steps.bridge, groups_.root_group, layout_.bridge.buffers}, deadline);
+    });
+    attempt_together(communicator, deadline, [&] {
+      if (after != nullptr)
+        prepare(steps_[2], *inside_, {*after, *own.after},
+                {*steps.after, place, layout_.after.buffers}, deadline);
+    });
+  }
+
+  void start() override {
+    if (is_under_way_)
+      throw Error(StatusCode::failed_precondition,
+                  "a collective by groups cannot start again: its last call has not completed");
+    is_under_way_ = true;
+    at_ = 0;
+    begin_next();
+  }
+
+  void wait(Deadline deadline) override {
+    while (at_ < steps_.size()) {
+      const Step& step = steps_[at_];
+      with_ranks_of_all(step.members, step.waiting_for, [&] { step.operation->wait(deadline); });
+      ++at_;
+      begin_next();
+    }
+    is_under_way_ = false;
+  }
+
+ private:
+  struct Step {
+    std::vector<int> members{};
+    std::string_view waiting_for{};
+    Copies copies{};
+    std::unique_ptr<Operation> operation{};  ///< null where this rank has no part in it
+  };
+  struct Prepared {
+    const Implementation& implementation;
+    const Variant& variant;
+  };
+
+  static void prepare(Step& step, Communicator& communicator, const Prepared& by, const Call& call,
+                      Deadline deadline) {
+    step.operation = with_ranks_of_all(step.members, step.waiting_for, [&] {
+      return by.implementation.prepare(communicator, call, by.variant, deadline);
+    });
+  }
+
+  /// Copies what comes before the next step that this rank has a part in, and begins that.
+  void begin_next() {
+    for (; at_ < steps_.size(); ++at_) {
+      steps_[at_].copies.run();
+      if (steps_[at_].operation == nullptr) continue;
+      steps_[at_].operation->start();
+      return;
+    }
+  }
+
+  Groups groups_;
+  GroupedLayout layout_;
+  std::unique_ptr<Communicator> inside_;
+  std::unique_ptr<Communicator> across_;  ///< null where this rank leads no group
+  std::array<Step, 3> steps_;             ///< gone before what they stand on
+  std::size_t at_ = 0;
+  bool is_under_way_ = false;  ///< for good after a call that failed
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> prepare_grouped(Communicator& communicator, const Call& call,
+                                           const Grouping& grouping,
+                                           const Implementations& catalogue, Deadline deadline) {
+  const int ranks = communicator.size();
+  if (grouping.group_of_rank.size() != static_cast<std::size_t>(ranks))
+    throw Error(StatusCode::invalid_argument, "a collective by groups: a group each for " +
+                                                  std::to_string(grouping.group_of_rank.size()) +
+                                                  " ranks, not for the " + std::to_string(ranks) +
+                                                  " of the communicator");
+  const GroupedImplementations found = find_implementations(call.problem, grouping, catalogue);
+  if (shape_of(call.problem.collective).has_root && (call.root < 0 || call.root >= ranks))
+    throw Error(StatusCode::invalid_argument, "a collective by groups: the root is " +
+                                                  std::to_string(call.root) + ", not one of 0 to " +
+                                                  std::to_string(ranks - 1));
+  return std::make_unique<GroupedOperation>(communicator, call, grouping, found, deadline);
+}
+
+}  // namespace colltune

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/grouped.h"
+
+namespace colltune::test {
+
+/// Groups of so many ranks that are tried: halves (in order, in reverse, in turn), one rank beside
+/// all others, three of unlike sizes, a group each.
+[[nodiscard]] std::vector<std::vector<int>> groupings_of(int ranks);
+
+/// Variants for the steps of `problem`, which follow one another in the catalogue as `turn` counts
+/// on: unlike ones in neighbouring groups.
+[[nodiscard]] Grouping choose_grouping(const Problem& problem, const std::vector<int>& groups,
+                                       const GroupedRanks& ranks, const Implementations& catalogue,
+                                       std::size_t turn);
+
+/// What was run, for a test to see that it was enough.
+struct GroupedRuns {
+  int calls = 0;
+  int unlike = 0;      ///< of them, with unlike variants in two groups
+  int by_library = 0;  ///< of them, with a variant of the MPI library's as a step
+};
+
+/// Runs the cases of the conformance test, those that groups can do, with all collectives on
+/// `groups`, and reports each fault to GoogleTest. Every third case, another one with each `turn`,
+/// by other variants; all where COLLTUNE_FULL=1 is set. Collective.
+[[nodiscard]] GroupedRuns run_grouped(Communicator& communicator, const Implementations& catalogue,
+                                      const std::vector<int>& groups, std::size_t turn);
+
+}  // namespace colltune::test
