@@ -27,7 +27,7 @@ struct GroupedRuns {
 };
 
 /// Runs the cases of the conformance test, those that groups can do, with all collectives on
-/// `groups`, and reports each fault to GoogleTest. Every third case, another one with each `turn`,
+/// `groups`, and reports each fault to GoogleTest. Some of the cases, others with each `turn`,
 /// by other variants; all where COLLTUNE_FULL=1 is set. Collective.
 [[nodiscard]] GroupedRuns run_grouped(Communicator& communicator, const Implementations& catalogue,
                                       const std::vector<int>& groups, std::size_t turn);
