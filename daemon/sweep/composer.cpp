@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/composed.h"
 #include "colltune/vocabulary/canonical.h"
 #include "planned_variant.h"
@@ -18,8 +19,6 @@
 
 namespace colltune {
 namespace {
-
-constexpr std::string_view mixed_family = "colltune";
 
 /// In how many settings two variants of one implementation differ; more for two of several.
 std::size_t distance(const Variant& one, const Variant& other) {
@@ -33,24 +32,23 @@ std::size_t distance(const Variant& one, const Variant& other) {
 
 Composer::Composer(const Setting& setting) : setting_(setting) {
   std::set<int> kinds;
-  for (const int rank : setting.world.ranks)
+  for (const int rank : setting.world.ranks) {
     kinds.insert(setting.availability.kind_of_rank[static_cast<std::size_t>(rank)]);
+    nodes_.push_back(setting.availability.node_of_rank[static_cast<std::size_t>(rank)]);
+  }
   kinds_.assign(kinds.begin(), kinds.end());
   if (kinds_.size() < 2) return;
   for (const int kind : kinds_)
-    digests_.emplace(
-        kind,
-        digest_of_value(member_kind(setting.availability.kinds[static_cast<std::size_t>(kind)])));
+    digests_.emplace(kind, digest_of_value(member_kind(capability(kind))));
 }
 
-std::vector<Composition> Composer::compose(CompositionMode mode,
-                                           std::span<const Option> options) const {
+Composer::Composed Composer::compose(CompositionMode mode, std::span<const Option> options) const {
   if (kinds_.size() < 2) return {};
   switch (mode) {
     case CompositionMode::substituted:
-      return substitutions(options);
+      return {.compositions = substitutions(options), .why_none = {}};
     case CompositionMode::grouped:
-      return {};
+      return groupings(options);
   }
   return {};
 }
@@ -73,11 +71,14 @@ std::string Composer::why_not(const Composition& composition) const {
   for (const Part& part : composition.parts)
     if (find(part.variant) == nullptr)
       return "there is no implementation " + part.variant.implementation + " here";
-  return why_not_substituted(composition);
+  return composition.mode == CompositionMode::grouped ? why_not_grouped_here(composition)
+                                                      : why_not_substituted(composition);
 }
 
-PlannedVariant Composer::describe(const Composition& composition) const {
-  PlannedVariant planned = describe_substituted(composition);
+PlannedVariant Composer::as_trial(const Composition& composition) const {
+  PlannedVariant planned = composition.mode == CompositionMode::grouped
+                               ? describe_grouped(composition)
+                               : describe_substituted(composition);
   planned.variant = name_composition(setting_.key.problem.collective, composition);
   planned.composition = composition;
   planned.is_baseline = false;
@@ -143,8 +144,7 @@ std::string Composer::why_not_substituted(const Composition& composition) const 
       return fmt::format("it says nothing about ranks like {}", first_rank(kind));
     const Implementation& implementation = *find(part->variant);
     const Support support =
-        support_of(implementation, problem, setting_.key.topology,
-                   setting_.availability.kinds[static_cast<std::size_t>(kind)], part->variant);
+        support_of(implementation, problem, setting_.key.topology, capability(kind), part->variant);
     if (!support)
       return fmt::format("{} (rank {}, {})", support.reason(), first_rank(kind),
                          to_string(part->variant));
@@ -172,10 +172,7 @@ PlannedVariant Composer::describe_substituted(const Composition& composition) co
 }
 
 const Implementation* Composer::find(const Variant& variant) const {
-  for (const auto& [collective, implementations] : setting_.implementations)
-    for (const Implementation* const one : implementations)
-      if (one->name() == variant.implementation) return one;
-  return nullptr;
+  return find_implementation(setting_.catalogue, variant.implementation);
 }
 
 std::vector<std::string> Composer::digests_of(std::span<const int> kinds) const {
@@ -187,7 +184,7 @@ std::vector<std::string> Composer::digests_of(std::span<const int> kinds) const 
 
 int Composer::first_rank(int kind) const {
   for (const int rank : setting_.world.ranks)
-    if (setting_.availability.kind_of_rank[static_cast<std::size_t>(rank)] == kind) return rank;
+    if (kind_of(rank) == kind) return rank;
   return -1;
 }
 

@@ -8,9 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "colltune/kernels/grouped.h"
 #include "colltune/sweep/sweep_plan.h"
 
 namespace colltune {
+
+/// Of what has parts of several families: only this project can run it.
+inline constexpr std::string_view mixed_family = "colltune";
 
 /// A variant that some ranks of a world can run.
 struct Option {
@@ -26,25 +30,74 @@ class Composer {
     const Availability& availability;
     const PlannedWorld& world;
     const TuningKey& key;
-    const std::map<Collective, std::vector<const Implementation*>>& implementations;
+    const Implementations& catalogue;
+    /// Of these, whatever is composed is made; the baselines first.
+    const std::map<Collective, std::vector<const Implementation*>>& selected;
     /// Where they were made for a group of these ranks alone, its winner is what it runs inside.
     std::span<const Decision> decisions;
   };
   explicit Composer(const Setting& setting);
 
-  /// Those to be measured, each once; none where the ranks are alike. `options`: what single
-  /// variants there are for the key.
-  [[nodiscard]] std::vector<Composition> compose(CompositionMode mode,
-                                                 std::span<const Option> options) const;
+  /// What is to be measured, each once, or the reason why there is nothing. Both are empty where
+  /// the ranks are alike. `options`: what single variants there are for the key.
+  struct Composed {
+    std::vector<Composition> compositions;
+    std::string why_none;
+  };
+  [[nodiscard]] Composed compose(CompositionMode mode, std::span<const Option> options) const;
 
   /// Whether `composition` is about these kinds of ranks and this collective.
   [[nodiscard]] bool fits(const Composition& composition) const;
   /// Why these ranks cannot run `composition`, which fits; empty where they can.
   [[nodiscard]] std::string why_not(const Composition& composition) const;
-  /// As a trial.
-  [[nodiscard]] PlannedVariant describe(const Composition& composition) const;
+
+  [[nodiscard]] PlannedVariant as_trial(const Composition& composition) const;
 
  private:
+  /// Kinds that can do the same: of one architecture, with the same options.
+  using Class = std::vector<int>;
+  [[nodiscard]] std::vector<Class> classes_of(std::span<const Option> options) const;
+  [[nodiscard]] Composed groupings(std::span<const Option> options) const;
+  /// What a group is asked for.
+  struct Step {
+    Problem problem;
+    Topology topology;
+    std::vector<int> ranks;  ///< of the launch
+  };
+  /// The groups of the world's ranks.
+  struct Groups {
+    std::vector<int> sizes;
+    std::vector<std::vector<int>> ranks;  ///< of the launch
+    GroupTopologies topologies;
+  };
+  [[nodiscard]] std::vector<Step> steps_of(const Groups& groups, PartRole role,
+                                           const Class& of_class) const;
+  /// Each of `insides` with each implementation across, as it is expected to be the fastest.
+  [[nodiscard]] std::vector<Composition> with_bridges(const Step& across,
+                                                      std::span<const Composition> insides) const;
+  struct Choice {
+    std::optional<Variant> library;  ///< what there is without this project
+    std::optional<Variant> own;      ///< what won there alone, else what should be the fastest
+  };
+  /// With what ranks of these kinds do all of `steps`, which differ in the group alone.
+  [[nodiscard]] Choice choose(std::span<const Step> steps, std::span<const int> kinds) const;
+  [[nodiscard]] std::optional<Variant> best_known(const Step& step) const;
+  [[nodiscard]] std::optional<Variant> cheapest(const Implementation& implementation,
+                                                std::span<const Step> steps,
+                                                std::span<const int> kinds) const;
+  [[nodiscard]] bool can_run(const Implementation& implementation, const Variant& variant,
+                             std::span<const Step> steps, std::span<const int> kinds) const;
+  [[nodiscard]] std::string why_not_among(const Implementation& implementation,
+                                          const Variant& variant, const Step& step,
+                                          std::span<const int> kinds) const;
+  [[nodiscard]] const Capability& capability(int kind) const {
+    return setting_.availability.kinds[static_cast<std::size_t>(kind)];
+  }
+  [[nodiscard]] int kind_of(int rank) const {
+    return setting_.availability.kind_of_rank[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] std::string why_not_grouped_here(const Composition& composition) const;
+  [[nodiscard]] PlannedVariant describe_grouped(const Composition& composition) const;
   [[nodiscard]] std::vector<Composition> substitutions(std::span<const Option> options) const;
   /// `alike`: options of the protocol of the one that some ranks lack.
   [[nodiscard]] std::optional<Composition> substitute(const Option& lacking,
@@ -56,6 +109,7 @@ class Composer {
   [[nodiscard]] int first_rank(int kind) const;
 
   Setting setting_;
+  std::vector<int> nodes_;              ///< of the world's ranks
   std::vector<int> kinds_;              ///< of the world, ascending
   std::map<int, std::string> digests_;  ///< of each of them
 };

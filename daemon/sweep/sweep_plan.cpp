@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -41,6 +42,7 @@ class Planner {
       : spec_(spec),
         availability_(availability),
         environment_digest_(environment_digest),
+        catalogue_(implementations),
         selected_(select_implementations(spec, implementations)),
         overrides_(spec.parameters),
         findings_(findings) {
@@ -284,12 +286,21 @@ class Planner {
     const Composer composer({.availability = availability_,
                              .world = plan_.worlds[static_cast<std::size_t>(cell.world)],
                              .key = cell.key,
-                             .implementations = selected_,
+                             .catalogue = catalogue_,
+                             .selected = selected_,
                              .decisions = findings_.decisions});
     std::vector<Composition> compositions;
-    for (const CompositionMode mode : spec_.compositions)
-      for (Composition& one : composer.compose(mode, options))
-        compositions.push_back(std::move(one));
+    for (const CompositionMode mode : spec_.compositions) {
+      Composer::Composed composed = composer.compose(mode, options);
+      std::ranges::move(composed.compositions, std::back_inserter(compositions));
+      if (!composed.why_none.empty())
+        plan_.skipped.push_back(
+            {.world = cell.world,
+             .problem = cell.key.problem,
+             .variant = fmt::format("{}.{}", name_of(mode), name_of(cell.key.problem.collective)),
+             .reason = std::move(composed.why_none),
+             .supporting_kinds = {}});
+    }
     for (const Composition& one : findings_.compositions)
       if (composer.fits(one)) compositions.push_back(one);
     for (const Composition& one : compositions) {
@@ -297,7 +308,7 @@ class Planner {
       std::string reason = why_not_here(cell, name);
       if (reason.empty()) reason = composer.why_not(one);
       if (reason.empty())
-        cell.variants.push_back(composer.describe(one));
+        cell.variants.push_back(composer.as_trial(one));
       else
         plan_.skipped.push_back({.world = cell.world,
                                  .problem = cell.key.problem,
@@ -378,6 +389,7 @@ class Planner {
   const SweepSpec& spec_;
   const Availability& availability_;
   const std::string& environment_digest_;
+  const Implementations& catalogue_;
   std::map<Collective, std::vector<const Implementation*>> selected_;
   ParameterOverrides overrides_;
   const Findings& findings_;

@@ -4,7 +4,9 @@
 #include "colltune/kernels/composed.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
@@ -59,6 +61,37 @@ const Part* find_part(const Composition& composition, PartRole role, std::string
   return nullptr;
 }
 
+Grouping grouping_of(const Composition& composition, const Members& members,
+                     std::span<const int> nodes) {
+  const auto digests = digests_of(members);
+  const auto bridge = std::ranges::find(composition.parts, PartRole::bridge, &Part::role);
+  if (bridge == composition.parts.end()) refuse("it has no bridge");
+  Grouping grouping{.group_of_rank = {}, .inside = {}, .bridge = bridge->variant};
+  std::map<std::pair<int, std::vector<std::string>>, int> groups;  // by node and kinds
+  std::vector<int> sizes;
+  std::vector<GroupVariants> inside;
+  for (std::size_t rank = 0; rank < members.kind_of_rank.size(); ++rank) {
+    const std::string& kind = digests.at(static_cast<std::size_t>(members.kind_of_rank[rank]));
+    const Part* const before = find_part(composition, PartRole::before, kind);
+    const Part* const after = find_part(composition, PartRole::after, kind);
+    int group = static_cast<int>(sizes.size());
+    if (const Part* const any = before != nullptr ? before : after; any != nullptr)
+      group = groups.try_emplace({nodes[rank], any->kinds}, group).first->second;
+    if (static_cast<std::size_t>(group) == sizes.size()) {
+      sizes.push_back(0);
+      auto& own = inside.emplace_back();
+      if (before != nullptr) own.before = before->variant;
+      if (after != nullptr) own.after = after->variant;
+    }
+    ++sizes[static_cast<std::size_t>(group)];
+    grouping.group_of_rank.push_back(group);
+  }
+  // Of a kind's groups, one that is a rank alone on its node has nothing to do inside.
+  for (std::size_t group = 0; group < sizes.size(); ++group)
+    grouping.inside.push_back(sizes[group] > 1 ? inside[group] : GroupVariants{});
+  return grouping;
+}
+
 std::unique_ptr<Operation> prepare_composed(Communicator& communicator, const Call& call,
                                             const Composition& composition, const Members& members,
                                             const Implementations& catalogue, Deadline deadline) {
@@ -68,7 +101,9 @@ std::unique_ptr<Operation> prepare_composed(Communicator& communicator, const Ca
            " members and the communicator has " + std::to_string(communicator.size()) + " ranks");
   if (composition.mode == CompositionMode::substituted)
     return prepare_substituted(communicator, call, composition, members, catalogue, deadline);
-  refuse("grouped");
+  return prepare_grouped(communicator, call,
+                         grouping_of(composition, members, communicator.nodes()), catalogue,
+                         deadline);
 }
 
 }  // namespace colltune

@@ -221,7 +221,10 @@ TEST(Plan, SkipsWithTheReasonOfTheFirstRankThatLacksIt) {
   const SweepPlan plan = make_plan(spec_of(), unlike, implementations, "e");
   ASSERT_EQ(plan.cells.size(), 1u);
   EXPECT_THAT(names(plan.cells[0]), ElementsAre("base"));
-  ASSERT_EQ(plan.skipped.size(), 1u);
+  // Neither can they do it by groups: nothing else was chosen.
+  ASSERT_EQ(plan.skipped.size(), 2u);
+  EXPECT_EQ(plan.skipped[1].variant, "grouped.all_reduce");
+  EXPECT_THAT(plan.skipped[1].reason, HasSubstr("no implementation that was chosen does reduce"));
   EXPECT_EQ(plan.skipped[0].variant, "avx");
   EXPECT_EQ(plan.skipped[0].reason, "needs AVX2 (rank 2)");
   EXPECT_THAT(plan.skipped[0].supporting_kinds, ElementsAre(unlike.kind_of_rank[0]));

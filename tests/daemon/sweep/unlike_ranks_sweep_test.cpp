@@ -72,22 +72,57 @@ thread_local int launch_rank = -1;
 
 Implementations implementations_for(const Availabilities& availabilities) {
   std::vector<fakes::Behaviour> behaviours{{.name = "base", .is_baseline = true}};
+  const auto supports = [](int variant) {
+    return [variant](const Problem&, const Topology&, const Capability& capability,
+                     const Variant&) {
+      return capability.has(name_of_variant(variant)) ? Support::yes() : Support::no("lacks it");
+    };
+  };
+  // What groups do inside; never run here.
+  for (const Collective inside : {Collective::reduce, Collective::broadcast}) {
+    const std::string name(name_of(inside));
+    behaviours.push_back({.name = name, .collective = inside, .is_baseline = true});
+    for (int variant = 0; variant < variants; ++variant)
+      behaviours.push_back({.name = name + std::to_string(variant),
+                            .collective = inside,
+                            .family = "other",
+                            .supports = supports(variant)});
+  }
   for (int variant = 0; variant < variants; ++variant)
-    behaviours.push_back(
-        {.name = name_of_variant(variant),
-         .protocol = "protocol" + std::to_string(protocol_of(variant)),
-         .supports =
-             [variant](const Problem&, const Topology&, const Capability& capability,
-                       const Variant&) {
-               return capability.has(name_of_variant(variant)) ? Support::yes()
-                                                               : Support::no("lacks it");
-             },
-         .at_prepare =
-             [&availabilities, variant](int, int) {
-               if (launch_rank >= 0 && !availabilities.rank_has(launch_rank, variant))
-                 ADD_FAILURE() << "rank " << launch_rank << " was asked for " << variant;
-             }});
+    behaviours.push_back({.name = name_of_variant(variant),
+                          .protocol = "protocol" + std::to_string(protocol_of(variant)),
+                          .supports = supports(variant),
+                          .at_prepare = [&availabilities, variant](int, int) {
+                            if (launch_rank >= 0 && !availabilities.rank_has(launch_rank, variant))
+                              ADD_FAILURE()
+                                  << "rank " << launch_rank << " was asked for " << variant;
+                          }});
   return fakes::make(std::move(behaviours));
+}
+
+/// The number of a fake that only some ranks have; nothing for one that all have.
+std::optional<int> number_of(const Variant& variant) {
+  const char last = variant.implementation.back();
+  return last >= '0' && last <= '9' ? std::optional(last - '0') : std::nullopt;
+}
+
+/// Inside its group each rank runs what it has, and across any rank may.
+void expect_each_group_has_its_parts(const Composition& composition, const PlannedWorld& world,
+                                     const Availabilities& availabilities) {
+  const Grouping grouping =
+      grouping_of(composition, world.members, std::vector<int>(world.ranks.size(), 0));
+  ASSERT_GT(group_sizes(grouping.group_of_rank).size(), 1u);
+  for (std::size_t i = 0; i < world.ranks.size(); ++i) {
+    const auto& [before, after] =
+        grouping.inside[static_cast<std::size_t>(grouping.group_of_rank[i])];
+    ASSERT_EQ(before.has_value(), after.has_value());
+    std::vector<Variant> runs{grouping.bridge};
+    if (before) runs.insert(runs.end(), {*before, *after});
+    for (const Variant& variant : runs)
+      if (const auto number = number_of(variant)) {
+        ASSERT_TRUE(availabilities.rank_has(world.ranks[i], *number)) << to_string(variant);
+      }
+  }
 }
 
 /// Each rank of the world runs a variant that it has, all of them of one protocol.
@@ -112,7 +147,7 @@ void expect_each_rank_has_its_part(const Composition& composition, const Planned
 void expect_all_substitutions(const SweepPlan& plan, const Availabilities& availabilities) {
   std::set<std::string> tried;
   for (const PlannedVariant& planned : plan.cells.at(0).variants)
-    if (planned.composition)
+    if (planned.composition && planned.composition->mode == CompositionMode::substituted)
       for (const Part& part : planned.composition->parts) tried.insert(part.variant.implementation);
   for (int variant = 0; variant < variants; ++variant) {
     const auto with = availabilities.ranks_with(variant);
@@ -145,10 +180,13 @@ Availability availability_of(const Availabilities& availabilities) {
 
 TEST(UnlikeRanks, ThePlanAsksNobodyForWhatItLacks) {
   std::mt19937 random(3);
+  std::map<CompositionMode, int> composed;
   for (int trial = 0; trial < 1000; ++trial) {
     const Availabilities availabilities(random);
     const Implementations implementations = implementations_for(availabilities);
-    const SweepPlan plan = make_plan(spec(), availability_of(availabilities), implementations, "e");
+    SweepSpec both = spec();
+    both.compositions.push_back(CompositionMode::grouped);
+    const SweepPlan plan = make_plan(both, availability_of(availabilities), implementations, "e");
     std::set<TuningKey> keys;
     for (const Cell& cell : plan.cells) keys.insert(cell.key);
     ASSERT_EQ(keys.size(), plan.cells.size());
@@ -156,10 +194,15 @@ TEST(UnlikeRanks, ThePlanAsksNobodyForWhatItLacks) {
     for (const Cell& cell : plan.cells)
       for (const PlannedVariant& planned : cell.variants) {
         const PlannedWorld& world = plan.worlds[static_cast<std::size_t>(cell.world)];
-        if (planned.composition)
-          expect_each_rank_has_its_part(*planned.composition, world, availabilities);
-        else
+        if (planned.composition) {
+          ++composed[planned.composition->mode];
+          if (planned.composition->mode == CompositionMode::grouped)
+            expect_each_group_has_its_parts(*planned.composition, world, availabilities);
+          else
+            expect_each_rank_has_its_part(*planned.composition, world, availabilities);
+        } else {
           measured[world.ranks].insert(planned.variant.implementation);
+        }
       }
     expect_all_substitutions(plan, availabilities);
     for (const auto& [ranks, names] : measured) {
@@ -178,6 +221,8 @@ TEST(UnlikeRanks, ThePlanAsksNobodyForWhatItLacks) {
         ASSERT_TRUE(measured.contains(with));
       }
   }
+  EXPECT_GT(composed[CompositionMode::substituted], 1000);
+  EXPECT_GT(composed[CompositionMode::grouped], 1000);
 }
 
 TEST(UnlikeRanks, TheSweepMeasuresEachWorldWithWhatItsRanksHave) {

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Whole sweeps with this project's own kernels on ranks that cannot all run the same.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "colltune/decide/decide.h"
+#include "colltune/kernels/composed.h"
+#include "colltune/vocabulary/canonical.h"
+#include "sweep_run.h"
+
+namespace colltune {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::array all_collectives{Collective::all_reduce,     Collective::all_gather,
+                                     Collective::reduce_scatter, Collective::broadcast,
+                                     Collective::reduce,         Collective::all_to_all,
+                                     Collective::gather,         Collective::scatter};
+
+SweepSpec spec_of(std::vector<Collective> collectives, std::string_view sizes) {
+  return {
+      .collectives = std::move(collectives),
+      .sizes = parse_sizes(sizes),
+      .include = {"cpu.*_flat", "cpu.all_reduce_one_shot", "cpu.reduce_tree", "cpu.*_low_latency"},
+      .passes = 1,
+      .precision = 0.5,
+      .soak = {.runs = 0, .time = {}},
+      .null_test = false};
+}
+
+/// Ranks 2 and 3 lack the short messages, and may not store past the caches.
+void mask_upper_half(int rank, Capability& capability) {
+  if (rank < 2) return;
+  capability.features["without.cpu.*_low_latency"] = "";
+  capability.features["without.cpu.*{*stores=streaming*}"] = "";
+}
+
+std::string_view mode_of(const Measurement& one) {
+  if (parts_named_by(one.variant).empty()) return "single";
+  return std::string_view(one.variant.implementation)
+      .substr(0, one.variant.implementation.find('.'));
+}
+
+TEST(ComposedSweep, EveryCollectiveInEveryModeOnUnlikeRanks) {
+  fakes::SweepRun run;
+  run.differ = mask_upper_half;
+  fakes::sweep(run, 4, make_catalogue(),
+               spec_of({all_collectives.begin(), all_collectives.end()}, "64,16KiB"));
+  for (const auto& error : run.errors) EXPECT_EQ(error, "");
+  EXPECT_THAT(run.ends, ::testing::Each(SweepEnd::complete));
+  std::map<Collective, std::set<std::string_view>> modes;
+  for (const Measurement& one : run.outcome.measurements) {
+    EXPECT_EQ(one.outcome, Outcome::ok) << to_string(one.variant) << ": " << one.detail;
+    EXPECT_EQ(one.ranks_ran, 4);
+    EXPECT_GT(one.verified_calls, 0u);
+    EXPECT_FALSE(one.samples.empty());
+    modes[one.key.problem.collective].insert(mode_of(one));
+  }
+  for (const Collective collective : all_collectives)
+    EXPECT_THAT(modes[collective],
+                ::testing::UnorderedElementsAre("single", "substituted", "grouped"))
+        << name_of(collective);
+  // Whatever is ranked, all ranks can run: what only two of them have is in compositions alone.
+  for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))
+    for (const RankedVariant& ranked : decision.ranked)
+      EXPECT_THAT(
+          ranked.variant.implementation,
+          ::testing::AnyOf(::testing::StartsWith("substituted."), ::testing::StartsWith("grouped."),
+                           ::testing::Not(::testing::EndsWith("_low_latency"))));
+}
+
+TEST(ComposedSweep, GroupsThatWereTunedAloneUseTheirWinnersInside) {
+  std::vector<Capability> ranks(4, Capability{.architecture = "x", .features = {}});
+  ranks[3].features["without.cpu.*{*stores=streaming*}"] = "";
+  ranks[2] = ranks[3];
+  const Availability availability = merge_capabilities(ranks, std::vector{0, 0, 0, 0});
+  const Implementations catalogue = make_catalogue();
+  const SweepSpec spec = spec_of({Collective::all_reduce}, "16KiB");
+  const auto insides = [&](std::span<const Decision> known) {
+    std::set<std::string> variants;
+    const SweepPlan plan = make_plan(spec, availability, catalogue, "e", {.decisions = known});
+    for (const PlannedVariant& planned : plan.cells.at(0).variants)
+      if (planned.composition && planned.composition->mode == CompositionMode::grouped)
+        for (const Part& part : planned.composition->parts)
+          if (part.role == PartRole::before) variants.insert(to_string(part.variant));
+    return variants;
+  };
+  const std::string winner = "cpu.reduce_low_latency{format=line}";
+  EXPECT_FALSE(insides({}).contains(winner));
+  Decision decision{.key = {.problem = {.collective = Collective::reduce,
+                                        .data_type = DataType::f32,
+                                        .reduce_op = ReduceOp::sum,
+                                        .message_size = {32 << 10}},
+                            .topology = topology_of(availability, std::vector{2, 3}),
+                            .environment_digest = "e"},
+                    .ranked = {{.variant = parse_variant(winner)}}};
+  EXPECT_TRUE(insides({&decision, 1}).contains(winner));
+  // Not what was found out in another environment, for other ranks, or for a size far away.
+  Decision other = decision;
+  other.key.environment_digest = "f";
+  EXPECT_FALSE(insides({&other, 1}).contains(winner));
+  other = decision;
+  other.key.problem.message_size = {1 << 20};
+  EXPECT_FALSE(insides({&other, 1}).contains(winner));
+  // Nor what cannot run there.
+  other = decision;
+  other.ranked[0].variant =
+      parse_variant("cpu.reduce_tree{access=staged,chunk=16384,fanout=8,stores=cached}");
+  EXPECT_EQ(insides({&other, 1}), insides({}));
+}
+
+TEST(ComposedSweep, WhatIsGivenIsTriedWhereItFits) {
+  std::vector<Capability> ranks(4, Capability{.architecture = "x", .features = {}});
+  for (int rank = 0; rank < 4; ++rank) mask_upper_half(rank, ranks[static_cast<std::size_t>(rank)]);
+  const Availability availability = merge_capabilities(ranks, std::vector{0, 0, 0, 0});
+  const Implementations catalogue = make_catalogue();
+  SweepSpec spec = spec_of({Collective::all_reduce, Collective::all_gather}, "16KiB");
+  const SweepPlan all = make_plan(spec, availability, catalogue, "e");
+  std::vector<Composition> given;
+  std::set<Variant> expected;
+  for (const Cell& cell : all.cells)
+    for (const PlannedVariant& planned : cell.variants)
+      if (planned.composition) {
+        given.push_back(*planned.composition);
+        expected.insert(planned.variant);
+      }
+  ASSERT_GT(given.size(), 4u);
+  spec.compositions.clear();
+  const SweepPlan again = make_plan(spec, availability, catalogue, "e", {.compositions = given});
+  std::set<Variant> found;
+  for (const Cell& cell : again.cells)
+    for (const PlannedVariant& planned : cell.variants)
+      if (planned.composition) found.insert(planned.variant);
+  EXPECT_EQ(found, expected);
+  // Among ranks that are alike nothing fits.
+  const Availability alike = merge_capabilities(std::vector(4, ranks[0]), std::vector{0, 0, 0, 0});
+  const SweepPlan none = make_plan(spec, alike, catalogue, "e", {.compositions = given});
+  for (const Cell& cell : none.cells)
+    for (const PlannedVariant& planned : cell.variants) EXPECT_FALSE(planned.composition);
+}
+
+TEST(ComposedSweep, WhatSomeRankCannotRunIsSkippedWithTheReason) {
+  std::vector<Capability> ranks(4, Capability{.architecture = "x", .features = {}});
+  for (int rank = 0; rank < 4; ++rank) mask_upper_half(rank, ranks[static_cast<std::size_t>(rank)]);
+  const Availability availability = merge_capabilities(ranks, std::vector{0, 0, 0, 0});
+  SweepSpec spec = spec_of({Collective::all_reduce}, "16KiB");
+  spec.compositions.clear();
+  const Members members = members_of(availability, std::vector{0, 1, 2, 3});
+  std::vector<std::string> kinds;
+  for (const MemberKind& kind : members.kinds) kinds.push_back(digest_of_value(kind));
+  const auto reason = [&](const Composition& composition) {
+    const SweepPlan plan =
+        make_plan(spec, availability, make_catalogue(), "e", {.compositions = {&composition, 1}});
+    const std::string name = to_string(name_composition(Collective::all_reduce, composition));
+    for (const Skipped& skipped : plan.skipped)
+      if (skipped.variant == name) return skipped.reason;
+    return std::string();
+  };
+  const Variant word = parse_variant("cpu.all_reduce_low_latency{format=line}");
+  const Variant staged =
+      parse_variant("cpu.all_reduce_one_shot{access=staged,chunk=16384,stores=cached}");
+  const auto substituted = [](std::vector<Part> parts) {
+    return Composition{CompositionMode::substituted, std::move(parts)};
+  };
+  EXPECT_THAT(reason(substituted({{PartRole::whole, kinds, word}})), HasSubstr("masked by impl="));
+  EXPECT_THAT(reason(substituted({{PartRole::whole, {kinds[0]}, staged}})),
+              HasSubstr("it says nothing about ranks like"));
+  // Whichever of the two kinds is the one that has all.
+  for (const int whole : {0, 1}) {
+    const auto own = static_cast<std::size_t>(whole);
+    const std::string why = reason(substituted(
+        {{PartRole::whole, {kinds[own]}, word}, {PartRole::whole, {kinds[1 - own]}, staged}}));
+    EXPECT_THAT(why, ::testing::AnyOf(HasSubstr("masked by"), HasSubstr("different protocols")));
+  }
+  const Variant reduce = parse_variant("cpu.reduce_flat{access=staged,chunk=16384,stores=cached}");
+  const Variant broadcast =
+      parse_variant("cpu.broadcast_flat{access=staged,chunk=16384,flow=pull,stores=cached}");
+  EXPECT_THAT(reason({CompositionMode::grouped,
+                      {{PartRole::before, {kinds[0]}, reduce}, {PartRole::bridge, {}, staged}}}),
+              HasSubstr("its parts are not those of all_reduce"));
+  EXPECT_THAT(reason({CompositionMode::grouped,
+                      {{PartRole::before, {kinds[0]}, broadcast},
+                       {PartRole::after, {kinds[0]}, broadcast},
+                       {PartRole::bridge, {}, staged}}}),
+              HasSubstr("its parts are not those of all_reduce"));
+  EXPECT_THAT(reason({CompositionMode::grouped,
+                      {{PartRole::before, {kinds[0]}, reduce},
+                       {PartRole::after, {kinds[0]}, broadcast},
+                       {PartRole::bridge, {}, word}}}),
+              HasSubstr("masked by impl="));
+  EXPECT_EQ(reason({CompositionMode::grouped,
+                    {{PartRole::before, {kinds[0]}, reduce},
+                     {PartRole::after, {kinds[0]}, broadcast},
+                     {PartRole::bridge, {}, staged}}}),
+            "");
+  EXPECT_THAT(reason(substituted({{PartRole::whole, kinds, parse_variant("user.gone{a=1}")}})),
+              HasSubstr("there is no implementation user.gone here"));
+}
+
+}  // namespace
+}  // namespace colltune
