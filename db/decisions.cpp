@@ -4,6 +4,7 @@
 #include "decisions.h"
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "columns.h"
 #include "failures.h"
 #include "journal.h"
+#include "members.h"
 
 namespace colltune::db {
 namespace {
@@ -171,6 +173,54 @@ void refuse_quarantined(std::span<const Decision> decisions,
                           quarantine.reason + "); release it to publish it");
 }
 
+void require_compositions(Connection& connection, std::span<const Decision> decisions) {
+  std::set<std::string, std::less<>> stored;
+  for (const Composition& composition : read_compositions(connection))
+    stored.insert(parts_name(composition));
+  for (const Decision& decision : decisions)
+    for (const RankedVariant& ranked : decision.ranked) {
+      const std::string_view name = parts_named_by(ranked.variant);
+      if (!name.empty() && !stored.contains(name))
+        throw Error(StatusCode::failed_precondition,
+                    describe_place(decision) + ": ranks " + to_string(ranked.variant) +
+                        ", whose composition '" + std::string(name) +
+                        "' is not stored; note_composition comes first");
+    }
+}
+
+/// The compositions that the variants of `decisions` name, in the order in which they were noted.
+std::vector<Composition> compositions_of(Connection& connection,
+                                         std::span<const Decision> decisions) {
+  std::set<std::string, std::less<>> named;
+  for (const Decision& decision : decisions)
+    for (const RankedVariant& ranked : decision.ranked) {
+      const std::string_view name = parts_named_by(ranked.variant);
+      if (!name.empty()) named.emplace(name);
+    }
+  std::vector<Composition> found;
+  for (Composition& composition : read_compositions(connection))
+    if (named.erase(parts_name(composition)) == 1) found.push_back(std::move(composition));
+  if (!named.empty())
+    fail_row(connection, "composition", 0, "named '" + *named.begin() + "' is missing");
+  return found;
+}
+
+/// What is known of the members of the worlds that `decisions` were measured in.
+std::vector<WorldMembers> members_of(Connection& connection, std::span<const Decision> decisions) {
+  std::vector<WorldMembers> found = read_members(connection);
+  if (found.empty()) return found;
+  std::set<std::pair<std::string_view, Topology>> worlds;
+  for (const Decision& decision : decisions)
+    worlds.emplace(decision.sweep_uuid, decision.key.topology);
+  std::set<std::pair<std::string_view, std::string>> referred;
+  for (const auto& [sweep_uuid, topology] : worlds)
+    referred.emplace(sweep_uuid, digest_of_value(topology));
+  std::erase_if(found, [&](const WorldMembers& world) {
+    return !referred.contains({world.sweep_uuid, world.topology_digest});
+  });
+  return found;
+}
+
 /// A generation in the making.
 struct Draft {
   std::int64_t number = 0;
@@ -221,6 +271,7 @@ Generation put_generation(Connection& connection, std::span<const Decision> deci
   for (const Decision& decision : decisions) check_decision(decision, places);
   const auto quarantines = read_quarantines_in_force(connection);
   refuse_quarantined(decisions, quarantines);
+  require_compositions(connection, decisions);
 
   Meta meta = read_meta(connection);
   Draft draft{.number = meta.highest_number + 1,
@@ -279,7 +330,9 @@ PublishedTable read_published(Connection& connection, const std::optional<std::u
                      generation.content_digest},
       .published_at = generation.published_at,
       .environments = {},
-      .decisions = {}};
+      .decisions = {},
+      .members = {},
+      .compositions = {}};
   std::set<std::string> named;
   for (auto& [place, stored] : load_complete(connection, generation)) {
     named.insert(stored.decision.key.environment_digest);
@@ -289,6 +342,8 @@ PublishedTable read_published(Connection& connection, const std::optional<std::u
     if (named.erase(record.digest) == 1) table.environments.push_back(std::move(record));
   if (!named.empty())
     fail_row(connection, "environment", 0, "with digest " + *named.begin() + " is missing");
+  table.members = members_of(connection, table.decisions);
+  table.compositions = compositions_of(connection, table.decisions);
   return table;
 }
 

@@ -104,7 +104,14 @@ std::int64_t checked_version(Connection& connection, std::span<const Migration> 
 }
 
 void check_schema(Connection& connection) {
-  const Meta meta = read_meta(connection);
+  Meta meta;
+  try {
+    meta = read_meta(connection);
+  } catch (const SqliteError& error) {
+    // The version is ours, so only a changed text of the schema makes SQLite refuse our own SQL.
+    if (error.code() != StatusCode::internal) throw;
+    fail_damaged(connection, error.what());
+  }
   if (meta.schema_digest != digest_of_schema(connection))
     fail_damaged(connection, "the text of its schema was changed");
 }

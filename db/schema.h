@@ -40,6 +40,8 @@ void apply_version_4(Connection& connection);
 [[nodiscard]] const Table& ranked_variant_table();
 [[nodiscard]] const Table& failure_table();
 [[nodiscard]] const Table& quarantine_table();
+[[nodiscard]] const Table& world_members_table();
+[[nodiscard]] const Table& composition_table();
 
 /// The only row of table `meta`. Its counts make a lost row of another table noticed.
 struct Meta {
@@ -53,6 +55,8 @@ struct Meta {
   std::int64_t sweep_count = 0;
   std::int64_t failure_count = 0;
   std::int64_t quarantine_count = 0;
+  std::int64_t world_members_count = 0;
+  std::int64_t composition_count = 0;
 };
 [[nodiscard]] Meta read_meta(Connection& connection);
 /// The same from a file of any version up to ours; what that version lacks is 0.

@@ -185,11 +185,34 @@ CREATE TABLE quarantine (
 CREATE UNIQUE INDEX quarantine_in_force ON quarantine (key_id, variant) WHERE released_at = '';
 )sql";
 
-constexpr std::array<Migration, 4> history{{
+// Released: never edit; add a step instead.
+constexpr const char* version_5 = R"sql(
+ALTER TABLE meta DROP COLUMN row_checksum;
+ALTER TABLE meta ADD COLUMN world_members_count INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE meta ADD COLUMN composition_count INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE meta ADD COLUMN row_checksum TEXT NOT NULL DEFAULT '';
+CREATE TABLE world_members (
+  id INTEGER PRIMARY KEY,
+  sweep_uuid TEXT NOT NULL REFERENCES sweep (uuid),
+  topology_digest TEXT NOT NULL,
+  members TEXT NOT NULL,
+  row_checksum TEXT NOT NULL,
+  UNIQUE (sweep_uuid, topology_digest)
+) STRICT;
+CREATE TABLE composition (
+  id INTEGER PRIMARY KEY,
+  parts_name TEXT NOT NULL UNIQUE,
+  composition TEXT NOT NULL,
+  row_checksum TEXT NOT NULL
+) STRICT;
+)sql";
+
+constexpr std::array<Migration, 5> history{{
     {1, [](Connection& connection) { connection.execute_script(version_1); }},
     {2, [](Connection& connection) { connection.execute_script(version_2); }},
     {3, apply_version_3, true},
     {4, apply_version_4},
+    {5, [](Connection& connection) { connection.execute_script(version_5); }},
 }};
 
 }  // namespace

@@ -5,10 +5,12 @@
 
 #include <ranges>
 
+#include "colltune/vocabulary/canonical.h"
 #include "decisions.h"
 #include "failures.h"
 #include "file_system.h"
 #include "journal.h"
+#include "members.h"
 #include "owner_lock.h"
 #include "schema.h"
 #include "snapshot.h"
@@ -192,6 +194,21 @@ void Store::release_quarantine(const TuningKey& key, const Variant& variant,
 
 std::vector<QuarantineRecord> Store::quarantines() const {
   return db::read_quarantines_in_force(impl_->connection());
+}
+
+void Store::note_members(const std::string& sweep_uuid, const Topology& topology,
+                         const Members& members) {
+  impl_->transact([&](Connection& connection) {
+    db::put_members(connection, {sweep_uuid, digest_of_value(topology), members}, topology);
+    return true;
+  });
+}
+
+void Store::note_composition(const Composition& composition) {
+  impl_->transact([&](Connection& connection) {
+    db::put_composition(connection, composition);
+    return true;
+  });
 }
 
 Generation Store::publish(std::span<const Decision> decisions, const std::string& published_at) {

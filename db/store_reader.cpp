@@ -5,6 +5,7 @@
 #include "decisions.h"
 #include "failures.h"
 #include "journal.h"
+#include "members.h"
 #include "reading.h"
 #include "schema.h"
 
@@ -65,6 +66,18 @@ std::vector<QuarantineRecord> StoreReader::quarantines() const {
 std::vector<QuarantineRecord> StoreReader::quarantine_history() const {
   return impl_->read_one_state(
       [](db::Connection& connection) { return db::read_quarantines(connection); });
+}
+
+std::vector<WorldMembers> StoreReader::members(const std::string& sweep_uuid) const {
+  auto all = impl_->read_one_state(
+      [](db::Connection& connection) { return db::read_members(connection); });
+  std::erase_if(all, [&](const WorldMembers& world) { return world.sweep_uuid != sweep_uuid; });
+  return all;
+}
+
+std::vector<Composition> StoreReader::compositions() const {
+  return impl_->read_one_state(
+      [](db::Connection& connection) { return db::read_compositions(connection); });
 }
 
 PublishedTable StoreReader::published(const std::optional<std::uint64_t>& generation) const {

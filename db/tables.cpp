@@ -28,6 +28,8 @@ void visit_columns(Self& meta, Visit&& visit) {
   visit("sweep_count", meta.sweep_count);
   visit("failure_count", meta.failure_count);
   visit("quarantine_count", meta.quarantine_count);
+  visit("world_members_count", meta.world_members_count);
+  visit("composition_count", meta.composition_count);
 }
 
 Meta read_meta_of(Connection& connection, const Table& table) {
@@ -100,6 +102,16 @@ const Table& failure_table() {
 
 const Table& quarantine_table() {
   static const Table table = table_of<QuarantineRecord>("quarantine", {"key_id"}, {});
+  return table;
+}
+
+const Table& world_members_table() {
+  static const Table table = table_of<WorldMembers>("world_members", {}, {});
+  return table;
+}
+
+const Table& composition_table() {
+  static const Table table{"composition", {"parts_name", "composition"}};
   return table;
 }
 

@@ -46,7 +46,7 @@ TEST_P(FlippedBits, AreNoticedOrChangeNothing) {
   const std::string sound = bytes_of(source);
   std::mt19937_64 random(20260102);
   int noticed = 0;
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 800; ++i) {
     // A third of the flips hit the header and the first page, which every other read rests on.
     const std::size_t at = random() % (i % 3 == 0 ? 4096 : sound.size());
     std::string damaged = sound;

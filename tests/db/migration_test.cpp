@@ -20,7 +20,7 @@ using db::Access;
 using db::Connection;
 using db::Migration;
 
-constexpr std::int64_t version_now = 4;
+constexpr std::int64_t version_now = 5;
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -51,7 +51,9 @@ void make_version_1(const std::filesystem::path& path, bool with_snapshot = fals
 /// What `fill` writes, without that which `version` did not have, under the name of another store.
 Contents contents_of(int version, const std::string& store_uuid) {
   const TemporaryFolder folder;
-  fill(folder / "new.db", version == 3 ? Fields::of_version_3 : Fields::of_version_2);
+  fill(folder / "new.db", version == 4   ? Fields::of_version_4
+                          : version == 3 ? Fields::of_version_3
+                                         : Fields::of_version_2);
   Contents contents = read_all(StoreReader(folder / "new.db"));
   contents.generation.store_uuid = store_uuid;
   if (version == 1) {
@@ -190,6 +192,27 @@ TEST(Migration, AFileOfVersion3KeepsEverythingAndTakesFurtherPasses) {
   EXPECT_EQ(StoreReader(folder / "a.db").measurements("sweep-2"), (std::vector{first, second}));
 }
 
+TEST(Migration, AFileOfVersion4KeepsEverythingAndTakesMembersAndCompositions) {
+  const TemporaryFolder folder;
+  make_version(4, folder / "a.db", true);
+  const Contents before = contents_of(4, uuid_in(folder / "a.db"));
+  ASSERT_FALSE(before.measurements.at(1).pass == 0);
+  const Environment environment = some_environment("CPU one");
+  {
+    Store store(folder / "a.db");
+    EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+    EXPECT_EQ(version_of(folder / "a.db.v4.backup"), 4);
+    EXPECT_EQ(read_all(StoreReader(snapshot_path(folder / "a.db"))), before);
+    store.note_members("sweep-1", some_key(1024, environment).topology, some_members());
+    store.note_composition(some_composition());
+  }
+  const StoreReader reader(folder / "a.db");
+  EXPECT_EQ(reader.compositions(), std::vector{some_composition()});
+  // Also what was published before it was noted is of these members.
+  ASSERT_EQ(reader.published().members.size(), 1U);
+  EXPECT_EQ(reader.published().members.front().members, some_members());
+}
+
 TEST(Migration, DamageInAMeasurementOfVersion3StopsTheStep) {
   for (const char* damage :
        {"UPDATE measurement SET verified_calls = 98 WHERE id = 3",
@@ -270,7 +293,8 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   make_version(1, folder / "1.db");
   make_version(2, folder / "2.db");
   make_version(3, folder / "3.db");
-  for (const char* name : {"1.db", "2.db", "3.db", "new.db"}) Store store(folder / name);
+  make_version(4, folder / "4.db");
+  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "new.db"}) Store store(folder / name);
   const auto digest = [&](const char* name) {
     Connection connection(folder / name, Access::reader);
     return db::read_meta(connection).schema_digest;
@@ -278,6 +302,7 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   EXPECT_EQ(digest("1.db"), digest("new.db"));
   EXPECT_EQ(digest("2.db"), digest("new.db"));
   EXPECT_EQ(digest("3.db"), digest("new.db"));
+  EXPECT_EQ(digest("4.db"), digest("new.db"));
 }
 
 TEST(Migration, AnOlderBackupCanTakeThePlaceOfTheDatabase) {
@@ -370,7 +395,7 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
     EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
     EXPECT_EQ(db::read_meta(connection).schema_version, version_now + 1);
   }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v4.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v5.backup")), before);
   {
     Connection connection(folder / "a.db", Access::owner);
     db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
@@ -400,7 +425,7 @@ TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
     EXPECT_THROW(db::prepare_owned(connection, history), Error);
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v4.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v5.backup")), before);
 }
 
 TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {

@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "colltune/vocabulary/canonical.h"
+
 namespace colltune::test {
 
 TemporaryFolder::TemporaryFolder() {
@@ -168,6 +170,24 @@ SweepRecord some_sweep(const std::string& uuid, const Environment& environment) 
           .confirmation = ""};
 }
 
+Members some_members() {
+  return {.kinds = {{.architecture = "sm_80", .features = {"memory.bytes=8"}},
+                    {.architecture = "sm_90", .features = {"cuda.cc=9.0", "multicast"}}},
+          .kind_of_rank = {0, 0, 0, 0, 1, 1, 1, 1}};
+}
+
+Composition some_composition() {
+  const Members members = some_members();
+  const auto name_of_kind = [&](std::size_t kind) { return digest_of_value(members.kinds[kind]); };
+  return {.mode = CompositionMode::substituted,
+          .parts = {{.role = PartRole::whole,
+                     .kinds = {name_of_kind(0)},
+                     .variant = parse_variant("cpu.ring{chunk=4096,way=up}")},
+                    {.role = PartRole::whole,
+                     .kinds = {name_of_kind(1)},
+                     .variant = parse_variant("gpu.ring{chunk=4096}")}}};
+}
+
 Measurement as_of_version_3(Measurement measurement) {
   measurement.pass = 0;
   // Rows of that age lack them.
@@ -201,7 +221,9 @@ Contents read_all(const StoreReader& reader) {
           .generation = published.generation,
           .decisions = std::move(published.decisions),
           .failures = reader.failures(),
-          .quarantines = reader.quarantine_history()};
+          .quarantines = reader.quarantine_history(),
+          .members = std::move(published.members),
+          .compositions = reader.compositions()};
 }
 
 void fill(const std::filesystem::path& path, Fields fields) {
@@ -218,6 +240,10 @@ void fill(const std::filesystem::path& path, Fields fields) {
   store.put_environment(one);
   store.put_environment(two);
   store.begin_sweep(some_sweep("sweep-1", one));
+  if (fields == Fields::all) {
+    store.note_members("sweep-1", some_key(1024, one).topology, some_members());
+    store.note_composition(some_composition());
+  }
   for (int i = 0; i < 12; ++i) {
     const std::vector<Measurement> trial{measured(some_measurement(i, i % 2 == 0 ? one : two))};
     store.append("sweep-1", trial);

@@ -37,6 +37,10 @@ class TemporaryFolder {
 [[nodiscard]] QuarantineRecord some_quarantine(int number, const Environment& environment);
 [[nodiscard]] SweepRecord some_sweep(const std::string& uuid, const Environment& environment);
 
+/// Of the ranks of some_key's topology: two kinds.
+[[nodiscard]] Members some_members();
+[[nodiscard]] Composition some_composition();
+
 /// What a database holds, as its reader tells it.
 struct Contents {
   std::vector<SweepRecord> sweeps;
@@ -46,6 +50,8 @@ struct Contents {
   std::vector<Decision> decisions;
   std::vector<FailureRecord> failures;
   std::vector<QuarantineRecord> quarantines;  ///< released ones too
+  std::vector<WorldMembers> members;          ///< of the published decisions
+  std::vector<Composition> compositions;      ///< all
   friend bool operator==(const Contents&, const Contents&) = default;
 };
 [[nodiscard]] Contents read_all(const StoreReader& reader);
@@ -56,10 +62,11 @@ struct Contents {
 [[nodiscard]] Decision as_of_version_2(Decision decision);
 
 /// Which fields of the samples are kept; the others have the values that migration gives them.
-enum class Fields { all, of_version_3, of_version_2 };
+enum class Fields { all, of_version_4, of_version_3, of_version_2 };
 
-/// Fills a new database at `path` with two environments, a sweep with three failures, two
-/// quarantines (one of them released), and two generations. With the fields of version 3 it is what
+/// Fills a new database at `path` with two environments, a sweep with the members of its world,
+/// three failures, two quarantines (one of them released), a composition, and two generations. With
+/// the fields of version 4 it is what version_4.sql holds, with those of version 3 what
 /// version_3.sql holds, with those of version 2 what version_2.sql holds, and without the failures
 /// and quarantines what version_1.sql holds.
 void fill(const std::filesystem::path& path, Fields fields = Fields::all);

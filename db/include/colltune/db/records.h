@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/measurement.h"
+#include "colltune/vocabulary/world_members.h"
 
 namespace colltune {
 
@@ -147,6 +149,10 @@ struct PublishedTable {
   std::string published_at;                     ///< UTC, ISO 8601
   std::vector<EnvironmentRecord> environments;  ///< those that the decisions name
   std::vector<Decision> decisions;              ///< ordered by key, then family
+  /// Of the worlds that the decisions were measured in, by sweep and topology; of some it may not
+  /// be known.
+  std::vector<WorldMembers> members;
+  std::vector<Composition> compositions;  ///< those that ranked variants name
 };
 
 }  // namespace colltune

@@ -68,12 +68,23 @@ class Store {
   /// Those in force, oldest first.
   [[nodiscard]] std::vector<QuarantineRecord> quarantines() const;
 
+  /// What the members of the world `topology` that the sweep measures can do. The same again
+  /// changes nothing; other members for the same sweep and topology are Error(already_exists),
+  /// since its measurements would then be of unlike members. Error(not_found) where the sweep is
+  /// not stored, Error(invalid_argument) where `members` is malformed (check) or has not as many
+  /// ranks as the topology.
+  void note_members(const std::string& sweep_uuid, const Topology& topology,
+                    const Members& members);
+  /// Stores what a variant's parameter `parts` names (parts_name). The same again changes nothing.
+  void note_composition(const Composition& composition);
+
   /// Publishes a generation: `decisions` replace those of equal key and family, all others are
   /// carried over. A decision that names a variant which is quarantined for its key is
   /// Error(failed_precondition); one that is carried over goes on without it
-  /// (without_quarantined). Then writes the immutable snapshot that readers open, by a rename.
-  /// Where only that fails, the generation is stored, the Error says so, and the next call or owner
-  /// writes it.
+  /// (without_quarantined). One that ranks a variant whose composition is not stored is
+  /// Error(failed_precondition), too: note_composition comes first. Then writes the immutable
+  /// snapshot that readers open, by a rename. Where only that fails, the generation is stored, the
+  /// Error says so, and the next call or owner writes it.
   Generation publish(std::span<const Decision> decisions, const std::string& published_at);
 
  private:
@@ -102,6 +113,11 @@ class StoreReader {
   [[nodiscard]] std::vector<QuarantineRecord> quarantines() const;
   /// The same and those that were released.
   [[nodiscard]] std::vector<QuarantineRecord> quarantine_history() const;
+  /// What the members of the worlds that the sweep measured can do, in the order in which it was
+  /// noted; empty where nothing was, or there is no such sweep.
+  [[nodiscard]] std::vector<WorldMembers> members(const std::string& sweep_uuid) const;
+  /// All compositions, in the order in which they were noted.
+  [[nodiscard]] std::vector<Composition> compositions() const;
   /// The newest generation, or that very one. Throws Error(not_found) where there is none.
   [[nodiscard]] PublishedTable published(const std::optional<std::uint64_t>& generation = {}) const;
 

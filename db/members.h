@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "colltune/vocabulary/composition.h"
+#include "colltune/vocabulary/topology.h"
+#include "colltune/vocabulary/world_members.h"
+#include "schema.h"
+
+namespace colltune::db {
+
+// What the members of measured worlds can do, and what unlike ranks run together. Transactions as
+// in journal.h; every read is checked against the counts in `meta`.
+
+/// Adds what is not there yet. `topology` is the one that `world` names by its digest.
+void put_members(Connection& connection, const WorldMembers& world, const Topology& topology);
+[[nodiscard]] std::vector<WorldMembers> read_members(Connection& connection);
+
+/// Adds what is not there yet.
+void put_composition(Connection& connection, const Composition& composition);
+[[nodiscard]] std::vector<Composition> read_compositions(Connection& connection);
+
+}  // namespace colltune::db
