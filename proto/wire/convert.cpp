@@ -179,6 +179,10 @@ void write_item(const Writer& to, const T& item) {
     reflection.AddEnumValue(&message, field, number_of(*field->enum_type(), item));
   } else if constexpr (std::same_as<T, Bytes>) {
     reflection.AddUInt64(&message, field, item.value);
+  } else if constexpr (std::same_as<T, int>) {
+    reflection.AddInt32(&message, field, item);
+  } else if constexpr (std::same_as<T, std::string>) {
+    reflection.AddString(&message, field, item);
   } else {
     write_value(item, *reflection.AddMessage(&message, field));
   }
@@ -243,6 +247,27 @@ void check_whole(const Limits& limits, const Path& path) {
                      path);
   check_at_least_one(limits.alignment.value, "alignment_bytes", path);
 }
+void check_at_most(std::size_t count, std::size_t most, std::string_view name, const Path& path) {
+  if (count > most)
+    fail({&path, name}, "has " + std::to_string(count) + " entries; at most " +
+                            std::to_string(most) + " are allowed");
+}
+void check_whole(const MemberKind& kind, const Path& path) {
+  check_at_most(kind.features.size(), most_wire_features, "features", path);
+}
+void check_whole(const Members& members, const Path& path) {
+  check_at_most(members.kinds.size(), most_wire_kinds, "kinds", path);
+  check_at_most(members.kind_of_rank.size(), most_wire_ranks, "kind_of_rank", path);
+  try {
+    check(members);
+  } catch (const Error& error) {
+    fail(path, error.what());
+  }
+}
+void check_whole(const Composition& composition, const Path& path) {
+  if (composition.parts.empty())
+    fail({&path, "parts"}, "is empty; a composition has at least one part");
+}
 void check_whole(const Decision& decision, const Path& path) {
   if (decision.ranked.empty())
     fail({&path, "ranked"}, "is empty; a decision ranks at least one variant");
@@ -300,6 +325,12 @@ void read_item(const Reader& from, T& item, int index, const Path& path) {
                             reflection.GetRepeatedEnumValue(message, field, index), path);
   } else if constexpr (std::same_as<T, Bytes>) {
     item.value = checked_bytes(reflection.GetRepeatedUInt64(message, field, index), path);
+  } else if constexpr (std::same_as<T, int>) {
+    item = checked_count(reflection.GetRepeatedInt32(message, field, index), path);
+  } else if constexpr (std::same_as<T, std::string>) {
+    std::string scratch;
+    item =
+        checked_text(reflection.GetRepeatedStringReference(message, field, index, &scratch), path);
   } else {
     read_value(reflection.GetRepeatedMessage(message, field, index), item, path);
   }
@@ -379,6 +410,8 @@ template void write_message(const RankedVariant&, v1::RankedVariant&);
 template void write_message(const Decision&, v1::Decision&);
 template void write_message(const Generation&, v1::Generation&);
 template void write_message(const Environment&, v1::Environment&);
+template void write_message(const WorldMembers&, v1::WorldMembers&);
+template void write_message(const Composition&, v1::Composition&);
 template void write_message(const LookupQuery&, v1::LookupQuery&);
 template void write_message(const LookupAnswer&, v1::LookupAnswer&);
 template Problem read_message<Problem>(const v1::Problem&, std::string_view);
@@ -390,6 +423,8 @@ template RankedVariant read_message<RankedVariant>(const v1::RankedVariant&, std
 template Decision read_message<Decision>(const v1::Decision&, std::string_view);
 template Generation read_message<Generation>(const v1::Generation&, std::string_view);
 template Environment read_message<Environment>(const v1::Environment&, std::string_view);
+template WorldMembers read_message<WorldMembers>(const v1::WorldMembers&, std::string_view);
+template Composition read_message<Composition>(const v1::Composition&, std::string_view);
 template LookupQuery read_message<LookupQuery>(const v1::LookupQuery&, std::string_view);
 template LookupAnswer read_message<LookupAnswer>(const v1::LookupAnswer&, std::string_view);
 // clang-format on

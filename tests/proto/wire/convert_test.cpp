@@ -19,6 +19,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+Members some_members() {
+  return {.kinds = {{.architecture = "sm_90", .features = {"cuda.cc=9.0", "multicast"}},
+                    {.architecture = "x86_64-avx2", .features = {}}},
+          .kind_of_rank = {0, 1, 1, 0, 1}};
+}
+
 /// Gives every field of `value` another content than its default.
 struct Filler {
   std::uint64_t next = 1;
@@ -41,6 +47,8 @@ struct Filler {
       value = "text" + std::to_string(next++);
     } else if constexpr (std::same_as<T, Variant>) {
       value = parse_variant("ring{fan_out=" + std::to_string(next++) + ",order=in-turn}");
+    } else if constexpr (std::same_as<T, Members>) {
+      value = some_members();  // whose fields depend on each other
     } else if constexpr (Described<const T>) {
       visit_fields(value, [&](std::string_view, auto& field) { fill(field); });
     } else if constexpr (requires { value.has_value(); }) {
@@ -60,8 +68,9 @@ T filled() {
 
 template <class T>
 class EveryType : public ::testing::Test {};
-using AllTypes = ::testing::Types<Problem, Topology, TuningKey, Variant, Limits, RankedVariant,
-                                  Decision, Generation, Environment, LookupQuery, LookupAnswer>;
+using AllTypes =
+    ::testing::Types<Problem, Topology, TuningKey, Variant, Limits, RankedVariant, Decision,
+                     Generation, Environment, WorldMembers, Composition, LookupQuery, LookupAnswer>;
 TYPED_TEST_SUITE(EveryType, AllTypes);
 
 TYPED_TEST(EveryType, FilledValueSurvivesTheRoundTrip) {
@@ -106,6 +115,9 @@ TEST(Enums, HaveTheVocabularysEnumeratorsAndUnspecified) {
   expect_same_enumerators<DecisionStatus>(*v1::DecisionStatus_descriptor());
   expect_same_enumerators<Source>(*v1::Source_descriptor());
   expect_same_enumerators<MatchLevel>(*v1::MatchLevel_descriptor());
+  expect_same_enumerators<MembersMatch>(*v1::MembersMatch_descriptor());
+  expect_same_enumerators<CompositionMode>(*v1::CompositionMode_descriptor());
+  expect_same_enumerators<PartRole>(*v1::PartRole_descriptor());
 }
 
 TEST(Enums, EachEnumeratorSurvivesTheRoundTrip) {
@@ -135,6 +147,14 @@ TEST(Optional, EmptyStaysEmptyAndDefaultsHold) {
   write_message(query, written);
   EXPECT_FALSE(written.has_nodes());
   EXPECT_FALSE(written.has_generation());
+  EXPECT_FALSE(written.has_members());
+}
+
+TEST(Optional, AnAnswerOfADaemonThatDoesNotKnowMembersWasNotAskedAboutThem) {
+  v1::LookupAnswer message;
+  write_message(filled<LookupAnswer>(), message);
+  message.clear_members();
+  EXPECT_EQ(read_message<LookupAnswer>(message, "answer").members, MembersMatch::not_asked);
 }
 
 // ---- every validation error -------------------------------------------------------------------
@@ -245,6 +265,29 @@ INSTANTIATE_TEST_SUITE_P(
         Invalid{"unsorted_parameters",
                 [](auto& m) { second(m).mutable_variant()->mutable_parameters(1)->set_name("a"); },
                 "answer.decision.ranked[1].variant: 'ring{fan_out="},
+        Invalid{"unknown_members_match",
+                [](auto& m) { m.set_members(static_cast<v1::MembersMatch>(9)); },
+                "answer.members: unknown members match 9; allowed are not_asked, same, "},
+        Invalid{"missing_composition_mode",
+                [](auto& m) { m.mutable_compositions(1)->clear_mode(); },
+                "answer.compositions[1].mode: composition mode is missing"},
+        Invalid{"composition_without_parts",
+                [](auto& m) { m.mutable_compositions(0)->clear_parts(); },
+                "answer.compositions[0].parts: is empty"},
+        Invalid{"unknown_part_role",
+                [](auto& m) {
+                  m.mutable_compositions(0)->mutable_parts(1)->set_role(
+                      static_cast<v1::PartRole>(9));
+                },
+                "answer.compositions[0].parts[1].role: unknown part role 9"},
+        Invalid{"part_without_variant",
+                [](auto& m) { m.mutable_compositions(0)->mutable_parts(1)->clear_variant(); },
+                "answer.compositions[0].parts[1].variant: is missing"},
+        Invalid{"long_string_in_list",
+                [](auto& m) {
+                  m.mutable_compositions(0)->mutable_parts(0)->set_kinds(1, std::string(4097, 'x'));
+                },
+                "answer.compositions[0].parts[0].kinds[1]: the string has 4097 bytes"},
         Invalid{"long_variant_word",
                 [](auto& m) {
                   second(m).mutable_variant()->mutable_parameters(1)->set_word(
@@ -252,6 +295,70 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 "answer.decision.ranked[1].variant.parameters[1].word: the string has"}),
     [](const auto& tested) { return tested.param.name; });
+
+/// What reading a question with `members` says, less the path of the field.
+std::string refusal_of(const v1::Members& members) {
+  v1::LookupQuery message;
+  write_message(LookupQuery{}, message);
+  *message.mutable_members() = members;
+  try {
+    (void)read_message<LookupQuery>(message, "query");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::invalid_argument);
+    EXPECT_THAT(error.what(), StartsWith("query.members"));
+    return std::string(error.what()).substr(std::string("query.members").size());
+  }
+  return "";
+}
+
+TEST(QueryValidation, MembersAreInTheirOneForm) {
+  v1::LookupQuery sound;
+  write_message(LookupQuery{.members = some_members()}, sound);
+  const v1::Members& members = sound.members();
+  EXPECT_EQ(refusal_of(members), "");
+  const auto spoilt = [&](auto&& spoil) {
+    v1::Members copy = members;
+    spoil(copy);
+    return refusal_of(copy);
+  };
+  EXPECT_THAT(spoilt([](auto& m) { m.Clear(); }), HasSubstr("there is no rank"));
+  EXPECT_THAT(spoilt([](auto& m) { m.set_kind_of_rank(1, 2); }), HasSubstr("rank 1 is of kind 2"));
+  EXPECT_THAT(spoilt([](auto& m) { m.set_kind_of_rank(1, -1); }),
+              StartsWith(".kind_of_rank[1]: -1 is negative"));
+  EXPECT_THAT(spoilt([](auto& m) { m.mutable_kinds()->SwapElements(0, 1); }),
+              HasSubstr("kind 1 is not behind"));
+  EXPECT_THAT(spoilt([](auto& m) { m.mutable_kinds(0)->add_features("a"); }),
+              HasSubstr("features stand in the order of their names"));
+  EXPECT_THAT(spoilt([](auto& m) { m.mutable_kinds(0)->add_features(std::string(4097, 'x')); }),
+              StartsWith(".kinds[0].features[2]: the string has 4097 bytes"));
+}
+
+TEST(QueryValidation, MembersAreNotTooMany) {
+  v1::Members ranks;
+  ranks.add_kinds()->set_architecture("a");
+  for (std::size_t i = 0; i < most_wire_ranks; ++i) ranks.add_kind_of_rank(0);
+  EXPECT_EQ(refusal_of(ranks), "");
+  ranks.add_kind_of_rank(0);
+  EXPECT_THAT(refusal_of(ranks), StartsWith(".kind_of_rank: has 1048577 entries; at most 1048576"));
+
+  const auto name = [](std::size_t number) { return "a" + std::to_string(10'000 + number); };
+  v1::Members kinds;
+  for (std::size_t i = 0; i < most_wire_kinds; ++i) {
+    kinds.add_kinds()->set_architecture(name(i));
+    kinds.add_kind_of_rank(static_cast<int>(i));
+  }
+  EXPECT_EQ(refusal_of(kinds), "");
+  kinds.add_kinds()->set_architecture(name(most_wire_kinds));
+  EXPECT_THAT(refusal_of(kinds), StartsWith(".kinds: has 4097 entries; at most 4096"));
+
+  v1::Members features;
+  auto& kind = *features.add_kinds();
+  features.add_kind_of_rank(0);
+  for (std::size_t i = 0; i < most_wire_features; ++i) kind.add_features(name(i));
+  EXPECT_EQ(refusal_of(features), "");
+  kind.add_features(name(most_wire_features));
+  EXPECT_THAT(refusal_of(features), StartsWith(".kinds[0].features: has 4097 entries"));
+}
 
 TEST(QueryValidation, WorldSizesAreAtLeastOne) {
   const auto message_for = [](std::function<void(v1::LookupQuery&)> spoil) {

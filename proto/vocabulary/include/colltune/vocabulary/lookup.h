@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
+#include "colltune/vocabulary/members.h"
 
 namespace colltune {
 
@@ -39,6 +41,21 @@ constexpr std::array<Named<MatchLevel>, 3> enum_names(MatchLevel) {
 }
 constexpr std::string_view enum_title(MatchLevel) { return "match level"; }
 
+/// How the members whose measurements answer compare with the asking ones. Stored and sent by name.
+enum class MembersMatch {
+  not_asked = 0,  ///< the question does not say what its members can do
+  same = 1,       ///< they can do just the same, rank by rank
+  less = 2,       ///< they can do no more, and some of them less
+  unknown = 3,    ///< whose measurements would fit can do more, or it is not known: baseline alone
+};
+constexpr std::array<Named<MembersMatch>, 4> enum_names(MembersMatch) {
+  return {{{MembersMatch::not_asked, "not_asked"},
+           {MembersMatch::same, "same"},
+           {MembersMatch::less, "less"},
+           {MembersMatch::unknown, "unknown"}}};
+}
+constexpr std::string_view enum_title(MembersMatch) { return "members match"; }
+
 /// "Which variant for this call?" What is left empty must be unambiguous in the table: where
 /// several stored worlds fit, the lookup is an error that lists them.
 struct LookupQuery {
@@ -53,6 +70,9 @@ struct LookupQuery {
   std::optional<std::uint64_t> generation;   ///< this very generation; unknown: Error(not_found)
   std::optional<std::string> layout_digest;  ///< tell worlds apart that are alike in all else
   std::optional<std::string> interconnect;
+  /// What the asking communicator's ranks can do, in rank order. The answer is then one that all of
+  /// them can run; without it no variant that names a composition is answered.
+  std::optional<Members> members;
 
   friend bool operator==(const LookupQuery&, const LookupQuery&) = default;
 };
@@ -70,6 +90,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("generation", self.generation);
   visit("layout_digest", self.layout_digest);
   visit("interconnect", self.interconnect);
+  visit("members", self.members);
 }
 
 /// The answer: `decision.ranked` holds only variants that can run the question's problem, the
@@ -79,9 +100,11 @@ struct LookupAnswer {
   Decision decision;
   Source source = Source::measured;
   MatchLevel match = MatchLevel::exact;
-  std::vector<Bytes>
-      measured_sizes;  ///< the measured sizes that the answer rests on: one, or the two around
+  std::vector<Bytes> measured_sizes;  ///< the measured sizes that the answer rests on: one, or the
+                                      ///< two around; none where `source` is `baseline`
   Generation generation;
+  MembersMatch members = MembersMatch::not_asked;
+  std::vector<Composition> compositions;  ///< those that `decision.ranked` names, in its order
 
   friend bool operator==(const LookupAnswer&, const LookupAnswer&) = default;
 };
@@ -93,6 +116,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("match", self.match);
   visit("measured_sizes_bytes", self.measured_sizes);
   visit("generation", self.generation);
+  visit("members", self.members);
+  visit("compositions", self.compositions);
 }
 
 }  // namespace colltune

@@ -8,6 +8,7 @@
 #include "colltune/v1/vocabulary.pb.h"
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/lookup.h"
+#include "colltune/vocabulary/world_members.h"
 
 namespace colltune {
 
@@ -25,6 +26,8 @@ template <> struct MessageOf<RankedVariant> { using type = v1::RankedVariant; };
 template <> struct MessageOf<Decision> { using type = v1::Decision; };
 template <> struct MessageOf<Generation> { using type = v1::Generation; };
 template <> struct MessageOf<Environment> { using type = v1::Environment; };
+template <> struct MessageOf<WorldMembers> { using type = v1::WorldMembers; };
+template <> struct MessageOf<Composition> { using type = v1::Composition; };
 template <> struct MessageOf<LookupQuery> { using type = v1::LookupQuery; };
 template <> struct MessageOf<LookupAnswer> { using type = v1::LookupAnswer; };
 // clang-format on
@@ -37,12 +40,16 @@ void write_message(const T& value, message_of<T>& message);
 
 /// Reads and validates `message`. Throws Error(invalid_argument) that begins with the path of the
 /// field, from `where` on ("query.problem.data_type: …"): unknown or missing enum values, missing
-/// sub-messages, negative or too large numbers, over-long strings, and what the vocabulary itself
-/// refuses.
+/// sub-messages, negative or too large numbers, over-long strings, too many members, and what the
+/// vocabulary itself refuses.
 template <class T>
 [[nodiscard]] T read_message(const message_of<T>& message, std::string_view where);
 
 /// The longest string that read_message accepts.
 inline constexpr std::size_t longest_wire_string = 4096;
+/// The most members that read_message accepts: ranks, kinds of ranks, and features of a kind.
+inline constexpr std::size_t most_wire_ranks = std::size_t{1} << 20U;
+inline constexpr std::size_t most_wire_kinds = 4096;
+inline constexpr std::size_t most_wire_features = 4096;
 
 }  // namespace colltune
