@@ -82,7 +82,7 @@ class GroupedOperation final : public Operation {
     const int group = groups_.group_of(rank);
     attempt_together(communicator, deadline, [&] {
       check_own(communicator, call);
-      layout_ = make_grouped_layout(call, groups_, rank);
+      layout_ = std::make_unique<GroupedLayout>(make_grouped_layout(call, groups_, rank));
     });
     inside_ = communicator.split(group, rank, deadline);
     const bool is_leader = groups_.leader(group) == rank;
@@ -92,26 +92,34 @@ class GroupedOperation final : public Operation {
     const auto at = static_cast<std::size_t>(group);
     const GroupVariants& own = grouping.inside[at];
     const auto& [before, after] = implementations.inside[at];
-    steps_[0] = {groups_.of_group(group), inside_words, std::move(layout_.before.copies)};
-    steps_[1] = {groups_.leaders, bridge_words, std::move(layout_.bridge.copies)};
-    steps_[2] = {groups_.of_group(group), inside_words, std::move(layout_.after.copies)};
+    steps_[0] = {groups_.of_group(group), inside_words, std::move(layout_->before.copies)};
+    steps_[1] = {groups_.leaders, bridge_words, std::move(layout_->bridge.copies)};
+    steps_[2] = {groups_.of_group(group), inside_words, std::move(layout_->after.copies)};
     const int place = groups_.place_of_leader(group);
     // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
     attempt_together(communicator, deadline, [&] {
       if (before != nullptr)
         prepare(steps_[0], *inside_, {*before, *own.before},
-                {*steps.before, place, layout_.before.buffers}, deadline);
+                {*steps.before, place, layout_->before.buffers}, deadline);
     });
     attempt_together(communicator, deadline, [&] {
       if (is_leader)
         prepare(steps_[1], *across_, {*implementations.bridge, grouping.bridge},
-                {steps.bridge, groups_.root_group, layout_.bridge.buffers}, deadline);
+                {steps.bridge, groups_.root_group, layout_->bridge.buffers}, deadline);
     });
     attempt_together(communicator, deadline, [&] {
       if (after != nullptr)
         prepare(steps_[2], *inside_, {*after, *own.after},
-                {*steps.after, place, layout_.after.buffers}, deadline);
+                {*steps.after, place, layout_->after.buffers}, deadline);
     });
+  }
+
+  GroupedOperation(const GroupedOperation&) = delete;
+  GroupedOperation& operator=(const GroupedOperation&) = delete;
+  ~GroupedOperation() override {
+    // What lies between the steps is to them as a caller's buffers: after a call that failed, a
+    // message that the library does not let go of may still touch it (operation.h).
+    if (is_under_way_ && !is_one_node_) static_cast<void>(layout_.release());
   }
 
   void start() override {
@@ -163,7 +171,8 @@ class GroupedOperation final : public Operation {
   }
 
   Groups groups_;
-  GroupedLayout layout_;
+  bool is_one_node_;
+  std::unique_ptr<GroupedLayout> layout_{};
   std::unique_ptr<Communicator> inside_;
   std::unique_ptr<Communicator> across_;  ///< null where this rank leads no group
   std::array<Step, 3> steps_;             ///< gone before what they stand on
