@@ -93,6 +93,14 @@ Support supports_step(const Question& step, const std::vector<int>& ranks,
   return Support::yes();
 }
 
+/// `what` is given for as many as there are.
+void require_each(std::string_view what, std::size_t given, std::size_t needed) {
+  if (given != needed)
+    throw Error(StatusCode::invalid_argument, "a collective by groups: " + std::string(what) +
+                                                  " are given for " + std::to_string(given) +
+                                                  ", not for " + std::to_string(needed));
+}
+
 }  // namespace
 
 std::string why_not_grouped(const Problem& problem, std::span<const int> sizes) {
@@ -156,6 +164,7 @@ GroupedSteps grouped_steps(const Problem& problem, std::span<const int> sizes, i
 GroupTopologies grouped_topologies(std::span<const int> nodes, std::span<const int> group_of_rank,
                                    Collective collective) {
   const Groups groups(group_of_rank, {});
+  require_each("the ranks' nodes", nodes.size(), group_of_rank.size());
   GroupTopologies topologies;
   for (const std::vector<int>& members : groups.members)
     topologies.inside.push_back(topology_among(nodes, members));
@@ -166,6 +175,7 @@ GroupTopologies grouped_topologies(std::span<const int> nodes, std::span<const i
 Support supports_grouped(const Problem& problem, const Grouping& grouping,
                          const GroupedRanks& ranks, const Implementations& catalogue) {
   const Groups groups(grouping.group_of_rank, {});
+  require_each("the ranks' capabilities", ranks.capabilities.size(), grouping.group_of_rank.size());
   if (std::string why = why_not_grouped(problem, groups.sizes); !why.empty())
     return Support::no(std::move(why));
   const GroupedImplementations found = find_implementations(problem, grouping, catalogue);
@@ -225,6 +235,7 @@ Cost grouped_cost(const Problem& problem, const Grouping& grouping,
                   const GroupTopologies& topologies, const Implementations& catalogue) {
   const GroupedImplementations found = find_implementations(problem, grouping, catalogue);
   const std::vector<int> sizes = group_sizes(grouping.group_of_rank);
+  require_each("the groups' topologies", topologies.inside.size(), sizes.size());
   Cost before;
   Cost after;
   for (std::size_t group = 0; group < sizes.size(); ++group) {

@@ -44,9 +44,6 @@ const Implementation* find_implementation_of(const Asked& step, const Implementa
   if (found == nullptr) refuse(needed + "; there is no " + step.variant->implementation);
   if (found->collective() != collective || found->runs_on_device())
     refuse(needed + ", not of " + step.variant->implementation);
-  if (const std::string why = why_outside(found->limits(*step.variant), *step.problem, step.ranks);
-      !why.empty())
-    refuse(step.where + " " + to_string(*step.variant) + ": " + why);
   return found;
 }
 
@@ -110,6 +107,26 @@ GroupedImplementations find_implementations(const Problem& problem, const Groupi
   found.bridge = find_implementation_of(
       {across, bridge, static_cast<int>(sizes.size()), "across the groups"}, catalogue);
   return found;
+}
+
+void check_limits(const Problem& problem, const Grouping& grouping,
+                  const GroupedImplementations& implementations) {
+  const std::vector<int> sizes = group_sizes(grouping.group_of_rank);
+  const auto check_step = [](const Implementation& implementation, const Variant& variant,
+                             const Problem& step, int ranks) {
+    if (const std::string why = why_outside(implementation.limits(variant), step, ranks);
+        !why.empty())
+      refuse(to_string(variant) + " for " + describe(step) + ": " + why);
+  };
+  for (std::size_t group = 0; group < sizes.size(); ++group) {
+    const GroupedSteps steps = grouped_steps(problem, sizes, static_cast<int>(group));
+    const auto& [before, after] = implementations.inside[group];
+    const GroupVariants& own = grouping.inside[group];
+    if (before != nullptr) check_step(*before, *own.before, *steps.before, sizes[group]);
+    if (after != nullptr) check_step(*after, *own.after, *steps.after, sizes[group]);
+  }
+  check_step(*implementations.bridge, grouping.bridge, grouped_steps(problem, sizes, 0).bridge,
+             static_cast<int>(sizes.size()));
 }
 
 }  // namespace colltune

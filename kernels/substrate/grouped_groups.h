@@ -52,4 +52,8 @@ struct GroupedImplementations {
                                                           const Grouping& grouping,
                                                           const Implementations& catalogue);
 
+/// Throws Error(invalid_argument) where a step lies outside the limits of its variant.
+void check_limits(const Problem& problem, const Grouping& grouping,
+                  const GroupedImplementations& implementations);
+
 }  // namespace colltune

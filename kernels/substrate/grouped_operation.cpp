@@ -192,6 +192,7 @@ std::unique_ptr<Operation> prepare_grouped(Communicator& communicator, const Cal
                                                   " ranks, not for the " + std::to_string(ranks) +
                                                   " of the communicator");
   const GroupedImplementations found = find_implementations(call.problem, grouping, catalogue);
+  check_limits(call.problem, grouping, found);
   if (shape_of(call.problem.collective).has_root && (call.root < 0 || call.root >= ranks))
     throw Error(StatusCode::invalid_argument, "a collective by groups: the root is " +
                                                   std::to_string(call.root) + ", not one of 0 to " +

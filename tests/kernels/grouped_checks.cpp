@@ -134,6 +134,15 @@ Grouping choose_grouping(const Problem& problem, const std::vector<int>& groups,
   return grouping;
 }
 
+std::string find_grouped_fault(Communicator& communicator, const ConformanceCase& test,
+                               const std::vector<int>& groups, const Implementations& catalogue) {
+  const GroupedRanks alike{.nodes = std::vector<int>(groups.size()),
+                           .capabilities = std::vector<Capability>(groups.size())};
+  const Grouping grouping = choose_grouping(test.problem, groups, alike, catalogue, 0);
+  return find_fault(communicator, ByGroups(test.problem.collective, grouping, catalogue),
+                    grouping.bridge, test);
+}
+
 GroupedRuns run_grouped(Communicator& communicator, const Implementations& catalogue,
                         const std::vector<int>& groups, std::size_t turn) {
   const auto size = static_cast<std::size_t>(communicator.size());

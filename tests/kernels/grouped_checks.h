@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "colltune/kernels/grouped.h"
+#include "conformance.h"
 
 namespace colltune::test {
 
@@ -18,6 +19,13 @@ namespace colltune::test {
 [[nodiscard]] Grouping choose_grouping(const Problem& problem, const std::vector<int>& groups,
                                        const GroupedRanks& ranks, const Implementations& catalogue,
                                        std::size_t turn);
+
+/// As find_fault, by `groups` of ranks that are alike, with the first variants of `catalogue` that
+/// can. Collective; never throws.
+[[nodiscard]] std::string find_grouped_fault(Communicator& communicator,
+                                             const ConformanceCase& test,
+                                             const std::vector<int>& groups,
+                                             const Implementations& catalogue);
 
 /// What was run, for a test to see that it was enough.
 struct GroupedRuns {

@@ -14,6 +14,7 @@
 #include "colltune/kernels/bounded_wait.h"
 #include "conformance.h"
 #include "grouped_checks.h"
+#include "support/pretended_device.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -313,6 +314,24 @@ TEST(Grouped, NoRankPreparesWhereOneHasWrongBuffers) {
   });
 }
 
+TEST(Grouped, NoRankPreparesWhereOneHasItsBuffersOnADevice) {
+  const Implementations catalogue = make_catalogue();
+  const Problem problem = problem_of(Collective::all_reduce, 64);
+  PretendedDevice device;
+  const std::vector<Device*> devices{nullptr, nullptr, &device, nullptr};
+  run_ranks(
+      4,
+      [&](Communicator& communicator) {
+        try {
+          const Caller caller(communicator, problem, 0, crossed_grouping(problem), catalogue);
+          ADD_FAILURE() << "rank 2 has a device";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), StatusCode::invalid_argument);
+        }
+      },
+      {}, devices);
+}
+
 /// What a rank is told that is alone: whatever waited for another would never return.
 std::string refusal(const Problem& problem, const Grouping& grouping, int root = 0) {
   const Implementations catalogue = catalogue_with_refusing();
@@ -374,10 +393,83 @@ TEST(Grouped, RefusesWhatNoRanksCouldDo) {
                 one.inside[0].after = Variant{"test.refusing", {}};
                 one.inside[1] = {};
               }),
-              HasSubstr("in group 0 after the bridge test.refusing: "));
+              HasSubstr("test.refusing for broadcast i32 64 in-place: "));
   EXPECT_THAT(refusal(problem_of(Collective::reduce, 64),
                       crossed_grouping(problem_of(Collective::reduce, 64)), 4),
               HasSubstr("the root is 4, not one of 0 to 3"));
+}
+
+/// An implementation that looks at the buffers that it is given: whether they are as operation.h
+/// has them.
+class Strict final : public Implementation {
+ public:
+  explicit Strict(const Implementation& right) : right_(right) {}
+  std::string_view name() const override { return right_.name(); }
+  std::string_view description() const override { return right_.description(); }
+  Collective collective() const override { return right_.collective(); }
+  std::string_view family() const override { return right_.family(); }
+  std::vector<Variant> variants(const Problem& problem, const Topology& topology,
+                                const Capability& capability) const override {
+    return right_.variants(problem, topology, capability);
+  }
+  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
+                   const Variant& variant) const override {
+    return right_.supports(problem, topology, capability, variant);
+  }
+  Limits limits(const Variant& variant) const override { return right_.limits(variant); }
+  std::string protocol(const Problem& problem, const Variant& variant) const override {
+    return right_.protocol(problem, variant);
+  }
+  Cost cost(const Problem& problem, const Topology& topology,
+            const Variant& variant) const override {
+    return right_.cost(problem, topology, variant);
+  }
+  Numerics numerics(const Problem& problem, const Variant& variant) const override {
+    return right_.numerics(problem, variant);
+  }
+  std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
+                                     const Variant& variant, Deadline deadline) const override {
+    const int ranks = communicator.size();
+    const bool is_root = communicator.rank() == call.root;
+    const auto& [send, receive] = call.buffers;
+    const std::string what = describe(call.problem) + (is_root ? ", root" : "");
+    EXPECT_EQ(send.size(), send_size(call.problem, ranks, is_root).value) << what;
+    EXPECT_EQ(receive.size(), receive_size(call.problem, ranks, is_root).value) << what;
+    if (!send.empty() && !receive.empty()) {
+      const auto& larger = send.size() > receive.size() ? send : receive;
+      const auto& smaller =
+          send.size() > receive.size() ? std::span<const std::byte>(receive) : send;
+      const std::size_t place =
+          send.size() == receive.size() ? 0 : static_cast<std::size_t>(communicator.rank());
+      if (call.problem.in_place)
+        EXPECT_EQ(smaller.data(), larger.data() + place * smaller.size()) << what;
+      else
+        EXPECT_TRUE(smaller.data() + smaller.size() <= larger.data() ||
+                    larger.data() + larger.size() <= smaller.data())
+            << what;
+    }
+    return right_.prepare(communicator, call, variant, deadline);
+  }
+
+ private:
+  const Implementation& right_;
+};
+
+TEST(GroupedSteps, AreGivenBuffersAsTheyAskForThem) {
+  const Implementations right = make_catalogue();
+  Implementations catalogue;
+  for (const auto& one : right)
+    if (one->name().ends_with("_low_latency")) catalogue.push_back(std::make_unique<Strict>(*one));
+  for (const auto& named : enum_names(Collective{}))
+    for (const bool in_place : {false, true})
+      for (int root = 0; root < (shape_of(named.value).has_root ? 4 : 1); ++root)
+        for (const std::vector<int>& groups : {crossed, std::vector{0, 1, 1, 1}}) {
+          ConformanceCase test{.problem = problem_of(named.value, 4 * 4 * 5), .root = root};
+          test.problem.in_place = in_place;
+          run_ranks(4, [&](Communicator& communicator) {
+            EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue), "");
+          });
+        }
 }
 
 TEST(GroupedSteps, SayWhyThereAreNone) {
@@ -470,6 +562,15 @@ TEST(GroupedCost, IsThatOfTheSlowestGroup) {
             one("cpu.reduce_low_latency", Collective::reduce, 4).bytes_per_rank +
                 one("cpu.all_reduce_low_latency", Collective::all_reduce, 2).bytes_per_rank +
                 one("cpu.broadcast_low_latency", Collective::broadcast, 4).bytes_per_rank);
+}
+
+TEST(GroupedTopologies, AreAsManyAsTheRanks) {
+  const Problem problem = problem_of(Collective::all_reduce, 64);
+  const Implementations catalogue = make_catalogue();
+  const Grouping grouping = crossed_grouping(problem);
+  EXPECT_THROW((void)grouped_topologies(std::vector<int>(3), crossed, problem.collective), Error);
+  EXPECT_THROW((void)supports_grouped(problem, grouping, alike(3), catalogue), Error);
+  EXPECT_THROW((void)grouped_cost(problem, grouping, {}, catalogue), Error);
 }
 
 TEST(GroupedTopologies, AreThoseOfTheRoot) {

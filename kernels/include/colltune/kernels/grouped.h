@@ -64,7 +64,8 @@ struct GroupTopologies {
   std::vector<Topology> inside;  ///< by group
   Topology bridge;  ///< of the leaders; of several, by who is the root, one with the most nodes
 };
-/// `nodes`: that of each rank (Communicator::nodes).
+/// `nodes`: that of each rank (Communicator::nodes). Throws as group_sizes, and where ranks and
+/// nodes are not as many.
 [[nodiscard]] GroupTopologies grouped_topologies(std::span<const int> nodes,
                                                  std::span<const int> group_of_rank,
                                                  Collective collective);
@@ -76,7 +77,7 @@ struct GroupedRanks {
 };
 /// Whether they can: every rank its group's steps; the bridge those who may lead, which are all
 /// ranks where the collective has a root, whoever that is. Throws Error(invalid_argument) on a
-/// grouping that no ranks could use (prepare_grouped).
+/// grouping that is not one for this problem (prepare_grouped), or on unlike numbers of ranks.
 [[nodiscard]] Support supports_grouped(const Problem& problem, const Grouping& grouping,
                                        const GroupedRanks& ranks, const Implementations& catalogue);
 
