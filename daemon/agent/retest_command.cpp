@@ -25,6 +25,8 @@ class RetestJournal final : public Journal {
     sweep_.planned_trials = count_trials(plan);
     store_.put_environment(environment_);
     store_.begin_sweep(sweep_);
+    for (const PlannedWorld& world : plan.worlds)
+      store_.note_members(sweep_.uuid, world.topology, world.members);
   }
   void append(std::span<const Measurement> measurements) override {
     store_.append(sweep_.uuid, measurements);
@@ -104,12 +106,14 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
     store.emplace(options.database);
     const auto in_quarantine = quarantined(*store);
     const StoreReader reader(options.database);
+    const auto compositions = reader.compositions();
     retest = make_retest_plan(
         options.with_confirmed ? decisions_in_force(reader) : provisional_decisions(reader),
         {.availability = facts.availability,
          .implementations = facts.catalogue,
          .environment_digest = facts.digest,
-         .quarantined = in_quarantine},
+         .quarantined = in_quarantine,
+         .compositions = compositions},
         std::chrono::nanoseconds(static_cast<std::int64_t>(options.seconds_per_key * 1e9)),
         options.launch);
     journal.emplace(*store,

@@ -16,30 +16,54 @@
 namespace colltune {
 namespace {
 
-/// A world of the launch.
-struct FoundWorld {
-  std::optional<WorldSpec> spec;  ///< empty: the whole launch
-};
-
-/// The world of this launch that has `topology`; else the reason why there is none.
+/// The world of this launch that has a topology; else the reason why there is none.
 struct WorldSearch {
-  std::optional<FoundWorld> world;
+  std::optional<PlannedWorld> world;
   std::string reason;
 };
 
-WorldSearch find_world(const Availability& availability, const Topology& topology) {
-  const auto has_topology = [&](const std::vector<int>& ranks) {
-    return topology_of(availability, ranks) == topology;
-  };
-  if (has_topology(node_major_ranks(availability))) return {FoundWorld{}, {}};
-  const WorldSpec spec{.nodes = topology.nodes, .ranks_per_node = topology.ranks_per_node};
-  try {
-    const auto ranks = ranks_of_world(availability, spec);
-    if (has_topology(ranks)) return {FoundWorld{spec}, {}};
-    return {{}, "the launch has no such world: " + describe(topology_of(availability, ranks))};
-  } catch (const Error& error) {
-    return {{}, error.what()};
+// Each set of kinds may have been a world; beyond so many kinds they are not all looked at.
+constexpr std::size_t most_kinds = 12;
+
+/// The ranks of kinds that may be a world by themselves, in the order of the launch.
+std::vector<std::vector<int>> ranks_by_kinds(const Availability& availability) {
+  std::vector<std::vector<int>> found;
+  const std::size_t kinds = availability.kinds.size();
+  if (kinds < 2 || kinds > most_kinds) return found;
+  const std::vector<int> all = node_major_ranks(availability);
+  for (std::size_t set = 1; set + 1 < std::size_t{1} << kinds; ++set) {
+    auto& ranks = found.emplace_back(all);
+    std::erase_if(ranks, [&](int rank) {
+      return (set >> availability.kind_of_rank[static_cast<std::size_t>(rank)] & 1) == 0;
+    });
   }
+  return found;
+}
+
+WorldSearch find_world(const Availability& availability, const Topology& topology) {
+  const auto make = [&](const std::vector<int>& ranks) -> std::optional<PlannedWorld> {
+    if (ranks.size() != static_cast<std::size_t>(topology.ranks)) return {};
+    Topology own = topology_of(availability, ranks);
+    // Worlds that are alike in all else have their capabilities in the place of the layout.
+    if (own != topology) own.layout_digest = digest_of_capabilities(availability, ranks);
+    if (own != topology) return {};
+    return PlannedWorld{
+        .topology = topology, .ranks = ranks, .members = members_of(availability, ranks)};
+  };
+  if (auto whole = make(node_major_ranks(availability))) return {std::move(whole), {}};
+  WorldSearch search;
+  try {
+    const auto ranks = ranks_of_world(
+        availability, {.nodes = topology.nodes, .ranks_per_node = topology.ranks_per_node});
+    search.world = make(ranks);
+    search.reason = "the launch has no such world: " + describe(topology_of(availability, ranks));
+  } catch (const Error& error) {
+    search.reason = error.what();
+  }
+  if (search.world) return search;
+  for (const std::vector<int>& ranks : ranks_by_kinds(availability))
+    if (auto world = make(ranks)) return {std::move(world), {}};
+  return search;
 }
 
 std::set<Variant> contestants_of(std::span<const Decision* const> decisions) {
@@ -52,21 +76,22 @@ std::set<Variant> contestants_of(std::span<const Decision* const> decisions) {
   return variants;
 }
 
-/// The configuration whose plan holds the cell of `key` with all of `variants`.
-SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants,
-                   const FoundWorld& world) {
+/// The configuration whose plan holds the cell of `key` with all of `variants` that are not
+/// composed.
+SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants) {
   const Problem& problem = key.problem;
   SweepSpec spec{.collectives = {problem.collective},
                  .data_types = {problem.data_type},
                  .reduce_ops = {problem.reduce_op},
                  .sizes = {problem.message_size},
                  .worlds = {},
+                 .compositions = {},
                  .in_place = {.off = !problem.in_place, .on = problem.in_place},
                  .registered = {.off = !problem.registered, .on = problem.registered},
                  .null_test = false};
-  if (world.spec) spec.worlds.push_back(*world.spec);
   std::map<std::pair<std::string, std::string>, std::set<std::string>> values;
   for (const Variant& variant : variants) {
+    if (!parts_named_by(variant).empty()) continue;
     if (std::ranges::find(spec.include, variant.implementation) == spec.include.end())
       spec.include.push_back(variant.implementation);
     for (const Parameter& parameter : variant.parameters)
@@ -81,18 +106,20 @@ SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants,
 }
 
 /// Collects the cells of the keys, and their worlds, each once.
-class Composer {
+class CellCollector {
  public:
-  explicit Composer(const RetestLaunch& launch) : launch_(launch) {}
+  explicit CellCollector(const RetestLaunch& launch) : launch_(launch) {}
 
   /// Empty where `key` has its cell; else the reason.
   std::string add(const TuningKey& key, const std::set<Variant>& variants,
-                  const FoundWorld& world) {
+                  const PlannedWorld& world) {
+    const std::vector<Composition> compositions = compositions_of(variants);
     SweepPlan plan;
     try {
-      plan =
-          make_plan(spec_for(key, variants, world), launch_.availability, launch_.implementations,
-                    launch_.environment_digest, {.quarantined = launch_.quarantined});
+      plan = make_plan(
+          spec_for(key, variants), launch_.availability, launch_.implementations,
+          launch_.environment_digest,
+          {.quarantined = launch_.quarantined, .compositions = compositions, .world = &world});
     } catch (const Error& error) {
       return error.what();
     }
@@ -116,6 +143,15 @@ class Composer {
   SweepPlan finish() { return std::move(result_); }
 
  private:
+  [[nodiscard]] std::vector<Composition> compositions_of(const std::set<Variant>& variants) const {
+    std::set<std::string_view> names;
+    for (const Variant& variant : variants) names.insert(parts_named_by(variant));
+    std::vector<Composition> found;
+    for (const Composition& one : launch_.compositions)
+      if (names.contains(parts_name(one))) found.push_back(one);
+    return found;
+  }
+
   int index_of(const PlannedWorld& world) {
     const auto found = std::ranges::find(result_.worlds, world);
     if (found != result_.worlds.end()) return static_cast<int>(found - result_.worlds.begin());
@@ -149,15 +185,15 @@ RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLau
     else
       contests[decision.key].push_back(&decision);
   }
-  Composer composer(launch);
+  CellCollector cells(launch);
   for (const auto& [key, of_key] : contests) {
     const WorldSearch search = find_world(launch.availability, key.topology);
     const std::string reason =
-        search.world ? composer.add(key, contestants_of(of_key), *search.world) : search.reason;
+        search.world ? cells.add(key, contestants_of(of_key), *search.world) : search.reason;
     if (reason.empty()) continue;
     for (const Decision* decision : of_key) leave_out(*decision, reason);
   }
-  result.plan = composer.finish();
+  result.plan = cells.finish();
   result.plan.budget = time_per_key * static_cast<std::int64_t>(result.plan.cells.size());
   // Each launch is one more look at the machine: the launches are what is compared.
   result.plan.passes = 1;

@@ -27,6 +27,7 @@ struct RetestLaunch {
   const Implementations& implementations;
   const std::string& environment_digest;
   std::span<const Quarantined> quarantined;
+  std::span<const Composition> compositions;  ///< that decisions may name
 };
 
 /// Plans those of `decisions` that this launch can check: of its environment, in one of its worlds.

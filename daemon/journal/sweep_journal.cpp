@@ -84,6 +84,11 @@ void SweepJournal::begin(const SweepPlan& plan) {
     std::vector<TuningKey> keys;
     for (const Cell& cell : plan.cells) keys.push_back(cell.key);
     store_->put_keys(keys);
+    for (const PlannedWorld& world : plan.worlds)
+      store_->note_members(sweep_.uuid, world.topology, world.members);
+    for (const Cell& cell : plan.cells)
+      for (const PlannedVariant& planned : cell.variants)
+        if (planned.composition) store_->note_composition(*planned.composition);
   }
   if (!lines_) return;
   lines_->write(JournalRecord::environment, environment_);

@@ -91,6 +91,10 @@ class Planner {
   }
 
   void add_worlds() {
+    if (findings_.world != nullptr) {
+      plan_.worlds.push_back(*findings_.world);
+      return;
+    }
     if (spec_.worlds.empty()) add_world(node_major_ranks(availability_));
     for (const auto& world : spec_.worlds) add_world(ranks_of_world(availability_, world));
   }

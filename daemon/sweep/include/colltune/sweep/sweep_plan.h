@@ -156,8 +156,10 @@ struct Findings {
   std::span<const Quarantined> quarantined = {};
   /// What groups of ranks run inside, where it was measured for them alone.
   std::span<const Decision> decisions = {};
-  /// To be measured again: each is tried for every problem that it fits.
+  /// To be measured again: each is tried for every problem that it fits,
   std::span<const Composition> compositions = {};
+  /// in this world alone, where there is one, in the place of the configuration's.
+  const PlannedWorld* world = nullptr;
 };
 
 /// Expands `spec`: pure and deterministic. Throws Error(invalid_argument) for a world larger than
