@@ -77,7 +77,8 @@ class GroupedOperation final : public Operation {
                    const GroupedImplementations& implementations, Deadline deadline)
       : groups_(grouping.group_of_rank, shape_of(call.problem.collective).has_root
                                             ? std::optional(call.root)
-                                            : std::nullopt) {
+                                            : std::nullopt),
+        is_one_node_(communicator.is_one_node()) {
     const int rank = communicator.rank();
     const int group = groups_.group_of(rank);
     attempt_together(communicator, deadline, [&] {
@@ -91,7 +92,8 @@ class GroupedOperation final : public Operation {
     const GroupedSteps steps = grouped_steps(call.problem, groups_.sizes, group);
     const auto at = static_cast<std::size_t>(group);
     const GroupVariants& own = grouping.inside[at];
-    const auto& [before, after] = implementations.inside[at];
+    const Implementation* const before = implementations.inside[at].before;
+    const Implementation* const after = implementations.inside[at].after;
     steps_[0] = {groups_.of_group(group), inside_words, std::move(layout_->before.copies)};
     steps_[1] = {groups_.leaders, bridge_words, std::move(layout_->bridge.copies)};
     steps_[2] = {groups_.of_group(group), inside_words, std::move(layout_->after.copies)};
@@ -171,7 +173,7 @@ class GroupedOperation final : public Operation {
   }
 
   Groups groups_;
-  bool is_one_node_;
+  bool is_one_node_;  ///< so that the steps send no messages
   std::unique_ptr<GroupedLayout> layout_{};
   std::unique_ptr<Communicator> inside_;
   std::unique_ptr<Communicator> across_;  ///< null where this rank leads no group
