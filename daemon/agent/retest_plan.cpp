@@ -114,6 +114,10 @@ class CellCollector {
   std::string add(const TuningKey& key, const std::set<Variant>& variants,
                   const PlannedWorld& world) {
     const std::vector<Composition> compositions = compositions_of(variants);
+    for (const Variant& variant : variants)
+      if (const auto name = parts_named_by(variant);
+          !name.empty() && std::ranges::find(compositions, name, parts_name) == compositions.end())
+        return to_string(variant) + ": the database does not have its parts";
     SweepPlan plan;
     try {
       plan = make_plan(

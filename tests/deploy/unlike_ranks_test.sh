@@ -54,6 +54,20 @@ expect_json 'all(m["outcome"] == "ok" and m["ranks_ran"] == m["key"]["topology"]
 expect_code 0 "$colltune" show decisions --db "$work/partial.db" --json
 expect_json 'not any("cpu." in json.dumps(v["variant"]) for d in data if d["key"]["topology"]["ranks"] == 4 for v in d["alternatives"])'
 
+# Ranks that lack variants run others of the same protocol, or do their part as a group; what wins is measured again.
+echo '{"version": 1, "collectives": ["all_reduce", "all_to_all"], "sizes": "4KiB", "passes": 2, "precision": 0.3,
+  "decision": {"most_kept_waiting": 1}, "soak": {"runs": 10, "seconds": 1},
+  "implementations": {"exclude": ["mpi.*_tuned", "*ring*", "*tree*", "*recursive*", "*rabenseifner*"]}}' >"$work/composed.json"
+composed=("$agent" sweep --config "$work/composed.json" --allow-oversubscribe --quiet)
+mask='2-3:impl=cpu.*{*stores=streaming*}'
+expect_code 0 "${mpirun[@]}" -n 4 "${composed[@]}" --db "$work/composed.db" --mask "$mask"
+expect_code 0 "$colltune" show measurements --db "$work/composed.db" --json
+expect_json 'all(m["outcome"] == "ok" and m["ranks_ran"] == 4 and m["verified_calls"] > 0 for m in data)'
+expect_json '{m["key"]["problem"]["collective"] for m in data if "substituted." in json.dumps(m["variant"])} == {"all_reduce", "all_to_all"}'
+expect_json '{m["key"]["problem"]["collective"] for m in data if "grouped." in json.dumps(m["variant"])} == {"all_reduce", "all_to_all"}'
+expect_code 0 "$agent" confirm --launches 1 --seconds-per-key 0.1 --db "$work/composed.db" -- \
+  "${mpirun[@]}" -n 4 "${composed[@]}" --mask "$mask"
+
 # Ranks with and without wide vectors meet in the same calls, and all results are verified.
 case $(uname -m) in
   x86_64) isa=avx ;;

@@ -121,5 +121,80 @@ TEST_F(RetestPlanTest, WhatThisLaunchCannotMeasureIsLeftOutWithTheReason) {
               ElementsAre(HasSubstr("slow: quarantined: crashed")));
 }
 
+/// Ranks that lack "ring" and ranks that have it.
+class UnlikeRanksRetestTest : public RetestPlanTest {
+ protected:
+  UnlikeRanksRetestTest() {
+    implementations = fakes::make(
+        {{.name = "base", .is_baseline = true},
+         {.name = "ring",
+          .protocol = "p",
+          .supports =
+              [](const Problem&, const Topology&, const Capability& capability, const Variant&) {
+                return capability.has("ring") ? Support::yes() : Support::no("no ring");
+              }},
+         {.name = "slow", .protocol = "p"}});
+    SweepSpec spec{.collectives = {Collective::all_reduce},
+                   .sizes = parse_sizes("1KiB"),
+                   .partial_worlds = true,
+                   .null_test = false};
+    found = make_plan(spec, availability, implementations, "env");
+  }
+
+  [[nodiscard]] static Availability make_availability() {
+    const Capability without{.architecture = "x86_64", .features = {{"cpu.cores", "8"}}};
+    Capability with = without;
+    with.features["ring"] = "";
+    return merge_capabilities(std::vector{without, with, with}, std::vector{0, 0, 0});
+  }
+  [[nodiscard]] static Decision decided(const Cell& cell, const Variant& winner) {
+    return {
+        .key = cell.key,
+        .ranked = {{.variant = winner}, {.variant = parse_variant("base"), .is_baseline = true}},
+        .verdict = Verdict::displaced};
+  }
+  [[nodiscard]] RetestPlan retest(const Decision& decision,
+                                  const std::vector<Composition>& compositions = {}) const {
+    const std::string digest = "env";
+    return make_retest_plan(std::vector{decision},
+                            {.availability = availability,
+                             .implementations = implementations,
+                             .environment_digest = digest,
+                             .quarantined = {},
+                             .compositions = compositions},
+                            100ms, 7);
+  }
+
+  Availability availability = make_availability();
+  SweepPlan found;  ///< what a sweep of these ranks measures
+};
+
+TEST_F(UnlikeRanksRetestTest, TheWorldOfThoseThatHaveMoreIsFoundAgain) {
+  ASSERT_EQ(found.worlds.size(), 2u);
+  ASSERT_EQ(found.cells.at(1).world, 1);
+  const RetestPlan again = retest(decided(found.cells[1], parse_variant("ring")));
+  EXPECT_THAT(again.left_out, ElementsAre());
+  ASSERT_EQ(again.plan.worlds.size(), 1u);
+  EXPECT_EQ(again.plan.worlds[0], found.worlds[1]);
+  EXPECT_THAT(again.plan.worlds[0].ranks, ElementsAre(1, 2));
+  ASSERT_EQ(again.plan.cells.size(), 1u);
+  EXPECT_THAT(names(again.plan.cells[0]), ElementsAre("base", "ring"));
+}
+
+TEST_F(UnlikeRanksRetestTest, AComposedWinnerIsMeasuredAgainAsItWas) {
+  const auto composed = std::ranges::find_if(found.cells.at(0).variants, [](const auto& planned) {
+    return planned.composition.has_value();
+  });
+  ASSERT_NE(composed, found.cells[0].variants.end());
+  const Decision decision = decided(found.cells[0], composed->variant);
+  const RetestPlan again = retest(decision, {*composed->composition});
+  EXPECT_THAT(again.left_out, ElementsAre());
+  ASSERT_EQ(again.plan.cells.size(), 1u);
+  ASSERT_EQ(again.plan.cells[0].variants.size(), 2u);
+  EXPECT_EQ(again.plan.cells[0].variants[1], *composed);
+  EXPECT_THAT(retest(decision).left_out,
+              ElementsAre(HasSubstr("the database does not have its parts")));
+}
+
 }  // namespace
 }  // namespace colltune
