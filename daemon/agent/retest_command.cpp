@@ -107,13 +107,15 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
     const auto in_quarantine = quarantined(*store);
     const StoreReader reader(options.database);
     const auto compositions = reader.compositions();
+    const auto members = reader.published().members;
     retest = make_retest_plan(
         options.with_confirmed ? decisions_in_force(reader) : provisional_decisions(reader),
         {.availability = facts.availability,
          .implementations = facts.catalogue,
          .environment_digest = facts.digest,
          .quarantined = in_quarantine,
-         .compositions = compositions},
+         .compositions = compositions,
+         .members = members},
         std::chrono::nanoseconds(static_cast<std::int64_t>(options.seconds_per_key * 1e9)),
         options.launch);
     journal.emplace(*store,

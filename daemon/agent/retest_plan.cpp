@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "colltune/decide/confirm.h"
+#include "colltune/vocabulary/canonical.h"
 
 namespace colltune {
 namespace {
@@ -40,30 +41,41 @@ std::vector<std::vector<int>> ranks_by_kinds(const Availability& availability) {
   return found;
 }
 
-WorldSearch find_world(const Availability& availability, const Topology& topology) {
-  const auto make = [&](const std::vector<int>& ranks) -> std::optional<PlannedWorld> {
-    if (ranks.size() != static_cast<std::size_t>(topology.ranks)) return {};
+/// Several worlds of a launch may have the topology: of these the one whose members can do what
+/// those could that `measured` says, else one whose members can do more. Null: not known.
+WorldSearch find_world(const Availability& availability, const Topology& topology,
+                       const Members* measured) {
+  std::vector<PlannedWorld> worlds;
+  const auto add = [&](const std::vector<int>& ranks) {
+    if (ranks.size() != static_cast<std::size_t>(topology.ranks)) return;
     Topology own = topology_of(availability, ranks);
     // Worlds that are alike in all else have their capabilities in the place of the layout.
     if (own != topology) own.layout_digest = digest_of_capabilities(availability, ranks);
-    if (own != topology) return {};
-    return PlannedWorld{
-        .topology = topology, .ranks = ranks, .members = members_of(availability, ranks)};
+    if (own != topology) return;
+    worlds.push_back(
+        {.topology = topology, .ranks = ranks, .members = members_of(availability, ranks)});
   };
-  if (auto whole = make(node_major_ranks(availability))) return {std::move(whole), {}};
+  add(node_major_ranks(availability));
   WorldSearch search;
   try {
     const auto ranks = ranks_of_world(
         availability, {.nodes = topology.nodes, .ranks_per_node = topology.ranks_per_node});
-    search.world = make(ranks);
+    add(ranks);
     search.reason = "the launch has no such world: " + describe(topology_of(availability, ranks));
   } catch (const Error& error) {
     search.reason = error.what();
   }
-  if (search.world) return search;
-  for (const std::vector<int>& ranks : ranks_by_kinds(availability))
-    if (auto world = make(ranks)) return {std::move(world), {}};
-  return search;
+  for (const std::vector<int>& ranks : ranks_by_kinds(availability)) add(ranks);
+  if (worlds.empty()) return search;
+  auto found = worlds.begin();
+  if (measured != nullptr) {
+    const auto same = std::ranges::find(worlds, *measured, &PlannedWorld::members);
+    const auto more = std::ranges::find_if(worlds, [&](const PlannedWorld& world) {
+      return why_less(world.members, *measured).empty();
+    });
+    if (same != worlds.end() || more != worlds.end()) found = same != worlds.end() ? same : more;
+  }
+  return {std::move(*found), {}};
 }
 
 std::set<Variant> contestants_of(std::span<const Decision* const> decisions) {
@@ -167,6 +179,15 @@ class CellCollector {
   SweepPlan result_;
 };
 
+/// What could be done where `decision` was made; null where the database does not say.
+const Members* members_of(const Decision& decision, const RetestLaunch& launch) {
+  const std::string topology = digest_of_value(decision.key.topology);
+  const auto found = std::ranges::find_if(launch.members, [&](const WorldMembers& world) {
+    return world.sweep_uuid == decision.sweep_uuid && world.topology_digest == topology;
+  });
+  return found == launch.members.end() ? nullptr : &found->members;
+}
+
 }  // namespace
 
 std::string describe_decision(const Decision& decision) {
@@ -191,7 +212,8 @@ RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLau
   }
   CellCollector cells(launch);
   for (const auto& [key, of_key] : contests) {
-    const WorldSearch search = find_world(launch.availability, key.topology);
+    const WorldSearch search =
+        find_world(launch.availability, key.topology, members_of(*of_key.front(), launch));
     const std::string reason =
         search.world ? cells.add(key, contestants_of(of_key), *search.world) : search.reason;
     if (reason.empty()) continue;

@@ -9,6 +9,7 @@
 
 #include "colltune/sweep/sweep_plan.h"
 #include "colltune/vocabulary/decision.h"
+#include "colltune/vocabulary/world_members.h"
 
 namespace colltune {
 
@@ -28,6 +29,7 @@ struct RetestLaunch {
   const std::string& environment_digest;
   std::span<const Quarantined> quarantined;
   std::span<const Composition> compositions;  ///< that decisions may name
+  std::span<const WorldMembers> members;      ///< of the worlds that they were made in
 };
 
 /// Plans those of `decisions` that this launch can check: of its environment, in one of its worlds.

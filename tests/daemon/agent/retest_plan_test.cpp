@@ -161,10 +161,12 @@ class UnlikeRanksRetestTest : public RetestPlanTest {
                              .implementations = implementations,
                              .environment_digest = digest,
                              .quarantined = {},
-                             .compositions = compositions},
+                             .compositions = compositions,
+                             .members = members},
                             100ms, 7);
   }
 
+  std::vector<WorldMembers> members;  ///< of the sweep of all decisions
   Availability availability = make_availability();
   SweepPlan found;  ///< what a sweep of these ranks measures
 };
@@ -172,7 +174,13 @@ class UnlikeRanksRetestTest : public RetestPlanTest {
 TEST_F(UnlikeRanksRetestTest, TheWorldOfThoseThatHaveMoreIsFoundAgain) {
   ASSERT_EQ(found.worlds.size(), 2u);
   ASSERT_EQ(found.cells.at(1).world, 1);
-  const RetestPlan again = retest(decided(found.cells[1], parse_variant("ring")));
+  const Decision decision = decided(found.cells[1], parse_variant("ring"));
+  // Ranks 0 and 1 are of the same topology.
+  EXPECT_THAT(retest(decision).left_out, ElementsAre(HasSubstr("ring: no ring (rank 0)")));
+  members = {{.sweep_uuid = decision.sweep_uuid,
+              .topology_digest = digest_of_value(decision.key.topology),
+              .members = found.worlds[1].members}};
+  const RetestPlan again = retest(decision);
   EXPECT_THAT(again.left_out, ElementsAre());
   ASSERT_EQ(again.plan.worlds.size(), 1u);
   EXPECT_EQ(again.plan.worlds[0], found.worlds[1]);
