@@ -246,6 +246,13 @@ void add_rules(CLI::App& command, colltune::CapabilityRules& rules) {
   command.add_option("--declare", rules.declarations,
                      "RANKS:TAG: these ranks have what no probe can see: 0:leader, 8-15:edge_nic, "
                      "*:aws; may be repeated");
+  command
+      .add_option_function<std::string>(
+          "--unlike-builds",
+          [&rules](const std::string& word) { rules.builds_may_differ = word == "group"; },
+          "refuse (default): the ranks must run one build with the same libraries; group: they may "
+          "run unlike builds of one version, which then meet in calls of the MPI library alone")
+      ->check(CLI::IsMember({"refuse", "group"}));
 }
 
 void add_sweep(CLI::App& app, colltune::SweepOptions& options) {

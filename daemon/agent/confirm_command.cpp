@@ -128,6 +128,7 @@ class Confirmer {
     for (const auto& plugin : options_.plugins) add("--plugin", plugin.string());
     for (const auto& mask : options_.rules.masks) add("--mask", mask);
     for (const auto& tag : options_.rules.declarations) add("--declare", tag);
+    if (options_.rules.builds_may_differ) add("--unlike-builds", "group");
     return arguments;
   }
 

@@ -57,21 +57,31 @@ std::string render_ranges(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
-void require_one_build(const LaunchProcesses& launch) {
-  const RanksByValue builds = ranks_by_value(launch, [](const Environment& environment) {
-    return fmt::format("{} ({})", environment.colltune_version, environment.build);
-  });
-  if (builds.size() < 2) return;
+std::string build_of(const Environment& environment) {
+  std::string text = fmt::format("{} ({})", environment.colltune_version, environment.build);
+  for (const auto& [name, version] :
+       {std::pair("", environment.mpi_library), std::pair("CUDA ", environment.cuda_version),
+        std::pair("NCCL ", environment.nccl_version)})
+    if (!version.empty()) text += fmt::format(", {}{}", name, version);
+  return text;
+}
+
+bool are_builds_unlike(const LaunchProcesses& launch, bool may_differ) {
+  const RanksByValue builds = ranks_by_value(launch, build_of);
+  if (builds.size() < 2) return false;
+  const RanksByValue versions = ranks_by_value(
+      launch, [](const Environment& environment) { return environment.colltune_version; });
+  if (may_differ && versions.size() == 1) return true;
   std::size_t widest_build = std::string_view("build").size();
   std::size_t widest_ranks = std::string_view("ranks").size();
   for (const auto& [build, ranks] : builds) {
     widest_build = std::max(widest_build, build.size());
     widest_ranks = std::max(widest_ranks, render_ranges(ranks).size());
   }
-  std::string table = fmt::format(
-      "the ranks run different builds of colltune; install one on all "
-      "hosts\n  {:{}}  {:{}}  hosts",
-      "build", widest_build, "ranks", widest_ranks);
+  std::string table =
+      fmt::format("the ranks run different builds; install one on all hosts{}",
+                  versions.size() > 1 ? "" : ", or let each do its part: --unlike-builds group");
+  table += fmt::format("\n  {:{}}  {:{}}  hosts", "build", widest_build, "ranks", widest_ranks);
   for (const auto& [build, ranks] : builds)
     table += fmt::format("\n  {:{}}  {:{}}  {}", build, widest_build, render_ranges(ranks),
                          widest_ranks, render_hosts(launch, ranks));

@@ -22,9 +22,13 @@ struct LaunchProcesses {
   std::vector<std::string> hosts;  ///< of each rank
 };
 
-/// Throws Error(failed_precondition) with a table of builds, ranks and hosts where ranks run unlike
-/// builds: their messages to each other would not mean the same.
-void require_one_build(const LaunchProcesses& launch);
+/// What tells builds apart: this project's version and build, and the libraries it runs with.
+[[nodiscard]] std::string build_of(const Environment& environment);
+
+/// Whether ranks run unlike builds (build_of). Throws Error(failed_precondition) with a table of
+/// builds, ranks and hosts where they do and `may_differ` is not set, or where they are of unlike
+/// versions of this project: what the programs say to each other would not mean the same.
+[[nodiscard]] bool are_builds_unlike(const LaunchProcesses& launch, bool may_differ);
 
 /// A line for each other fact in which ranks differ: the values, and who has which.
 [[nodiscard]] std::vector<std::string> differences_of(const LaunchProcesses& launch);

@@ -54,23 +54,32 @@ Environment to_environment(const Capability& facts) {
   return environment;
 }
 
-/// Collective: on rank 0 a line for a person, how many ranks run where. Throws on all ranks where
-/// they run unlike builds; rank 0 warns of other differences.
-std::string exchange_facts(ControlPlane& control, const Environment& environment) {
+struct ExchangedFacts {
+  std::string launch;  ///< rank 0: for a person, how many ranks run where
+  bool has_unlike_builds = false;
+};
+
+/// Collective. Throws on all ranks where they run unlike builds and may not; rank 0 warns of other
+/// differences.
+ExchangedFacts exchange_facts(ControlPlane& control, const Environment& environment,
+                              bool builds_may_differ) {
   const CapabilityKinds facts = exchange_kinds(control, to_features(environment));
   const std::string host = host_name();
   const std::vector<Payload> hosts = control.gather({host.begin(), host.end()});
-  std::string launch;
+  ExchangedFacts exchanged;
   run_on_rank_zero(control, [&] {
     LaunchProcesses processes{.kinds = {}, .kind_of_rank = facts.kind_of_rank, .hosts = {}};
     std::ranges::transform(facts.kinds, std::back_inserter(processes.kinds), to_environment);
     for (const Payload& name : hosts) processes.hosts.emplace_back(name.begin(), name.end());
-    require_one_build(processes);
+    exchanged.has_unlike_builds = are_builds_unlike(processes, builds_may_differ);
     for (const std::string& difference : differences_of(processes))
       fmt::print(stderr, "colltune-agent: warning: {}; rank 0's value is recorded\n", difference);
-    launch = describe(processes);
+    exchanged.launch = describe(processes);
   });
-  return launch;
+  std::int64_t word = exchanged.has_unlike_builds ? 1 : 0;
+  control.all_reduce_max({&word, 1});
+  exchanged.has_unlike_builds = word != 0;
+  return exchanged;
 }
 
 /// The program's implementations and those of the user's plug-ins, the same on every rank.
@@ -118,7 +127,11 @@ LaunchFacts learn_launch(const AgentProcess& process,
     facts.environment.cuda_version = own.value("cuda.runtime");
   }
   facts.digest = digest_of(facts.environment);
-  facts.launch = exchange_facts(process.control, facts.environment);
+  ExchangedFacts exchanged =
+      exchange_facts(process.control, facts.environment, rules.builds_may_differ);
+  facts.launch = std::move(exchanged.launch);
+  if (exchanged.has_unlike_builds)
+    own.features[std::string(build_feature)] = build_of(facts.environment);
   if (!rules.empty() && process.control.rank() == 0) facts.launch += "; " + describe(rules);
   own.features["net.fabric"] = facts.environment.fabric;
   if (!facts.environment.gpu_driver.empty())

@@ -101,16 +101,21 @@ Topology topology_of(const Availability& availability, std::span<const int> rank
   std::string layout;
   bool is_node_major = true;
   bool has_distinctions = false;
-  const std::string_view fabric = availability.capability_of(ranks.front()).value(fabric_feature);
-  const bool is_one_fabric = std::ranges::all_of(ranks, [&](int rank) {
-    return availability.capability_of(rank).value(fabric_feature) == fabric;
-  });
+  std::vector<std::string_view> unlike;  // features in whose values the ranks differ
+  for (const std::string_view feature : {fabric_feature, build_feature}) {
+    const std::string_view first = availability.capability_of(ranks.front()).value(feature);
+    if (std::ranges::any_of(ranks, [&](int rank) {
+          return availability.capability_of(rank).value(feature) != first;
+        }))
+      unlike.push_back(feature);
+  }
   int last_node = 0;
   for (const int rank : ranks) {
     const Capability& capability = availability.capability_of(rank);
     const auto& architecture = capability.architecture;
     std::string distinctions = distinctions_of(capability);
-    if (!is_one_fabric) distinctions.append("+").append(capability.value(fabric_feature));
+    for (const std::string_view feature : unlike)
+      distinctions.append("+").append(capability.value(feature));
     has_distinctions = has_distinctions || !distinctions.empty();
     const int launch_node = availability.node_of_rank[static_cast<std::size_t>(rank)];
     const int node =

@@ -96,6 +96,7 @@ void CapabilityRules::append(const CapabilityRules& others) {
   };
   add(masks, others.masks);
   add(declarations, others.declarations);
+  builds_may_differ = builds_may_differ || others.builds_may_differ;
 }
 
 std::string describe(const CapabilityRules& rules) {
@@ -103,6 +104,7 @@ std::string describe(const CapabilityRules& rules) {
   for (const auto& mask : rules.masks) text += (text.empty() ? "mask " : ", mask ") + mask;
   for (const auto& tag : rules.declarations)
     text += (text.empty() ? "declare " : ", declare ") + tag;
+  if (rules.builds_may_differ) text += text.empty() ? "unlike builds" : ", unlike builds";
   return text;
 }
 

@@ -138,6 +138,8 @@ std::optional<Composition> Composer::substitute(const Option& lacking,
 std::string Composer::why_not_substituted(const Composition& composition) const {
   const Problem& problem = setting_.key.problem;
   std::set<std::string> protocols;
+  std::vector<const Capability*> capabilities;
+  for (const int kind : kinds_) capabilities.push_back(&capability(kind));
   for (const int kind : kinds_) {
     const Part* const part = find_part(composition, PartRole::whole, digests_.at(kind));
     if (part == nullptr)
@@ -148,6 +150,7 @@ std::string Composer::why_not_substituted(const Composition& composition) const 
     if (!support)
       return fmt::format("{} (rank {}, {})", support.reason(), first_rank(kind),
                          to_string(part->variant));
+    if (std::string why = why_not_together(implementation, capabilities); !why.empty()) return why;
     protocols.insert(implementation.protocol(problem, part->variant));
   }
   return protocols.size() == 1 ? "" : "its parts are of different protocols for this problem";

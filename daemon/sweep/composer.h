@@ -54,7 +54,7 @@ class Composer {
   [[nodiscard]] PlannedVariant as_trial(const Composition& composition) const;
 
  private:
-  /// Kinds that can do the same: of one architecture, with the same options.
+  /// Kinds that can do the same: of one architecture and build, with the same options.
   using Class = std::vector<int>;
   [[nodiscard]] std::vector<Class> classes_of(std::span<const Option> options) const;
   [[nodiscard]] Composed groupings(std::span<const Option> options) const;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "colltune/kernels/composed.h"
@@ -45,12 +46,13 @@ std::vector<std::vector<int>> ranks_by_group(std::span<const int> group_of_rank,
 }  // namespace
 
 std::vector<Composer::Class> Composer::classes_of(std::span<const Option> options) const {
-  std::map<std::pair<std::string, std::vector<bool>>, Class> classes;
+  std::map<std::tuple<std::string_view, std::string_view, std::vector<bool>>, Class> classes;
   for (const int kind : kinds_) {
     std::vector<bool> can;
     for (const Option& option : options)
       can.push_back(std::ranges::binary_search(option.kinds, kind));
-    classes[{capability(kind).architecture, std::move(can)}].push_back(kind);
+    const Capability& own = capability(kind);
+    classes[{own.architecture, own.value(build_feature), std::move(can)}].push_back(kind);
   }
   std::vector<Class> found;
   for (auto& [what, kinds] : classes) found.push_back(std::move(kinds));
@@ -218,6 +220,9 @@ bool Composer::can_run(const Implementation& implementation, const Variant& vari
 
 std::string Composer::why_not_among(const Implementation& implementation, const Variant& variant,
                                     const Step& step, std::span<const int> kinds) const {
+  std::vector<const Capability*> capabilities;
+  for (const int kind : kinds) capabilities.push_back(&capability(kind));
+  if (std::string why = why_not_together(implementation, capabilities); !why.empty()) return why;
   for (const int kind : kinds)
     if (const Support support =
             support_of(implementation, step.problem, step.topology, capability(kind), variant);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "colltune/sweep/availability.h"
 #include "colltune/sweep/capability_rules.h"
 #include "glob.h"
 
@@ -86,6 +87,16 @@ Support support_of(const Implementation& implementation, const Problem& problem,
   if (const auto glob = masked_by(capability, variant); !glob.empty())
     return Support::no(fmt::format("masked by impl={}", glob));
   return implementation.supports(problem, topology, capability, variant);
+}
+
+std::string why_not_together(const Implementation& implementation,
+                             std::span<const Capability* const> capabilities) {
+  if (implementation.meets_other_builds()) return {};
+  for (const Capability* const other : capabilities)
+    if (other->value(build_feature) != capabilities.front()->value(build_feature))
+      return fmt::format("ranks of unlike builds do not meet in its calls: {} and {}",
+                         capabilities.front()->value(build_feature), other->value(build_feature));
+  return {};
 }
 
 ParameterOverrides::ParameterOverrides(const std::vector<ParameterOverride>& overrides) {

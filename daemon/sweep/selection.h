@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,11 @@ namespace colltune {
 [[nodiscard]] Support support_of(const Implementation& implementation, const Problem& problem,
                                  const Topology& topology, const Capability& capability,
                                  const Variant& variant);
+
+/// Why ranks with these capabilities cannot meet in one call of `implementation`, whichever of its
+/// variants each of them supports; empty where they can.
+[[nodiscard]] std::string why_not_together(const Implementation& implementation,
+                                           std::span<const Capability* const> capabilities);
 
 /// Applies the parameter overrides of a configuration to search spaces, and remembers which
 /// parameters there were.

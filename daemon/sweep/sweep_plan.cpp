@@ -345,6 +345,10 @@ class Planner {
   Verdict ask(const Implementation& implementation, const Cell& cell, const std::vector<int>& kinds,
               const Variant& variant) const {
     Verdict verdict;
+    std::vector<const Capability*> capabilities;
+    for (const int kind : kinds) capabilities.push_back(&capability(kind));
+    verdict.reason = why_not_together(implementation, capabilities);
+    if (!verdict.reason.empty()) return verdict;
     for (const int kind : kinds) {
       const Support support = support_of(implementation, cell.key.problem, cell.key.topology,
                                          capability(kind), variant);

@@ -32,6 +32,7 @@ class LibraryChoice final : public Implementation {
     return supports_mpi_call(problem, topology, capability, collective_);
   }
   Limits limits(const Variant&) const override { return {}; }
+  bool meets_other_builds() const override { return true; }
   std::string protocol(const Problem&, const Variant&) const override { return "mpi;" + name_; }
 
   /// The lower bounds that the libraries' algorithms approach: log2 n steps, and the bytes that

@@ -88,6 +88,7 @@ class OpenMpiTuned final : public Implementation {
   Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
                    const Variant& variant) const override;
   Limits limits(const Variant& variant) const override;
+  bool meets_other_builds() const override { return true; }
   std::string protocol(const Problem&, const Variant& variant) const override {
     return "mpi;" + to_string(variant);
   }

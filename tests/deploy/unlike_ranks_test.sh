@@ -68,6 +68,21 @@ expect_json '{m["key"]["problem"]["collective"] for m in data if "grouped." in j
 expect_code 0 "$agent" confirm --launches 1 --seconds-per-key 0.1 --db "$work/composed.db" -- \
   "${mpirun[@]}" -n 4 "${composed[@]}" --mask "$mask"
 
+# Ranks of unlike builds are refused at once, with who runs what; or each build does its part as a group, and the two
+# meet in the MPI library alone.
+other=("$COLLTUNE_OTHER_AGENT" "${composed[@]:1}")
+expect_code 2 "${mpirun[@]}" -n 2 "${composed[@]}" --db "$work/builds.db" : -n 2 "${other[@]}" --db "$work/builds.db"
+expect_in err 'the ranks run different builds; install one on all hosts, or let each do its part'
+expect_in err '\(GNU .* of another host .*\), Open MPI .*  2-3 '
+[ ! -e "$work/builds.db" ] || fail "a refused launch left a database"
+group=(--db "$work/builds.db" --unlike-builds group)
+expect_code 0 "${mpirun[@]}" -n 2 "${composed[@]}" "${group[@]}" : -n 2 "${other[@]}" "${group[@]}"
+expect_code 0 "$colltune" show measurements --db "$work/builds.db" --json
+expect_json 'all(m["outcome"] == "ok" and m["ranks_ran"] == 4 for m in data)'
+expect_json 'all(m["variant"].startswith(("mpi.", "grouped.")) for m in data)'
+expect_json 'any("inside=cpu." in m["variant"] for m in data)'
+expect_json 'not any("bridge=cpu." in m["variant"] for m in data)'
+
 # Ranks with and without wide vectors meet in the same calls, and all results are verified.
 case $(uname -m) in
   x86_64) isa=avx ;;

@@ -205,5 +205,51 @@ TEST(ComposedSweep, WhatSomeRankCannotRunIsSkippedWithTheReason) {
               HasSubstr("there is no implementation user.gone here"));
 }
 
+TEST(ComposedSweep, UnlikeBuildsMeetInCallsOfALibraryAlone) {
+  std::vector<fakes::Behaviour> behaviours;
+  for (const Collective collective :
+       {Collective::all_reduce, Collective::reduce, Collective::broadcast}) {
+    const std::string name(name_of(collective));
+    behaviours.push_back({.name = "library." + name,
+                          .collective = collective,
+                          .is_baseline = true,
+                          .meets_other_builds = true});
+    behaviours.push_back({.name = "own." + name, .collective = collective, .family = "own"});
+  }
+  const Implementations catalogue = fakes::make(std::move(behaviours));
+  std::vector<Capability> ranks(4, Capability{.architecture = "x", .features = {}});
+  for (const std::size_t rank : {0, 1}) ranks[rank].features[std::string(build_feature)] = "one";
+  for (const std::size_t rank : {2, 3}) ranks[rank].features[std::string(build_feature)] = "two";
+  SweepSpec spec = spec_of({Collective::all_reduce}, "16KiB");
+  spec.include.clear();
+  const SweepPlan plan =
+      make_plan(spec, merge_capabilities(ranks, std::vector{0, 0, 0, 0}), catalogue, "e");
+  ASSERT_EQ(plan.cells.size(), 1u);
+  EXPECT_NE(plan.worlds.at(0).topology.layout_digest, "uniform");
+  std::set<std::string> single;
+  std::set<std::string> inside;
+  for (const PlannedVariant& planned : plan.cells[0].variants) {
+    if (!planned.composition) single.insert(planned.variant.implementation);
+    if (!planned.composition) continue;
+    for (const Part& part : planned.composition->parts) {
+      if (part.role == PartRole::bridge) {
+        EXPECT_EQ(part.variant.implementation, "library.all_reduce");
+      } else {
+        EXPECT_EQ(part.kinds.size(), 1u);
+        inside.insert(part.variant.implementation);
+      }
+    }
+  }
+  EXPECT_THAT(single, ::testing::ElementsAre("library.all_reduce"));
+  EXPECT_THAT(inside, ::testing::IsSupersetOf({"own.reduce", "own.broadcast"}));
+  EXPECT_THAT(plan.skipped.at(0).reason, HasSubstr("unlike builds do not meet in its calls: "));
+  // A launch of one build, which says nothing of it, is as ever.
+  for (Capability& rank : ranks) rank.features.clear();
+  const SweepPlan alike =
+      make_plan(spec, merge_capabilities(ranks, std::vector{0, 0, 0, 0}), catalogue, "e");
+  EXPECT_EQ(alike.worlds.at(0).topology.layout_digest, "uniform");
+  EXPECT_EQ(alike.cells.at(0).variants.size(), 2u);
+}
+
 }  // namespace
 }  // namespace colltune

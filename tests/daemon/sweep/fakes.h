@@ -27,6 +27,7 @@ struct Behaviour {
   std::string family = "fake";
   bool is_baseline = false;
   bool is_emulated = false;
+  bool meets_other_builds = false;
   std::vector<Variant> variants;  ///< empty: one without parameters
   std::string protocol;           ///< of all variants; empty: each has its own
   std::function<Support(const Problem&, const Topology&, const Capability&, const Variant&)>
@@ -94,6 +95,7 @@ class Fake final : public Implementation {
   [[nodiscard]] Collective collective() const override { return behaviour_.collective; }
   [[nodiscard]] std::string_view family() const override { return behaviour_.family; }
   [[nodiscard]] bool is_baseline() const override { return behaviour_.is_baseline; }
+  [[nodiscard]] bool meets_other_builds() const override { return behaviour_.meets_other_builds; }
   [[nodiscard]] bool is_emulated(const Problem&) const override { return behaviour_.is_emulated; }
   [[nodiscard]] std::vector<Variant> variants(const Problem&, const Topology&,
                                               const Capability&) const override {

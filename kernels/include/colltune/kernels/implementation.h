@@ -67,6 +67,11 @@ class Implementation {
   /// has.
   [[nodiscard]] virtual bool is_emulated(const Problem& /*problem*/) const { return false; }
 
+  /// Whether ranks that run unlike builds of this project may meet in its calls: where a library
+  /// does all that they do together. What the project's own code puts between ranks is promised
+  /// within one build alone.
+  [[nodiscard]] virtual bool meets_other_builds() const { return false; }
+
   /// Adds to `capability` what only this implementation knows how to find out (which algorithms the
   /// running library has, …), under names of its own. Collective over `communicator` where the
   /// search is.

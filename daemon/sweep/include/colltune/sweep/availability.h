@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "colltune/kernels/capability.h"
@@ -14,6 +15,9 @@
 #include "colltune/vocabulary/topology.h"
 
 namespace colltune {
+
+/// A rank's build of this project and its libraries, in launches where ranks have unlike ones.
+inline constexpr std::string_view build_feature = "build";
 
 /// What every rank of the launch can do and where it lives. Ranks of equal capability are of one
 /// kind; the kinds are ordered by value, so that the same ranks give the same numbers in any order.

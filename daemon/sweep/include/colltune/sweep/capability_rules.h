@@ -22,10 +22,14 @@ struct CapabilityRules {
   std::vector<std::string> masks;
   /// "RANKS:TAG" adds what no probe can see: the feature "tag.TAG".
   std::vector<std::string> declarations;
+  /// Whether ranks may run unlike builds of one version: each build then does its part as a group.
+  bool builds_may_differ = false;
 
   /// Those of `others` that are not among these.
   void append(const CapabilityRules& others);
-  [[nodiscard]] bool empty() const { return masks.empty() && declarations.empty(); }
+  [[nodiscard]] bool empty() const { return *this == CapabilityRules{}; }
+
+  friend bool operator==(const CapabilityRules&, const CapabilityRules&) = default;
 };
 
 /// The rules for a launch in one line, for a person and to tell launches apart; empty for none.
