@@ -209,11 +209,14 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   });
   std::unique_ptr<SweepJournal> journal;
   std::vector<Quarantined> in_quarantine;
+  std::vector<Decision> decisions;
   run_on_rank_zero(control, [&] {
     journal = std::make_unique<SweepJournal>(options.database, options.results);
     in_quarantine = quarantined(*journal);
+    decisions = journal->decisions();
   });
-  plan = share_plan(control, spec, availability, catalogue, digest, {.quarantined = in_quarantine});
+  plan = share_plan(control, spec, availability, catalogue, digest,
+                    {.quarantined = in_quarantine, .decisions = decisions});
   run_on_rank_zero(control, [&] {
     journal->file_under({.uuid = random_uuid(),
                          .started_at = utc_now(),

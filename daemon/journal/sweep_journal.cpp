@@ -39,12 +39,22 @@ std::string random_uuid() {
 
 SweepJournal::SweepJournal(const std::optional<std::filesystem::path>& database,
                            const std::optional<std::filesystem::path>& results)
-    : results_path_(results) {
+    : database_(database), results_path_(results) {
   if (database) store_.emplace(*database);
 }
 
 std::vector<QuarantineRecord> SweepJournal::quarantines() const {
   return store_ ? store_->quarantines() : std::vector<QuarantineRecord>{};
+}
+
+std::vector<Decision> SweepJournal::decisions() const {
+  if (!database_) return {};
+  try {
+    return StoreReader(*database_).published().decisions;
+  } catch (const Error& error) {
+    if (error.code() == StatusCode::not_found) return {};
+    throw;
+  }
 }
 
 void SweepJournal::file_under(SweepRecord sweep, Environment environment, Resume resume) {

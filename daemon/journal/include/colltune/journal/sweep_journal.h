@@ -33,6 +33,8 @@ class SweepJournal final : public Journal {
 
   /// Variants that are not to be measured; none without a database.
   [[nodiscard]] std::vector<QuarantineRecord> quarantines() const;
+  /// What is published; nothing without a database, or where nothing is.
+  [[nodiscard]] std::vector<Decision> decisions() const;
   /// Says what is measured. Continues the unfinished sweep of the same configuration, environment
   /// and launch, as `resume` asks, else begins `sweep`. Throws Error(already_exists) where a new
   /// sweep's results file is there already: results of another sweep are never overwritten.
@@ -52,6 +54,7 @@ class SweepJournal final : public Journal {
  private:
   void open_results(bool replaces);
 
+  std::optional<std::filesystem::path> database_;
   std::optional<Store> store_;
   std::optional<std::filesystem::path> results_path_;
   std::ofstream results_;
