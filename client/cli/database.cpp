@@ -25,7 +25,8 @@ DecisionTable table_of(PublishedTable published) {
   std::vector<std::pair<std::string, Environment>> environments;
   for (auto& record : published.environments)
     environments.emplace_back(std::move(record.digest), std::move(record.environment));
-  return {std::move(published.generation), std::move(published.decisions), std::move(environments)};
+  return {std::move(published.generation), std::move(published.decisions), std::move(environments),
+          std::move(published.members), std::move(published.compositions)};
 }
 
 }  // namespace colltune

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 #include <set>
 
 #include "colltune/decide/regret.h"
 #include "colltune/json/json.h"
+#include "colltune/vocabulary/canonical.h"
 #include "database.h"
 #include "figures.h"
 #include "report_command.h"
@@ -27,6 +29,14 @@ struct Section {
 
 constexpr double tolerated = 0.05;
 
+/// What the members of the sweep's world can do; empty where it is not known.
+std::optional<Members> members_of(const ReportedSweep& sweep, const Topology& topology) {
+  if (sweep.members.empty()) return {};
+  const auto found =
+      std::ranges::find(sweep.members, digest_of_value(topology), &WorldMembers::topology_digest);
+  return found == sweep.members.end() ? std::nullopt : std::optional(found->members);
+}
+
 /// What the table of this sweep's decisions answers for its held-out sizes.
 std::vector<HeldOutAnswer> answers_for_held_out(const ReportedSweep& sweep) {
   std::set<TuningKey> keys;
@@ -34,7 +44,7 @@ std::vector<HeldOutAnswer> answers_for_held_out(const ReportedSweep& sweep) {
     if (trial.is_holdout) keys.insert(trial.key);
   std::vector<HeldOutAnswer> answers;
   if (keys.empty() || sweep.decisions.empty()) return answers;
-  const DecisionTable table({}, sweep.decisions, {});
+  const DecisionTable table({}, sweep.decisions, {}, sweep.members, sweep.compositions);
   for (const TuningKey& key : keys) {
     HeldOutAnswer answer{.key = key};
     try {
@@ -45,7 +55,8 @@ std::vector<HeldOutAnswer> answers_for_held_out(const ReportedSweep& sweep) {
                                              .environment_digest = key.environment_digest,
                                              .placement = key.topology.placement,
                                              .layout_digest = key.topology.layout_digest,
-                                             .interconnect = key.topology.interconnect});
+                                             .interconnect = key.topology.interconnect,
+                                             .members = members_of(sweep, key.topology)});
       answer.verdict = found.decision.verdict;
       answer.chosen = found.decision.ranked.front().variant;
     } catch (const Error& error) {

@@ -72,6 +72,8 @@ ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record) {
         found != published.end() ? std::move(found->second) : std::move(decision), quarantines);
     if (usable) sweep.decisions.push_back(*std::move(usable));
   }
+  sweep.members = reader.members(record.uuid);
+  sweep.compositions = reader.compositions();
   return sweep;
 }
 

@@ -20,6 +20,8 @@ struct ReportedSweep {
   /// As published where this sweep decided what the newest generation holds; else decided again
   /// from the measurements. Without quarantined variants. Ordered by key, then family.
   std::vector<Decision> decisions;
+  std::vector<WorldMembers> members;      ///< of its worlds, where it is known
+  std::vector<Composition> compositions;  ///< all of the database
 };
 
 /// The launch that confirmed or chose under `uuid`; the newest sweep that chose where `uuid` is

@@ -41,13 +41,23 @@ T read_answer(const message_of<T>& message, std::string_view where) {
   }
 }
 
+/// A daemon that is older than the question's members leaves them out and may answer from members
+/// that can do more.
+void check_members(const LookupQuery& query, const LookupAnswer& answer) {
+  if (query.members && answer.members == MembersMatch::not_asked)
+    throw Error(StatusCode::unimplemented,
+                "the daemon does not compare what members can do: it is older than this client");
+}
+
 }  // namespace
 
 class LocalTable::Impl {
  public:
   Impl(Generation generation, std::vector<Decision> decisions,
-       std::vector<std::pair<std::string, Environment>> environments)
-      : table(std::move(generation), std::move(decisions), std::move(environments)) {}
+       std::vector<std::pair<std::string, Environment>> environments,
+       std::vector<WorldMembers> members, std::vector<Composition> compositions)
+      : table(std::move(generation), std::move(decisions), std::move(environments),
+              std::move(members), std::move(compositions)) {}
 
   DecisionTable table;
 };
@@ -116,7 +126,9 @@ LookupAnswer Client::lookup(const LookupQuery& query) const {
   grpc::ClientContext context;
   impl_->set_deadline(context);
   impl_->check(impl_->stub().Lookup(&context, request, &response));
-  return read_answer<LookupAnswer>(response.answer(), "answer");
+  auto answer = read_answer<LookupAnswer>(response.answer(), "answer");
+  check_members(query, answer);
+  return answer;
 }
 
 BatchAnswer Client::lookup_batch(std::span<const LookupQuery> queries,
@@ -135,11 +147,14 @@ BatchAnswer Client::lookup_batch(std::span<const LookupQuery> queries,
   BatchAnswer answer{.generation = read_answer<Generation>(response.generation(), "generation"),
                      .items = {}};
   for (const auto& item : response.items()) {
-    if (item.has_answer())
-      answer.items.emplace_back(read_answer<LookupAnswer>(item.answer(), "items.answer"));
-    else
+    if (item.has_answer()) {
+      auto read = read_answer<LookupAnswer>(item.answer(), "items.answer");
+      check_members(queries[answer.items.size()], read);
+      answer.items.emplace_back(std::move(read));
+    } else {
       answer.items.emplace_back(error_of(grpc::Status(
           static_cast<grpc::StatusCode>(item.failure().code()), item.failure().message())));
+    }
   }
   return answer;
 }
@@ -168,19 +183,26 @@ LocalTable Client::fetch_table(const WorldFilter& filter,
   std::optional<Generation> answered;
   std::vector<Decision> decisions;
   std::vector<std::pair<std::string, Environment>> environments;
+  std::vector<WorldMembers> members;
+  std::vector<Composition> compositions;
   for (v1::GetTableResponse chunk; stream->Read(&chunk);) {
     if (chunk.has_generation())
       answered = read_answer<Generation>(chunk.generation(), "generation");
     for (const auto& record : chunk.environments())
       environments.emplace_back(record.digest(),
                                 read_answer<Environment>(record.environment(), "environments"));
+    for (const auto& world : chunk.members())
+      members.push_back(read_answer<WorldMembers>(world, "members"));
+    for (const auto& composition : chunk.compositions())
+      compositions.push_back(read_answer<Composition>(composition, "compositions"));
     for (const auto& decision : chunk.decisions())
       decisions.push_back(read_answer<Decision>(decision, "decisions"));
   }
   impl_->check(stream->Finish());
   if (!answered) throw Error(StatusCode::data_loss, "the daemon's table names no generation");
   return LocalTable(std::make_shared<const LocalTable::Impl>(
-      std::move(*answered), std::move(decisions), std::move(environments)));
+      std::move(*answered), std::move(decisions), std::move(environments), std::move(members),
+      std::move(compositions)));
 }
 
 }  // namespace colltune

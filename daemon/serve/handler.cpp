@@ -54,7 +54,15 @@ std::size_t ranked_limit(const Request& request) {
 }
 
 void write_answer(LookupAnswer answer, std::size_t most_ranked, v1::LookupAnswer& message) {
-  if (answer.decision.ranked.size() > most_ranked) answer.decision.ranked.resize(most_ranked);
+  if (answer.decision.ranked.size() > most_ranked) {
+    answer.decision.ranked.resize(most_ranked);
+    std::erase_if(answer.compositions, [&](const Composition& composition) {
+      const std::string name = parts_name(composition);
+      return std::ranges::none_of(answer.decision.ranked, [&](const RankedVariant& ranked) {
+        return parts_named_by(ranked.variant) == name;
+      });
+    });
+  }
   write_message(answer, message);
 }
 
@@ -106,6 +114,9 @@ class TableStream final : public grpc::ServerWriteReactor<v1::GetTableResponse> 
         record.set_digest(environment->first);
         write_message(environment->second, *record.mutable_environment());
       }
+      for (const auto* world : slice_.members) write_message(*world, *message_.add_members());
+      for (const auto* composition : slice_.compositions)
+        write_message(*composition, *message_.add_compositions());
     });
     if (status.ok())
       StartWrite(&message_);

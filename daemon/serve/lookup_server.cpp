@@ -15,8 +15,9 @@
 namespace colltune {
 namespace {
 
-// A batch of LookupService::largest_batch questions of usual length is below 200 KiB.
-constexpr int largest_request = 256 << 10;
+// A batch of LookupService::largest_batch questions of usual length is below 200 KiB, but the
+// members of as many ranks as convert.h takes are up to 2 MiB.
+constexpr int largest_request = 4 << 20;
 constexpr int largest_metadata = 8 << 10;
 constexpr int most_streams_per_connection = 100;
 // Clients may ping that often to notice a dead link; gRPC's default of 300 s closes their

@@ -4,6 +4,8 @@
 #include "colltune/serve/lookup_service.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 namespace colltune {
 namespace {
@@ -59,7 +61,7 @@ BatchAnswer LookupService::lookup_batch(std::span<const LookupQuery> queries,
 
 TableSlice LookupService::slice(const TableFilter& filter,
                                 const std::optional<std::uint64_t>& generation) const {
-  TableSlice out{source_.get(generation), {}, {}};
+  TableSlice out{source_.get(generation), {}, {}, {}, {}};
   for (const Decision& decision : out.table->decisions())
     if (is_admitted(filter, decision.key)) out.decisions.push_back(&decision);
   for (const auto& environment : out.table->environments()) {
@@ -68,6 +70,17 @@ TableSlice LookupService::slice(const TableFilter& filter,
     });
     if (is_named) out.environments.push_back(&environment);
   }
+  std::set<std::string_view> sweeps;
+  std::set<std::string, std::less<>> parts;
+  for (const Decision* decision : out.decisions) {
+    sweeps.insert(decision->sweep_uuid);
+    for (const RankedVariant& ranked : decision->ranked)
+      parts.emplace(parts_named_by(ranked.variant));
+  }
+  for (const WorldMembers& world : out.table->members())
+    if (sweeps.contains(world.sweep_uuid)) out.members.push_back(&world);
+  for (const Composition& composition : out.table->compositions())
+    if (parts.contains(parts_name(composition))) out.compositions.push_back(&composition);
   return out;
 }
 

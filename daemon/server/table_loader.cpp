@@ -57,7 +57,8 @@ std::shared_ptr<const DecisionTable> TableLoader::load_if_changed() {
   for (EnvironmentRecord& record : published->environments)
     environments.emplace_back(std::move(record.digest), std::move(record.environment));
   return std::make_shared<const DecisionTable>(
-      std::move(published->generation), std::move(published->decisions), std::move(environments));
+      std::move(published->generation), std::move(published->decisions), std::move(environments),
+      std::move(published->members), std::move(published->compositions));
 }
 
 }  // namespace colltune

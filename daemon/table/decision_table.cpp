@@ -4,14 +4,32 @@
 #include "colltune/table/decision_table.h"
 
 #include <algorithm>
+#include <array>
 
 #include "colltune/model/size_model.h"
 #include "explain.h"
 #include "index.h"
+#include "members_choice.h"
 #include "ranking.h"
 
 namespace colltune {
 namespace {
+
+/// Nodes, ranks per node (the most on any) and the number of members must be able to hold together.
+void check_members(const LookupQuery& query) {
+  check(*query.members);
+  const std::size_t ranks = query.members->kind_of_rank.size();
+  const auto nodes = static_cast<std::size_t>(query.nodes.value_or(1));
+  const auto per_node = static_cast<std::size_t>(query.ranks_per_node.value_or(1));
+  const std::size_t least = nodes - 1 + per_node;
+  const bool is_bounded = query.nodes && query.ranks_per_node;
+  if (ranks >= least && (!is_bounded || ranks <= nodes * per_node)) return;
+  std::string allowed = "at least " + std::to_string(least);
+  if (is_bounded) allowed += " and at most " + std::to_string(nodes * per_node);
+  throw Error(StatusCode::invalid_argument,
+              "members: there are " + std::to_string(ranks) +
+                  " ranks; with the nodes and ranks per node asked for there are " + allowed);
+}
 
 void check_query(const LookupQuery& query, const Generation& generation) {
   check(query.problem);
@@ -24,6 +42,7 @@ void check_query(const LookupQuery& query, const Generation& generation) {
                                            " is not in this table, which is generation " +
                                            std::to_string(generation.number) + " of store " +
                                            generation.store_uuid);
+  if (query.members) check_members(query);
 }
 
 /// Keeps the curves of the environment asked for. True where there is none and the query takes
@@ -108,17 +127,90 @@ LookupAnswer answer_from(const Neighbours& around, const Asked& asked) {
   return answer;
 }
 
+Asked rounded(const Problem& problem, int ranks) {
+  Asked asked{problem, ranks};
+  asked.problem.message_size =
+      round_message_size(problem.collective, problem.data_type, problem.message_size, ranks);
+  return asked;
+}
+
+/// The curve's decisions around the asked size that rank `variant` as a baseline.
+bool has_baseline(const Curve& curve, const Variant& variant, Bytes size) {
+  const Neighbours around = find_neighbours(curve, size);
+  return std::ranges::any_of(std::array{around.lower, around.upper}, [&](const Decision* decision) {
+    return decision != nullptr &&
+           std::ranges::any_of(decision->ranked, [&](const RankedVariant& ranked) {
+             return ranked.is_baseline && ranked.variant == variant;
+           });
+  });
+}
+
+/// The baseline that can run the problem and that all curves rank, without times: it was not
+/// measured with the asking members. Empty where there is none.
+std::optional<RankedVariant> common_baseline(const Decision& decision,
+                                             const std::vector<const Curve*>& curves,
+                                             const Asked& asked) {
+  for (RankedVariant ranked : decision.ranked) {
+    const bool is_common =
+        ranked.is_baseline && why_not(ranked, asked).empty() &&
+        std::ranges::all_of(curves, [&](const Curve* curve) {
+          return has_baseline(*curve, ranked.variant, asked.problem.message_size);
+        });
+    if (!is_common) continue;
+    ranked.median = ranked.low = ranked.high = {};
+    ranked.speedup_over_baseline = 1.0;
+    ranked.samples = ranked.verified_calls = 0;
+    return ranked;
+  }
+  return {};
+}
+
+/// The answer for members that nothing measured may answer for: `fitting` were measured with
+/// members that can do more, or it is not known. Leaves match and generation to the caller.
+LookupAnswer baseline_answer(const std::vector<const Curve*>& fitting, const LookupQuery& query) {
+  const Curve& closest = closest_by_members(fitting, *query.members);
+  const Asked asked = rounded(query.problem, closest.topology->ranks);
+  const Neighbours around = find_neighbours(closest, asked.problem.message_size);
+  const Decision& decision = around.lower != nullptr ? *around.lower : *around.upper;
+  const std::string why =
+      "nothing was measured with such members, nor with members that can do no more (" +
+      why_not_for(closest, *query.members) + ")";
+  std::optional<RankedVariant> baseline = common_baseline(decision, fitting, asked);
+  if (!baseline)
+    throw Error(StatusCode::not_found,
+                describe(asked.problem) + ": " + why +
+                    ", and what was measured has no baseline in common that can run it");
+  if (query.at_least == MatchLevel::exact)
+    throw Error(StatusCode::not_found,
+                describe(asked.problem) + ": " + why + ", and only an exact match is accepted");
+  LookupAnswer answer;
+  answer.source = Source::baseline;
+  answer.members = MembersMatch::unknown;
+  answer.decision = {.key = {asked.problem, decision.key.topology, decision.key.environment_digest},
+                     .family = decision.family,
+                     .ranked = {*std::move(baseline)},
+                     .reason = why + ": the baseline, which all members can run",
+                     .sweep_uuid = "",
+                     .verdict = Verdict::undecided,
+                     .status = DecisionStatus::provisional};
+  return answer;
+}
+
 }  // namespace
 
 DecisionTable::DecisionTable(Generation generation, std::vector<Decision> decisions,
-                             std::vector<std::pair<std::string, Environment>> environments)
+                             std::vector<std::pair<std::string, Environment>> environments,
+                             std::vector<WorldMembers> members,
+                             std::vector<Composition> compositions)
     : generation_(std::move(generation)),
       decisions_(std::move(decisions)),
-      environments_(std::move(environments)) {
+      environments_(std::move(environments)),
+      members_(std::move(members)),
+      compositions_(std::move(compositions)) {
   std::ranges::sort(decisions_, {}, [](const Decision& decision) {
     return std::tie(decision.key, decision.family);
   });
-  index_ = std::make_unique<const Index>(decisions_);
+  index_ = std::make_unique<const Index>(decisions_, members_, compositions_);
 }
 
 DecisionTable::~DecisionTable() = default;
@@ -128,19 +220,31 @@ std::span<const Decision> DecisionTable::decisions() const { return decisions_; 
 std::span<const std::pair<std::string, Environment>> DecisionTable::environments() const {
   return environments_;
 }
+std::span<const WorldMembers> DecisionTable::members() const { return members_; }
+std::span<const Composition> DecisionTable::compositions() const { return compositions_; }
 
 LookupAnswer DecisionTable::find(const LookupQuery& query) const {
   check_query(query, generation_);
   std::vector<const Curve*> fitting = index_->admitted(query);
   const bool is_other_environment = narrow_environment(query, fitting);
   if (fitting.empty()) throw Error(StatusCode::not_found, explain_absence(query, index_->all()));
+  MembersChoice choice{.match = MembersMatch::not_asked};
+  if (query.members) {
+    choice = choose_by_members(fitting, *query.members);
+    if (choice.curves.empty()) {
+      LookupAnswer answer = baseline_answer(fitting, query);
+      answer.match = is_other_environment ? MatchLevel::any_environment : MatchLevel::nearest_size;
+      answer.generation = generation_;
+      return answer;
+    }
+    fitting = std::move(choice.curves);
+  }
   if (fitting.size() > 1)
     throw Error(StatusCode::invalid_argument, explain_ambiguity(query, fitting, environments_));
 
   const Curve& curve = *fitting.front();
-  Asked asked{query.problem, curve.topology->ranks};
-  asked.problem.message_size = round_message_size(asked.problem.collective, asked.problem.data_type,
-                                                  asked.problem.message_size, asked.ranks);
+  Asked asked = rounded(query.problem, curve.topology->ranks);
+  asked.takes_composed = !curve.has_composed || choice.match == MembersMatch::same;
   const Neighbours around = find_neighbours(curve, asked.problem.message_size);
   const bool is_measured = around.lower == around.upper;
   if (!is_measured && query.at_least == MatchLevel::exact)
@@ -154,6 +258,9 @@ LookupAnswer DecisionTable::find(const LookupQuery& query) const {
                  : is_measured        ? MatchLevel::exact
                                       : MatchLevel::nearest_size;
   answer.generation = generation_;
+  answer.members = choice.match;
+  if (!choice.note.empty()) answer.decision.reason += "; " + choice.note;
+  if (curve.has_composed) answer.compositions = index_->compositions_of(answer.decision);
   return answer;
 }
 

@@ -63,6 +63,9 @@ std::vector<std::string_view> differences(const LookupQuery& query, const Curve&
   compare(query.family == curve.decisions.front()->family, "family");
   compare(!query.nodes || *query.nodes == world.nodes, "nodes");
   compare(!query.ranks_per_node || *query.ranks_per_node == world.ranks_per_node, "ranks per node");
+  compare(
+      !query.members || query.members->kind_of_rank.size() == static_cast<std::size_t>(world.ranks),
+      "number of members");
   compare(!query.architecture || *query.architecture == curve.architecture, "architecture");
   compare(query.placement.value_or(Placement::dedicated) == world.placement, "placement");
   compare(!query.layout_digest || *query.layout_digest == world.layout_digest, "layout digest");
@@ -76,6 +79,7 @@ std::string describe_query(const LookupQuery& query) {
   std::string out = describe_shape(query.problem);
   if (query.nodes) out += ", nodes " + std::to_string(*query.nodes);
   if (query.ranks_per_node) out += ", ranks per node " + std::to_string(*query.ranks_per_node);
+  if (query.members) out += ", members " + std::to_string(query.members->kind_of_rank.size());
   if (query.architecture) out += ", architecture " + *query.architecture;
   if (query.environment_digest) out += ", environment " + short_digest(*query.environment_digest);
   out += ", placement " + std::string(name_of(query.placement.value_or(Placement::dedicated)));

@@ -4,6 +4,10 @@
 #include "index.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
+
+#include "colltune/vocabulary/canonical.h"
 
 namespace colltune {
 namespace {
@@ -37,16 +41,70 @@ bool is_world_admitted(const LookupQuery& query, const Curve& curve) {
          query.placement.value_or(Placement::dedicated) == topology.placement &&
          fits(query.architecture, curve.architecture) &&
          fits(query.layout_digest, topology.layout_digest) &&
-         fits(query.interconnect, topology.interconnect);
+         fits(query.interconnect, topology.interconnect) &&
+         (!query.members ||
+          query.members->kind_of_rank.size() == static_cast<std::size_t>(topology.ranks));
 }
 
 bool is_same_world(const Curve& a, const Curve& b) {
   return a.environment_digest == b.environment_digest && *a.topology == *b.topology;
 }
 
+/// The members of a sweep's worlds, equal ones by one pointer.
+class KnownMembers {
+ public:
+  explicit KnownMembers(std::span<const WorldMembers> worlds) {
+    std::unordered_map<std::string, const Members*> distinct;
+    for (const WorldMembers& world : worlds) {
+      const auto* const members =
+          distinct.emplace(digest_of_value(world.members), &world.members).first->second;
+      known_.emplace(std::pair(world.sweep_uuid, world.topology_digest), members);
+    }
+  }
+
+  [[nodiscard]] bool is_empty() const { return known_.empty(); }
+  [[nodiscard]] const Members* find(const std::string& sweep_uuid,
+                                    const std::string& topology_digest) const {
+    const auto found = known_.find({sweep_uuid, topology_digest});
+    return found == known_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, const Members*> known_;
+};
+
+/// Says whose members measured `curve`; takes it apart where they were unlike.
+void set_members(Curve& curve, const KnownMembers& known) {
+  const std::string topology_digest = digest_of_value(*curve.topology);
+  for (const Decision* decision : curve.decisions) {
+    const Members* const members = known.find(decision->sweep_uuid, topology_digest);
+    auto part = std::ranges::find(curve.apart, members, &Curve::members);
+    if (part == curve.apart.end()) {
+      curve.apart.push_back({curve.topology, curve.architecture, curve.environment_digest, {}});
+      part = curve.apart.end() - 1;
+      part->has_composed = curve.has_composed;
+      part->members = members;
+    }
+    part->decisions.push_back(decision);
+  }
+  if (curve.apart.size() > 1) return;
+  curve.members = curve.apart.front().members;
+  curve.apart.clear();
+}
+
+bool names_composition(const Decision& decision) {
+  return std::ranges::any_of(decision.ranked, [](const RankedVariant& ranked) {
+    return !parts_named_by(ranked.variant).empty();
+  });
+}
+
 }  // namespace
 
-DecisionTable::Index::Index(std::span<const Decision> decisions) {
+DecisionTable::Index::Index(std::span<const Decision> decisions,
+                            std::span<const WorldMembers> members,
+                            std::span<const Composition> compositions) {
+  for (const Composition& composition : compositions)
+    compositions_.emplace(parts_name(composition), &composition);
   for (const Decision& decision : decisions) {
     const TuningKey& key = decision.key;
     if (decision.ranked.empty())
@@ -62,7 +120,9 @@ DecisionTable::Index::Index(std::span<const Decision> decisions) {
         curves, [&](const Curve& other) { return is_same_world(other, curve); });
     Curve& home = known != curves.end() ? *known : curves.emplace_back(std::move(curve));
     home.decisions.push_back(&decision);
+    home.has_composed = home.has_composed || names_composition(decision);
   }
+  const KnownMembers known(members);
   for (auto& [packed, curves] : curves_) {
     for (Curve& curve : curves) {
       const auto size_of_decision = [](const Decision* decision) {
@@ -74,12 +134,19 @@ DecisionTable::Index::Index(std::span<const Decision> decisions) {
         throw Error(StatusCode::invalid_argument,
                     "two decisions for " + describe((*twice)->key.problem) + " on " +
                         describe((*twice)->key.topology) + " in family " + (*twice)->family);
+      if (!known.is_empty()) set_members(curve, known);
     }
   }
 }
 
 std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& query) const {
   std::vector<const Curve*> found;
+  const auto add = [&](const Curve& curve) {
+    const bool is_there = std::ranges::any_of(found, [&](const Curve* other) {
+      return is_same_world(*other, curve) && (!query.members || other->members == curve.members);
+    });
+    if (!is_there) found.push_back(&curve);
+  };
   const auto family = families_.find(query.family);
   if (family == families_.end()) return found;
   for (int numeric_class = static_cast<int>(query.problem.numeric_class); numeric_class >= 0;
@@ -89,11 +156,27 @@ std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& quer
     if (curves == curves_.end()) continue;
     for (const Curve& curve : curves->second) {
       if (!is_world_admitted(query, curve)) continue;
-      if (std::ranges::none_of(found, [&](auto* other) { return is_same_world(*other, curve); }))
-        found.push_back(&curve);
+      if (!query.members || curve.apart.empty())
+        add(curve);
+      else
+        for (const Curve& part : curve.apart) add(part);
     }
   }
   return found;
+}
+
+std::vector<Composition> DecisionTable::Index::compositions_of(const Decision& decision) const {
+  std::vector<Composition> named;
+  for (const RankedVariant& ranked : decision.ranked) {
+    const std::string_view name = parts_named_by(ranked.variant);
+    if (name.empty()) continue;
+    const auto found = compositions_.find(name);
+    if (found == compositions_.end())
+      throw Error(StatusCode::data_loss, "the composition that " + to_string(ranked.variant) +
+                                             " names is not in the table");
+    if (std::ranges::find(named, *found->second) == named.end()) named.push_back(*found->second);
+  }
+  return named;
 }
 
 std::vector<const Curve*> DecisionTable::Index::all() const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "colltune/model/size_model.h"
+#include "colltune/vocabulary/composition.h"
 
 namespace colltune {
 namespace {
@@ -89,6 +90,9 @@ void judge_between(Ranking& ranking, const Decision& lower, const Decision& uppe
 }  // namespace
 
 std::string why_not(const RankedVariant& variant, const Asked& asked) {
+  if (!asked.takes_composed && !parts_named_by(variant.variant).empty())
+    return "says what unlike ranks run together: only for a question whose members can do just "
+           "the same as those that were measured";
   if (variant.numeric_class < asked.problem.numeric_class)
     return "guarantees numeric class " + std::string(name_of(variant.numeric_class)) + " only";
   return why_outside(variant.limits, asked.problem, asked.ranks);
@@ -144,6 +148,12 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
     out.reason = where + ": no variant is proven to beat the baseline at both";
   } else {
     out.reason = where + ": the fastest by interpolation; there is no baseline";
+  }
+  for (const Decision* neighbour : {&lower, &upper}) {
+    const RankedVariant& first = neighbour->ranked.front();
+    if (asked.takes_composed || parts_named_by(first.variant).empty()) continue;
+    out.reason += "; the winner at " + format_bytes(neighbour->key.problem.message_size) + ", " +
+                  to_string(first.variant) + ", does not apply (" + why_not(first, asked) + ")";
   }
   judge_between(out, lower, upper, has_baseline);
   return out;

@@ -13,6 +13,9 @@ namespace colltune {
 struct Asked {
   Problem problem;
   int ranks = 1;
+  /// Variants that name a composition are ranked, too: the asking members are those for which it
+  /// says what each runs.
+  bool takes_composed = true;
 };
 
 /// A ranking computed for an asked problem; empty where no variant can run it.
@@ -24,7 +27,8 @@ struct Ranking {
   Confirmation confirmation;
 };
 
-/// Empty where `variant` can run the problem and guarantees the numeric class it demands.
+/// Empty where `variant` can run the problem for those who ask and guarantees the numeric class it
+/// demands.
 [[nodiscard]] std::string why_not(const RankedVariant& variant, const Asked& asked);
 
 /// The decision of this very size without the variants that cannot run the problem. Where the
@@ -34,9 +38,9 @@ struct Ranking {
 
 /// Between two measured sizes: the variants ranked at both, by interpolated median. Conservative: a
 /// variant other than the baseline comes first only if it stands before the baseline at both, the
-/// winners of the neighbours before others; else the baseline does. Without a baseline the faster of the
-/// neighbours' winners does. Confirmed only where both neighbours are, for this very winner; kept
-/// only where both are.
+/// winners of the neighbours before others; else the baseline does. Without a baseline the faster
+/// of the neighbours' winners does. Confirmed only where both neighbours are, for this very winner;
+/// kept only where both are.
 [[nodiscard]] Ranking rank_between(const Decision& lower, const Decision& upper,
                                    const Asked& asked);
 

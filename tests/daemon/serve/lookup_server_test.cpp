@@ -226,7 +226,7 @@ TEST_F(Server, TooLargeRequestAndResponseAreRefused) {
   v1::LookupRequest request;
   v1::LookupResponse response;
   *request.mutable_query() = query_for(1);
-  request.mutable_query()->set_family(std::string(300 << 10, 'x'));
+  request.mutable_query()->set_family(std::string(5 << 20, 'x'));
   EXPECT_EQ(lookup(request, response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 
   Decision heavy = decide(all_reduce(8), {{"a", 10}});

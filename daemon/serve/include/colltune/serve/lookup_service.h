@@ -25,6 +25,8 @@ struct TableSlice {
   TableSource::Table table;
   std::vector<const Decision*> decisions;
   std::vector<const std::pair<std::string, Environment>*> environments;  ///< those they name
+  std::vector<const WorldMembers*> members;      ///< of the worlds that their sweeps measured
+  std::vector<const Composition*> compositions;  ///< those that their variants name
 };
 
 /// One question's outcome within a batch.
