@@ -46,6 +46,7 @@ struct Missing {
 
 /// Why an answer is as it is.
 struct Explanation {
+  LookupQuery query;
   FoundAnswer found;
   std::vector<Runner> runners;  ///< as ranked, then the others
   std::vector<Missing> missing;
@@ -151,7 +152,7 @@ Explanation explain(const LookupOptions& options) {
   const LookupQuery query = query_of(options);
   check(options.origin);
   Explanation explanation{
-      .found = find_answer(options.origin, query), .runners = {}, .missing = {}};
+      .query = query, .found = find_answer(options.origin, query), .runners = {}, .missing = {}};
   const Decision& decision = explanation.found.answer.decision;
   const StoreReader reader = open_database(options.origin.database);
   for (const SweepRecord& sweep : reader.sweeps()) {
@@ -188,14 +189,21 @@ std::string missing_text(const std::vector<Missing>& missing) {
 
 std::string text_of(const Explanation& explanation) {
   const LookupAnswer& answer = explanation.found.answer;
-  std::string text = answer_text(explanation.found);
+  std::string text = answer_text(explanation.found, explanation.query);
   text += "\nexecuted by\n";
-  for (const auto& [architecture, ranks] : answer.decision.key.topology.architectures)
-    text += fmt::format("  {} rank(s) {}: {}\n", ranks, architecture,
-                        to_string(answer.decision.ranked.front().variant));
+  const std::string winner = to_string(answer.decision.ranked.front().variant);
+  if (explanation.query.members) {
+    text += fmt::format("  {} member(s) that ask: {}\n",
+                        explanation.query.members->kind_of_rank.size(), winner);
+  } else {
+    for (const auto& [architecture, ranks] : answer.decision.key.topology.architectures)
+      text += fmt::format("  {} rank(s) {}: {}\n", ranks, architecture, winner);
+  }
   if (explanation.runners.empty() && answer.source == Source::measured) {
     text += fmt::format("\nthe measurements of sweep {} are not in this database\n",
                         answer.decision.sweep_uuid);
+  } else if (answer.source == Source::baseline) {
+    text += "\nnothing was measured that could answer for these members\n";
   } else if (explanation.runners.empty()) {
     text += "\nnothing was measured for this very size";
     for (std::size_t i = 0; i < answer.measured_sizes.size(); ++i)

@@ -14,6 +14,7 @@
 
 #include "colltune/db/store.h"
 #include "colltune/decide/trials.h"
+#include "colltune/vocabulary/canonical.h"
 #include "figures.h"
 #include "results_file.h"
 
@@ -81,6 +82,25 @@ SweepState final_state(const SweepResults& results) {
   return results.has_ended ? results.sweep.state : SweepState::partial;
 }
 
+/// Of worlds without measurements or decisions there is nothing to say.
+void note_members(Store& store, const SweepResults& results) {
+  std::map<std::string, Topology> topologies;
+  const auto add = [&](const auto& items) {
+    std::set<Topology> distinct;
+    for (const auto& item : items) distinct.insert(item.key.topology);
+    for (const Topology& topology : distinct)
+      topologies.emplace(digest_of_value(topology), topology);
+  };
+  if (results.members.empty()) return;
+  add(results.measurements);
+  add(results.decisions);
+  for (const WorldMembers& world : results.members) {
+    const auto topology = topologies.find(world.topology_digest);
+    if (topology != topologies.end())
+      store.note_members(world.sweep_uuid, topology->second, world.members);
+  }
+}
+
 void import_sweep(Store& store, const Present& present, const SweepResults& results,
                   std::ostream& out) {
   const auto known = present.sweeps.find(results.sweep.uuid);
@@ -99,6 +119,7 @@ void import_sweep(Store& store, const Present& present, const SweepResults& resu
     begun.summary.clear();
     store.begin_sweep(begun);
   }
+  note_members(store, results);
   store.append(results.sweep.uuid, measurements);
   std::string published = "no new decisions";
   if (!decisions.empty()) {
@@ -134,6 +155,7 @@ void run_import(const ImportOptions& options, std::ostream& out, std::ostream& n
   write_notes(file, notes);
   Store store(options.database);
   for (const auto& record : file.environments) store.put_environment(record.environment);
+  for (const auto& composition : file.compositions) store.note_composition(composition);
   for (const auto& results : file.sweeps)
     import_sweep(store, read_present(options.database), results, out);
 }

@@ -10,6 +10,7 @@
 #include "colltune/export/decision_json.h"
 #include "database.h"
 #include "figures.h"
+#include "members_text.h"
 #include "remote.h"
 #include "text_table.h"
 
@@ -114,7 +115,7 @@ FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
   return found;
 }
 
-std::string answer_text(const FoundAnswer& found) {
+std::string answer_text(const FoundAnswer& found, const LookupQuery& query) {
   const LookupAnswer& answer = found.answer;
   const Decision& decision = answer.decision;
   const RankedVariant& winner = decision.ranked.front();
@@ -123,14 +124,23 @@ std::string answer_text(const FoundAnswer& found) {
   out += fmt::format("winner       {}\n", to_string(winner.variant));
   out += fmt::format("time         {} us, speed-up {}\n", microseconds(winner.median),
                      speedup(winner));
-  out += fmt::format("source       {} (from {}), match {}\n", name_of(answer.source),
-                     sizes_text(answer.measured_sizes), name_of(answer.match));
+  out += fmt::format("source       {}{}, match {}\n", name_of(answer.source),
+                     answer.measured_sizes.empty()
+                         ? std::string()
+                         : fmt::format(" (from {})", sizes_text(answer.measured_sizes)),
+                     name_of(answer.match));
+  if (answer.members != MembersMatch::not_asked)
+    out += fmt::format("members      {}\n", match_text(answer.members));
   out += fmt::format("status       {}\n", status_text(decision));
   if (!decision.reason.empty()) out += fmt::format("reason       {}\n", decision.reason);
   out += fmt::format("generation   {} of {}\n", answer.generation.number,
                      answer.generation.store_uuid);
   out += fmt::format("environment  {}\n\n", environment_text(decision.key, found.environment));
-  return out + ranking_text(decision);
+  out += ranking_text(decision);
+  if (query.members)
+    for (const Composition& composition : answer.compositions)
+      out += "\n" + composition_text(composition, *query.members);
+  return out;
 }
 
 LookupQuery query_of(const LookupOptions& options) {
@@ -147,6 +157,7 @@ LookupQuery query_of(const LookupOptions& options) {
   if (!options.family.empty()) query.family = options.family;
   if (!options.match.empty()) query.at_least = read_name<MatchLevel>("--match", options.match);
   query.generation = options.origin.generation;
+  if (!options.members.empty()) query.members = read_members(options.members);
   return query;
 }
 
@@ -157,7 +168,7 @@ void run_lookup(const LookupOptions& options, std::ostream& out) {
   if (options.json)
     out << answer_to_json(found.answer, found.environment).dump(2) << '\n';
   else
-    out << answer_text(found);
+    out << answer_text(found, query);
 }
 
 }  // namespace colltune

@@ -32,6 +32,7 @@ struct LookupOptions {
   std::string interconnect;
   std::string family;
   std::string match;
+  std::string members;  ///< file
   bool json = false;
 };
 
@@ -41,8 +42,9 @@ struct LookupOptions {
 /// Looks the decision up and prints it.
 /// The answer of the database or the server that `origin` names.
 [[nodiscard]] FoundAnswer find_answer(const Origin& origin, const LookupQuery& query);
-/// The answer for a person: the winner, by what evidence, and the ranking.
-[[nodiscard]] std::string answer_text(const FoundAnswer& found);
+/// The answer to `query` for a person: the winner, by what evidence, the ranking, and what each
+/// kind of the asking ranks runs where that is not one variant for all.
+[[nodiscard]] std::string answer_text(const FoundAnswer& found, const LookupQuery& query);
 
 void run_lookup(const LookupOptions& options, std::ostream& out);
 

@@ -63,6 +63,10 @@ void add_question(CLI::App& command, LookupOptions& options) {
   command.add_option(
       "--match", options.match,
       "the least match to accept: " + allowed_names<MatchLevel>() + " [any_environment]");
+  command.add_option(
+      "--members", options.members,
+      "file that says what the asking ranks can do, as 'colltune show members --json' "
+      "prints it: answer what all of them can run");
   command.add_flag("--in-place", options.in_place, "send and receive buffer are the same");
   command.add_flag("--registered", options.registered, "the buffers lie in symmetric memory");
   command.add_flag("--graph-capture", options.graph_capture,
@@ -121,6 +125,15 @@ void add_show(CLI::App& program, ShowOptions& options) {
       ->add_option("--sweep", options.sweep, "of this sweep only [all]");
   add("environments", "The versions and hardware facts that decisions hold for",
       run_show_environments);
+  CLI::App& members =
+      *add("members", "What the ranks of the worlds that the decisions hold for can do",
+           run_show_members);
+  members.add_option("--generation", options.generation, "this very generation [the newest]");
+  members.add_option("--sweep", options.sweep, "of this sweep only [all]");
+  members.add_option("--topology", options.topology,
+                     "of the world whose digest begins so only [all]");
+  members.get_option("--json")->description(
+      "print the members of one world, in the form that lookup --members reads");
   add("failures", "The attempts at trials that failed", run_show_failures)
       ->add_option("--sweep", options.sweep, "of this sweep only [all]");
   add("quarantines", "The variants that are neither measured nor published for a key",

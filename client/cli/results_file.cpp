@@ -31,6 +31,11 @@ class ResultsBuilder {
         return add_decision(line.as<Decision>(), line.where);
       case JournalRecord::end:
         return end_sweep(line.as<SweepRecord>(), line.where);
+      case JournalRecord::members:
+        return add_members(line.as<WorldMembers>(), line.where);
+      case JournalRecord::composition:
+        file_.compositions.push_back(line.as<Composition>());
+        return;
     }
   }
 
@@ -101,10 +106,35 @@ class ResultsBuilder {
     SweepResults& sweep = current(where);
     check_key(decision.key, where);
     if (decision.ranked.empty()) fail(where, "value/ranked is empty");
+    check_compositions(decision, where);
     if (decision.sweep_uuid != sweep.sweep.uuid)
       fail(where,
            "the decision is of sweep '" + decision.sweep_uuid + "', not of " + sweep.sweep.uuid);
     sweep.decisions.push_back(std::move(decision));
+  }
+
+  void add_members(WorldMembers world, const std::string& where) {
+    SweepResults& sweep = current(where);
+    if (world.sweep_uuid != sweep.sweep.uuid)
+      fail(where,
+           "the members are of sweep '" + world.sweep_uuid + "', not of " + sweep.sweep.uuid);
+    try {
+      check(world.members);
+    } catch (const Error& error) {
+      fail(where, error.what());
+    }
+    sweep.members.push_back(std::move(world));
+  }
+
+  void check_compositions(const Decision& decision, const std::string& where) const {
+    for (const RankedVariant& ranked : decision.ranked) {
+      const std::string_view name = parts_named_by(ranked.variant);
+      if (!name.empty() && std::ranges::none_of(file_.compositions, [&](const auto& composition) {
+            return parts_name(composition) == name;
+          }))
+        fail(where, "the composition that " + to_string(ranked.variant) +
+                        " names is not in the file before this line");
+    }
   }
 
   void end_sweep(SweepRecord record, const std::string& where) {

@@ -18,12 +18,14 @@ struct SweepResults {
   bool has_ended = false;
   std::vector<Measurement> measurements;
   std::vector<Decision> decisions;
+  std::vector<WorldMembers> members;
 };
 
 /// A results file, read and checked as a whole.
 struct ResultsFile {
   std::vector<EnvironmentRecord> environments;
   std::vector<SweepResults> sweeps;
+  std::vector<Composition> compositions;
   std::string cut_off;  ///< what a killed writer left at the end; empty where nothing
 };
 

@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <ostream>
 
 #include "colltune/export/decision_json.h"
 #include "colltune/json/json.h"
 #include "database.h"
 #include "figures.h"
+#include "members_text.h"
 #include "text_table.h"
 
 namespace colltune {
@@ -189,6 +191,37 @@ void run_show_environments(const ShowOptions& options, std::ostream& out) {
       if (!value.empty()) out << fmt::format("  {:<17} {}\n", name, value);
     });
   }
+}
+
+void run_show_members(const ShowOptions& options, std::ostream& out) {
+  const PublishedTable published = read_published(options.database, options.generation);
+  std::map<std::string, std::string> worlds;  // by the digest of the topology
+  for (const auto& decision : published.decisions)
+    worlds.emplace(digest_of_value(decision.key.topology), describe(decision.key.topology));
+  std::vector<const WorldMembers*> selected;
+  for (const WorldMembers& world : published.members)
+    if (world.topology_digest.starts_with(options.topology) &&
+        (options.sweep.empty() || world.sweep_uuid == options.sweep))
+      selected.push_back(&world);
+  if (selected.empty())
+    throw Error(StatusCode::not_found,
+                options.database + ": of no decision " +
+                    (published.members.empty() ? "is it stored" : "that is meant is it stored") +
+                    " what the members could do that were measured");
+  if (!options.json) {
+    for (const WorldMembers* world : selected)
+      out << fmt::format("{}, topology {}, sweep {}\n{}", worlds[world->topology_digest],
+                         world->topology_digest, world->sweep_uuid, members_text(world->members));
+    return;
+  }
+  if (std::ranges::any_of(selected, [&](const WorldMembers* world) {
+        return world->members != selected.front()->members;
+      }))
+    throw Error(StatusCode::invalid_argument,
+                "there are " + std::to_string(selected.size()) +
+                    " worlds of unlike members; name one by --topology and --sweep, as 'colltune "
+                    "show members' prints them");
+  out << to_json_value(selected.front()->members).dump(2) << '\n';
 }
 
 void run_show_failures(const ShowOptions& options, std::ostream& out) {

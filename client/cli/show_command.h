@@ -13,15 +13,19 @@ struct ShowOptions {
   std::string database;
   std::string sweep;  ///< measurements of this sweep only; empty: all
   std::optional<std::uint64_t> generation;
-  bool all = false;  ///< also quarantines that were released
+  std::string topology;  ///< members of the worlds whose digest begins so only; empty: all
+  bool all = false;      ///< also quarantines that were released
   bool json = false;
 };
 
-/// Each prints a table, or one JSON array.
+/// Each prints a table, or one JSON array where nothing else is said.
 void run_show_sweeps(const ShowOptions& options, std::ostream& out);
 void run_show_decisions(const ShowOptions& options, std::ostream& out);
 void run_show_measurements(const ShowOptions& options, std::ostream& out);
 void run_show_environments(const ShowOptions& options, std::ostream& out);
+/// With `json` the members of one world, as `lookup --members` reads them: Error(invalid_argument)
+/// where several are left, Error(not_found) where none is.
+void run_show_members(const ShowOptions& options, std::ostream& out);
 void run_show_failures(const ShowOptions& options, std::ostream& out);
 void run_show_quarantines(const ShowOptions& options, std::ostream& out);
 

@@ -46,6 +46,10 @@ nlohmann::json answer_to_json(const LookupAnswer& answer,
   nlohmann::json json = with_source(answer.decision, answer.source, answer.generation);
   json["match"] = to_json_value(answer.match);
   json["measured_sizes_bytes"] = to_json_value(answer.measured_sizes);
+  json["members"] = to_json_value(answer.members);
+  json["compositions"] = nlohmann::json::object();
+  for (const Composition& composition : answer.compositions)
+    json["compositions"][parts_name(composition)] = to_json_value(composition);
   if (environment) json["environment"] = to_json_value(*environment);
   return json;
 }

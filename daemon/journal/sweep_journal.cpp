@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
@@ -113,6 +114,18 @@ void SweepJournal::append(std::span<const Measurement> measurements) {
   if (lines_)
     for (const Measurement& measurement : measurements)
       lines_->write(JournalRecord::measurement, measurement);
+}
+
+void SweepJournal::note_members(const Topology& topology, const Members& members) {
+  if (store_) store_->note_members(sweep_.uuid, topology, members);
+  if (lines_)
+    lines_->write(JournalRecord::members,
+                  WorldMembers{sweep_.uuid, digest_of_value(topology), members});
+}
+
+void SweepJournal::note_composition(const Composition& composition) {
+  if (store_) store_->note_composition(composition);
+  if (lines_) lines_->write(JournalRecord::composition, composition);
 }
 
 std::optional<Generation> SweepJournal::finish(SweepState state,

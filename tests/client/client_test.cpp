@@ -9,10 +9,11 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <optional>
 
 #include "ask_in_c.h"
 #include "colltune/db/store.h"
+#include "daemon.h"
 #include "literal_decisions.h"
 #include "process.h"
 
@@ -42,34 +43,18 @@ class Daemon {
         decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)}),
         decision(test_key(1024, test_topology("sm_90")), {ranked("mpi.default", 3000, 1.0)})};
     generation = store.publish(decisions, "2026-01-01T00:01:00Z");
-    pid_ = testing::start_process({COLLTUNED_PROGRAM, "--db", database, "--listen", address},
-                                  folder.file("out"), folder.file("err"));
+    process_.emplace(folder, database);
   }
-  ~Daemon() {
-    ::kill(pid_, SIGTERM);
-    testing::wait_for_process(pid_);
-  }
-  Daemon(const Daemon&) = delete;
-  Daemon& operator=(const Daemon&) = delete;
 
-  /// Returns once the daemon says that it listens; throws where it ends or says nothing.
-  void wait_until_ready() const {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (testing::read_file(folder.file("out")).find("listening on") == std::string::npos) {
-      if (std::chrono::steady_clock::now() > deadline || ::waitpid(pid_, nullptr, WNOHANG) != 0)
-        throw std::runtime_error("colltuned is not ready: " +
-                                 testing::read_file(folder.file("err")));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-  }
+  void wait_until_ready() const { process_->wait_until_ready(); }
+  [[nodiscard]] const std::string& address() const { return process_->address; }
 
   testing::TemporaryFolder folder;
   std::string database = folder.file("tuning.db");
-  std::string address = "unix:" + folder.file("socket");
   Generation generation;
 
  private:
-  pid_t pid_ = 0;
+  std::optional<testing::DaemonProcess> process_;
 };
 
 LookupQuery query(std::uint64_t bytes) {
@@ -99,7 +84,7 @@ class ClientOfDaemon : public ::testing::Test {
   static void TearDownTestSuite() { daemon.reset(); }
 
   // A loaded machine may take longer than the library's default.
-  Client client{daemon->address, std::chrono::seconds(60)};
+  Client client{daemon->address(), std::chrono::seconds(60)};
   inline static std::unique_ptr<Daemon> daemon;
 };
 
@@ -166,22 +151,22 @@ TEST_F(ClientOfDaemon, TheProgramAnswersFromTheServerAsFromTheFile) {
       "lookup", "all_reduce",       "--bytes", "1KiB",   "--dtype",     "f32",   "--nodes",
       "1",      "--ranks-per-node", "2",       "--arch", "x86_64-avx2", "--json"};
   auto remotely = question;
-  remotely.insert(remotely.end(), {"--server", daemon->address});
+  remotely.insert(remotely.end(), {"--server", daemon->address()});
   auto locally = question;
   locally.insert(locally.end(), {"--db", daemon->database});
   const auto answer = run(remotely);
   EXPECT_EQ(answer.code, 0) << answer.errors;
   EXPECT_EQ(answer.out, run(locally).out);
   EXPECT_EQ(nlohmann::json::parse(answer.out)["environment"]["cpu_model"], "Test CPU");
-  EXPECT_EQ(run({"export", "json", "--server", daemon->address}).out,
+  EXPECT_EQ(run({"export", "json", "--server", daemon->address()}).out,
             run({"export", "json", "--db", daemon->database}).out);
 }
 
 TEST_F(ClientOfDaemon, TheCInterfaceAnswers) {
   char text[256] = "";
-  EXPECT_EQ(ask_in_c(daemon->address.c_str(), "x86_64-avx2", text, sizeof text), 0) << text;
+  EXPECT_EQ(ask_in_c(daemon->address().c_str(), "x86_64-avx2", text, sizeof text), 0) << text;
   EXPECT_STREQ(text, "cpu.one_shot{n=2} measured exact 1 2 1000 2.0 mpi.default openmpi");
-  EXPECT_EQ(ask_in_c(daemon->address.c_str(), nullptr, text, sizeof text), 3);
+  EXPECT_EQ(ask_in_c(daemon->address().c_str(), nullptr, text, sizeof text), 3);
   EXPECT_THAT(text, HasSubstr("several worlds"));
 }
 

@@ -16,8 +16,9 @@ namespace colltune {
 [[nodiscard]] nlohmann::json decision_to_json(const Decision& decision,
                                               const Generation& generation);
 
-/// The answer to a lookup: the same form, with `match` and `measured_sizes_bytes`, and with
-/// `environment` where it is known.
+/// The answer to a lookup: the same form, with `match`, `measured_sizes_bytes`, `members` (how
+/// those that were measured compare with the asking ones) and `compositions` (by the names that
+/// variants give in their parameter `parts`), and with `environment` where it is known.
 [[nodiscard]] nlohmann::json answer_to_json(const LookupAnswer& answer,
                                             const std::optional<Environment>& environment);
 

@@ -16,21 +16,26 @@
 namespace colltune {
 
 /// What a line of a results file (`colltune-agent sweep --json results.jsonl`) holds. The order in
-/// a file: environments before what names them, one `sweep`, its measurements, its decisions, one
-/// `end`. Several such files may be concatenated. proto/json/README.md describes the format.
+/// a file: environments before what names them, one `sweep`, what its members can do, its
+/// measurements, compositions before decisions that name them, its decisions, one `end`. Several
+/// such files may be concatenated. proto/json/README.md describes the format.
 enum class JournalRecord {
   environment = 0,  ///< Environment
   sweep = 1,        ///< SweepRecord as the sweep began
   measurement = 2,  ///< Measurement of that sweep
   decision = 3,     ///< Decision of that sweep
   end = 4,          ///< SweepRecord as the sweep ended
+  members = 5,      ///< WorldMembers of that sweep
+  composition = 6,  ///< Composition that decisions behind it name
 };
-constexpr std::array<Named<JournalRecord>, 5> enum_names(JournalRecord) {
+constexpr std::array<Named<JournalRecord>, 7> enum_names(JournalRecord) {
   return {{{JournalRecord::environment, "environment"},
            {JournalRecord::sweep, "sweep"},
            {JournalRecord::measurement, "measurement"},
            {JournalRecord::decision, "decision"},
-           {JournalRecord::end, "end"}}};
+           {JournalRecord::end, "end"},
+           {JournalRecord::members, "members"},
+           {JournalRecord::composition, "composition"}}};
 }
 constexpr std::string_view enum_title(JournalRecord) { return "journal record"; }
 
