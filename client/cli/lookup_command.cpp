@@ -139,7 +139,7 @@ std::string answer_text(const FoundAnswer& found, const LookupQuery& query) {
   out += ranking_text(decision);
   if (query.members)
     for (const Composition& composition : answer.compositions)
-      out += "\n" + composition_text(composition, *query.members);
+      out += fmt::format("\n{}", composition_text(composition, *query.members));
   return out;
 }
 
