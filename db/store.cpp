@@ -204,9 +204,10 @@ void Store::note_members(const std::string& sweep_uuid, const Topology& topology
   });
 }
 
-void Store::note_composition(const Composition& composition) {
+void Store::note_compositions(std::span<const Composition> compositions) {
   impl_->transact([&](Connection& connection) {
-    db::put_composition(connection, composition);
+    for (const Composition& composition : compositions)
+      db::put_composition(connection, composition);
     return true;
   });
 }

@@ -19,6 +19,7 @@
 #include "colltune/export/decision_json.h"
 #include "colltune/vocabulary/canonical.h"
 #include "database.h"
+#include "explain_modes.h"
 #include "report_data.h"
 #include "text_table.h"
 
@@ -50,6 +51,7 @@ struct Explanation {
   FoundAnswer found;
   std::vector<Runner> runners;  ///< as ranked, then the others
   std::vector<Missing> missing;
+  Modes modes;
 };
 
 std::vector<Runner> runners_of(const std::vector<Measurement>& measurements, const TuningKey& key) {
@@ -144,6 +146,26 @@ std::vector<Missing> missing_of(const SweepRecord& sweep, const TuningKey& key) 
   return missing;
 }
 
+/// Who does not say for whom is told about those that were measured, also what these alone can run.
+void ask_as_those_that_were_measured(const StoreReader& reader, const LookupOptions& options,
+                                     Explanation& explanation) {
+  if (explanation.query.members) return;
+  const Decision& decision = explanation.found.answer.decision;
+  const std::string topology = digest_of_value(decision.key.topology);
+  for (WorldMembers& world : reader.members(decision.sweep_uuid)) {
+    if (world.topology_digest != topology || world.members.kinds.size() < 2) continue;
+    LookupQuery query = explanation.query;
+    query.members = std::move(world.members);
+    query.layout_digest = decision.key.topology.layout_digest;
+    query.environment_digest = decision.key.environment_digest;
+    FoundAnswer found = find_answer(options.origin, query);
+    if (found.answer.members != MembersMatch::same) return;
+    explanation.query = std::move(query);
+    explanation.found = std::move(found);
+    return;
+  }
+}
+
 Explanation explain(const LookupOptions& options) {
   if (!options.origin.server.empty())
     throw Error(StatusCode::invalid_argument,
@@ -151,16 +173,19 @@ Explanation explain(const LookupOptions& options) {
                 "decisions");
   const LookupQuery query = query_of(options);
   check(options.origin);
-  Explanation explanation{
-      .query = query, .found = find_answer(options.origin, query), .runners = {}, .missing = {}};
-  const Decision& decision = explanation.found.answer.decision;
   const StoreReader reader = open_database(options.origin.database);
+  Explanation explanation{.query = query, .found = find_answer(options.origin, query)};
+  ask_as_those_that_were_measured(reader, options, explanation);
+  const Decision& decision = explanation.found.answer.decision;
   for (const SweepRecord& sweep : reader.sweeps()) {
     if (sweep.uuid != decision.sweep_uuid) continue;
     explanation.runners = runners_of(reader.measurements(sweep.uuid), decision.key);
     explanation.missing = missing_of(sweep, decision.key);
   }
   put_in_order(explanation.runners, decision);
+  if (explanation.found.answer.source == Source::measured)
+    explanation.modes =
+        modes_of(decision, reader.published(explanation.found.answer.generation.number).decisions);
   return explanation;
 }
 
@@ -191,14 +216,15 @@ std::string text_of(const Explanation& explanation) {
   const LookupAnswer& answer = explanation.found.answer;
   std::string text = answer_text(explanation.found, explanation.query);
   text += "\nexecuted by\n";
-  const std::string winner = to_string(answer.decision.ranked.front().variant);
-  if (explanation.query.members) {
-    text += fmt::format("  {} member(s) that ask: {}\n",
-                        explanation.query.members->kind_of_rank.size(), winner);
-  } else {
+  const RankedVariant& winner = answer.decision.ranked.front();
+  if (explanation.query.members)
+    for (const std::string& line :
+         executed_by(winner, answer.compositions, *explanation.query.members))
+      text += fmt::format("  {}\n", line);
+  else
     for (const auto& [architecture, ranks] : answer.decision.key.topology.architectures)
-      text += fmt::format("  {} rank(s) {}: {}\n", ranks, architecture, winner);
-  }
+      text += fmt::format("  {} rank(s) {}: {}\n", ranks, architecture, to_string(winner.variant));
+  text += modes_text(explanation.modes);
   if (explanation.runners.empty() && answer.source == Source::measured) {
     text += fmt::format("\nthe measurements of sweep {} are not in this database\n",
                         answer.decision.sweep_uuid);
@@ -232,7 +258,15 @@ json json_of(const Explanation& explanation) {
   for (const Missing& one : explanation.missing)
     missing.push_back(
         {{"variant", one.variant}, {"reason", one.reason}, {"ranks_with_it", one.ranks_with_it}});
-  return {{"answer", answer_to_json(explanation.found.answer, explanation.found.environment)},
+  json executed = json::array();
+  if (explanation.query.members)
+    for (const std::string& line :
+         executed_by(explanation.found.answer.decision.ranked.front(),
+                     explanation.found.answer.compositions, *explanation.query.members))
+      executed.push_back(line);
+  return {{"executed_by", executed},
+          {"modes", modes_json(explanation.modes)},
+          {"answer", answer_to_json(explanation.found.answer, explanation.found.environment)},
           {"measured", runners},
           {"not_measured", missing}};
 }

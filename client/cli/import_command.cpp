@@ -155,7 +155,7 @@ void run_import(const ImportOptions& options, std::ostream& out, std::ostream& n
   write_notes(file, notes);
   Store store(options.database);
   for (const auto& record : file.environments) store.put_environment(record.environment);
-  for (const auto& composition : file.compositions) store.note_composition(composition);
+  store.note_compositions(file.compositions);
   for (const auto& results : file.sweeps)
     import_sweep(store, read_present(options.database), results, out);
 }

@@ -139,7 +139,8 @@ std::string answer_text(const FoundAnswer& found, const LookupQuery& query) {
   out += ranking_text(decision);
   if (query.members)
     for (const Composition& composition : answer.compositions)
-      out += fmt::format("\n{}", composition_text(composition, *query.members));
+      if (parts_name(composition) == parts_named_by(winner.variant))
+        out += fmt::format("\n{}", composition_text(composition, *query.members));
   return out;
 }
 

@@ -45,7 +45,7 @@ std::string ranks_of_kind(const Members& members, std::size_t kind) {
 }
 
 /// "rank 0-3: sm_90, multicast, nvls": the architecture and what not all kinds have.
-std::string kind_text(const Members& members, std::size_t kind, const Features& common) {
+std::string text_of_kind(const Members& members, std::size_t kind, const Features& common) {
   std::string text =
       fmt::format("rank {}: {}", ranks_of_kind(members, kind), members.kinds[kind].architecture);
   for (const std::string& feature : members.kinds[kind].features)
@@ -79,9 +79,13 @@ std::string members_text(const Members& members) {
   const Features common = common_features(members);
   std::string text;
   for (std::size_t kind = 0; kind < members.kinds.size(); ++kind)
-    text += fmt::format("  {}\n", kind_text(members, kind, common));
+    text += fmt::format("  {}\n", text_of_kind(members, kind, common));
   if (!common.empty()) text += fmt::format("  all: {}\n", fmt::join(common, ", "));
   return text;
+}
+
+std::string kind_text(const Members& members, std::size_t kind) {
+  return text_of_kind(members, kind, common_features(members));
 }
 
 std::string match_text(MembersMatch match) {
@@ -110,7 +114,8 @@ std::string composition_text(const Composition& composition, const Members& memb
     for (const std::string& digest : part.kinds) {
       std::string line = "a kind that does not ask: " + digest;
       for (std::size_t kind = 0; kind < members.kinds.size(); ++kind)
-        if (digest_of_value(members.kinds[kind]) == digest) line = kind_text(members, kind, common);
+        if (digest_of_value(members.kinds[kind]) == digest)
+          line = text_of_kind(members, kind, common);
       text += fmt::format("           {}\n", line);
     }
   }

@@ -17,6 +17,9 @@ namespace colltune {
 /// kinds have stand in a line of their own.
 [[nodiscard]] std::string members_text(const Members& members);
 
+/// One of the kinds: its ranks, architecture, and the features that not all kinds have.
+[[nodiscard]] std::string kind_text(const Members& members, std::size_t kind);
+
 /// How the measured members compare with those that ask, for a person.
 [[nodiscard]] std::string match_text(MembersMatch match);
 

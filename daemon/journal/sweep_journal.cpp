@@ -86,6 +86,7 @@ void SweepJournal::open_results(bool replaces) {
 
 void SweepJournal::begin(const SweepPlan& plan) {
   sweep_.planned_trials = count_trials(plan);
+  const std::vector<Composition> compositions = compositions_of(plan);
   if (store_) {
     store_->put_environment(environment_);
     if (is_continued_)
@@ -97,13 +98,16 @@ void SweepJournal::begin(const SweepPlan& plan) {
     store_->put_keys(keys);
     for (const PlannedWorld& world : plan.worlds)
       store_->note_members(sweep_.uuid, world.topology, world.members);
-    for (const Cell& cell : plan.cells)
-      for (const PlannedVariant& planned : cell.variants)
-        if (planned.composition) store_->note_composition(*planned.composition);
+    store_->note_compositions(compositions);
   }
   if (!lines_) return;
   lines_->write(JournalRecord::environment, environment_);
   lines_->write(JournalRecord::sweep, sweep_);
+  for (const PlannedWorld& world : plan.worlds)
+    lines_->write(JournalRecord::members,
+                  WorldMembers{sweep_.uuid, digest_of_value(world.topology), world.members});
+  for (const Composition& composition : compositions)
+    lines_->write(JournalRecord::composition, composition);
   // The file of the launch that stopped may end in the middle of a line: it is written anew.
   for (const Measurement& measurement : stored_)
     lines_->write(JournalRecord::measurement, measurement);
@@ -114,18 +118,6 @@ void SweepJournal::append(std::span<const Measurement> measurements) {
   if (lines_)
     for (const Measurement& measurement : measurements)
       lines_->write(JournalRecord::measurement, measurement);
-}
-
-void SweepJournal::note_members(const Topology& topology, const Members& members) {
-  if (store_) store_->note_members(sweep_.uuid, topology, members);
-  if (lines_)
-    lines_->write(JournalRecord::members,
-                  WorldMembers{sweep_.uuid, digest_of_value(topology), members});
-}
-
-void SweepJournal::note_composition(const Composition& composition) {
-  if (store_) store_->note_composition(composition);
-  if (lines_) lines_->write(JournalRecord::composition, composition);
 }
 
 std::optional<Generation> SweepJournal::finish(SweepState state,

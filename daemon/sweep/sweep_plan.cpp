@@ -414,6 +414,17 @@ std::size_t count_trials(const SweepPlan& plan) {
   return trials;
 }
 
+std::vector<Composition> compositions_of(const SweepPlan& plan) {
+  std::map<std::string, const Composition*> by_name;
+  for (const Cell& cell : plan.cells)
+    for (const PlannedVariant& planned : cell.variants)
+      if (planned.composition)
+        by_name.emplace(parts_named_by(planned.variant), &*planned.composition);
+  std::vector<Composition> compositions;
+  for (const auto& [name, composition] : by_name) compositions.push_back(*composition);
+  return compositions;
+}
+
 SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
                     const Implementations& implementations, const std::string& environment_digest,
                     const Findings& findings) {

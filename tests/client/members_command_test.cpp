@@ -3,6 +3,7 @@
 
 // `colltune show members`, `lookup --members`, and results files of worlds of unlike ranks.
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cli_fixture.h"
@@ -29,7 +30,7 @@ class MembersCommand : public Cli {
     store.put_environment(test_environment());
     store.begin_sweep(sweep("sweep-1", "2026-01-01T00:00:00Z"));
     store.note_members("sweep-1", test_topology(), able_first);
-    store.note_composition(composition_for(able_first));
+    store.note_compositions(std::array{composition_for(able_first)});
     std::vector<Decision> decisions{unlike_decision("sweep-1", 1024, test_topology(), able_first)};
     if (with_second_world) {
       store.note_members("sweep-1", topology_of(2, "other"), both_plain);

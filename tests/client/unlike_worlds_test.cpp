@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <array>
 
 #include <random>
 #include <set>
@@ -75,7 +76,7 @@ class UnlikeWorlds : public ::testing::Test {
                          .configuration = "{}",
                          .environment_digest = digest_of(test_environment())});
       Members members = random_members(random, 0.25);
-      store.note_composition(composition_for(members));
+      store.note_compositions(std::array{composition_for(members)});
       for (const std::uint64_t bytes : {1024, 4096, 65536})
         decisions.push_back(unlike_decision(sweep, bytes, topology, members));
       if (world == 0) continue;  // of this one the members are not known

@@ -3,6 +3,8 @@
 
 // What members can do and what they run together: stored once, published with the decisions.
 
+#include <array>
+
 #include "colltune/vocabulary/canonical.h"
 #include "samples.h"
 #include "schema.h"
@@ -153,15 +155,17 @@ TEST_F(StoredMembers, CompositionsAreReadAsTheyWereNotedAndOnce) {
                  .kinds = {"00", "11"},
                  .variant = parse_variant("cpu.tree{fan=2}")},
                 {.role = PartRole::bridge, .kinds = {}, .variant = parse_variant("mpi.baseline")}}};
-  store().note_composition(some_composition());
-  store().note_composition(grouped);
-  store().note_composition(some_composition());
+  store().note_compositions(std::array{some_composition()});
+  store().note_compositions(std::array{grouped});
+  store().note_compositions(std::array{some_composition()});
   reopen();
   EXPECT_EQ(reader().compositions(), (std::vector{some_composition(), grouped}));
   // What could not be read again is not stored.
-  EXPECT_EQ(error_of([&] { store().note_composition({}); }), StatusCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { store().note_compositions(std::array{Composition{}}); }),
+            StatusCode::invalid_argument);
   EXPECT_EQ(error_of([&] {
-              store().note_composition({.mode = CompositionMode::grouped, .parts = {{}}});
+              store().note_compositions(
+                  std::array{Composition{.mode = CompositionMode::grouped, .parts = {{}}}});
             }),
             StatusCode::invalid_argument);
   EXPECT_EQ(reader().compositions().size(), 2U);
@@ -174,10 +178,10 @@ TEST_F(StoredMembers, NothingIsPublishedWithoutItsComposition) {
   EXPECT_NE(message.find(to_string(composed_variant())), std::string::npos) << message;
   EXPECT_NE(message.find("note_composition"), std::string::npos) << message;
 
-  store().note_composition(some_composition());
+  store().note_compositions(std::array{some_composition()});
   Composition other = some_composition();
   other.mode = CompositionMode::grouped;
-  store().note_composition(other);
+  store().note_compositions(std::array{other});
   store().publish(std::vector{composed_decision()}, "t");
   // Only the one that is named.
   EXPECT_EQ(reader().published().compositions, std::vector{some_composition()});
@@ -189,7 +193,7 @@ TEST_F(StoredMembers, NothingIsPublishedWithoutItsComposition) {
 }
 
 TEST_F(StoredMembers, CompositionsThatWereLostOrChangedAreNoticed) {
-  store().note_composition(some_composition());
+  store().note_compositions(std::array{some_composition()});
   store().publish(std::vector{composed_decision()}, "t");
   for (const char* sql :
        {"DELETE FROM composition", "UPDATE composition SET parts_name = 'p0'",
@@ -206,7 +210,7 @@ TEST_F(StoredMembers, CompositionsThatWereLostOrChangedAreNoticed) {
 
 /// Also where the counts were made to fit: a decision that names a composition needs it.
 TEST_F(StoredMembers, AMissingCompositionIsDamageWhateverTheCountSays) {
-  store().note_composition(some_composition());
+  store().note_compositions(std::array{some_composition()});
   store().publish(std::vector{composed_decision()}, "t");
   const auto copy = path().string() + ".copy";
   std::filesystem::copy_file(snapshot_path(path()), copy);

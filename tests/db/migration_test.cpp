@@ -4,6 +4,7 @@
 // Files of older versions: everything in them survives, whatever happens meanwhile.
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -204,7 +205,7 @@ TEST(Migration, AFileOfVersion4KeepsEverythingAndTakesMembersAndCompositions) {
     EXPECT_EQ(version_of(folder / "a.db.v4.backup"), 4);
     EXPECT_EQ(read_all(StoreReader(snapshot_path(folder / "a.db"))), before);
     store.note_members("sweep-1", some_key(1024, environment).topology, some_members());
-    store.note_composition(some_composition());
+    store.note_compositions(std::array{some_composition()});
   }
   const StoreReader reader(folder / "a.db");
   EXPECT_EQ(reader.compositions(), std::vector{some_composition()});

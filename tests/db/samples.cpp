@@ -4,6 +4,7 @@
 #include "samples.h"
 
 #include <unistd.h>
+#include <array>
 
 #include <cstdlib>
 
@@ -242,7 +243,7 @@ void fill(const std::filesystem::path& path, Fields fields) {
   store.begin_sweep(some_sweep("sweep-1", one));
   if (fields == Fields::all) {
     store.note_members("sweep-1", some_key(1024, one).topology, some_members());
-    store.note_composition(some_composition());
+    store.note_compositions(std::array{some_composition()});
   }
   for (int i = 0; i < 12; ++i) {
     const std::vector<Measurement> trial{measured(some_measurement(i, i % 2 == 0 ? one : two))};

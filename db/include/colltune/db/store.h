@@ -75,14 +75,14 @@ class Store {
   /// ranks as the topology.
   void note_members(const std::string& sweep_uuid, const Topology& topology,
                     const Members& members);
-  /// Stores what a variant's parameter `parts` names (parts_name). The same again changes nothing.
-  void note_composition(const Composition& composition);
+  /// Stores what variants' parameters `parts` name (parts_name). The same again changes nothing.
+  void note_compositions(std::span<const Composition> compositions);
 
   /// Publishes a generation: `decisions` replace those of equal key and family, all others are
   /// carried over. A decision that names a variant which is quarantined for its key is
   /// Error(failed_precondition); one that is carried over goes on without it
   /// (without_quarantined). One that ranks a variant whose composition is not stored is
-  /// Error(failed_precondition), too: note_composition comes first. Then writes the immutable
+  /// Error(failed_precondition), too: note_compositions comes first. Then writes the immutable
   /// snapshot that readers open, by a rename. Where only that fails, the generation is stored, the
   /// Error says so, and the next call or owner writes it.
   Generation publish(std::span<const Decision> decisions, const std::string& published_at);

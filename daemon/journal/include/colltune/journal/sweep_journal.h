@@ -46,11 +46,6 @@ class SweepJournal final : public Journal {
 
   void begin(const SweepPlan& plan) override;
   void append(std::span<const Measurement> measurements) override;
-  /// Says what the members of a world that the sweep measures can do, after `begin`. Throws what
-  /// Store::note_members throws.
-  void note_members(const Topology& topology, const Members& members);
-  /// Says what a variant's parameter `parts` names, before `finish` with a decision that ranks it.
-  void note_composition(const Composition& composition);
   /// Publishes the decisions and closes the sweep's record. The generation is empty without a
   /// database.
   std::optional<Generation> finish(SweepState state, std::span<const Decision> decisions,

@@ -144,6 +144,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// Trials of all cells.
 [[nodiscard]] std::size_t count_trials(const SweepPlan& plan);
 
+/// Those that the plan's variants name, each once.
+[[nodiscard]] std::vector<Composition> compositions_of(const SweepPlan& plan);
+
 /// A variant that must not run for a key.
 struct Quarantined {
   std::string key_digest;  ///< digest_of_value of the TuningKey
