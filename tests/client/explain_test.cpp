@@ -3,9 +3,12 @@
 
 // `colltune explain`: who ran, who left, who could not.
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cli_fixture.h"
+#include "colltune/vocabulary/composition.h"
+#include "unlike_worlds.h"
 
 namespace colltune {
 namespace {
@@ -146,6 +149,82 @@ TEST_F(Explain, ASummaryThatNoAgentWroteIsDamage) {
     store.publish(decisions, "2026-01-02T00:01:00Z");
   }
   expect_failure(explain({"--bytes", "1KiB", "--db", database}), 5, "sweep sweep-2 does not say");
+}
+
+/// A sweep of four ranks, of which two can do more, and of these two alone.
+class ExplainUnlikeRanks : public Explain {
+ protected:
+  void fill_with_unlike_ranks() const {
+    Store store(database);
+    store.put_environment(test_environment());
+    store.begin_sweep(sweep("sweep-1", "2026-01-01T00:00:00Z"));
+    const Topology whole = testing::topology_of(4, "unlike");
+    const Topology part = testing::topology_of(2, "uniform");
+    store.note_members("sweep-1", whole, members);
+    store.note_members("sweep-1", part, testing::members_of({able, able}));
+    const Composition grouped{CompositionMode::grouped,
+                              {{PartRole::before, {digest_of_value(able)}, parse_variant("cpu.in")},
+                               {PartRole::bridge, {}, parse_variant("mpi.across")}}};
+    store.note_compositions(std::array{testing::composition_for(members), grouped});
+    std::vector<Decision> decisions{
+        testing::unlike_decision("sweep-1", 1024, whole, members),
+        decision(test_key(1024, part),
+                 {ranked("cpu.fast", 200, 5.0), ranked("mpi.default", 1000, 1.0)})};
+    decisions[1].sweep_uuid = "sweep-1";
+    decisions[0].ranked.push_back(
+        ranked(to_string(name_composition(Collective::all_reduce, grouped)), 2500, 0.8));
+    for (Decision& each : decisions)
+      for (RankedVariant& variant : each.ranked)
+        variant.is_baseline = to_string(variant.variant) == "mpi.default";
+    store.finish_sweep("sweep-1", SweepState::complete, "2026-01-01T00:01:00Z", "{}");
+    store.publish(decisions, "2026-01-01T00:01:00Z");
+  }
+
+  MemberKind able{"x86_64-avx2", {"isa.avx2", "tag.more"}};
+  MemberKind plain{"x86_64-avx2", {"isa.avx2"}};
+  Members members = testing::members_of({plain, able, able, plain});
+};
+
+TEST_F(ExplainUnlikeRanks, SaysWhatEachKindRuns) {
+  fill_with_unlike_ranks();
+  const auto result = explain({"--bytes", "1KiB", "--db", database, "--ranks-per-node", "4"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.out, HasSubstr("winner       substituted.cpu.ring{parts="));
+  EXPECT_THAT(result.out, HasSubstr("executed by\n"
+                                    "  rank 0, 3: x86_64-avx2\n"
+                                    "    whole: cpu.ring{kind=0}\n"
+                                    "  rank 1-2: x86_64-avx2, tag.more\n"
+                                    "    whole: cpu.ring{kind=1}\n"));
+}
+
+TEST_F(ExplainUnlikeRanks, SetsTheModesSideBySideAndEstimatesWhatCouldNotRun) {
+  fill_with_unlike_ranks();
+  const auto result =
+      explain({"--bytes", "1KiB", "--db", database, "--ranks-per-node", "4", "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const auto modes = nlohmann::json::parse(result.out)["modes"];
+  std::vector<std::string> lines;
+  for (const auto& line : modes["best"])
+    lines.push_back(line["mode"].get<std::string>() + " " + line["ranks"].dump() + " " +
+                    line["time_ns"].dump());
+  EXPECT_THAT(lines, ::testing::ElementsAre("baseline 4 2000", "single 4 1000", "substituted 4 900",
+                                            "grouped 4 2500", "partial 2 200"));
+  // 200 ns on those that have it, and the baseline takes twice as long on all.
+  ASSERT_EQ(modes["estimates"].size(), 1u);
+  EXPECT_EQ(modes["estimates"][0]["variant"], "cpu.fast");
+  EXPECT_EQ(modes["estimates"][0]["estimated_time_ns"], 400);
+  const auto text = explain({"--bytes", "1KiB", "--db", database, "--ranks-per-node", "4"}).out;
+  EXPECT_THAT(text, HasSubstr("  about 0.40 us  cpu.fast (measured on 1x2 "));
+  EXPECT_THAT(text, Not(HasSubstr("cpu.fast{")));
+}
+
+TEST_F(ExplainUnlikeRanks, RanksThatAreAlikeHaveOneModeAndNothingToEstimate) {
+  fill_with_unlike_ranks();
+  const auto result = explain({"--bytes", "1KiB", "--db", database, "--ranks-per-node", "2"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.out, HasSubstr("winner       cpu.fast\n"));
+  EXPECT_THAT(result.out, Not(HasSubstr("estimated")));
+  EXPECT_THAT(result.out, Not(HasSubstr("best of each mode")));
 }
 
 TEST_F(Explain, AServerHasNothingToExplain) {

@@ -60,11 +60,25 @@ echo '{"version": 1, "collectives": ["all_reduce", "all_to_all"], "sizes": "4KiB
   "implementations": {"exclude": ["mpi.*_tuned", "*ring*", "*tree*", "*recursive*", "*rabenseifner*"]}}' >"$work/composed.json"
 composed=("$agent" sweep --config "$work/composed.json" --allow-oversubscribe --quiet)
 mask='2-3:impl=cpu.*{*stores=streaming*}'
-expect_code 0 "${mpirun[@]}" -n 4 "${composed[@]}" --db "$work/composed.db" --mask "$mask"
+expect_code 0 "${mpirun[@]}" -n 4 "${composed[@]}" --db "$work/composed.db" --json "$work/composed.jsonl" --mask "$mask"
 expect_code 0 "$colltune" show measurements --db "$work/composed.db" --json
 expect_json 'all(m["outcome"] == "ok" and m["ranks_ran"] == 4 and m["verified_calls"] > 0 for m in data)'
 expect_json '{m["key"]["problem"]["collective"] for m in data if "substituted." in json.dumps(m["variant"])} == {"all_reduce", "all_to_all"}'
 expect_json '{m["key"]["problem"]["collective"] for m in data if "grouped." in json.dumps(m["variant"])} == {"all_reduce", "all_to_all"}'
+expect_code 0 "$colltune" import "$work/composed.jsonl" --db "$work/imported.db"
+for database in composed imported; do
+  question=(all_reduce --bytes 4KiB --dtype f32 --placement oversubscribed --db "$work/$database.db")
+  expect_code 0 "$colltune" explain "${question[@]}" --json
+  expect_json '{"baseline", "single", "substituted", "grouped"} == {line["mode"] for line in data["modes"]["best"]}'
+  expect_json 'len(data["executed_by"]) >= 2 and data["answer"]["members"] == "same"'
+  # Who asks without saying for whom gets what any rank can run; who asks as these ranks, all.
+  expect_code 0 "$colltune" lookup "${question[@]}" --json
+  expect_json 'not any(v["variant"].startswith(("substituted.", "grouped.")) for v in data["alternatives"])'
+  expect_code 0 "$colltune" show members --db "$work/$database.db" --json
+  cp "$work/out" "$work/members.json"
+  expect_code 0 "$colltune" lookup "${question[@]}" --members "$work/members.json" --json
+  expect_json 'any(v["variant"].startswith("substituted.") for v in data["alternatives"])'
+done
 expect_code 0 "$agent" confirm --launches 1 --seconds-per-key 0.1 --db "$work/composed.db" -- \
   "${mpirun[@]}" -n 4 "${composed[@]}" --mask "$mask"
 
