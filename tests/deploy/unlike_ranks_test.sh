@@ -82,6 +82,19 @@ done
 expect_code 0 "$agent" confirm --launches 1 --seconds-per-key 0.1 --db "$work/composed.db" -- \
   "${mpirun[@]}" -n 4 "${composed[@]}" --mask "$mask"
 
+# Every collective in every mode.
+echo '{"version": 1, "collectives": ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather",
+  "scatter"], "sizes": "4KiB", "passes": 1, "precision": 0.5, "partial_worlds": true, "null_test": false,
+  "soak": {"runs": 0, "seconds": 0}, "implementations": {"include": ["mpi.*", "cpu.*_flat", "cpu.all_reduce_one_shot",
+  "cpu.*_low_latency"], "exclude": ["mpi.*_tuned"]}}' >"$work/modes.json"
+expect_code 0 "${mpirun[@]}" -n 4 "$agent" sweep --config "$work/modes.json" --db "$work/modes.db" --allow-oversubscribe \
+  --quiet --mask "$mask" --mask '2-3:impl=cpu.*_low_latency'
+expect_code 0 "$colltune" show measurements --db "$work/modes.db" --json
+expect_json 'all(m["outcome"] == "ok" and m["ranks_ran"] == m["key"]["topology"]["ranks"] for m in data)'
+expect_json 'len({(m["key"]["problem"]["collective"], "partial" if m["ranks_ran"] == 2 else "substituted" if
+  m["variant"].startswith("substituted.") else "grouped" if m["variant"].startswith("grouped.") else "single")
+  for m in data}) == 4 * 8'
+
 # Ranks of unlike builds are refused at once, with who runs what; or each build does its part as a group, and the two
 # meet in the MPI library alone.
 other=("$COLLTUNE_OTHER_AGENT" "${composed[@]:1}")
