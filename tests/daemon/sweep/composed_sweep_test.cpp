@@ -8,11 +8,14 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <set>
 
 #include "colltune/decide/decide.h"
 #include "colltune/kernels/composed.h"
 #include "colltune/vocabulary/canonical.h"
+#include "kernels/conformance.h"
+#include "support/run_ranks.h"
 #include "sweep_run.h"
 
 namespace colltune {
@@ -253,6 +256,108 @@ TEST(ComposedSweep, UnlikeBuildsMeetInCallsOfALibraryAlone) {
       make_plan(spec, merge_capabilities(ranks, std::vector{0, 0, 0, 0}), catalogue, "e");
   EXPECT_EQ(alike.worlds.at(0).topology.layout_digest, "uniform");
   EXPECT_EQ(alike.cells.at(0).variants.size(), 2u);
+}
+
+/// A planned variant as if it were one implementation, for the conformance checks.
+class Planned final : public Implementation {
+ public:
+  Planned(const PlannedVariant& planned, const Members& members, const Implementations& catalogue)
+      : planned_(planned), members_(members), catalogue_(catalogue) {}
+
+  [[nodiscard]] std::string_view name() const override { return planned_.variant.implementation; }
+  [[nodiscard]] std::string_view description() const override { return "planned"; }
+  [[nodiscard]] Collective collective() const override { return Collective::all_reduce; }
+  [[nodiscard]] std::string_view family() const override { return planned_.family; }
+  [[nodiscard]] std::vector<Variant> variants(const Problem&, const Topology&,
+                                              const Capability&) const override {
+    return {planned_.variant};
+  }
+  [[nodiscard]] Support supports(const Problem&, const Topology&, const Capability&,
+                                 const Variant&) const override {
+    return Support::yes();
+  }
+  [[nodiscard]] Limits limits(const Variant&) const override { return planned_.limits; }
+  [[nodiscard]] std::string protocol(const Problem&, const Variant&) const override {
+    return planned_.protocol;
+  }
+  [[nodiscard]] Cost cost(const Problem&, const Topology&, const Variant&) const override {
+    return {};
+  }
+  [[nodiscard]] Numerics numerics(const Problem&, const Variant&) const override {
+    return {.rounding = planned_.rounding, .numeric_class = planned_.numeric_class};
+  }
+  [[nodiscard]] std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
+                                                   const Variant& variant,
+                                                   Deadline deadline) const override {
+    if (planned_.composition)
+      return prepare_composed(communicator, call, *planned_.composition, members_, catalogue_,
+                              deadline);
+    return find_implementation(catalogue_, variant.implementation)
+        ->prepare(communicator, call, variant, deadline);
+  }
+
+ private:
+  const PlannedVariant& planned_;
+  const Members& members_;
+  const Implementations& catalogue_;
+};
+
+/// So many ranks, of up to four kinds, each of which is to do without some of what there is.
+Availability random_availability(std::mt19937& random) {
+  constexpr std::array masks{"without.cpu.*_low_latency", "without.cpu.*{*stores=streaming*}",
+                             "without.cpu.*_one_shot", "without.cpu.*{*flow=push*}"};
+  const auto ranks = std::uniform_int_distribution<std::size_t>(2, 8)(random);
+  std::vector<Capability> kinds(std::uniform_int_distribution<std::size_t>(1, 4)(random),
+                                Capability{.architecture = "x", .features = {}});
+  for (Capability& kind : kinds)
+    for (const char* const mask : masks)
+      if (random() % 3 == 0) kind.features[mask] = "";
+  std::vector<Capability> all;
+  for (std::size_t rank = 0; rank < ranks; ++rank) all.push_back(kinds[random() % kinds.size()]);
+  return merge_capabilities(all, std::vector<int>(ranks, 0));
+}
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int launches = 100;
+#else
+constexpr int launches = 1000;
+#endif
+
+TEST(ComposedSweep, WhateverRandomLaunchesAreToRunIsRight) {
+  const Implementations catalogue = make_catalogue();
+  std::mt19937 random(9);
+  std::map<std::string_view, int> runs;
+  for (int launch = 0; launch < launches; ++launch) {
+    const Availability availability = random_availability(random);
+    const Collective collective = all_collectives[random() % all_collectives.size()];
+    const SweepPlan plan = make_plan(spec_of({collective}, launch % 2 == 0 ? "512" : "4KiB"),
+                                     availability, catalogue, "e");
+    if (plan.cells.empty()) continue;  // each variant is masked on some rank, with all others
+    const Cell& cell = plan.cells[0];
+    // One of each mode.
+    std::map<std::string_view, std::vector<const PlannedVariant*>> by_mode;
+    for (const PlannedVariant& planned : cell.variants)
+      by_mode[planned.composition ? name_of(planned.composition->mode) : "single"].push_back(
+          &planned);
+    for (const auto& [mode, variants] : by_mode) {
+      const PlannedVariant& planned = *variants[random() % variants.size()];
+      const Planned implementation(planned, plan.worlds.at(0).members, catalogue);
+      const test::ConformanceCase check{
+          .problem = cell.key.problem,
+          .root = shape_of(collective).has_root
+                      ? static_cast<int>(random() % static_cast<unsigned>(availability.ranks()))
+                      : 0,
+          .calls = 1};
+      test::run_ranks(availability.ranks(), [&](Communicator& communicator) {
+        EXPECT_EQ(test::find_fault(communicator, implementation, planned.variant, check), "")
+            << to_string(planned.variant) << " on " << availability.ranks() << " ranks";
+      });
+      ++runs[mode];
+    }
+  }
+  EXPECT_GT(runs["single"], launches / 2);
+  EXPECT_GT(runs["substituted"], launches / 10);
+  EXPECT_GT(runs["grouped"], launches / 10);
 }
 
 }  // namespace
