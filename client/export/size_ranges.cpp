@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "colltune/vocabulary/composition.h"
+
 namespace colltune {
 namespace {
 
@@ -33,8 +35,12 @@ Interval sizes_of(const Limits& limits) {
           limits.max_message.value == 0 ? unbounded : limits.max_message.value};
 }
 
+/// Who reads a table does not know the parts of what is composed.
+bool is_composed(const RankedVariant& ranked) { return !parts_named_by(ranked.variant).empty(); }
+
 const RankedVariant* first_that_runs(const Decision& decision, Interval sizes) {
   for (const auto& ranked : decision.ranked) {
+    if (is_composed(ranked)) continue;
     const Interval allowed = sizes_of(ranked.limits);
     if (allowed.first <= sizes.first && sizes.last <= allowed.last) return &ranked;
   }
@@ -48,6 +54,7 @@ std::vector<Interval> cut_at_limits(const Decision& decision, Interval sizes) {
     if (start > sizes.first && start <= sizes.last) starts.push_back(start);
   };
   for (const auto& ranked : decision.ranked) {
+    if (is_composed(ranked)) continue;
     const Interval allowed = sizes_of(ranked.limits);
     add(allowed.first);
     if (allowed.last != unbounded) add(allowed.last + 1);

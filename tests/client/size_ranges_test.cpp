@@ -90,6 +90,17 @@ TEST(SizeRanges, WhereTheWinnersLimitsEndTheNextOneTakesOver) {
                                   range(4097, {}, "b", true, {{4096}})));
 }
 
+TEST(SizeRanges, WhatIsComposedGivesWayToTheNextOne) {
+  Decision composed = decision(test_key(1024), {ranked("grouped.all_reduce{parts=p1}", 900, 2.2),
+                                                ranked("ring", 1000, 2.0)});
+  composed.ranked[0].limits.max_message = {1024};
+  EXPECT_THAT(ranges_of({composed}), ElementsAre(range(0, 1023, "ring", true, {{1024}}),
+                                                 range(1024, 1024, "ring", false, {{1024}}),
+                                                 range(1025, {}, "ring", true, {{1024}})));
+  composed.ranked.pop_back();
+  EXPECT_THAT(ranges_of({composed}), ElementsAre());
+}
+
 TEST(SizeRanges, WhereNoVariantCanRunThereIsAGap) {
   const Limits limits{.min_message = {64}, .max_message = {128}};
   EXPECT_THAT(ranges_of({decision(test_key(100), {ranked("a", 500, 0.0, limits)})}),
