@@ -130,6 +130,11 @@ class CellCollector {
       if (const auto name = parts_named_by(variant);
           !name.empty() && std::ranges::find(compositions, name, parts_name) == compositions.end())
         return to_string(variant) + ": the database does not have its parts";
+    if (std::ranges::any_of(result_.worlds, [&](const PlannedWorld& other) {
+          return other.topology == world.topology && other != world;
+        }))
+      return "other ranks of this launch with the same topology are measured already: confirm it "
+             "in a launch of its own ranks alone";
     SweepPlan plan;
     try {
       plan = make_plan(

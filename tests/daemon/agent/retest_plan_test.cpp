@@ -189,6 +189,32 @@ TEST_F(UnlikeRanksRetestTest, TheWorldOfThoseThatHaveMoreIsFoundAgain) {
   EXPECT_THAT(names(again.plan.cells[0]), ElementsAre("base", "ring"));
 }
 
+TEST_F(UnlikeRanksRetestTest, UnlikeWorldsOfOneTopologyNeedLaunchesOfTheirOwn) {
+  // Another sweep measured the ranks 0 and 1 at another size.
+  Decision pair = decided(found.cells.at(1), parse_variant("ring"));
+  Decision other = decided(found.cells.at(1), parse_variant("slow"));
+  other.key.problem.message_size = {2048};
+  other.sweep_uuid = "another";
+  const std::string topology = digest_of_value(pair.key.topology);
+  members = {{.sweep_uuid = pair.sweep_uuid,
+              .topology_digest = topology,
+              .members = found.worlds[1].members},
+             {.sweep_uuid = "another",
+              .topology_digest = topology,
+              .members = members_of(availability, std::vector{0, 1})}};
+  const std::string digest = "env";
+  const RetestPlan both = make_retest_plan(std::vector{pair, other},
+                                           {.availability = availability,
+                                            .implementations = implementations,
+                                            .environment_digest = digest,
+                                            .quarantined = {},
+                                            .compositions = {},
+                                            .members = members},
+                                           100ms, 7);
+  EXPECT_EQ(both.plan.cells.size(), 1u);
+  EXPECT_THAT(both.left_out, ElementsAre(HasSubstr("with the same topology")));
+}
+
 TEST_F(UnlikeRanksRetestTest, AComposedWinnerIsMeasuredAgainAsItWas) {
   const auto composed = std::ranges::find_if(found.cells.at(0).variants, [](const auto& planned) {
     return planned.composition.has_value();
