@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "colltune/json/json.h"
+#include "colltune/vocabulary/composition.h"
 
 namespace colltune {
 namespace {
@@ -40,6 +41,9 @@ void check_parameter(const ParameterRange& parameter, const std::string& where) 
   if (!is_printable_name(parameter.name))
     fail(where + "/name",
          "'" + parameter.name + "' is no name; use letters, digits, '.', '_' and '-'");
+  // Its variants would be taken for the names of compositions.
+  if (!parts_named_by({"grouped.x", {{parameter.name, std::string("x")}}}).empty())
+    fail(where + "/name", "'" + parameter.name + "' is what names compositions; take another name");
   if (parameter.values.empty()) fail(where + "/values", "is empty; give at least one value");
   for (std::size_t i = 0; i < parameter.values.size(); ++i) {
     const ParameterValue& value = parameter.values[i];

@@ -25,6 +25,8 @@ class StepWriter {
             .reduce_op = reduces ? whole_.reduce_op : ReduceOp::none,
             .message_size = {bytes},
             .in_place = in_place,
+            // Levels work on memory of their own, too, so registered buffers serve as plain ones.
+            .registered = false,
             // What moves data changes no bits.
             .numeric_class = reduces ? whole_.numeric_class : NumericClass::any};
   }
@@ -105,8 +107,6 @@ void require_each(std::string_view what, std::size_t given, std::size_t needed) 
 
 std::string why_not_grouped(const Problem& problem, std::span<const int> sizes) {
   if (sizes.size() < 2) return "it needs at least 2 groups";
-  if (problem.registered)
-    return "its levels work on memory of their own; it takes plain buffers, not registered ones";
   if (problem.graph_capture) return "it runs on the processor; no device graph can hold it";
   if (!shape_of(problem.collective).reduces) return {};
   if (problem.reduce_op == ReduceOp::avg)

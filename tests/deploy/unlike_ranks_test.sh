@@ -78,7 +78,19 @@ for database in composed imported; do
   cp "$work/out" "$work/members.json"
   expect_code 0 "$colltune" lookup "${question[@]}" --members "$work/members.json" --json
   expect_json 'any(v["variant"].startswith("substituted.") for v in data["alternatives"])'
+  cp "$work/out" "$work/$database.json"
 done
+# The daemon answers the same; and ranks that can do less than those that were measured get what any rank can run.
+start_daemon "unix:$work/s" "$work/composed.db"
+question=(all_reduce --bytes 4KiB --dtype f32 --placement oversubscribed --server "unix:$work/s")
+sed 's/"without\.cpu\.\*{\*stores=streaming\*}"/"without.cpu.*"/' "$work/members.json" >"$work/less.json"
+expect_code 0 "$colltune" lookup "${question[@]}" --members "$work/less.json" --json
+expect_json 'data["members"] == "unknown" and data["winner"] == "mpi.all_reduce" and data["alternatives"] == []'
+expect_code 0 "$colltune" show members --db "$work/composed.db" --json
+cp "$work/out" "$work/members.json"
+expect_code 0 "$colltune" lookup "${question[@]}" --members "$work/members.json" --json
+checks=$((checks + 1))
+cmp -s "$work/out" "$work/composed.json" || fail "the daemon and the file give unlike answers to the same members"
 expect_code 0 "$agent" confirm --launches 1 --seconds-per-key 0.1 --db "$work/composed.db" -- \
   "${mpirun[@]}" -n 4 "${composed[@]}" --mask "$mask"
 

@@ -330,8 +330,9 @@ TEST(ComposedSweep, WhateverRandomLaunchesAreToRunIsRight) {
   for (int launch = 0; launch < launches; ++launch) {
     const Availability availability = random_availability(random);
     const Collective collective = all_collectives[random() % all_collectives.size()];
-    const SweepPlan plan = make_plan(spec_of({collective}, launch % 2 == 0 ? "512" : "4KiB"),
-                                     availability, catalogue, "e");
+    SweepSpec spec = spec_of({collective}, launch % 2 == 0 ? "512" : "4KiB");
+    spec.registered = {.off = launch % 3 != 0, .on = launch % 3 == 0};
+    const SweepPlan plan = make_plan(spec, availability, catalogue, "e");
     if (plan.cells.empty()) continue;  // each variant is masked on some rank, with all others
     const Cell& cell = plan.cells[0];
     // One of each mode.

@@ -245,6 +245,8 @@ INSTANTIATE_TEST_SUITE_P(
                          "/parameters/0/values: is empty"},
         WrongDescription{describe(entry_with(R"("parameters":[{"name":"a b","values":[1]}])")),
                          "/parameters/0/name: 'a b' is no name"},
+        WrongDescription{describe(entry_with(R"("parameters":[{"name":"parts","values":[1]}])")),
+                         "/parameters/0/name: 'parts' is what names compositions"},
         WrongDescription{describe(entry_with(R"("parameters":[{"name":"c","values":[1.5]}])")),
                          "/parameters/0/values/0: expected a whole number or a word"},
         WrongDescription{describe(entry_with(R"("parameters":[{"name":"c","values":[1,"x"]}])")),
