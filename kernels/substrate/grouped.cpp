@@ -85,9 +85,13 @@ struct Question {
 Support supports_step(const Question& step, const std::vector<int>& ranks,
                       const GroupedRanks& world, const std::string& where) {
   for (const int rank : ranks) {
-    const Support support = step.implementation.supports(
-        step.problem, step.topology, world.capabilities[static_cast<std::size_t>(rank)],
-        step.variant);
+    const Capability& capability = world.capabilities[static_cast<std::size_t>(rank)];
+    const bool is_right_place = step.implementation.runs_on_device() == capability.is_on_device();
+    const Support support =
+        is_right_place
+            ? step.implementation.supports(step.problem, step.topology, capability, step.variant)
+            : Support::no(capability.is_on_device() ? "it takes buffers in the host's memory"
+                                                    : "it takes buffers on devices");
     if (!support)
       return Support::no(where + ", " + to_string(step.variant) + " on rank " +
                          std::to_string(rank) + ": " + support.reason());

@@ -15,7 +15,7 @@ namespace {
 std::string names_for(Collective collective, const Implementations& catalogue) {
   std::string names;
   for (const auto& one : catalogue)
-    if (one->collective() == collective && !one->runs_on_device())
+    if (one->collective() == collective)
       names += (names.empty() ? "" : ", ") + std::string(one->name());
   return names.empty() ? "none" : names;
 }
@@ -42,7 +42,7 @@ const Implementation* find_implementation_of(const Asked& step, const Implementa
   if (!step.variant) refuse(needed + "; it has none");
   const Implementation* const found = find_implementation(catalogue, step.variant->implementation);
   if (found == nullptr) refuse(needed + "; there is no " + step.variant->implementation);
-  if (found->collective() != collective || found->runs_on_device())
+  if (found->collective() != collective)
     refuse(needed + ", not of " + step.variant->implementation);
   return found;
 }
@@ -106,6 +106,14 @@ GroupedImplementations find_implementations(const Problem& problem, const Groupi
   const std::optional<Variant> bridge = grouping.bridge;
   found.bridge = find_implementation_of(
       {across, bridge, static_cast<int>(sizes.size()), "across the groups"}, catalogue);
+  for (const auto& [before, after] : found.inside)
+    for (const Implementation* const step : {before, after})
+      if (step != nullptr && step->runs_on_device() != found.bridge->runs_on_device())
+        refuse(
+            "its steps take buffers in the host's memory, or all of them on devices; a bridge "
+            "for " +
+            std::string(step->name()) + " is one of its kind, not of " +
+            std::string(found.bridge->name()));
   return found;
 }
 

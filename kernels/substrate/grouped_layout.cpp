@@ -16,8 +16,9 @@ namespace {
 
 class LayoutWriter {
  public:
-  LayoutWriter(const Call& call, const Groups& groups, int rank)
-      : call_(call),
+  LayoutWriter(const Call& call, const Groups& groups, int rank, Device* device)
+      : device_(device),
+        call_(call),
         groups_(groups),
         rank_(rank),
         group_(groups.group_of(rank)),
@@ -66,6 +67,11 @@ class LayoutWriter {
   /// Memory of this operation, zeroed; nothing on ranks that lead no group.
   Memory of_leader(std::size_t bytes) {
     if (!is_leader_) return {};
+    if (device_ != nullptr) {
+      const Memory memory = layout_.on_device.emplace_back(*device_, Bytes{bytes}).bytes();
+      device_->fill(memory, 0);
+      return memory;
+    }
     constexpr std::size_t line = sizeof(GroupedLayout::Line);
     layout_.memory.emplace_back((bytes + line - 1) / line);
     return std::as_writable_bytes(std::span(layout_.memory.back())).first(bytes);
@@ -220,6 +226,7 @@ class LayoutWriter {
       });
   }
 
+  Device* device_;  ///< null: the host's memory
   const Call& call_;
   const Groups& groups_;
   int rank_;
@@ -247,12 +254,17 @@ void Copies::add(std::byte* to, const std::byte* from, std::size_t size) {
     all_.push_back({to, from, size});
 }
 
-void Copies::run() const {
-  for (const One& one : all_) copy_bytes(one.to, one.from, one.size, CopyMode::cached);
+void Copies::run(Device* device) const {
+  for (const One& one : all_)
+    if (device != nullptr)
+      device->copy(one.to, {one.from, one.size});
+    else
+      copy_bytes(one.to, one.from, one.size, CopyMode::cached);
 }
 
-GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank) {
-  return LayoutWriter(call, groups, rank).write();
+GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank,
+                                  Device* device) {
+  return LayoutWriter(call, groups, rank, device).write();
 }
 
 }  // namespace colltune

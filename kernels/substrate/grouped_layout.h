@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "colltune/kernels/device.h"
 #include "grouped_groups.h"
 
 namespace colltune {
@@ -15,7 +16,8 @@ namespace colltune {
 class Copies {
  public:
   void add(std::byte* to, const std::byte* from, std::size_t size);
-  void run() const;
+  /// `device`: where both sides lie; null: in the host's memory.
+  void run(Device* device) const;
 
  private:
   struct One {
@@ -40,10 +42,14 @@ struct GroupedLayout {
   Step before{};
   Step bridge{};
   Step after{};
-  std::vector<std::vector<Line>> memory{};  ///< what lies between; holds zeros where nothing is put
+  // What lies between, in the host's memory or on a device; holds zeros where nothing is put.
+  std::vector<std::vector<Line>> memory{};
+  std::vector<DeviceMemory> on_device{};
 };
 
-/// That of `rank`. `call.buffers` are those of the rank.
-[[nodiscard]] GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank);
+/// That of `rank`. `call.buffers` are those of the rank; `device` is where they lie, null: in the
+/// host's memory.
+[[nodiscard]] GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank,
+                                                Device* device);
 
 }  // namespace colltune

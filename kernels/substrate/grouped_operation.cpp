@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -51,15 +52,17 @@ void attempt_together(Communicator& communicator, Deadline deadline, Act act) {
 }
 
 /// What does not fit on this rank; others may have no such fault.
-void check_own(const Communicator& communicator, const Call& call) {
+void check_own(const Communicator& communicator, const Call& call, const Implementation& bridge) {
   const int ranks = communicator.size();
   const bool is_root = communicator.rank() == call.root;
   const std::string who = "rank " + std::to_string(communicator.rank());
-  if (communicator.device() != nullptr)
+  // All steps are alike in this (find_implementations).
+  const bool is_on_device = communicator.device() != nullptr;
+  if (bridge.runs_on_device() != is_on_device)
     throw Error(StatusCode::invalid_argument,
-                who +
-                    " has its buffers on a device; a collective by groups takes them in the "
-                    "host's memory");
+                who + " has its buffers " +
+                    (is_on_device ? "on a device" : "in the host's memory") + ", where " +
+                    std::string(bridge.name()) + " does not take them");
   const auto require = [&](std::string_view which, std::size_t given, Bytes needed) {
     if (given != needed.value)
       throw Error(StatusCode::invalid_argument, who + " gives " + format_bytes({given}) + " to " +
@@ -78,12 +81,13 @@ class GroupedOperation final : public Operation {
       : groups_(grouping.group_of_rank, shape_of(call.problem.collective).has_root
                                             ? std::optional(call.root)
                                             : std::nullopt),
-        is_one_node_(communicator.is_one_node()) {
+        is_one_node_(communicator.is_one_node()),
+        device_(communicator.device()) {
     const int rank = communicator.rank();
     const int group = groups_.group_of(rank);
     attempt_together(communicator, deadline, [&] {
-      check_own(communicator, call);
-      layout_ = std::make_unique<GroupedLayout>(make_grouped_layout(call, groups_, rank));
+      check_own(communicator, call, *implementations.bridge);
+      layout_ = std::make_unique<GroupedLayout>(make_grouped_layout(call, groups_, rank, device_));
     });
     inside_ = communicator.split(group, rank, deadline);
     const bool is_leader = groups_.leader(group) == rank;
@@ -143,6 +147,14 @@ class GroupedOperation final : public Operation {
     is_under_way_ = false;
   }
 
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {
+    std::optional<std::chrono::nanoseconds> sum;
+    for (const Step& step : steps_)
+      if (const auto own = step.operation ? step.operation->device_time() : std::nullopt)
+        sum = sum.value_or(std::chrono::nanoseconds{}) + *own;
+    return sum;
+  }
+
  private:
   struct Step {
     std::vector<int> members{};
@@ -165,7 +177,7 @@ class GroupedOperation final : public Operation {
   /// Copies what comes before the next step that this rank has a part in, and begins that.
   void begin_next() {
     for (; at_ < steps_.size(); ++at_) {
-      steps_[at_].copies.run();
+      steps_[at_].copies.run(device_);
       if (steps_[at_].operation == nullptr) continue;
       steps_[at_].operation->start();
       return;
@@ -174,6 +186,7 @@ class GroupedOperation final : public Operation {
 
   Groups groups_;
   bool is_one_node_;  ///< so that the steps send no messages
+  Device* device_;    ///< where the buffers lie; null: in the host's memory
   std::unique_ptr<GroupedLayout> layout_{};
   std::unique_ptr<Communicator> inside_;
   std::unique_ptr<Communicator> across_;  ///< null where this rank leads no group

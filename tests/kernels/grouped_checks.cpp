@@ -54,7 +54,8 @@ Variant choose_variant(const Problem& step, const Topology& topology, const Capa
                        const Implementations& catalogue, std::size_t turn) {
   std::vector<const Implementation*> all;
   for (const auto& one : catalogue)
-    if (one->collective() == step.collective && !one->runs_on_device()) all.push_back(one.get());
+    if (one->collective() == step.collective && one->runs_on_device() == capability.is_on_device())
+      all.push_back(one.get());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Implementation& one = *all[(turn + i) % all.size()];
     std::vector<Variant> variants = extreme_variants(one.variants(step, topology, capability));
@@ -136,8 +137,10 @@ Grouping choose_grouping(const Problem& problem, const std::vector<int>& groups,
 
 std::string find_grouped_fault(Communicator& communicator, const ConformanceCase& test,
                                const std::vector<int>& groups, const Implementations& catalogue) {
+  const Capability own =
+      communicator.device() == nullptr ? Capability{} : detect_capability(catalogue, communicator);
   const GroupedRanks alike{.nodes = std::vector<int>(groups.size()),
-                           .capabilities = std::vector<Capability>(groups.size())};
+                           .capabilities = std::vector<Capability>(groups.size(), own)};
   const Grouping grouping = choose_grouping(test.problem, groups, alike, catalogue, 0);
   return find_fault(communicator, ByGroups(test.problem.collective, grouping, catalogue),
                     grouping.bridge, test);

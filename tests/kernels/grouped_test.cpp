@@ -314,6 +314,31 @@ TEST(Grouped, NoRankPreparesWhereOneHasWrongBuffers) {
   });
 }
 
+/// What takes buffers on devices.
+Implementations device_catalogue() {
+  Implementations all = make_catalogue();
+  std::erase_if(all, [](const auto& one) { return !one->runs_on_device(); });
+  return all;
+}
+
+TEST(Grouped, WhatLiesBetweenTheStepsIsOnTheDeviceWhereTheBuffersAre) {
+  const Implementations catalogue = device_catalogue();
+  PretendedDevice device;
+  const std::vector<Device*> devices(4, &device);
+  for (const std::vector<int>& groups : {std::vector{0, 1, 0, 1}, std::vector{0, 1, 1, 1}})
+    // The others need steps that copy engines do between registered buffers alone.
+    for (const Collective collective :
+         {Collective::all_reduce, Collective::broadcast, Collective::reduce})
+      run_ranks(
+          4,
+          [&](Communicator& communicator) {
+            const ConformanceCase test{.problem = problem_of(collective, 4 * 48), .calls = 2};
+            EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue), "");
+          },
+          {}, devices);
+  EXPECT_EQ(device.count_allocations(), 0U);
+}
+
 TEST(Grouped, NoRankPreparesWhereOneHasItsBuffersOnADevice) {
   const Implementations catalogue = make_catalogue();
   const Problem problem = problem_of(Collective::all_reduce, 64);

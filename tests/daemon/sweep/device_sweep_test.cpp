@@ -62,6 +62,32 @@ TEST(DeviceSweep, KernelsAreMeasuredVerifiedAndDecided) {
   EXPECT_EQ(over_all, plan.cells.size());
 }
 
+TEST(DeviceSweep, UnlikeRanksOnDevicesAreGrouped) {
+  PretendedDevice device("shared", 4);
+  const std::vector<Device*> devices(4, &device);
+  SweepSpec spec = small_sweep();
+  spec.collectives = {Collective::all_reduce};
+  spec.in_place = {.off = true, .on = false};
+  spec.registered = {.off = true, .on = false};
+  spec.include = {"cuda.*two_shot*", "cuda.*one_shot", "cuda.broadcast_chain"};
+  SweepRun run;
+  run.differ = [](int rank, Capability& capability) {
+    if (rank > 1) capability.features["without.cuda.all_reduce_two_shot*"] = "";
+  };
+  sweep(run, 4, make_catalogue(), spec, {}, devices);
+  EXPECT_THAT(run.errors, testing::Each(""));
+  std::size_t grouped = 0;
+  for (const Measurement& measured : run.outcome.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok)
+        << to_string(measured.variant) << ": " << measured.detail;
+    if (!measured.variant.implementation.starts_with("grouped.")) continue;
+    ++grouped;
+    EXPECT_EQ(measured.ranks_ran, 4);
+    EXPECT_TRUE(measured.conditions.device_share);
+  }
+  EXPECT_GT(grouped, 0u);
+}
+
 TEST(DeviceSweep, WhatTakesHostMemoryIsSkippedWithTheReason) {
   PretendedDevice device("shared", 2);
   const std::vector<Device*> devices{&device, &device};

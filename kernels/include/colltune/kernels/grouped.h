@@ -92,7 +92,8 @@ struct GroupedRanks {
                                 const GroupTopologies& topologies,
                                 const Implementations& catalogue);
 
-/// Prepares `call`, whose buffers lie in the host's memory, by groups: one operation of all steps.
+/// Prepares `call` by groups: one operation of all steps. The buffers of all ranks, and what is to
+/// do the steps, are on devices or none is.
 /// Collective; all ranks throw or none, except for RankMissing, and what the arguments that all
 /// ranks give alike are wrong in (numbers of groups, unknown names, steps without a variant or
 /// variants without a step, limits) is Error(invalid_argument) before any of them waits for
