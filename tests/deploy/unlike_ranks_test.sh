@@ -78,7 +78,7 @@ for database in composed imported; do
   cp "$work/out" "$work/members.json"
   expect_code 0 "$colltune" lookup "${question[@]}" --members "$work/members.json" --json
   expect_json 'any(v["variant"].startswith("substituted.") for v in data["alternatives"])'
-  cp "$work/out" "$work/$database.json"
+  cp "$work/out" "$work/$database.answer"
 done
 # The daemon answers the same; and ranks that can do less than those that were measured get what any rank can run.
 start_daemon "unix:$work/s" "$work/composed.db"
@@ -90,7 +90,7 @@ expect_code 0 "$colltune" show members --db "$work/composed.db" --json
 cp "$work/out" "$work/members.json"
 expect_code 0 "$colltune" lookup "${question[@]}" --members "$work/members.json" --json
 checks=$((checks + 1))
-cmp -s "$work/out" "$work/composed.json" || fail "the daemon and the file give unlike answers to the same members"
+cmp -s "$work/out" "$work/composed.answer" || fail "the daemon and the file give unlike answers to the same members"
 expect_code 0 "$agent" confirm --launches 1 --seconds-per-key 0.1 --db "$work/composed.db" -- \
   "${mpirun[@]}" -n 4 "${composed[@]}" --mask "$mask"
 
