@@ -42,12 +42,10 @@ ModeLine line_of(std::string mode, const Decision& decision, const RankedVariant
 
 /// Whether `other` was made for some of the ranks of `decision` in the same sweep.
 bool is_part_of(const Decision& other, const Decision& decision) {
-  Problem alike = other.key.problem;
-  alike.message_size = decision.key.problem.message_size;
   return other.sweep_uuid == decision.sweep_uuid && other.family == decision.family &&
          other.key.topology.ranks < decision.key.topology.ranks &&
          other.key.environment_digest == decision.key.environment_digest &&
-         other.key.problem == decision.key.problem && alike == decision.key.problem;
+         other.key.problem == decision.key.problem;
 }
 
 const RankedVariant* baseline_of(const Decision& decision) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "colltune/json/json.h"
+#include "colltune/vocabulary/number_ranges.h"
 
 namespace colltune {
 namespace {
@@ -31,20 +32,13 @@ Features common_features(const Members& members) {
 
 /// "0-3, 6"
 std::string ranks_of_kind(const Members& members, std::size_t kind) {
-  std::string text;
-  const auto& kinds = members.kind_of_rank;
-  for (std::size_t first = 0; first < kinds.size(); ++first) {
-    if (kinds[first] != static_cast<int>(kind)) continue;
-    std::size_t last = first;
-    while (last + 1 < kinds.size() && kinds[last + 1] == kinds[first]) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", first);
-    if (last > first) text += fmt::format("-{}", last);
-    first = last;
-  }
-  return text;
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < members.kind_of_rank.size(); ++rank)
+    if (members.kind_of_rank[rank] == static_cast<int>(kind))
+      ranks.push_back(static_cast<int>(rank));
+  return render_ranges(ranks);
 }
 
-/// "rank 0-3: sm_90, multicast, nvls": the architecture and what not all kinds have.
 std::string text_of_kind(const Members& members, std::size_t kind, const Features& common) {
   std::string text =
       fmt::format("rank {}: {}", ranks_of_kind(members, kind), members.kinds[kind].architecture);

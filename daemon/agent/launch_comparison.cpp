@@ -41,22 +41,6 @@ RanksByValue ranks_by_value(const LaunchProcesses& launch, ValueOf value_of) {
 
 }  // namespace
 
-std::vector<std::pair<int, int>> ranges_of(const std::vector<int>& numbers) {
-  std::vector<std::pair<int, int>> ranges;
-  for (const int number : numbers) {
-    if (ranges.empty() || ranges.back().second + 1 != number) ranges.emplace_back(number, number);
-    ranges.back().second = number;
-  }
-  return ranges;
-}
-
-std::string render_ranges(const std::vector<int>& numbers) {
-  std::vector<std::string> texts;
-  for (const auto& [first, last] : ranges_of(numbers))
-    texts.push_back(first == last ? std::to_string(first) : fmt::format("{}-{}", first, last));
-  return fmt::format("{}", fmt::join(texts, ","));
-}
-
 std::string build_of(const Environment& environment) {
   std::string text = fmt::format("{} ({})", environment.colltune_version, environment.build);
   for (const auto& [name, version] :

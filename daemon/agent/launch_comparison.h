@@ -7,13 +7,9 @@
 #include <vector>
 
 #include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/number_ranges.h"
 
 namespace colltune {
-
-/// The first and the last number of each run of consecutive ones among ascending `numbers`.
-[[nodiscard]] std::vector<std::pair<int, int>> ranges_of(const std::vector<int>& numbers);
-/// The same for a person: "0-3,8".
-[[nodiscard]] std::string render_ranges(const std::vector<int>& numbers);
 
 /// What the ranks of a launch told of their processes.
 struct LaunchProcesses {

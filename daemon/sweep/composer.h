@@ -50,7 +50,7 @@ class Composer {
   [[nodiscard]] bool fits(const Composition& composition) const;
   /// Why these ranks cannot run `composition`, which fits; empty where they can.
   [[nodiscard]] std::string why_not(const Composition& composition) const;
-
+  /// `composition`, which these ranks can run, with all that its parts say about it.
   [[nodiscard]] PlannedVariant as_trial(const Composition& composition) const;
 
  private:

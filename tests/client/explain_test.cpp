@@ -191,7 +191,7 @@ TEST_F(ExplainUnlikeRanks, SaysWhatEachKindRuns) {
   ASSERT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.out, HasSubstr("winner       substituted.cpu.ring{parts="));
   EXPECT_THAT(result.out, HasSubstr("executed by\n"
-                                    "  rank 0, 3: x86_64-avx2\n"
+                                    "  rank 0,3: x86_64-avx2\n"
                                     "    whole: cpu.ring{kind=0}\n"
                                     "  rank 1-2: x86_64-avx2, tag.more\n"
                                     "    whole: cpu.ring{kind=1}\n"));

@@ -13,6 +13,7 @@
 
 #include "colltune/kernels/bounded_wait.h"
 #include "conformance.h"
+#include "stub_implementation.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -167,23 +168,9 @@ class LateReaderOperation final : public Operation {
   std::uint64_t epoch_ = 0;
 };
 
-class LateReader final : public Implementation {
+class LateReader final : public StubImplementation {
  public:
-  std::string_view name() const override { return "test.late_reader"; }
-  std::string_view description() const override { return "planted fault"; }
-  Collective collective() const override { return Collective::broadcast; }
-  std::string_view family() const override { return "test"; }
-  std::vector<Variant> variants(const Problem&, const Topology&, const Capability&) const override {
-    return {};
-  }
-  Support supports(const Problem&, const Topology&, const Capability&,
-                   const Variant&) const override {
-    return Support::yes();
-  }
-  Limits limits(const Variant&) const override { return {}; }
-  std::string protocol(const Problem&, const Variant&) const override { return "planted"; }
-  Cost cost(const Problem&, const Topology&, const Variant&) const override { return {}; }
-  Numerics numerics(const Problem&, const Variant&) const override { return {}; }
+  LateReader() : StubImplementation(Collective::broadcast) {}
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call, const Variant&,
                                      Deadline) const override {
     return std::make_unique<LateReaderOperation>(*meeting_, call, communicator.rank(),

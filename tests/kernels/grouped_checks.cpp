@@ -12,29 +12,16 @@
 #include <string_view>
 
 #include "conformance.h"
+#include "stub_implementation.h"
 
 namespace colltune::test {
 namespace {
 
 /// A grouping as the conformance test takes implementations.
-class ByGroups final : public Implementation {
+class ByGroups final : public StubImplementation {
  public:
   ByGroups(Collective collective, const Grouping& grouping, const Implementations& catalogue)
-      : collective_(collective), grouping_(grouping), catalogue_(catalogue) {}
-  std::string_view name() const override { return "test.grouped"; }
-  std::string_view description() const override { return "by groups"; }
-  Collective collective() const override { return collective_; }
-  std::string_view family() const override { return "test"; }
-  std::vector<Variant> variants(const Problem&, const Topology&, const Capability&) const override {
-    return {};
-  }
-  Support supports(const Problem&, const Topology&, const Capability&,
-                   const Variant&) const override {
-    return Support::yes();
-  }
-  Limits limits(const Variant&) const override { return {}; }
-  std::string protocol(const Problem&, const Variant&) const override { return "grouped"; }
-  Cost cost(const Problem&, const Topology&, const Variant&) const override { return {}; }
+      : StubImplementation(collective), grouping_(grouping), catalogue_(catalogue) {}
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return grouped_numerics(problem, grouping_, catalogue_);
   }
@@ -44,7 +31,6 @@ class ByGroups final : public Implementation {
   }
 
  private:
-  Collective collective_;
   const Grouping& grouping_;
   const Implementations& catalogue_;
 };
@@ -96,6 +82,32 @@ void count(GroupedRuns& runs, const Grouping& grouping) {
 }
 
 }  // namespace
+
+Problem problem_of(Collective collective, std::uint64_t bytes) {
+  return {.collective = collective,
+          .data_type = DataType::i32,
+          .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
+          .message_size = {bytes}};
+}
+
+GroupedRanks alike(std::size_t ranks) {
+  return {.nodes = std::vector<int>(ranks), .capabilities = std::vector<Capability>(ranks)};
+}
+
+Grouping crossed_grouping(const Problem& problem) {
+  Grouping grouping{.group_of_rank = crossed};
+  const GroupedSteps steps = grouped_steps(problem, group_sizes(crossed), 0);
+  const auto low_latency = [](const Problem& step) {
+    return parse_variant("cpu." + std::string(name_of(step.collective)) +
+                         "_low_latency{format=line}");
+  };
+  GroupVariants inside;
+  if (steps.before) inside.before = low_latency(*steps.before);
+  if (steps.after) inside.after = low_latency(*steps.after);
+  grouping.inside = {inside, inside};
+  grouping.bridge = low_latency(steps.bridge);
+  return grouping;
+}
 
 std::vector<std::vector<int>> groupings_of(int ranks) {
   const std::vector<int> unlike{0, 1, 2, 2, 0, 2, 1, 2};

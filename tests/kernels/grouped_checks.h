@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,18 @@
 #include "conformance.h"
 
 namespace colltune::test {
+
+/// Of `bytes` of i32, to be summed where it reduces.
+[[nodiscard]] Problem problem_of(Collective collective, std::uint64_t bytes);
+
+/// Ranks of one node that can all do the same.
+[[nodiscard]] GroupedRanks alike(std::size_t ranks);
+
+/// Groups whose numbers, places and ranks are all unlike.
+inline const std::vector<int> crossed{1, 0, 1, 0};
+
+/// They, with short messages in each step.
+[[nodiscard]] Grouping crossed_grouping(const Problem& problem);
 
 /// Groups of so many ranks that are tried: halves (in order, in reverse, in turn), one rank beside
 /// all others, three of unlike sizes, a group each.

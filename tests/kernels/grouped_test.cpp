@@ -14,6 +14,7 @@
 #include "colltune/kernels/bounded_wait.h"
 #include "conformance.h"
 #include "grouped_checks.h"
+#include "stub_implementation.h"
 #include "support/pretended_device.h"
 #include "support/run_ranks.h"
 
@@ -55,17 +56,6 @@ INSTANTIATE_TEST_SUITE_P(Worlds, GroupedOverThreads,
                            return std::to_string(of.param.ranks) +
                                   (of.param.places.node.empty() ? "" : "_on_nodes");
                          });
-
-Problem problem_of(Collective collective, std::uint64_t bytes) {
-  return {.collective = collective,
-          .data_type = DataType::i32,
-          .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
-          .message_size = {bytes}};
-}
-
-GroupedRanks alike(std::size_t ranks) {
-  return {.nodes = std::vector<int>(ranks), .capabilities = std::vector<Capability>(ranks)};
-}
 
 /// One rank's buffers for a call, and its operation.
 class Caller {
@@ -134,24 +124,6 @@ TEST(Grouped, NobodyTouchesTheBuffersOfARankBeforeItsStart) {
           EXPECT_EQ(caller.find_fault(), "") << named.name << ", late " << late;
         });
       }
-}
-
-/// Groups whose numbers, places and ranks are all unlike.
-const std::vector<int> crossed{1, 0, 1, 0};
-
-Grouping crossed_grouping(const Problem& problem) {
-  Grouping grouping{.group_of_rank = crossed};
-  const GroupedSteps steps = grouped_steps(problem, group_sizes(crossed), 0);
-  const auto low_latency = [](const Problem& step) {
-    return parse_variant("cpu." + std::string(name_of(step.collective)) +
-                         "_low_latency{format=line}");
-  };
-  GroupVariants inside;
-  if (steps.before) inside.before = low_latency(*steps.before);
-  if (steps.after) inside.after = low_latency(*steps.after);
-  grouping.inside = {inside, inside};
-  grouping.bridge = low_latency(steps.bridge);
-  return grouping;
 }
 
 TEST(Grouped, NamesTheRankThatDoesNotStart) {
@@ -234,23 +206,15 @@ TEST(Grouped, NamesTheRankThatDoesNotPrepare) {
 }
 
 /// Cannot prepare.
-class Refusing final : public Implementation {
+class Refusing final : public StubImplementation {
  public:
+  Refusing() : StubImplementation(Collective::broadcast) {}
   std::string_view name() const override { return "test.refusing"; }
-  std::string_view description() const override { return "planted fault"; }
-  Collective collective() const override { return Collective::broadcast; }
-  std::string_view family() const override { return "test"; }
-  std::vector<Variant> variants(const Problem&, const Topology&, const Capability&) const override {
-    return {};
-  }
   Support supports(const Problem&, const Topology&, const Capability&,
                    const Variant&) const override {
     return Support::no("it refuses");
   }
   Limits limits(const Variant&) const override { return {.max_ranks = 2}; }
-  std::string protocol(const Problem&, const Variant&) const override { return "planted"; }
-  Cost cost(const Problem&, const Topology&, const Variant&) const override { return {}; }
-  Numerics numerics(const Problem&, const Variant&) const override { return {}; }
   std::unique_ptr<Operation> prepare(Communicator&, const Call&, const Variant&,
                                      Deadline) const override {
     throw Error(StatusCode::unavailable, "it refuses");
@@ -495,129 +459,6 @@ TEST(GroupedSteps, AreGivenBuffersAsTheyAskForThem) {
             EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue), "");
           });
         }
-}
-
-TEST(GroupedSteps, SayWhyThereAreNone) {
-  const std::vector<int> sizes{3, 1};
-  Problem problem = problem_of(Collective::all_reduce, 64);
-  EXPECT_EQ(why_not_grouped(problem, sizes), "");
-  problem.numeric_class = NumericClass::same_bits;
-  EXPECT_EQ(why_not_grouped(problem, sizes), "");
-  EXPECT_EQ(grouped_steps(problem, sizes, 0).bridge.numeric_class, NumericClass::same_bits);
-  problem.numeric_class = NumericClass::rank_order;
-  EXPECT_EQ(why_not_grouped(problem, sizes), "it accumulates group by group, not in rank order");
-  problem = problem_of(Collective::all_reduce, 64);
-  problem.reduce_op = ReduceOp::avg;
-  EXPECT_THAT(why_not_grouped(problem, sizes), testing::HasSubstr("average"));
-  problem = problem_of(Collective::broadcast, 64);
-  problem.numeric_class = NumericClass::rank_order;
-  EXPECT_EQ(why_not_grouped(problem, sizes), "");
-  problem.registered = true;
-  EXPECT_EQ(why_not_grouped(problem, sizes), "");
-  EXPECT_FALSE(grouped_steps(problem, sizes, 0).bridge.registered);
-  problem.graph_capture = true;
-  EXPECT_THAT(why_not_grouped(problem, sizes), testing::HasSubstr("graph"));
-  EXPECT_EQ(why_not_grouped({}, std::vector{4}), "it needs at least 2 groups");
-}
-
-TEST(GroupedSteps, ArePaddedToTheLargestGroup) {
-  // 4 ranks in groups of 3 and 1, blocks of 12 bytes.
-  const std::vector<int> sizes{3, 1};
-  const auto sizes_of = [&](Collective collective, std::uint64_t bytes, int group) {
-    const GroupedSteps steps = grouped_steps(problem_of(collective, bytes), sizes, group);
-    std::vector<std::string> all;
-    for (const auto& step : {steps.before, std::optional(steps.bridge), steps.after})
-      all.push_back(step ? std::string(name_of(step->collective)) + " " +
-                               std::to_string(step->message_size.value)
-                         : "");
-    return all;
-  };
-  using Steps = std::vector<std::string>;
-  EXPECT_EQ(sizes_of(Collective::all_reduce, 12, 0),
-            (Steps{"reduce 12", "all_reduce 12", "broadcast 12"}));
-  EXPECT_EQ(sizes_of(Collective::all_reduce, 12, 1), (Steps{"", "all_reduce 12", ""}));
-  EXPECT_EQ(sizes_of(Collective::reduce, 12, 0), (Steps{"reduce 12", "reduce 12", ""}));
-  EXPECT_EQ(sizes_of(Collective::broadcast, 12, 0), (Steps{"", "broadcast 12", "broadcast 12"}));
-  EXPECT_EQ(sizes_of(Collective::all_gather, 48, 0),
-            (Steps{"gather 36", "all_gather 72", "broadcast 48"}));
-  EXPECT_EQ(sizes_of(Collective::reduce_scatter, 48, 0),
-            (Steps{"reduce 48", "reduce_scatter 72", "scatter 36"}));
-  EXPECT_EQ(sizes_of(Collective::gather, 48, 0), (Steps{"gather 36", "gather 72", ""}));
-  EXPECT_EQ(sizes_of(Collective::scatter, 48, 0), (Steps{"", "scatter 72", "scatter 36"}));
-  EXPECT_EQ(sizes_of(Collective::all_to_all, 48, 0),
-            (Steps{"gather 144", "all_to_all 216", "scatter 144"}));
-  EXPECT_EQ(sizes_of(Collective::all_to_all, 48, 1), (Steps{"", "all_to_all 216", ""}));
-}
-
-TEST(GroupedNumerics, AreNoBetterThanTheSteps) {
-  const Implementations catalogue = make_catalogue();
-  Problem problem = problem_of(Collective::all_reduce, 64);
-  const auto of = [&](const Grouping& grouping) {
-    return grouped_numerics(problem, grouping, catalogue);
-  };
-  const Grouping inside = crossed_grouping(problem);
-  Grouping each{.group_of_rank = {0, 1, 2, 3}, .inside = std::vector<GroupVariants>(4)};
-  each.bridge = inside.bridge;
-  EXPECT_EQ(of(inside).rounding, Rounding::exact);
-  EXPECT_EQ(of(inside).numeric_class, NumericClass::same_bits);
-  problem.data_type = DataType::bf16;
-  EXPECT_EQ(of(inside).rounding, Rounding::each_step) << "rounded once in each step";
-  EXPECT_EQ(of(each).rounding, Rounding::once) << "there is one step";
-  problem = problem_of(Collective::all_gather, 64);
-  EXPECT_EQ(of(crossed_grouping(problem)).rounding, Rounding::exact);
-  EXPECT_EQ(of(crossed_grouping(problem)).numeric_class, NumericClass::rank_order);
-}
-
-TEST(GroupedCost, IsThatOfTheSlowestGroup) {
-  const Implementations catalogue = make_catalogue();
-  const Problem problem = problem_of(Collective::all_reduce, 64);
-  const std::vector<int> groups{0, 0, 1, 1, 1, 1};
-  Grouping grouping = crossed_grouping(problem);
-  grouping.group_of_rank = groups;
-  const GroupTopologies topologies =
-      grouped_topologies(std::vector<int>(6), groups, problem.collective);
-  const Cost cost = grouped_cost(problem, grouping, topologies, catalogue);
-  // Mail takes a round and brings a rank what each other one gives: 3, 1, and from the root 3.
-  const auto one = [&](const char* name, Collective collective, int ranks) {
-    return find_implementation(catalogue, name)
-        ->cost(problem_of(collective, 64), {.ranks_per_node = ranks, .ranks = ranks}, {});
-  };
-  EXPECT_EQ(cost.steps, 3);
-  EXPECT_EQ(cost.bytes_per_rank,
-            one("cpu.reduce_low_latency", Collective::reduce, 4).bytes_per_rank +
-                one("cpu.all_reduce_low_latency", Collective::all_reduce, 2).bytes_per_rank +
-                one("cpu.broadcast_low_latency", Collective::broadcast, 4).bytes_per_rank);
-}
-
-TEST(GroupedTopologies, AreAsManyAsTheRanks) {
-  const Problem problem = problem_of(Collective::all_reduce, 64);
-  const Implementations catalogue = make_catalogue();
-  const Grouping grouping = crossed_grouping(problem);
-  EXPECT_THROW((void)grouped_topologies(std::vector<int>(3), crossed, problem.collective), Error);
-  EXPECT_THROW((void)supports_grouped(problem, grouping, alike(3), catalogue), Error);
-  EXPECT_THROW((void)grouped_cost(problem, grouping, {}, catalogue), Error);
-}
-
-TEST(GroupedTopologies, AreThoseOfTheRoot) {
-  // Whoever leads decides how many nodes the leaders are on.
-  const std::vector<int> nodes{0, 0, 1, 1};
-  const std::vector<int> groups{0, 1, 1, 1};
-  EXPECT_EQ(grouped_topologies(nodes, groups, Collective::all_reduce).bridge.nodes, 1);
-  const GroupTopologies of_reduce = grouped_topologies(nodes, groups, Collective::reduce);
-  EXPECT_EQ(of_reduce.bridge.nodes, 2);
-  EXPECT_EQ(of_reduce.inside.at(0).ranks, 1);
-  EXPECT_EQ(of_reduce.inside.at(1).nodes, 2);
-  EXPECT_EQ(of_reduce.inside.at(1).ranks_per_node, 2);
-  const Problem problem = problem_of(Collective::reduce, 64);
-  Grouping grouping = crossed_grouping(problem);
-  grouping.group_of_rank = groups;
-  grouping.inside[0] = {};
-  GroupedRanks ranks = alike(4);
-  EXPECT_TRUE(supports_grouped(problem, grouping, ranks, make_catalogue()));
-  ranks.nodes = {0, 1, 1, 1};
-  EXPECT_THAT(supports_grouped(problem, grouping, ranks, make_catalogue()).reason(),
-              testing::HasSubstr("across the groups, cpu.reduce_low_latency{format=line} on rank "
-                                 "0: it works in shared memory"));
 }
 
 }  // namespace

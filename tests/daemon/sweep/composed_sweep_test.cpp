@@ -15,6 +15,7 @@
 #include "colltune/kernels/composed.h"
 #include "colltune/vocabulary/canonical.h"
 #include "kernels/conformance.h"
+#include "kernels/stub_implementation.h"
 #include "support/run_ranks.h"
 #include "sweep_run.h"
 
@@ -259,30 +260,14 @@ TEST(ComposedSweep, UnlikeBuildsMeetInCallsOfALibraryAlone) {
 }
 
 /// A planned variant as if it were one implementation, for the conformance checks.
-class Planned final : public Implementation {
+class Planned final : public test::StubImplementation {
  public:
-  Planned(const PlannedVariant& planned, const Members& members, const Implementations& catalogue)
-      : planned_(planned), members_(members), catalogue_(catalogue) {}
+  Planned(const PlannedVariant& planned, const SweepPlan& plan, const Implementations& catalogue)
+      : StubImplementation(plan.cells.at(0).key.problem.collective),
+        planned_(planned),
+        members_(plan.worlds.at(0).members),
+        catalogue_(catalogue) {}
 
-  [[nodiscard]] std::string_view name() const override { return planned_.variant.implementation; }
-  [[nodiscard]] std::string_view description() const override { return "planned"; }
-  [[nodiscard]] Collective collective() const override { return Collective::all_reduce; }
-  [[nodiscard]] std::string_view family() const override { return planned_.family; }
-  [[nodiscard]] std::vector<Variant> variants(const Problem&, const Topology&,
-                                              const Capability&) const override {
-    return {planned_.variant};
-  }
-  [[nodiscard]] Support supports(const Problem&, const Topology&, const Capability&,
-                                 const Variant&) const override {
-    return Support::yes();
-  }
-  [[nodiscard]] Limits limits(const Variant&) const override { return planned_.limits; }
-  [[nodiscard]] std::string protocol(const Problem&, const Variant&) const override {
-    return planned_.protocol;
-  }
-  [[nodiscard]] Cost cost(const Problem&, const Topology&, const Variant&) const override {
-    return {};
-  }
   [[nodiscard]] Numerics numerics(const Problem&, const Variant&) const override {
     return {.rounding = planned_.rounding, .numeric_class = planned_.numeric_class};
   }
@@ -342,7 +327,7 @@ TEST(ComposedSweep, WhateverRandomLaunchesAreToRunIsRight) {
           &planned);
     for (const auto& [mode, variants] : by_mode) {
       const PlannedVariant& planned = *variants[random() % variants.size()];
-      const Planned implementation(planned, plan.worlds.at(0).members, catalogue);
+      const Planned implementation(planned, plan, catalogue);
       const test::ConformanceCase check{
           .problem = cell.key.problem,
           .root = shape_of(collective).has_root

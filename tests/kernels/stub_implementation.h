@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "colltune/kernels/implementation.h"
+
+namespace colltune::test {
+
+/// What a test calls by itself, and no planner asks: it says what every implementation must, and a
+/// test adds how it is prepared and what else matters there.
+class StubImplementation : public Implementation {
+ public:
+  explicit StubImplementation(Collective collective) : collective_(collective) {}
+  [[nodiscard]] std::string_view name() const override { return "test.stub"; }
+  [[nodiscard]] std::string_view description() const override { return "made by a test"; }
+  [[nodiscard]] Collective collective() const override { return collective_; }
+  [[nodiscard]] std::string_view family() const override { return "test"; }
+  [[nodiscard]] std::vector<Variant> variants(const Problem&, const Topology&,
+                                              const Capability&) const override {
+    return {};
+  }
+  [[nodiscard]] Support supports(const Problem&, const Topology&, const Capability&,
+                                 const Variant&) const override {
+    return Support::yes();
+  }
+  [[nodiscard]] Limits limits(const Variant&) const override { return {}; }
+  [[nodiscard]] std::string protocol(const Problem&, const Variant&) const override {
+    return "made by a test";
+  }
+  [[nodiscard]] Cost cost(const Problem&, const Topology&, const Variant&) const override {
+    return {};
+  }
+  [[nodiscard]] Numerics numerics(const Problem&, const Variant&) const override { return {}; }
+
+ private:
+  Collective collective_;
+};
+
+}  // namespace colltune::test
