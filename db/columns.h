@@ -19,7 +19,8 @@ namespace colltune::db {
 
 // How the fields of a described type become columns: by its visit_fields, so that there is no
 // second list. Whole numbers, times and sizes are INTEGER (64 bits; unsigned ones by their bits),
-// enums, variants and text TEXT, lists of numbers packed BLOBs, all other composites JSON text.
+// enums, variants and text TEXT, lists of numbers packed BLOBs, all other composites JSON text,
+// nothing at all where they are optional and empty.
 
 /// Fields that become the columns of their own fields.
 template <class T>
@@ -78,6 +79,8 @@ template <class T>
         numbers.push_back(item.count());
     }
     return pack_numbers(numbers);
+  } else if constexpr (requires { value.has_value(); }) {
+    return value ? to_column(*value) : Value(std::string());
   } else {
     try {
       return to_json_value(value).dump();
@@ -124,6 +127,13 @@ class RowCursor {
       value.clear();
       for (const std::int64_t number : unpack_numbers(next<Blob>()))
         value.emplace_back(static_cast<typename T::value_type>(number));
+    } else if constexpr (requires { value.has_value(); }) {
+      const auto& text = next<std::string>();
+      if (text.empty())
+        value.reset();
+      else
+        value = from_json_value<typename T::value_type>(
+            nlohmann::json::parse(text, nullptr, false), text);
     } else {
       const auto& text = next<std::string>();
       const auto json = nlohmann::json::parse(text, nullptr, false);

@@ -210,7 +210,7 @@ std::optional<Fault> CellData::compare(const Check& check) {
                                              mismatch->got, mismatch->expected)};
   const bool is_strict =
       check.rounding != Rounding::each_step ||
-      (check.pattern == DataPattern::exact && problem_.reduce_op != ReduceOp::avg);
+      (check.pattern == DataPattern::exact && !averages(problem_));
   if (received.size() <= largest_known_result && !known.is_strict)
     known = {{received.begin(), received.end()}, check.rounding, is_strict};
   return std::nullopt;

@@ -79,7 +79,7 @@ PlannedVariant Composer::as_trial(const Composition& composition) const {
   PlannedVariant planned = composition.mode == CompositionMode::grouped
                                ? describe_grouped(composition)
                                : describe_substituted(composition);
-  planned.variant = name_composition(setting_.key.problem.collective, composition);
+  planned.variant = name_composition(operation_name(setting_.key.problem), composition);
   planned.composition = composition;
   planned.is_baseline = false;
   planned.supporting_kinds = kinds_;

@@ -308,7 +308,7 @@ class Planner {
     for (const Composition& one : findings_.compositions)
       if (composer.fits(one)) compositions.push_back(one);
     for (const Composition& one : compositions) {
-      const Variant name = name_composition(cell.key.problem.collective, one);
+      const Variant name = name_composition(operation_name(cell.key.problem), one);
       std::string reason = why_not_here(cell, name);
       if (reason.empty()) reason = composer.why_not(one);
       if (reason.empty())

@@ -8,48 +8,14 @@
 #include <utility>
 
 #include "grouped_layout.h"
+#include "joint_steps.h"
 
 namespace colltune {
 namespace {
 
+constexpr std::string_view joint_words = "a collective by groups";
 constexpr std::string_view inside_words = "its part inside the group";
 constexpr std::string_view bridge_words = "its part of the bridge between groups";
-
-/// Does `act` on a communicator of `members` alone: whoever is missing there is named as the rank
-/// that it is among all.
-template <class Act>
-auto with_ranks_of_all(const std::vector<int>& members, std::string_view waiting_for, Act act) {
-  try {
-    return act();
-  } catch (const RankMissing& missing) {
-    throw RankMissing(members[static_cast<std::size_t>(missing.rank())], std::string(waiting_for),
-                      missing.code() == StatusCode::aborted);
-  }
-}
-
-/// Does on each rank what may fail on some alone: then all throw, with one code. Collective.
-template <class Act>
-void attempt_together(Communicator& communicator, Deadline deadline, Act act) {
-  std::optional<Error> failure;
-  try {
-    act();
-  } catch (const RankMissing&) {
-    throw;
-  } catch (const Error& error) {
-    failure = error;
-  } catch (const std::exception& error) {
-    failure = Error(StatusCode::resource_exhausted, error.what());
-  }
-  constexpr std::int64_t ranks_limit = std::int64_t{1} << 32;
-  const auto code_of = [](const Error& error) { return static_cast<std::int64_t>(error.code()); };
-  const std::int64_t own = failure ? code_of(*failure) * ranks_limit + communicator.rank() : 0;
-  const std::int64_t worst = communicator.all_reduce_max(own, deadline);
-  if (worst == 0) return;
-  const auto code = static_cast<StatusCode>(worst / ranks_limit);
-  if (failure) throw Error(code, failure->what());
-  throw Error(code, "rank " + std::to_string(worst % ranks_limit) +
-                        " could not prepare its part of a collective by groups");
-}
 
 /// What does not fit on this rank; others may have no such fault.
 void check_own(const Communicator& communicator, const Call& call, const Implementation& bridge) {
@@ -85,7 +51,7 @@ class GroupedOperation final : public Operation {
         device_(communicator.device()) {
     const int rank = communicator.rank();
     const int group = groups_.group_of(rank);
-    attempt_together(communicator, deadline, [&] {
+    attempt_together(communicator, joint_words, deadline, [&] {
       check_own(communicator, call, *implementations.bridge);
       layout_ = std::make_unique<GroupedLayout>(make_grouped_layout(call, groups_, rank, device_));
     });
@@ -103,17 +69,17 @@ class GroupedOperation final : public Operation {
     steps_[2] = {groups_.of_group(group), inside_words, std::move(layout_->after.copies)};
     const int place = groups_.place_of_leader(group);
     // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
-    attempt_together(communicator, deadline, [&] {
+    attempt_together(communicator, joint_words, deadline, [&] {
       if (before != nullptr)
         prepare(steps_[0], *inside_, {*before, *own.before},
                 {*steps.before, place, layout_->before.buffers}, deadline);
     });
-    attempt_together(communicator, deadline, [&] {
+    attempt_together(communicator, joint_words, deadline, [&] {
       if (is_leader)
         prepare(steps_[1], *across_, {*implementations.bridge, grouping.bridge},
                 {steps.bridge, groups_.root_group, layout_->bridge.buffers}, deadline);
     });
-    attempt_together(communicator, deadline, [&] {
+    attempt_together(communicator, joint_words, deadline, [&] {
       if (after != nullptr)
         prepare(steps_[2], *inside_, {*after, *own.after},
                 {*steps.after, place, layout_->after.buffers}, deadline);

@@ -58,59 +58,67 @@ std::string print_element(DataType type, const std::byte* at) {
   return fmt::format("{} (0x{})", number_at(type, at), bits);
 }
 
-bool is_near_enough(const VerifiedCall& call, std::size_t position, const std::byte* expected,
+bool is_near_enough(const OracleData& data, std::size_t position, const std::byte* expected,
                     const std::byte* got) {
-  const DataType type = call.problem.data_type;
+  const DataType type = data.source().type;
   const double off = std::abs(number_at(type, got) - number_at(type, expected));
-  return off <= rounding_bound(call, position);  // false for a NaN
+  return off <= data.rounding_bound(position);  // false for a NaN
 }
 
+/// What the elements of one rank's result are compared by.
+struct Comparison {
+  const VerifiedCall& call;
+  const OracleData& data;
+  Rounding rounding = Rounding::exact;
+};
+
 /// Whether two elements of unlike bits are both right.
-bool may_differ(const VerifiedCall& call, Rounding rounding, std::size_t position,
-                const std::byte* expected, const std::byte* got) {
-  const Problem& problem = call.problem;
-  if (problem.reduce_op == ReduceOp::none || !is_floating(problem.data_type)) return false;
+bool may_differ(const Comparison& by, std::size_t position, const std::byte* expected,
+                const std::byte* got) {
+  const Problem& problem = by.call.problem;
+  if (!reduces(problem) || !is_floating(problem.data_type)) return false;
   if (number_at(problem.data_type, expected) == 0 && number_at(problem.data_type, got) == 0)
     return true;
-  const bool rounds = call.pattern == DataPattern::rounding || problem.reduce_op == ReduceOp::avg;
-  return rounding == Rounding::each_step && rounds && is_near_enough(call, position, expected, got);
+  const bool rounds = by.call.pattern == DataPattern::rounding || averages(problem);
+  return by.rounding == Rounding::each_step && rounds &&
+         is_near_enough(by.data, position, expected, got);
 }
 
 /// The expected elements of a segment's first period.
-std::vector<std::byte> expected_elements(const VerifiedCall& call, const Segment& segment) {
+std::vector<std::byte> expected_elements(const OracleData& data, const Segment& segment) {
   const std::size_t length = std::min(segment.count, pattern_period);
-  std::vector<std::byte> elements(length * size_of(call.problem.data_type));
-  const std::size_t first = pattern_position(call, segment.from);
+  std::vector<std::byte> elements(length * size_of(data.source().type));
+  const std::size_t first = data.position_of(segment.from);
   if (segment.source == all_ranks)
-    write_reduced(call, first, elements);
+    data.write_reduced(first, elements);
   else
-    write_inputs(call, segment.source, first, elements);
+    data.write_inputs(segment.source, first, elements);
   return elements;
 }
 
-std::optional<Mismatch> compare_elements(const VerifiedCall& call, const Segment& segment,
-                                         Rounding rounding, std::size_t done, std::size_t count,
+std::optional<Mismatch> compare_elements(const Comparison& by, const Segment& segment,
+                                         std::size_t done, std::size_t count,
                                          const std::byte* expected, const std::byte* got) {
-  const DataType type = call.problem.data_type;
+  const DataType type = by.call.problem.data_type;
   const std::size_t size = size_of(type);
   for (std::size_t i = 0; i < count; ++i, expected += size, got += size) {
     if (std::memcmp(expected, got, size) == 0) continue;
-    const std::size_t position = pattern_position(call, segment.from + done + i);
-    if (may_differ(call, rounding, position, expected, got)) continue;
+    const std::size_t position = by.data.position_of(segment.from + done + i);
+    if (may_differ(by, position, expected, got)) continue;
     return Mismatch{segment.to + done + i, print_element(type, expected), print_element(type, got)};
   }
   return {};
 }
 
-std::optional<Mismatch> compare_segment(const VerifiedCall& call, const Segment& segment,
-                                        Rounding rounding, const std::byte* receive) {
-  const std::size_t size = size_of(call.problem.data_type);
-  const std::vector<std::byte> expected = expected_elements(call, segment);
+std::optional<Mismatch> compare_segment(const Comparison& by, const Segment& segment,
+                                        const std::byte* receive) {
+  const std::size_t size = size_of(by.call.problem.data_type);
+  const std::vector<std::byte> expected = expected_elements(by.data, segment);
   for (std::size_t done = 0; done < segment.count; done += pattern_period) {
     const std::size_t now = std::min(pattern_period, segment.count - done);
     const std::byte* const got = receive + (segment.to + done) * size;
     if (std::memcmp(expected.data(), got, now * size) == 0) continue;
-    if (auto mismatch = compare_elements(call, segment, rounding, done, now, expected.data(), got))
+    if (auto mismatch = compare_elements(by, segment, done, now, expected.data(), got))
       return mismatch;
   }
   return {};
@@ -128,9 +136,26 @@ void require_size(std::size_t expected, std::size_t got, const char* what) {
 bool is_meaningful(const VerifiedCall& call) {
   if (call.pattern == DataPattern::exact) return true;
   const Problem& problem = call.problem;
-  const bool accumulates = problem.reduce_op == ReduceOp::sum || problem.reduce_op == ReduceOp::avg;
-  return accumulates && is_floating(problem.data_type) && size_of(problem.data_type) <= 2 &&
-         call.ranks >= 3;
+  if (!is_floating(problem.data_type) || size_of(problem.data_type) > 2) return false;
+  const auto accumulates = [](ReduceOp op) { return op == ReduceOp::sum || op == ReduceOp::avg; };
+  if (!problem.mesh) return accumulates(problem.reduce_op) && call.ranks >= 3;
+  for (const MeshStep& step : problem.mesh->steps)
+    if (!accumulates(step.op)) return false;
+  // Where an input enters more than once, the largest one would leave the type's range.
+  const ValueSource source = OracleData(call, 0).source();
+  return source.ranks >= 3 && source.multiplicity == 1;
+}
+
+std::string why_not_verifiable(const Problem& problem) {
+  if (!problem.mesh) return {};
+  const auto has = [&](auto... ops) {
+    return std::ranges::any_of(problem.mesh->steps,
+                               [&](const MeshStep& step) { return ((step.op == ops) || ...); });
+  };
+  if (has(ReduceOp::prod) && has(ReduceOp::sum, ReduceOp::avg))
+    return "no data is known for which products of sums are the same in every order of "
+           "accumulation, and exact";
+  return {};
 }
 
 void fill_send(const VerifiedCall& call, int rank, std::span<std::byte> send) {
@@ -138,7 +163,8 @@ void fill_send(const VerifiedCall& call, int rank, std::span<std::byte> send) {
   if (send.empty()) return;
   const std::size_t period = pattern_period * size_of(call.problem.data_type);
   const std::size_t first = std::min(send.size(), period);
-  write_inputs(call, rank, pattern_position(call, 0), send.first(first));
+  const OracleData data(call, rank);
+  data.write_inputs(rank, data.position_of(0), send.first(first));
   for (std::size_t done = first; done < send.size(); done += period)
     std::memcpy(send.data() + done, send.data(), std::min(period, send.size() - done));
 }
@@ -148,8 +174,10 @@ std::optional<Mismatch> find_mismatch(const VerifiedCall& call, int rank, Roundi
   require_size(receive_size(call.problem, call.ranks, rank == call.root).value, receive.size(),
                "receive");
   if (receive.empty()) return {};
+  const OracleData data(call, rank);
   for (const Segment& segment : segments_of(call, rank))
-    if (auto mismatch = compare_segment(call, segment, rounding, receive.data())) return mismatch;
+    if (auto mismatch = compare_segment({call, data, rounding}, segment, receive.data()))
+      return mismatch;
   return {};
 }
 

@@ -3,8 +3,37 @@
 
 #include "colltune/vocabulary/problem.h"
 
+#include <algorithm>
+
 namespace colltune {
+std::string_view operation_name(const Problem& problem) {
+  return problem.kind == ProblemKind::collective ? name_of(problem.collective)
+                                                 : name_of(problem.kind);
+}
+
+bool reduces(const Problem& problem) {
+  return problem.mesh.has_value() || problem.reduce_op != ReduceOp::none;
+}
+
+bool averages(const Problem& problem) {
+  if (!problem.mesh) return problem.reduce_op == ReduceOp::avg;
+  return std::ranges::find(problem.mesh->steps, ReduceOp::avg, &MeshStep::op) !=
+         problem.mesh->steps.end();
+}
+
 void check(const Problem& problem) {
+  if (problem.mesh.has_value() != (problem.kind == ProblemKind::mesh_reduce))
+    throw Error(StatusCode::invalid_argument,
+                problem.mesh ? "a mesh belongs to a mesh_reduce alone"
+                             : "a mesh_reduce needs a mesh, and what is reduced over it");
+  if (problem.mesh) {
+    check(*problem.mesh);
+    if (problem.collective != Collective::all_reduce || problem.reduce_op != ReduceOp::none)
+      throw Error(StatusCode::invalid_argument,
+                  "a mesh_reduce has the collective all_reduce and the reduce op none: its "
+                  "operators stand in its mesh");
+    return;
+  }
   const bool reduces = shape_of(problem.collective).reduces;
   if (reduces == (problem.reduce_op != ReduceOp::none)) return;
   throw Error(StatusCode::invalid_argument,
@@ -44,7 +73,8 @@ Bytes round_message_size(Collective collective, DataType type, Bytes requested, 
 }
 
 std::string describe(const Problem& problem) {
-  std::string text(name_of(problem.collective));
+  std::string text(operation_name(problem));
+  if (problem.mesh) text += ' ' + shape_text(*problem.mesh) + ' ' + steps_text(*problem.mesh);
   text += ' ';
   text += name_of(problem.data_type);
   if (problem.reduce_op != ReduceOp::none) {

@@ -231,7 +231,7 @@ void check_whole(const Problem& problem, const Path& path) {
   try {
     check(problem);
   } catch (const Error& error) {
-    fail({&path, "reduce_op"}, error.what());
+    fail({&path, problem.mesh ? "mesh" : "reduce_op"}, error.what());
   }
 }
 void check_whole(const ArchitectureCount& entry, const Path& path) {
@@ -251,6 +251,9 @@ void check_at_most(std::size_t count, std::size_t most, std::string_view name, c
   if (count > most)
     fail({&path, name}, "has " + std::to_string(count) + " entries; at most " +
                             std::to_string(most) + " are allowed");
+}
+void check_whole(const MeshReduction& mesh, const Path& path) {
+  check_at_most(mesh.steps.size(), most_wire_steps, "steps", path);
 }
 void check_whole(const MemberKind& kind, const Path& path) {
   check_at_most(kind.features.size(), most_wire_features, "features", path);

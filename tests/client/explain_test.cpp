@@ -172,7 +172,7 @@ class ExplainUnlikeRanks : public Explain {
                  {ranked("cpu.fast", 200, 5.0), ranked("mpi.default", 1000, 1.0)})};
     decisions[1].sweep_uuid = "sweep-1";
     decisions[0].ranked.push_back(
-        ranked(to_string(name_composition(Collective::all_reduce, grouped)), 2500, 0.8));
+        ranked(to_string(name_composition(name_of(Collective::all_reduce), grouped)), 2500, 0.8));
     for (Decision& each : decisions)
       for (RankedVariant& variant : each.ranked)
         variant.is_baseline = to_string(variant.variant) == "mpi.default";

@@ -86,18 +86,18 @@ TEST(Compositions, HaveNamesThatNoCatalogueHas) {
       CompositionMode::substituted,
       {{PartRole::whole, {"a"}, parse_variant("cpu.flat{chunk=0,stores=streaming}")},
        {PartRole::whole, {"b"}, parse_variant("cpu.flat{chunk=0,stores=cached}")}}};
-  EXPECT_EQ(to_string(name_composition(Collective::all_gather, substituted)),
+  EXPECT_EQ(to_string(name_composition(name_of(Collective::all_gather), substituted)),
             "substituted.cpu.flat{chunk=0,parts=" + parts_name(substituted) + ",stores=streaming}");
   Composition grouped{CompositionMode::grouped,
                       {{PartRole::before, {"a"}, parse_variant("cpu.tree{fanout=2}")},
                        {PartRole::bridge, {}, parse_variant("mpi.x")}}};
-  EXPECT_EQ(to_string(name_composition(Collective::reduce, grouped)),
+  EXPECT_EQ(to_string(name_composition(name_of(Collective::reduce), grouped)),
             "grouped.reduce{bridge=mpi.x,inside=cpu.tree,parts=" + parts_name(grouped) + "}");
   grouped.parts.pop_back();
-  EXPECT_THROW((void)name_composition(Collective::reduce, grouped), Error);
+  EXPECT_THROW((void)name_composition(name_of(Collective::reduce), grouped), Error);
   const Composition taken{CompositionMode::substituted,
                           {{PartRole::whole, {"a"}, parse_variant("user.x{parts=3}")}}};
-  EXPECT_THROW((void)name_composition(Collective::reduce, taken), Error);
+  EXPECT_THROW((void)name_composition(name_of(Collective::reduce), taken), Error);
 }
 
 TEST(Compositions, AreNamedByWhatTheyHold) {

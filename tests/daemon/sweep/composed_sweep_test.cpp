@@ -167,7 +167,7 @@ TEST(ComposedSweep, WhatSomeRankCannotRunIsSkippedWithTheReason) {
   const auto reason = [&](const Composition& composition) {
     const SweepPlan plan =
         make_plan(spec, availability, make_catalogue(), "e", {.compositions = {&composition, 1}});
-    const std::string name = to_string(name_composition(Collective::all_reduce, composition));
+    const std::string name = to_string(name_composition(name_of(Collective::all_reduce), composition));
     for (const Skipped& skipped : plan.skipped)
       if (skipped.variant == name) return skipped.reason;
     return std::string();

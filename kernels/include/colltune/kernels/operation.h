@@ -47,6 +47,11 @@ class Operation {
   /// How long the last call took by the clock of the device that ran it, waiting for late ranks
   /// included; nothing where no device did.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> device_time() const { return {}; }
+  /// What making the communicators of parts of the ranks took that it runs on, when they were first
+  /// made, for whichever operation: a caller pays it once. Nothing where it needs none.
+  [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> communicators_time() const {
+    return {};
+  }
 };
 
 }  // namespace colltune

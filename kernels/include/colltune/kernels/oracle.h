@@ -21,6 +21,9 @@ enum class DataPattern {
              ///< rounding once
 };
 
+/// The result of a mesh reduction is defined by its steps, one after the other, each accumulated in
+/// rank order and rounded once; ranks that the steps do not connect hold unlike data.
+///
 /// One verified call: enough to know every rank's input and every rank's result. `seed` shifts the
 /// pattern, so that the result of an earlier call never passes for that of a later one.
 struct VerifiedCall {
@@ -40,6 +43,10 @@ struct VerifiedCall {
 /// least `ranks` elements. Neighbouring results differ, and so do those of calls whose seeds differ
 /// by 1, but for avg of small types on many ranks, where the division leaves too few values.
 [[nodiscard]] bool is_meaningful(const VerifiedCall& call);
+
+/// Why a result of `problem` cannot be told right from wrong whatever the order of accumulation;
+/// empty for all but mesh reductions that multiply sums.
+[[nodiscard]] std::string why_not_verifiable(const Problem& problem);
 
 /// Writes what `rank` sends into `send`, which has send_size() bytes (nothing on ranks that do not
 /// send).

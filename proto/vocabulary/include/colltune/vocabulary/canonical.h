@@ -28,7 +28,8 @@ concept Described = requires(T& value) {
 
 /// Appends one unambiguous text form of `value`: equal values give equal texts, unlike values
 /// unlike ones. Digests and row checksums are taken over it, so it never changes for a given layout
-/// of fields.
+/// of fields; an optional field that a type got later is left out where it is empty, if the type
+/// says so (`omits_empty_fields`).
 template <class T>
 void append_canonical(std::string& out, const T& value) {
   if constexpr (NamedEnum<T>) {
@@ -51,6 +52,8 @@ void append_canonical(std::string& out, const T& value) {
   } else if constexpr (Described<const T>) {
     out += '{';
     visit_fields(value, [&](std::string_view name, const auto& field) {
+      if constexpr (requires { typename T::omits_empty_fields; field.has_value(); })
+        if (!field) return;
       out += name;
       out += '=';
       append_canonical(out, field);

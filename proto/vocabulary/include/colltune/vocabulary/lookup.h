@@ -73,6 +73,9 @@ struct LookupQuery {
   /// What the asking communicator's ranks can do, in rank order. The answer is then one that all of
   /// them can run; without it no variant that names a composition is answered.
   std::optional<Members> members;
+  /// Of a mesh_reduce: variants of this form alone are answered, `merged` with those for unlike
+  /// ranks; empty: whatever the measurements say.
+  std::optional<CompositionMode> form;
 
   friend bool operator==(const LookupQuery&, const LookupQuery&) = default;
 };
@@ -91,6 +94,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("layout_digest", self.layout_digest);
   visit("interconnect", self.interconnect);
   visit("members", self.members);
+  visit("form", self.form);
 }
 
 /// The answer: `decision.ranked` holds only variants that can run the question's problem, the

@@ -85,6 +85,9 @@ struct Conditions {
   /// of the farthest neighbours, the median over the visit's rounds. Empty: ranks share cores or no
   /// node, or written before this was.
   std::optional<std::chrono::nanoseconds> hand_over;
+  /// Making the communicators of parts of the ranks that the variant runs on, which a caller pays
+  /// once and no sample holds. Empty: it needs none.
+  std::optional<std::chrono::nanoseconds> communicators;
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
@@ -101,6 +104,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("kept_waiting", self.kept_waiting);
   visit("device_share", self.device_share);
   visit("hand_over_ns", self.hand_over);
+  visit("communicators_ns", self.communicators);
 }
 
 /// Outcome and raw samples of one trial in one pass: one variant under one key, as one visit to it

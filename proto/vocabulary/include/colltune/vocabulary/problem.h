@@ -4,17 +4,22 @@
 
 #include <compare>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/collective.h"
+#include "colltune/vocabulary/mesh.h"
 
 namespace colltune {
 
 /// What a Problem describes. Stored and sent by name.
-enum class ProblemKind { collective = 0 };
-constexpr std::array<Named<ProblemKind>, 1> enum_names(ProblemKind) {
-  return {{{ProblemKind::collective, "collective"}}};
+enum class ProblemKind {
+  collective = 0,
+  mesh_reduce = 1,  ///< all_reduces over a process mesh that follow each other
+};
+constexpr std::array<Named<ProblemKind>, 2> enum_names(ProblemKind) {
+  return {{{ProblemKind::collective, "collective"}, {ProblemKind::mesh_reduce, "mesh_reduce"}}};
 }
 constexpr std::string_view enum_title(ProblemKind) { return "problem kind"; }
 
@@ -37,16 +42,24 @@ constexpr std::string_view enum_title(NumericClass) { return "numeric class"; }
 /// where there is a root): ranks x count elements for all_gather, reduce_scatter, all_to_all,
 /// gather and scatter, count elements for the others. NCCL's `nBytes` and nccl-tests' "size" mean
 /// the same. The root is an argument of the call, no part of the problem.
+///
+/// A mesh_reduce has the buffers of an all_reduce, which `collective` then says; its operators stand
+/// in `mesh` alone.
 struct Problem {
+  /// Digests of collectives stay those from before there were mesh reductions.
+  using omits_empty_fields = void;
+
   ProblemKind kind = ProblemKind::collective;
   Collective collective = Collective::all_reduce;
   DataType data_type = DataType::f32;
-  ReduceOp reduce_op = ReduceOp::sum;  ///< `none` exactly where the collective does not reduce
+  /// `none` exactly where the collective does not reduce, and for a mesh_reduce.
+  ReduceOp reduce_op = ReduceOp::sum;
   Bytes message_size;
   bool in_place = false;
   bool registered = false;     ///< the buffers lie in symmetric memory
   bool graph_capture = false;  ///< the caller captures the call into a device graph
   NumericClass numeric_class = NumericClass::any;
+  std::optional<MeshReduction> mesh{};  ///< exactly where `kind` is mesh_reduce
 
   friend auto operator<=>(const Problem&, const Problem&) = default;
 };
@@ -62,9 +75,18 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("registered", self.registered);
   visit("graph_capture", self.graph_capture);
   visit("numeric_class", self.numeric_class);
+  visit("mesh", self.mesh);
 }
 
-/// Throws Error(invalid_argument) where the reduce op does not fit the collective.
+/// What is asked for by name: the collective, or "mesh_reduce".
+[[nodiscard]] std::string_view operation_name(const Problem& problem);
+
+/// Whether numbers are combined, and whether some of that are averages.
+[[nodiscard]] bool reduces(const Problem& problem);
+[[nodiscard]] bool averages(const Problem& problem);
+
+/// Throws Error(invalid_argument) where the reduce op does not fit the collective, or the mesh the
+/// kind.
 void check(const Problem& problem);
 
 /// Elements of one block ("count" of nccl-tests and MPI): the whole message, or a rank's share of

@@ -51,5 +51,7 @@ inline constexpr std::size_t longest_wire_string = 4096;
 inline constexpr std::size_t most_wire_ranks = std::size_t{1} << 20U;
 inline constexpr std::size_t most_wire_kinds = 4096;
 inline constexpr std::size_t most_wire_features = 4096;
+/// The most steps of a mesh reduction.
+inline constexpr std::size_t most_wire_steps = 4096;
 
 }  // namespace colltune

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The step to version 6: keys of mesh reductions. Released: never edit; add a step instead. Keys
+// keep their ids and digests; their rows are verified and written anew with the new column, since
+// columns stand in the order of the program's types.
+
+#include "measurement_steps.h"
+#include "schema.h"
+
+namespace colltune::db {
+namespace {
+
+constexpr const char* new_tuning_key = R"sql(
+DROP TABLE tuning_key;
+CREATE TABLE tuning_key (
+  id INTEGER PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL,
+  collective TEXT NOT NULL,
+  data_type TEXT NOT NULL,
+  reduce_op TEXT NOT NULL,
+  message_size_bytes INTEGER NOT NULL,
+  in_place INTEGER NOT NULL,
+  registered INTEGER NOT NULL,
+  graph_capture INTEGER NOT NULL,
+  numeric_class TEXT NOT NULL,
+  mesh TEXT NOT NULL,
+  nodes INTEGER NOT NULL,
+  ranks_per_node INTEGER NOT NULL,
+  ranks INTEGER NOT NULL,
+  architectures TEXT NOT NULL,
+  layout_digest TEXT NOT NULL,
+  interconnect TEXT NOT NULL,
+  placement TEXT NOT NULL,
+  environment_digest TEXT NOT NULL REFERENCES environment (digest),
+  row_checksum TEXT NOT NULL
+) STRICT;
+)sql";
+
+}  // namespace
+
+void apply_version_6(Connection& connection) {
+  const Table before = present_table(connection, "tuning_key");
+  auto rows = read_table(connection, before);
+  connection.execute_script(new_tuning_key);
+  const Table after = present_table(connection, "tuning_key");
+  const auto mesh = static_cast<std::ptrdiff_t>(index_of(after, "mesh"));
+  for (auto& [id, row] : rows) {
+    row.insert(row.begin() + mesh, std::string());  // until now all were collectives
+    insert_row(connection, after, id, row);
+  }
+}
+
+}  // namespace colltune::db

@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "colltune/kernels/composed.h"
+#include "colltune/kernels/mesh_reduce.h"
+#include "colltune/kernels/reduction.h"
+#include "colltune/vocabulary/error.h"
+#include "grouped_layout.h"
+#include "joint_steps.h"
+
+namespace colltune {
+namespace {
+
+constexpr std::string_view joint_words = "a mesh reduction";
+constexpr std::string_view step_words = "its part of a step of a mesh reduction";
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(StatusCode::invalid_argument, "mesh reduction: " + what);
+}
+
+/// A collective of the form on this rank. It goes after what it stands on: the communicator.
+struct Link {
+  std::shared_ptr<Communicator> communicator{};
+  std::vector<int> members{};
+  std::unique_ptr<Operation> operation{};  ///< null where the rank is alone
+};
+
+/// What is done to the results of the last collective.
+struct Division {
+  std::span<std::byte> elements{};
+  DataType type = DataType::f32;
+  int by = 1;
+};
+
+/// Memory for a padded message.
+class Padded {
+ public:
+  Padded(Bytes size, Device* device) : size_(size.value) {
+    if (device != nullptr) {
+      on_device_ = DeviceMemory(*device, size);
+      device->fill({data(), size_}, 0);
+    } else {
+      lines_.resize((size_ + sizeof(GroupedLayout::Line) - 1) / sizeof(GroupedLayout::Line));
+    }
+  }
+  [[nodiscard]] std::byte* data() {
+    return lines_.empty() ? on_device_.bytes().data() : lines_.front().bytes.data();
+  }
+
+ private:
+  std::size_t size_;
+  std::vector<GroupedLayout::Line> lines_{};
+  DeviceMemory on_device_{};
+};
+
+/// Runs the collectives one after the other: `start` begins the first, `wait` does the rest.
+class MeshOperation final : public Operation {
+ public:
+  struct Made {
+    bool is_one_node = true;
+    Device* device = nullptr;
+    Copies before{};
+    std::vector<Link> links{};
+    Copies after{};
+    Division division{};
+    std::unique_ptr<Padded> padded{};
+    std::chrono::nanoseconds communicators_time{};
+  };
+  explicit MeshOperation(Made made) : made_(std::move(made)) {}
+
+  MeshOperation(const MeshOperation&) = delete;
+  MeshOperation& operator=(const MeshOperation&) = delete;
+  ~MeshOperation() override {
+    // After a call that failed, a message that the library does not let go of may still touch the
+    // memory between the steps, which is to them as a caller's buffers (operation.h).
+    if (is_under_way_ && !made_.is_one_node) static_cast<void>(made_.padded.release());
+  }
+
+  void start() override {
+    if (is_under_way_)
+      throw Error(StatusCode::failed_precondition,
+                  "a mesh reduction cannot start again: its last call has not completed");
+    is_under_way_ = true;
+    made_.before.run(made_.device);
+    at_ = 0;
+    begin_next();
+  }
+
+  void wait(Deadline deadline) override {
+    while (at_ < made_.links.size()) {
+      const Link& link = made_.links[at_];
+      with_ranks_of_all(link.members, step_words, [&] { link.operation->wait(deadline); });
+      ++at_;
+      begin_next();
+    }
+    if (made_.division.by != 1)
+      divide_by_ranks(made_.division.elements.data(),
+                      made_.division.elements.size() / size_of(made_.division.type),
+                      made_.division.type, made_.division.by);
+    made_.after.run(made_.device);
+    is_under_way_ = false;
+  }
+
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {
+    std::optional<std::chrono::nanoseconds> sum;
+    for (const Link& link : made_.links)
+      if (const auto own = link.operation ? link.operation->device_time() : std::nullopt)
+        sum = sum.value_or(std::chrono::nanoseconds{}) + *own;
+    return sum;
+  }
+
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> communicators_time() const override {
+    return made_.communicators_time;
+  }
+
+ private:
+  void begin_next() {
+    while (at_ < made_.links.size() && made_.links[at_].operation == nullptr) ++at_;
+    if (at_ < made_.links.size()) made_.links[at_].operation->start();
+  }
+
+  Made made_;
+  std::size_t at_ = 0;
+  bool is_under_way_ = false;  ///< for good after a call that failed
+};
+
+/// What does not fit on this rank; others may have no such fault.
+void check_own(const Communicator& communicator, const Call& call) {
+  const auto require = [&](std::string_view which, std::size_t given) {
+    if (given != call.problem.message_size.value)
+      refuse("rank " + std::to_string(communicator.rank()) + " gives " + format_bytes({given}) +
+             " to " + std::string(which) + ", not " + format_bytes(call.problem.message_size));
+  };
+  require("send", call.buffers.send.size());
+  require("receive", call.buffers.receive.size());
+}
+
+const Implementation& implementation_of(const MeshCall& call, const Implementations& catalogue) {
+  const Variant& variant = call.part->variant;
+  const auto* const found = find_implementation(catalogue, variant.implementation);
+  if (found == nullptr) refuse("this build has no implementation " + variant.implementation);
+  if (found->collective() != call.problem.collective)
+    refuse(to_string(variant) + " is none of " + std::string(name_of(call.problem.collective)));
+  return *found;
+}
+
+/// What all ranks give alike: nobody waits for another before it.
+void check_calls(const MeshForm& form, const Communicator& all, const Implementations& catalogue) {
+  for (const MeshCall& call : form.calls) {
+    const Implementation& implementation = implementation_of(call, catalogue);
+    const Variant& variant = call.part->variant;
+    if (implementation.runs_on_device() != (all.device() != nullptr))
+      refuse(to_string(variant) + (all.device() != nullptr
+                                       ? " takes buffers in the host's memory; these lie on devices"
+                                       : " takes buffers on devices"));
+    for (const MeshGroup& group : mesh_groups(call, all.nodes()))
+      if (const std::string why =
+              why_outside(implementation.limits(variant), call.problem, group.topology.ranks);
+          !why.empty())
+        refuse(to_string(variant) + " for " + describe(call.problem) + ": " + why);
+  }
+  if (all.device() != nullptr && !form.divisors.empty())
+    refuse("sums on devices are not divided behind the all_reduce");
+}
+
+/// The buffers of each call on this rank, and what is copied before and behind all of them.
+class MeshBuffers {
+ public:
+  MeshBuffers(const Call& call, const MeshForm& form, int rank, MeshOperation::Made& made)
+      : whole_(call.buffers.receive), send_(call.buffers.send) {
+    const bool is_padded = form.padded != call.problem.message_size;
+    if (is_padded) {
+      made.padded = std::make_unique<Padded>(form.padded, made.device);
+      made.before.add(made.padded->data(), send_.data(), send_.size());
+      made.after.add(whole_.data(), made.padded->data(), whole_.size());
+      whole_ = {made.padded->data(), form.padded.value};
+      send_ = whole_;
+    }
+    share_ = whole_;
+    if (form.shares > 1) {
+      const auto groups = ranks_by_group(form.sharing);
+      const auto& own =
+          groups[static_cast<std::size_t>(form.sharing[static_cast<std::size_t>(rank)])];
+      const auto place = static_cast<std::size_t>(std::ranges::find(own, rank) - own.begin());
+      const std::size_t size = whole_.size() / static_cast<std::size_t>(form.shares);
+      share_ = whole_.subspan(place * size, size);
+    }
+    is_first_in_place_ = call.problem.in_place || is_padded;
+    // Who is alone in the first call has its input taken over by nobody.
+    const auto& first = form.calls.empty() ? form.component_of_rank : form.calls[0].group_of_rank;
+    const bool is_alone =
+        form.calls.empty() ||
+        std::ranges::count(first, first[static_cast<std::size_t>(rank)]) == 1;
+    if (is_alone && !is_first_in_place_) made.before.add(whole_.data(), send_.data(), send_.size());
+  }
+
+  [[nodiscard]] CallBuffers of(const MeshForm& form, std::size_t index) const {
+    const MeshCall& call = form.calls[index];
+    if (call.on_share) return {share_, share_};
+    const std::span<const std::byte> from =
+        index == 0 && !is_first_in_place_ ? send_ : std::span<const std::byte>(whole_);
+    switch (call.problem.collective) {
+      case Collective::reduce_scatter:
+        return {from, share_};
+      case Collective::all_gather:
+        return {share_, whole_};
+      case Collective::all_reduce:
+      case Collective::broadcast:
+      case Collective::reduce:
+      case Collective::all_to_all:
+      case Collective::gather:
+      case Collective::scatter:
+        break;
+    }
+    return {from, whole_};
+  }
+  [[nodiscard]] std::span<std::byte> results() const { return whole_; }
+
+ private:
+  std::span<std::byte> whole_;
+  std::span<const std::byte> send_;
+  std::span<std::byte> share_{};
+  bool is_first_in_place_ = false;
+};
+
+std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
+                                        const Composition& composition,
+                                        const Implementations& catalogue, Deadline deadline) {
+  Communicator& all = ranks.all();
+  const MeshForm form = mesh_form(call.problem, composition);
+  check_calls(form, all, catalogue);
+  const int rank = all.rank();
+  MeshOperation::Made made{.is_one_node = all.is_one_node(), .device = all.device()};
+  std::optional<MeshBuffers> buffers;
+  attempt_together(all, joint_words, deadline, [&] {
+    check_own(all, call);
+    buffers.emplace(call, form, rank, made);
+    if (!form.divisors.empty())
+      made.division = {buffers->results(), call.problem.data_type,
+                       form.divisors[static_cast<std::size_t>(
+                           form.component_of_rank[static_cast<std::size_t>(rank)])]};
+  });
+  for (std::size_t i = 0; i < form.calls.size(); ++i) {
+    const MeshCall& one = form.calls[i];
+    const Subgroups::Group& group = ranks.of(one.group_of_rank, deadline);
+    Link link{.communicator = group.communicator, .members = group.members};
+    made.communicators_time += group.making;
+    // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
+    attempt_together(all, joint_words, deadline, [&] {
+      if (link.members.size() < 2) return;
+      link.operation = with_ranks_of_all(link.members, step_words, [&] {
+        return implementation_of(one, catalogue)
+            .prepare(*link.communicator,
+                     {.problem = one.problem, .root = 0, .buffers = buffers->of(form, i)},
+                     one.part->variant, deadline);
+      });
+    });
+    made.links.push_back(std::move(link));
+  }
+  return std::make_unique<MeshOperation>(std::move(made));
+}
+
+/// The merged all_reduce, done by ranks that cannot all run one variant.
+std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& call,
+                                                const Composition& composition,
+                                                const Members& members,
+                                                const Implementations& catalogue,
+                                                Deadline deadline) {
+  if (const std::string why = why_not_mesh(call.problem, composition); !why.empty())
+    refuse(describe(call.problem) + " is unavailable: " + why);
+  int divisor = 1;
+  const auto merged = merged_problem(call.problem, divisor);
+  Communicator& all = ranks.all();
+  if (all.device() != nullptr && divisor != 1)
+    refuse("sums on devices are not divided behind the all_reduce");
+  MeshOperation::Made made{.is_one_node = all.is_one_node(), .device = all.device()};
+  Link link{.communicator = ranks.of(std::vector<int>(static_cast<std::size_t>(all.size()), 0),
+                                     deadline)
+                                .communicator};
+  for (int rank = 0; rank < all.size(); ++rank) link.members.push_back(rank);
+  link.operation =
+      prepare_composed(all, {.problem = *merged, .root = 0, .buffers = call.buffers}, composition,
+                       members, catalogue, deadline);
+  made.division = {call.buffers.receive, call.problem.data_type, divisor};
+  made.links.push_back(std::move(link));
+  return std::make_unique<MeshOperation>(std::move(made));
+}
+
+}  // namespace
+
+std::unique_ptr<Operation> prepare_mesh_reduce(Subgroups& ranks, const Call& call,
+                                               const Composition& composition,
+                                               const Members& members,
+                                               const Implementations& catalogue,
+                                               Deadline deadline) {
+  check(call.problem);
+  if (!call.problem.mesh) refuse(describe(call.problem) + " is none");
+  if (ranks_of(*call.problem.mesh) != ranks.all().size())
+    refuse("the mesh " + shape_text(*call.problem.mesh) + " has " +
+           std::to_string(ranks_of(*call.problem.mesh)) + " ranks, the communicator " +
+           std::to_string(ranks.all().size()));
+  switch (composition.mode) {
+    case CompositionMode::substituted:
+    case CompositionMode::grouped:
+      return prepare_among_unlike(ranks, call, composition, members, catalogue, deadline);
+    case CompositionMode::sequential:
+    case CompositionMode::merged:
+    case CompositionMode::hierarchical:
+      break;
+  }
+  return prepare_form(ranks, call, composition, catalogue, deadline);
+}
+
+}  // namespace colltune
