@@ -65,7 +65,16 @@ WorldSearch find_world(const Availability& availability, const Topology& topolog
   } catch (const Error& error) {
     search.reason = error.what();
   }
-  for (const std::vector<int>& ranks : ranks_by_kinds(availability)) add(ranks);
+  for (const std::vector<int>& ranks : ranks_by_kinds(availability)) {
+    add(ranks);
+    if (topology.nodes != 1) continue;
+    // Or those of them on one node, which are a group.
+    std::map<int, std::vector<int>> by_node;
+    for (const int rank : ranks)
+      by_node[availability.node_of_rank[static_cast<std::size_t>(rank)]].push_back(rank);
+    if (by_node.size() < 2) continue;
+    for (const auto& [node, on_node] : by_node) add(on_node);
+  }
   if (worlds.empty()) return search;
   auto found = worlds.begin();
   if (measured != nullptr) {

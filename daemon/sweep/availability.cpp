@@ -171,10 +171,14 @@ Members members_of(const Availability& availability, std::span<const int> ranks)
 
 std::string digest_of_capabilities(const Availability& availability, std::span<const int> ranks) {
   std::string text;
+  std::map<int, int> node_numbers;  // numbered anew, as in topology_of
   for (const int rank : ranks) {
     const Capability& capability = availability.capability_of(rank);
-    text += fmt::format("{}:{}", availability.node_of_rank[static_cast<std::size_t>(rank)],
-                        capability.architecture);
+    const int node = node_numbers
+                         .try_emplace(availability.node_of_rank[static_cast<std::size_t>(rank)],
+                                      static_cast<int>(node_numbers.size()))
+                         .first->second;
+    text += fmt::format("{}:{}", node, capability.architecture);
     for (const auto& [name, value] : capability.features)
       text += fmt::format("+{}={}", name, value);
     text += ';';

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ class Composer {
     std::string why_none;
   };
   [[nodiscard]] Composed compose(CompositionMode mode, std::span<const Option> options) const;
+
+  /// The ranks of the launch that can do the same, where not all of the world can: of each class
+  /// all, and those of each node, which are a group; several each.
+  [[nodiscard]] std::set<std::vector<int>> like_ranks(std::span<const Option> options) const;
 
   /// Whether `composition` is about these kinds of ranks and this collective.
   [[nodiscard]] bool fits(const Composition& composition) const;

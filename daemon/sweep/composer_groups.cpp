@@ -59,6 +59,26 @@ std::vector<Composer::Class> Composer::classes_of(std::span<const Option> option
   return found;
 }
 
+std::set<std::vector<int>> Composer::like_ranks(std::span<const Option> options) const {
+  std::set<std::vector<int>> found;
+  const std::vector<Class> classes = classes_of(options);
+  if (classes.size() < 2) return found;
+  for (const Class& of_class : classes) {
+    std::vector<int> all;
+    std::map<int, std::vector<int>> by_node;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const int rank = setting_.world.ranks[i];
+      if (!std::ranges::binary_search(of_class, kind_of(rank))) continue;
+      all.push_back(rank);
+      by_node[nodes_[i]].push_back(rank);
+    }
+    if (all.size() > 1) found.insert(std::move(all));
+    for (auto& [node, ranks] : by_node)
+      if (ranks.size() > 1) found.insert(std::move(ranks));
+  }
+  return found;
+}
+
 std::vector<Composer::Step> Composer::steps_of(const Groups& groups, PartRole role,
                                                const Class& of_class) const {
   std::vector<Step> steps;
@@ -168,11 +188,15 @@ Composer::Choice Composer::choose(std::span<const Step> steps, std::span<const i
 
 std::optional<Variant> Composer::best_known(const Step& step) const {
   const Topology topology = topology_of(setting_.availability, step.ranks);
+  // Where ranks that can do other things have this topology too, theirs may be the other one's.
+  Topology of_these_alone = topology;
+  of_these_alone.layout_digest = digest_of_capabilities(setting_.availability, step.ranks);
   const Decision* nearest = nullptr;
-  double least = 0;
+  std::pair<bool, double> least;  // whether of the topology that others may share, how far in size
   for (const Decision& decision : setting_.decisions) {
     const TuningKey& key = decision.key;
-    if (decision.family != any_family || key.topology != topology ||
+    const bool is_of_these_alone = key.topology == of_these_alone;
+    if (decision.family != any_family || (key.topology != topology && !is_of_these_alone) ||
         key.environment_digest != setting_.key.environment_digest ||
         !parts_named_by(decision.ranked.front().variant).empty())
       continue;
@@ -182,9 +206,10 @@ std::optional<Variant> Composer::best_known(const Step& step) const {
     if (alike != step.problem) continue;
     const double factor = std::abs(std::log(static_cast<double>(key.problem.message_size.value) /
                                             static_cast<double>(alike.message_size.value)));
-    if (factor > std::log(farthest_size) || (nearest != nullptr && factor >= least)) continue;
+    const std::pair distance(!is_of_these_alone, factor);
+    if (factor > std::log(farthest_size) || (nearest != nullptr && distance >= least)) continue;
     nearest = &decision;
-    least = factor;
+    least = distance;
   }
   if (nearest == nullptr) return {};
   return nearest->ranked.front().variant;

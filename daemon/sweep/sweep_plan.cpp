@@ -100,21 +100,32 @@ class Planner {
   }
 
   /// For each set of kinds that some variant is skipped for the lack of the others, the world of
-  /// its ranks, where those are several and no world yet.
+  /// its ranks, where those are several; then those that can do the same, and may be groups.
   void add_partial_worlds() {
     const std::size_t whole_worlds = plan_.worlds.size();
+    const std::set<std::vector<int>> alike = std::move(like_ranks_);
     std::set<std::pair<int, std::vector<int>>> able;
     for (const Skipped& skipped : plan_.skipped)
       if (!skipped.supporting_kinds.empty()) able.emplace(skipped.world, skipped.supporting_kinds);
     for (const auto& [world, kinds] : able) {
       std::vector<int> ranks = ranks_of_kinds(world, kinds);
-      if (ranks.size() > 1 && std::ranges::none_of(plan_.worlds, [&](const auto& other) {
-            return other.ranks == ranks;
-          }))
-        add_world(std::move(ranks));
+      if (ranks.size() > 1) add_partial_world(std::move(ranks));
     }
+    for (const std::vector<int>& ranks : alike) add_partial_world(ranks);
     check_extent();
     add_cells(spec_.sizes, false, whole_worlds);
+  }
+
+  /// Unless such a world is there: of these ranks, or of as many that are the same on other nodes.
+  void add_partial_world(std::vector<int> ranks) {
+    const Topology topology = topology_of(availability_, ranks);
+    const Members members = members_of(availability_, ranks);
+    if (std::ranges::none_of(plan_.worlds, [&](const PlannedWorld& other) {
+          return other.ranks == ranks ||
+                 (other.ranks.size() == ranks.size() && other.members == members &&
+                  topology_of(availability_, other.ranks) == topology);
+        }))
+      add_world(std::move(ranks));
   }
 
   std::vector<int> ranks_of_kinds(int world, const std::vector<int>& kinds) const {
@@ -293,6 +304,7 @@ class Planner {
                              .catalogue = catalogue_,
                              .selected = selected_,
                              .decisions = findings_.decisions});
+    if (spec_.partial_worlds) like_ranks_.merge(composer.like_ranks(options));
     std::vector<Composition> compositions;
     for (const CompositionMode mode : spec_.compositions) {
       Composer::Composed composed = composer.compose(mode, options);
@@ -402,6 +414,7 @@ class Planner {
   ParameterOverrides overrides_;
   const Findings& findings_;
   std::map<std::pair<std::string, std::string>, std::string> quarantined_;  ///< key, variant
+  std::set<std::vector<int>> like_ranks_;  ///< in any world, for any problem so far
   SweepPlan plan_;
   std::size_t trials_ = 0;
 };

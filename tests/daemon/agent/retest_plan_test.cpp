@@ -189,6 +189,33 @@ TEST_F(UnlikeRanksRetestTest, TheWorldOfThoseThatHaveMoreIsFoundAgain) {
   EXPECT_THAT(names(again.plan.cells[0]), ElementsAre("base", "ring"));
 }
 
+TEST_F(UnlikeRanksRetestTest, TheGroupsOfANodeAreFoundAgain) {
+  const Capability without = availability.capability_of(0);
+  const Capability with = availability.capability_of(1);
+  availability =
+      merge_capabilities(std::vector{without, with, with, without, without, without, with, with},
+                         std::vector{0, 0, 0, 0, 1, 1, 1, 1});
+  SweepSpec spec{.collectives = {Collective::all_reduce},
+                 .sizes = parse_sizes("1KiB"),
+                 .partial_worlds = true,
+                 .null_test = false};
+  found = make_plan(spec, availability, implementations, "env");
+  int groups = 0;
+  for (const Cell& cell : found.cells) {
+    const PlannedWorld& world = found.worlds[static_cast<std::size_t>(cell.world)];
+    groups += static_cast<int>(world.topology.nodes == 1);
+    const Decision decision = decided(cell, parse_variant("slow"));
+    members = {{.sweep_uuid = decision.sweep_uuid,
+                .topology_digest = digest_of_value(decision.key.topology),
+                .members = world.members}};
+    const RetestPlan again = retest(decision);
+    EXPECT_THAT(again.left_out, ElementsAre());
+    ASSERT_EQ(again.plan.worlds.size(), 1u);
+    EXPECT_EQ(again.plan.worlds[0], world);
+  }
+  EXPECT_EQ(groups, 2);
+}
+
 TEST_F(UnlikeRanksRetestTest, UnlikeWorldsOfOneTopologyNeedLaunchesOfTheirOwn) {
   // Another sweep measured the ranks 0 and 1 at another size.
   Decision pair = decided(found.cells.at(1), parse_variant("ring"));

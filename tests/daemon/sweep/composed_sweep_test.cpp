@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -123,6 +124,98 @@ TEST(ComposedSweep, GroupsThatWereTunedAloneUseTheirWinnersInside) {
   other.ranked[0].variant =
       parse_variant("cpu.reduce_tree{access=staged,chunk=16384,fanout=8,stores=cached}");
   EXPECT_EQ(insides({&other, 1}), insides({}));
+}
+
+/// Half of the ranks of each of two nodes, or of one, cannot do short messages.
+Availability half_lacks(const std::function<void(Capability&)>& lack, int nodes) {
+  std::vector<Capability> ranks(4 * static_cast<std::size_t>(nodes),
+                                Capability{.architecture = "x", .features = {}});
+  std::vector<int> node_of_rank;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (rank % 4 >= 2) lack(ranks[rank]);
+    node_of_rank.push_back(static_cast<int>(rank / 4));
+  }
+  return merge_capabilities(ranks, node_of_rank);
+}
+
+/// Every group's steps are asked for in a world that the plan made of its ranks, under that world's
+/// key: what won there, whatever the cost lines say, is what the group runs inside.
+void expect_each_class_finds_its_own(const Availability& availability,
+                                     const Implementations& catalogue) {
+  SweepSpec spec =
+      spec_of({Collective::reduce, Collective::broadcast, Collective::all_reduce}, "16KiB");
+  spec.include.clear();
+  spec.partial_worlds = true;
+  const SweepPlan first = make_plan(spec, availability, catalogue, "e");
+  // In every world another variant wins: the last that is not the library's, without a number that
+  // a cost line would prefer.
+  std::vector<Decision> decisions;
+  std::map<std::vector<int>, std::map<Collective, std::set<Variant>>> winners;
+  for (const Cell& cell : first.cells) {
+    const PlannedWorld& world = first.worlds[static_cast<std::size_t>(cell.world)];
+    if (world.ranks.size() != 2) continue;
+    const PlannedVariant& last = cell.variants.back();
+    ASSERT_FALSE(last.composition);
+    decisions.push_back({.key = cell.key, .ranked = {{.variant = last.variant}}});
+    std::vector<int> kinds;
+    for (const int rank : world.ranks)
+      kinds.push_back(availability.kind_of_rank[static_cast<std::size_t>(rank)]);
+    winners[kinds][cell.key.problem.collective].insert(last.variant);
+  }
+  ASSERT_EQ(winners.size(), 2u);
+  const SweepPlan plan = make_plan(spec, availability, catalogue, "e", {.decisions = decisions});
+  std::map<std::string, std::vector<int>> kinds_of_digest;
+  for (int kind = 0; kind < static_cast<int>(availability.kinds.size()); ++kind)
+    kinds_of_digest[digest_of_value(
+        member_kind(availability.kinds[static_cast<std::size_t>(kind)]))] = {kind, kind};
+  std::map<std::vector<int>, std::set<Variant>> inside;
+  for (const Cell& cell : plan.cells) {
+    if (cell.world != 0 || cell.key.problem.collective != Collective::all_reduce) continue;
+    for (const PlannedVariant& planned : cell.variants)
+      if (planned.composition && planned.composition->mode == CompositionMode::grouped)
+        for (const Part& part : planned.composition->parts)
+          if (part.role != PartRole::bridge)
+            inside[kinds_of_digest.at(part.kinds.at(0))].insert(part.variant);
+  }
+  for (const auto& [kinds, by_collective] : winners)
+    for (const Collective step : {Collective::reduce, Collective::broadcast})
+      for (const Variant& winner : by_collective.at(step))
+        EXPECT_TRUE(inside[kinds].contains(winner)) << to_string(winner);
+}
+
+TEST(ComposedSweep, RanksThatLackSomethingAreMeasuredAloneAsWell) {
+  // What the two halves have of each step, the one that their cost lines prefer first.
+  std::vector<fakes::Behaviour> behaviours;
+  for (const Collective collective :
+       {Collective::reduce, Collective::broadcast, Collective::all_reduce}) {
+    const std::string name(name_of(collective));
+    const auto needs = [](bool wants) {
+      return
+          [wants](const Problem&, const Topology&, const Capability& capability, const Variant&) {
+            const bool lacks = capability.has("old") || capability.has("without.short");
+            return wants != lacks ? Support::yes() : Support::no("lacks it");
+          };
+    };
+    behaviours.push_back(
+        {.name = "library." + name, .collective = collective, .is_baseline = true});
+    behaviours.push_back({.name = "any." + name, .collective = collective, .family = "own"});
+    behaviours.push_back({.name = "new." + name,
+                          .collective = collective,
+                          .family = "own",
+                          .supports = needs(true)});
+    behaviours.push_back({.name = "old." + name,
+                          .collective = collective,
+                          .family = "own",
+                          .supports = needs(false)});
+  }
+  const Implementations catalogue = fakes::make(std::move(behaviours));
+  for (const int nodes : {1, 2}) {
+    // A mask is seen in the layout; a library is not, and the second world has a key of its own.
+    expect_each_class_finds_its_own(
+        half_lacks([](Capability& own) { own.features["without.short"] = ""; }, nodes), catalogue);
+    expect_each_class_finds_its_own(
+        half_lacks([](Capability& own) { own.features["old"] = ""; }, nodes), catalogue);
+  }
 }
 
 TEST(ComposedSweep, WhatIsGivenIsTriedWhereItFits) {

@@ -314,9 +314,69 @@ TEST(Plan, RanksThatCanDoMoreBecomeAWorldOfTheirOwn) {
   spec.worlds = {{.nodes = 1, .ranks_per_node = 4}};
   const Availability first_two = merge_capabilities(
       std::vector{able({"x", "y"}), able({"x", "y"}), able(), able()}, std::vector{0, 0, 0, 0});
-  EXPECT_EQ(make_plan(spec, first_two, implementations, "e").worlds.size(), 2u);
+  const auto ranks_of = [](const SweepPlan& of) {
+    std::vector<std::vector<int>> ranks;
+    for (const PlannedWorld& world : of.worlds) ranks.push_back(world.ranks);
+    return ranks;
+  };
+  EXPECT_THAT(ranks_of(make_plan(spec, first_two, implementations, "e")),
+              ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(0, 1), ElementsAre(2, 3)));
   spec.worlds.push_back({.nodes = 1, .ranks_per_node = 2});
-  EXPECT_EQ(make_plan(spec, first_two, implementations, "e").worlds.size(), 2u);
+  EXPECT_THAT(ranks_of(make_plan(spec, first_two, implementations, "e")),
+              ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(0, 1), ElementsAre(2, 3)));
+}
+
+TEST(Plan, RanksThatLackWhatOthersHaveBecomeWorldsTooAndSoDoTheirGroupsOnOneNode) {
+  const auto implementations =
+      fakes::make({{.name = "all", .is_baseline = true},
+                   {.name = "few",
+                    .supports = [](const Problem&, const Topology&, const Capability& capability,
+                                   const Variant&) {
+                      return capability.has("x") ? Support::yes() : Support::no("lacks it");
+                    }}});
+  SweepSpec spec = spec_of("1KiB,4KiB");
+  spec.partial_worlds = true;
+  // On each of 64 nodes two ranks have x and three lack it; on the last one nobody has it.
+  std::vector<Capability> ranks;
+  std::vector<int> nodes;
+  for (int node = 0; node < 64; ++node)
+    for (int rank = 0; rank < 5; ++rank) {
+      ranks.push_back(rank < 2 && node < 63 ? able({"x"}) : able());
+      nodes.push_back(node);
+    }
+  const Availability unlike = merge_capabilities(ranks, nodes);
+  const SweepPlan plan = make_plan(spec, unlike, implementations, "e");
+  // However many nodes there are, groups of a kind and a size are one world.
+  std::map<std::pair<int, int>, std::vector<const PlannedWorld*>> worlds;
+  for (const PlannedWorld& world : plan.worlds)
+    worlds[{world.topology.nodes, world.topology.ranks}].push_back(&world);
+  ASSERT_EQ(plan.worlds.size(), 6u);
+  EXPECT_EQ((worlds[{64, 320}].size()), 1u);
+  EXPECT_EQ((worlds[{63, 126}].size()), 1u);
+  EXPECT_EQ((worlds[{64, 194}].size()), 1u);
+  ASSERT_EQ((worlds[{1, 2}].size()), 1u);
+  EXPECT_THAT((worlds[{1, 2}][0]->ranks), ElementsAre(0, 1));
+  ASSERT_EQ((worlds[{1, 3}].size()), 1u);
+  EXPECT_THAT((worlds[{1, 3}][0]->ranks), ElementsAre(2, 3, 4));
+  EXPECT_EQ((worlds[{1, 5}].size()), 1u);
+  std::set<TuningKey> keys;
+  for (const Cell& cell : plan.cells) keys.insert(cell.key);
+  EXPECT_EQ(keys.size(), 12u);
+  // Among ranks that are alike there is nothing to add.
+  EXPECT_EQ(make_plan(spec, launch(2, 2), implementations, "e").worlds.size(), 1u);
+}
+
+TEST(Plan, WorldsThatDifferInWhatNoTopologyTellsApartAreTheSameOnAnyNode) {
+  const Availability unlike = merge_capabilities(
+      std::vector{able({"x"}), able({"x"}), able(), able(), able()}, std::vector{0, 0, 1, 1, 2});
+  EXPECT_EQ(digest_of_capabilities(unlike, std::vector{2, 4}),
+            digest_of_capabilities(unlike, std::vector{3, 4}));
+  const Availability moved = merge_capabilities(
+      std::vector{able(), able(), able({"x"}), able({"x"}), able()}, std::vector{0, 0, 1, 1, 2});
+  EXPECT_EQ(digest_of_capabilities(unlike, std::vector{0, 1}),
+            digest_of_capabilities(moved, std::vector{2, 3}));
+  EXPECT_NE(digest_of_capabilities(unlike, std::vector{0, 1}),
+            digest_of_capabilities(moved, std::vector{0, 1}));
 }
 
 TEST(Plan, AProblemThatNobodyCanRunIsSkipped) {

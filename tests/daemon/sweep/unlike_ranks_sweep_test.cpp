@@ -212,13 +212,21 @@ TEST(UnlikeRanks, ThePlanAsksNobodyForWhatItLacks) {
                   std::ranges::all_of(
                       ranks, [&](int rank) { return availabilities.rank_has(rank, variant); }));
     }
-    // The whole launch, and for each variant those who have it, where two do.
+    // The whole launch; for each variant those who have it, where two do; and those who have the
+    // same, whatever they lack.
     std::vector<int> all;
     for (int rank = 0; rank < availabilities.ranks(); ++rank) all.push_back(rank);
     ASSERT_TRUE(measured.contains(all));
     for (int variant = 0; variant < variants; ++variant)
       if (const auto with = availabilities.ranks_with(variant); with.size() > 1) {
         ASSERT_TRUE(measured.contains(with));
+      }
+    std::map<std::array<bool, variants>, std::vector<int>> alike;
+    for (int rank = 0; rank < availabilities.ranks(); ++rank)
+      alike[availabilities.has[static_cast<std::size_t>(rank)]].push_back(rank);
+    for (const auto& [has, ranks] : alike)
+      if (ranks.size() > 1) {
+        ASSERT_TRUE(measured.contains(ranks));
       }
   }
   EXPECT_GT(composed[CompositionMode::substituted], 1000);
