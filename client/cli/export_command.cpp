@@ -23,7 +23,9 @@ DecisionSet read_decisions(const Origin& origin) {
   PublishedTable published = read_published(origin.database, origin.generation);
   DecisionSet set{.generation = std::move(published.generation),
                   .decisions = std::move(published.decisions),
-                  .environments = {}};
+                  .environments = {},
+                  .members = std::move(published.members),
+                  .compositions = std::move(published.compositions)};
   for (auto& record : published.environments)
     set.environments.emplace_back(std::move(record.digest), std::move(record.environment));
   return set;
@@ -48,8 +50,13 @@ void replace_file(const std::filesystem::path& path, const std::string& text) {
 void run_export_json(const ExportOptions& options, std::ostream& out) {
   check(options.origin);
   const DecisionSet set = read_decisions(options.origin);
-  const std::string text =
-      export_json(set.generation, set.decisions, set.environments).dump(1) + '\n';
+  const std::string text = export_json({.generation = set.generation,
+                                        .decisions = set.decisions,
+                                        .environments = set.environments,
+                                        .members = set.members,
+                                        .compositions = set.compositions})
+                               .dump(1) +
+                           '\n';
   if (options.output.empty())
     out << text;
   else

@@ -26,7 +26,9 @@ DecisionSet fetch_remotely(const std::string& address,
   const LocalTable table = Client(address).fetch_table({}, generation);
   return {.generation = table.generation(),
           .decisions = {table.decisions().begin(), table.decisions().end()},
-          .environments = {table.environments().begin(), table.environments().end()}};
+          .environments = {table.environments().begin(), table.environments().end()},
+          .members = {table.members().begin(), table.members().end()},
+          .compositions = {table.compositions().begin(), table.compositions().end()}};
 }
 
 }  // namespace colltune

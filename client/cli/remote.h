@@ -10,6 +10,7 @@
 
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/lookup.h"
+#include "colltune/vocabulary/world_members.h"
 
 namespace colltune {
 
@@ -24,6 +25,8 @@ struct DecisionSet {
   Generation generation;
   std::vector<Decision> decisions;
   std::vector<std::pair<std::string, Environment>> environments;
+  std::vector<WorldMembers> members;
+  std::vector<Composition> compositions;
 };
 
 /// Asks the colltuned at `address`. Where colltune was built without gRPC: Error(unimplemented).

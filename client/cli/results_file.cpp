@@ -10,6 +10,7 @@
 
 #include "colltune/decide/trials.h"
 #include "colltune/json/journal_lines.h"
+#include "colltune/vocabulary/canonical.h"
 
 namespace colltune {
 namespace {
@@ -106,7 +107,7 @@ class ResultsBuilder {
     SweepResults& sweep = current(where);
     check_key(decision.key, where);
     if (decision.ranked.empty()) fail(where, "value/ranked is empty");
-    check_compositions(decision, where);
+    check_compositions(decision, sweep, where);
     if (decision.sweep_uuid != sweep.sweep.uuid)
       fail(where,
            "the decision is of sweep '" + decision.sweep_uuid + "', not of " + sweep.sweep.uuid);
@@ -126,14 +127,33 @@ class ResultsBuilder {
     sweep.members.push_back(std::move(world));
   }
 
-  void check_compositions(const Decision& decision, const std::string& where) const {
+  /// Those that the decision names are there, and about the ranks that it was measured with.
+  void check_compositions(const Decision& decision, const SweepResults& sweep,
+                          const std::string& where) const {
+    const auto world = std::ranges::find(sweep.members, digest_of_value(decision.key.topology),
+                                         &WorldMembers::topology_digest);
+    std::set<std::string> kinds;
+    if (world != sweep.members.end()) {
+      const std::size_t ranks = world->members.kind_of_rank.size();
+      if (ranks != static_cast<std::size_t>(decision.key.topology.ranks))
+        fail(where, "the decision is for " + std::to_string(decision.key.topology.ranks) +
+                        " ranks, and its world's members are " + std::to_string(ranks));
+      for (const MemberKind& kind : world->members.kinds) kinds.insert(digest_of_value(kind));
+    }
     for (const RankedVariant& ranked : decision.ranked) {
       const std::string_view name = parts_named_by(ranked.variant);
-      if (!name.empty() && std::ranges::none_of(file_.compositions, [&](const auto& composition) {
-            return parts_name(composition) == name;
-          }))
+      if (name.empty()) continue;
+      const auto composition = std::ranges::find_if(
+          file_.compositions, [&](const auto& one) { return parts_name(one) == name; });
+      if (composition == file_.compositions.end())
         fail(where, "the composition that " + to_string(ranked.variant) +
                         " names is not in the file before this line");
+      for (const Part& part : composition->parts)
+        for (const std::string& kind : part.kinds)
+          if (!kinds.empty() && !kinds.contains(kind))
+            fail(where, "the composition that " + to_string(ranked.variant) +
+                            " names has a part for ranks of a kind (" + kind +
+                            ") that is none of the world's members");
     }
   }
 

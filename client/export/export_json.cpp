@@ -4,13 +4,16 @@
 #include "colltune/export/export_json.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "colltune/export/decision_json.h"
 #include "colltune/export/size_ranges.h"
 #include "colltune/json/json.h"
+#include "colltune/vocabulary/canonical.h"
 
 namespace colltune {
 namespace {
@@ -73,29 +76,86 @@ nlohmann::json table_to_json(const TableKey& key, std::span<const Decision* cons
           {"ranges", std::move(ranges)}};
 }
 
+/// Those that the decisions' variants name, by their names.
+nlohmann::json compositions_of(std::span<const Decision> decisions,
+                               std::span<const Composition> given) {
+  std::map<std::string, const Composition*, std::less<>> known;
+  for (const Composition& composition : given) known.emplace(parts_name(composition), &composition);
+  nlohmann::json compositions = nlohmann::json::object();
+  for (const Decision& decision : decisions)
+    for (const RankedVariant& ranked : decision.ranked) {
+      const std::string_view name = parts_named_by(ranked.variant);
+      if (name.empty()) continue;
+      const auto found = known.find(name);
+      if (found == known.end())
+        throw Error(StatusCode::data_loss, "the decision for " + describe(decision.key.problem) +
+                                               " ranks " + to_string(ranked.variant) +
+                                               ", whose parts are not there");
+      compositions[found->first] = to_json_value(*found->second);
+    }
+  return compositions;
+}
+
+/// The worlds that the decisions were measured in and whose members are known; `kinds` gets what
+/// their ranks can do, by the digest that parts name.
+nlohmann::json worlds_of(std::span<const Decision> decisions, std::span<const WorldMembers> given,
+                         nlohmann::json& kinds) {
+  std::map<std::pair<std::string, std::string>, const Topology*> wanted;
+  for (const Decision& decision : decisions)
+    wanted.emplace(std::pair(decision.sweep_uuid, digest_of_value(decision.key.topology)),
+                   &decision.key.topology);
+  std::map<std::pair<std::string, Topology>, nlohmann::json> worlds;
+  for (const auto& [sweep_uuid, topology_digest, members] : given) {
+    const auto topology = wanted.find({sweep_uuid, topology_digest});
+    if (topology == wanted.end()) continue;
+    nlohmann::json own = nlohmann::json::array();
+    for (const MemberKind& kind : members.kinds) {
+      const std::string digest = digest_of_value(kind);
+      kinds[digest] = to_json_value(kind);
+      own.push_back(digest);
+    }
+    worlds[{sweep_uuid, *topology->second}] = {{"sweep_uuid", sweep_uuid},
+                                               {"topology", to_json_value(*topology->second)},
+                                               {"kinds", std::move(own)},
+                                               {"kind_of_rank", members.kind_of_rank}};
+  }
+  nlohmann::json listed = nlohmann::json::array();
+  for (auto& [where, world] : worlds) listed.push_back(std::move(world));
+  return listed;
+}
+
 }  // namespace
 
-nlohmann::json export_json(const Generation& generation, std::span<const Decision> decisions,
-                           std::span<const std::pair<std::string, Environment>> environments) {
+nlohmann::json export_json(const ExportSource& source) {
   std::map<std::string, nlohmann::json> known;
-  for (const auto& [digest, environment] : environments) known[digest] = to_json_value(environment);
+  for (const auto& [digest, environment] : source.environments)
+    known[digest] = to_json_value(environment);
 
   nlohmann::json used = nlohmann::json::object();
   nlohmann::json listed = nlohmann::json::array();
   nlohmann::json tables = nlohmann::json::array();
-  for (const auto& [key, rows] : group_into_tables(decisions)) {
+  for (const auto& [key, rows] : group_into_tables(source.decisions)) {
     const auto environment = known.find(key.environment_digest);
     if (environment == known.end())
       throw Error(StatusCode::data_loss, "a decision for " + describe(rows.front()->key.problem) +
                                              " names environment '" + key.environment_digest +
                                              "', which is not there");
     used[key.environment_digest] = environment->second;
-    for (const Decision* decision : rows) listed.push_back(decision_to_json(*decision, generation));
+    for (const Decision* decision : rows)
+      listed.push_back(decision_to_json(*decision, source.generation));
     tables.push_back(table_to_json(key, rows));
   }
-  return {{"format", "colltune.decisions"},          {"version", 1},
-          {"generation", to_json_value(generation)}, {"environments", std::move(used)},
-          {"decisions", std::move(listed)},          {"tables", std::move(tables)}};
+  nlohmann::json kinds = nlohmann::json::object();
+  nlohmann::json worlds = worlds_of(source.decisions, source.members, kinds);
+  return {{"format", "colltune.decisions"},
+          {"version", 1},
+          {"generation", to_json_value(source.generation)},
+          {"environments", std::move(used)},
+          {"decisions", std::move(listed)},
+          {"tables", std::move(tables)},
+          {"compositions", compositions_of(source.decisions, source.compositions)},
+          {"worlds", std::move(worlds)},
+          {"kinds", std::move(kinds)}};
 }
 
 }  // namespace colltune

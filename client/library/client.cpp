@@ -110,6 +110,12 @@ std::span<const std::pair<std::string, Environment>> LocalTable::environments() 
   return impl_->table.environments();
 }
 
+std::span<const WorldMembers> LocalTable::members() const { return impl_->table.members(); }
+
+std::span<const Composition> LocalTable::compositions() const {
+  return impl_->table.compositions();
+}
+
 Client::Client(const std::string& address, std::chrono::milliseconds deadline) {
   check_address(address);
   impl_ = std::make_unique<Impl>(address, deadline);

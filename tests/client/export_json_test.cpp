@@ -15,6 +15,7 @@
 
 #include "colltune/export/decision_json.h"
 #include "literal_decisions.h"
+#include "unlike_worlds.h"
 
 namespace colltune {
 namespace {
@@ -49,6 +50,13 @@ std::vector<Decision> decisions() {
   return all;
 }
 
+using Environments = std::vector<std::pair<std::string, Environment>>;
+
+nlohmann::json exported(const std::vector<Decision>& decisions, const Environments& environments) {
+  return export_json(
+      {.generation = generation, .decisions = decisions, .environments = environments});
+}
+
 /// What the schema has against `document`; empty where it is valid.
 std::string violations(const nlohmann::json& document) {
   std::ifstream file(COLLTUNE_EXPORT_SCHEMA);
@@ -68,12 +76,12 @@ std::string violations(const nlohmann::json& document) {
 }
 
 TEST(ExportJson, FollowsItsSchema) {
-  EXPECT_EQ(violations(export_json(generation, decisions(), environments())), "");
-  EXPECT_EQ(violations(export_json(generation, {}, {})), "");
+  EXPECT_EQ(violations(exported(decisions(), environments())), "");
+  EXPECT_EQ(violations(exported({}, {})), "");
 }
 
 TEST(ExportJson, TheSchemaRefusesWhatIsNotOurs) {
-  const nlohmann::json valid = export_json(generation, decisions(), environments());
+  const nlohmann::json valid = exported(decisions(), environments());
   const auto with = [&](const char* pointer, const nlohmann::json& value) {
     nlohmann::json changed = valid;
     changed[nlohmann::json::json_pointer(pointer)] = value;
@@ -91,12 +99,12 @@ TEST(ExportJson, TheSchemaRefusesWhatIsNotOurs) {
 TEST(ExportJson, IsTheSameForDecisionsInAnyOrder) {
   auto shuffled = decisions();
   std::ranges::reverse(shuffled);
-  EXPECT_EQ(export_json(generation, decisions(), environments()).dump(),
-            export_json(generation, shuffled, environments()).dump());
+  EXPECT_EQ(exported(decisions(), environments()).dump(),
+            exported(shuffled, environments()).dump());
 }
 
 TEST(ExportJson, CarriesEveryDecisionWithEvidenceAndOnlyTheEnvironmentsInUse) {
-  const auto document = export_json(generation, decisions(), environments());
+  const auto document = exported(decisions(), environments());
   EXPECT_EQ(document["decisions"].size(), decisions().size());
   EXPECT_EQ(document["generation"]["number"], 7);
   ASSERT_EQ(document["environments"].size(), 1u);
@@ -109,7 +117,7 @@ TEST(ExportJson, CarriesEveryDecisionWithEvidenceAndOnlyTheEnvironmentsInUse) {
 }
 
 TEST(ExportJson, OneTablePerWorldProblemAndFamily) {
-  const auto document = export_json(generation, decisions(), environments());
+  const auto document = exported(decisions(), environments());
   ASSERT_EQ(document["tables"].size(), 4u);  // two architectures, one more family, one in place
   int wide = 0;
   for (const auto& table : document["tables"]) {
@@ -128,7 +136,7 @@ TEST(ExportJson, OneTablePerWorldProblemAndFamily) {
 
 TEST(ExportJson, RefusesADecisionWhoseEnvironmentIsNotThere) {
   try {
-    (void)export_json(generation, decisions(), {});
+    (void)exported(decisions(), {});
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), StatusCode::data_loss);
@@ -139,7 +147,128 @@ TEST(ExportJson, RefusesADecisionWhoseEnvironmentIsNotThere) {
 TEST(ExportJson, RefusesTheSameKeyTwice) {
   auto twice = decisions();
   twice.push_back(twice.front());
-  EXPECT_THROW((void)export_json(generation, twice, environments()), Error);
+  EXPECT_THROW((void)exported(twice, environments()), Error);
+}
+
+/// Two worlds of unlike ranks with the decisions of their sweeps, and a third whose members are not
+/// known.
+class ExportOfUnlikeRanks : public ::testing::Test {
+ protected:
+  ExportOfUnlikeRanks() {
+    const std::vector<MemberKind> ranks{wide_, narrow_, wide_, narrow_};
+    add("sweep-a", testing::topology_of(4, "a"), testing::members_of(ranks));
+    add("sweep-b", testing::topology_of(2, "b"),
+        testing::members_of({narrow_, {.architecture = "sm_90", .features = {}}}));
+    decisions_.push_back(decision(test_key(64), {ranked("mpi.default", 2000, 1.0)}));
+    // What no decision names.
+    members_.push_back({"sweep-a", "another topology", members_.front().members});
+    members_.push_back({"another sweep", members_.front().topology_digest, members_[1].members});
+    compositions_.push_back({.mode = CompositionMode::substituted,
+                             .parts = {{.role = PartRole::whole,
+                                        .kinds = {"nobody"},
+                                        .variant = parse_variant("cpu.other")}}});
+  }
+
+  void add(const std::string& sweep, const Topology& topology, const Members& members) {
+    for (const std::uint64_t bytes : {64u, 1024u})
+      decisions_.push_back(testing::unlike_decision(sweep, bytes, topology, members));
+    members_.push_back({sweep, digest_of_value(topology), members});
+    compositions_.push_back(testing::composition_for(members));
+  }
+
+  [[nodiscard]] nlohmann::json document() const {
+    return export_json({.generation = generation,
+                        .decisions = decisions_,
+                        .environments = environments_,
+                        .members = members_,
+                        .compositions = compositions_});
+  }
+
+  MemberKind wide_{.architecture = "x86_64-avx512", .features = {"avx512f", "memory.bytes=1"}};
+  MemberKind narrow_{.architecture = "x86_64-avx2", .features = {"memory.bytes=1"}};
+  Environments environments_ = environments();
+  std::vector<Decision> decisions_;
+  std::vector<WorldMembers> members_;
+  std::vector<Composition> compositions_;
+};
+
+TEST_F(ExportOfUnlikeRanks, AReaderCanRunWhatIsComposed) {
+  const nlohmann::json json = document();
+  EXPECT_EQ(violations(json), "");
+  EXPECT_EQ(json["compositions"].size(), 2u);
+  EXPECT_EQ(json["worlds"].size(), 2u);
+  EXPECT_EQ(json["kinds"].size(), 3u);
+  // From the document alone: who of each composed winner's ranks runs what.
+  int found = 0;
+  for (const auto& entry : json["decisions"]) {
+    const Variant winner = parse_variant(entry["winner"].get<std::string>());
+    if (parts_named_by(winner).empty()) continue;
+    const auto& composition = json["compositions"].at(std::string(parts_named_by(winner)));
+    EXPECT_EQ(composition["mode"], "substituted");
+    const auto world = std::ranges::find_if(json["worlds"], [&](const auto& one) {
+      return one["sweep_uuid"] == entry["sweep_uuid"] &&
+             one["topology"] == entry["key"]["topology"];
+    });
+    ASSERT_NE(world, json["worlds"].end());
+    std::vector<std::string> architectures;
+    std::vector<std::string> runs;
+    for (const auto& kind : (*world)["kind_of_rank"]) {
+      const auto digest = (*world)["kinds"][kind.get<std::size_t>()].get<std::string>();
+      architectures.push_back(json["kinds"].at(digest)["architecture"]);
+      for (const auto& part : composition["parts"])
+        if (std::ranges::count(part["kinds"], nlohmann::json(digest)) == 1)
+          runs.push_back(part["variant"]);
+    }
+    const std::vector<std::string> of_four{"x86_64-avx512", "x86_64-avx2", "x86_64-avx512",
+                                           "x86_64-avx2"};
+    const std::vector<std::string> of_two{"x86_64-avx2", "sm_90"};
+    EXPECT_EQ(architectures, entry["sweep_uuid"] == "sweep-a" ? of_four : of_two);
+    const std::vector<std::string> first{"cpu.ring{kind=1}", "cpu.ring{kind=0}", "cpu.ring{kind=1}",
+                                         "cpu.ring{kind=0}"};
+    const std::vector<std::string> second{"cpu.ring{kind=1}", "cpu.ring{kind=0}"};
+    EXPECT_EQ(runs, entry["sweep_uuid"] == "sweep-a" ? first : second);
+    ++found;
+  }
+  EXPECT_EQ(found, 4);
+  for (const auto& table : json["tables"])
+    for (const auto& range : table["ranges"])
+      EXPECT_TRUE(parts_named_by(parse_variant(range["winner"].get<std::string>())).empty());
+}
+
+TEST_F(ExportOfUnlikeRanks, IsTheSameInAnyOrder) {
+  const std::string expected = document().dump();
+  std::ranges::reverse(decisions_);
+  std::ranges::reverse(members_);
+  std::ranges::reverse(compositions_);
+  EXPECT_EQ(document().dump(), expected);
+}
+
+TEST_F(ExportOfUnlikeRanks, TheSchemaRefusesPartsThatAreNotOurs) {
+  const nlohmann::json valid = document();
+  const std::string first = valid["compositions"].begin().key();
+  const auto with = [&](const std::string& pointer, const nlohmann::json& value) {
+    nlohmann::json changed = valid;
+    changed[nlohmann::json::json_pointer(pointer)] = value;
+    return violations(changed);
+  };
+  EXPECT_NE(with("/compositions/" + first + "/mode", "partial"), "");
+  EXPECT_NE(with("/compositions/" + first + "/parts/0/role", "leader"), "");
+  EXPECT_NE(with("/compositions/" + first + "/parts/0/variant", "no variant"), "");
+  EXPECT_NE(with("/worlds/0/kind_of_rank/0", "narrow"), "");
+  EXPECT_NE(with("/kinds/x", nlohmann::json{{"architecture", "x"}}), "");
+}
+
+TEST_F(ExportOfUnlikeRanks, RefusesACompositionWhosePartsAreNotThere) {
+  compositions_.erase(compositions_.begin());
+  try {
+    (void)document();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::data_loss);
+    EXPECT_NE(std::string(error.what()).find(to_string(decisions_[0].ranked[0].variant)),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(DecisionJson, AnAnswerSaysHowItWasFound) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli_fixture.h"
 #include "colltune/json/json.h"
@@ -152,16 +153,17 @@ TEST_F(MembersCommand, ShowOfADatabaseWithoutMembersSaysSo) {
 }
 
 /// The results file of a sweep in an unlike world; without its composition where asked.
-std::string unlike_results(bool with_composition) {
+std::string unlike_results(const std::optional<Composition>& composition,
+                           const Members& members = able_first) {
   std::ostringstream out;
   JournalLineWriter writer(out, "results");
   SweepRecord record = sweep("sweep-1", "2026-01-01T00:00:00Z");
   writer.write(JournalRecord::environment, test_environment());
   writer.write(JournalRecord::sweep, record);
   writer.write(JournalRecord::members,
-               WorldMembers{"sweep-1", digest_of_value(test_topology()), able_first});
+               WorldMembers{"sweep-1", digest_of_value(test_topology()), members});
   writer.write(JournalRecord::measurement, measurement(test_key(1024), "mpi.default", 2000));
-  if (with_composition) writer.write(JournalRecord::composition, composition_for(able_first));
+  if (composition) writer.write(JournalRecord::composition, *composition);
   writer.write(JournalRecord::decision,
                unlike_decision("sweep-1", 1024, test_topology(), able_first));
   record.state = SweepState::complete;
@@ -172,7 +174,7 @@ std::string unlike_results(bool with_composition) {
 }
 
 TEST_F(MembersCommand, ImportTakesThemWithTheirCompositions) {
-  const std::string file = write("results.jsonl", unlike_results(true));
+  const std::string file = write("results.jsonl", unlike_results(composition_for(able_first)));
   for (int time = 0; time < 2; ++time) {
     const Result result = colltune({"import", file, "--db", database});
     EXPECT_EQ(result.code, 0) << result.errors;
@@ -182,10 +184,34 @@ TEST_F(MembersCommand, ImportTakesThemWithTheirCompositions) {
 }
 
 TEST_F(MembersCommand, ImportRefusesADecisionWithoutItsComposition) {
-  const std::string file = write("results.jsonl", unlike_results(false));
+  const std::string file = write("results.jsonl", unlike_results(std::nullopt));
   expect_failure(colltune({"import", file, "--db", database}), 2,
                  "results.jsonl:5: the composition that substituted.cpu.ring{parts=");
   EXPECT_FALSE(std::filesystem::exists(database));
+}
+
+TEST_F(MembersCommand, ImportRefusesACompositionForOthersThanTheMembers) {
+  const auto import = [&](const Members& members) {
+    return colltune({"import",
+                     write("results.jsonl", unlike_results(composition_for(able_first), members)),
+                     "--db", database});
+  };
+  expect_failure(import(both_able), 2,
+                 "results.jsonl:6: the composition that substituted.cpu.ring");
+  expect_failure(import(members_of({able, plain, plain})), 2,
+                 "results.jsonl:6: the decision is for 2 ranks, and its world's members are 3");
+  EXPECT_FALSE(std::filesystem::exists(database));
+}
+
+TEST_F(MembersCommand, WhatIsImportedIsExportedWithItsParts) {
+  const std::string file = write("results.jsonl", unlike_results(composition_for(able_first)));
+  EXPECT_EQ(colltune({"import", file, "--db", database}).code, 0);
+  const auto json = nlohmann::json::parse(colltune({"export", "json", "--db", database}).out);
+  EXPECT_EQ(json["compositions"][parts_name(composition_for(able_first))],
+            to_json_value(composition_for(able_first)));
+  ASSERT_EQ(json["worlds"].size(), 1U);
+  EXPECT_EQ(json["worlds"][0]["kind_of_rank"], (nlohmann::json{1, 0}));
+  EXPECT_EQ(json["kinds"][digest_of_value(able)], to_json_value(able));
 }
 
 }  // namespace

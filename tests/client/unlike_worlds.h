@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "colltune/db/store.h"
 #include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/composition.h"
+#include "colltune/vocabulary/members.h"
 #include "literal_decisions.h"
 
 /// Worlds of unlike ranks, for tests of lookups that say what their members can do.

@@ -14,6 +14,7 @@
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/error.h"
 #include "colltune/vocabulary/lookup.h"
+#include "colltune/vocabulary/world_members.h"
 
 namespace colltune {
 
@@ -36,6 +37,10 @@ class [[gnu::visibility("default")]] LocalTable {
   [[nodiscard]] std::span<const Decision> decisions() const;
   /// Digest and facts of those that the decisions name.
   [[nodiscard]] std::span<const std::pair<std::string, Environment>> environments() const;
+  /// Of the worlds that the decisions were measured in, by sweep and topology, where it is known.
+  [[nodiscard]] std::span<const WorldMembers> members() const;
+  /// Those that ranked variants name.
+  [[nodiscard]] std::span<const Composition> compositions() const;
 
  private:
   friend class Client;
