@@ -3,10 +3,13 @@
 // The C interface: converts, calls Client, and lets no exception out.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "colltune/client.h"
 #include "colltune/client/client.h"
+#include "colltune/json/json.h"
+#include "colltune/vocabulary/canonical.h"
 
 struct colltune_client {
   colltune::Client client;
@@ -14,14 +17,17 @@ struct colltune_client {
 
 struct colltune_answer {
   colltune::LookupAnswer answer;
-  std::vector<std::string> variants;  ///< as long as answer.decision.ranked
+  std::vector<std::string> variants;      ///< as long as answer.decision.ranked
+  std::vector<std::string> compositions;  ///< as JSON, as long as `variants`; empty: not composed
+  std::vector<std::string> kinds;         ///< digests of those of `kind_of_member`
+  std::vector<int> kind_of_member;        ///< as the question said
 };
 
 namespace colltune {
 namespace {
 
 /// What the first version of the structures held.
-constexpr std::size_t smallest_query = sizeof(colltune_query);
+constexpr std::size_t smallest_query = offsetof(colltune_query, members);
 constexpr std::size_t smallest_error = sizeof(colltune_error);
 
 int report(colltune_error* error, StatusCode code, const char* message) noexcept {
@@ -69,20 +75,36 @@ std::optional<std::string> text(const char* value) {
   return value ? std::optional<std::string>(value) : std::nullopt;
 }
 
+/// The caller's query in our form: what an older caller's structure does not have is left open.
 /// Refuses a query that is larger than ours and uses what we do not know.
-void check_size(const colltune_query& query) {
-  if (query.struct_size < smallest_query)
-    refuse("colltune_query.struct_size is " + std::to_string(query.struct_size) +
+colltune_query current_form(const colltune_query* asked) {
+  if (!asked) refuse("the query is NULL");
+  // The caller's structure may end before ours does: no more of it is read than it says.
+  std::size_t size = 0;
+  std::memcpy(&size, asked, sizeof size);
+  if (size < smallest_query)
+    refuse("colltune_query.struct_size is " + std::to_string(size) +
            "; set it to sizeof(colltune_query)");
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&query);
-  if (std::any_of(bytes + sizeof query, bytes + query.struct_size,
-                  [](unsigned char byte) { return byte != 0; }))
+  colltune_query query{};
+  const auto* bytes = reinterpret_cast<const unsigned char*>(asked);
+  std::memcpy(&query, bytes, std::min(size, sizeof query));
+  if (size > sizeof query &&
+      std::any_of(bytes + sizeof query, bytes + size, [](unsigned char byte) { return byte != 0; }))
     refuse("the query uses a field that this libcolltune_client does not know; update it");
+  return query;
 }
 
-LookupQuery query_of(const colltune_query* query) {
-  if (!query) refuse("the query is NULL");
-  check_size(*query);
+Members members_of(const char* text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) refuse("the query's members are no JSON");
+  auto members = from_json_value<Members>(json, "members");
+  check(members);
+  return members;
+}
+
+LookupQuery query_of(const colltune_query* asked) {
+  const colltune_query own = current_form(asked);
+  const colltune_query* const query = &own;
   if (!query->collective) refuse("the query's collective is NULL");
   if (!query->data_type) refuse("the query's data_type is NULL");
   LookupQuery result;
@@ -106,7 +128,23 @@ LookupQuery query_of(const colltune_query* query) {
   if (query->placement) result.placement = parse_name<Placement>(query->placement);
   if (query->family) result.family = query->family;
   if (query->generation != 0) result.generation = query->generation;
+  if (query->members) result.members = members_of(query->members);
   return result;
+}
+
+/// What the answer's functions point to.
+void add_texts(const LookupQuery& question, colltune_answer& answer) {
+  for (const RankedVariant& ranked : answer.answer.decision.ranked) {
+    answer.variants.push_back(to_string(ranked.variant));
+    std::string& composition = answer.compositions.emplace_back();
+    const std::string_view name = parts_named_by(ranked.variant);
+    for (const Composition& one : answer.answer.compositions)
+      if (!name.empty() && parts_name(one) == name) composition = to_json_value(one).dump();
+  }
+  if (!question.members) return;
+  for (const MemberKind& kind : question.members->kinds)
+    answer.kinds.push_back(digest_of_value(kind));
+  answer.kind_of_member = question.members->kind_of_rank;
 }
 
 const RankedVariant* ranked_at(const colltune_answer* answer, std::size_t rank) noexcept {
@@ -140,9 +178,9 @@ int colltune_lookup(const colltune_client* client, const colltune_query* query,
     *answer = nullptr;
     if (!client) colltune::refuse("the client is NULL");
     auto found = std::make_unique<colltune_answer>();
-    found->answer = client->client.lookup(colltune::query_of(query));
-    for (const auto& ranked : found->answer.decision.ranked)
-      found->variants.push_back(colltune::to_string(ranked.variant));
+    const colltune::LookupQuery question = colltune::query_of(query);
+    found->answer = client->client.lookup(question);
+    colltune::add_texts(question, *found);
     *answer = found.release();
   });
 }
@@ -159,6 +197,10 @@ const char* colltune_answer_source(const colltune_answer* answer) {
 
 const char* colltune_answer_match(const colltune_answer* answer) {
   return answer ? colltune::name_of(answer->answer.match).data() : nullptr;
+}
+
+const char* colltune_answer_members(const colltune_answer* answer) {
+  return answer ? colltune::name_of(answer->answer.members).data() : nullptr;
 }
 
 uint64_t colltune_answer_generation(const colltune_answer* answer) {
@@ -186,6 +228,18 @@ int64_t colltune_answer_median_ns(const colltune_answer* answer, size_t rank) {
 double colltune_answer_speedup_over_baseline(const colltune_answer* answer, size_t rank) {
   const auto* ranked = colltune::ranked_at(answer, rank);
   return ranked ? ranked->speedup_over_baseline : 0;
+}
+
+const char* colltune_answer_composition(const colltune_answer* answer, size_t rank) {
+  return colltune::ranked_at(answer, rank) && !answer->compositions[rank].empty()
+             ? answer->compositions[rank].c_str()
+             : nullptr;
+}
+
+const char* colltune_answer_kind(const colltune_answer* answer, size_t member) {
+  return answer && member < answer->kind_of_member.size()
+             ? answer->kinds[static_cast<std::size_t>(answer->kind_of_member[member])].c_str()
+             : nullptr;
 }
 
 }  // extern "C"

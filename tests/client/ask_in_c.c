@@ -3,6 +3,7 @@
 #include "ask_in_c.h"
 
 #include <colltune/client.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,36 @@ int ask_in_c(const char* address, const char* architecture, char* text, size_t s
              colltune_answer_family(answer, 1));
   else
     snprintf(text, size, "%s", error.message);
+  colltune_answer_free(answer);
+  return status;
+}
+
+static const char* or_dash(const char* text) { return text != NULL ? text : "-"; }
+
+int ask_for_members_in_c(const char* address, const char* members, char* text, size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_client* client = NULL;
+  colltune_answer* answer = NULL;
+  colltune_query query = question();
+  query.ranks_per_node = 4;
+  query.members = members;
+  int status = colltune_open(address, 60000, &client, &error);
+  if (status == 0) status = colltune_lookup(client, &query, &answer, &error);
+  colltune_close(client);
+  if (status == 0)
+    snprintf(text, size, "%s %s %s %s %s %s %s", colltune_answer_members(answer),
+             colltune_answer_winner(answer), or_dash(colltune_answer_kind(answer, 0)),
+             or_dash(colltune_answer_kind(answer, 1)), or_dash(colltune_answer_kind(answer, 2)),
+             or_dash(colltune_answer_kind(answer, 3)),
+             or_dash(colltune_answer_composition(answer, 0)));
+  else
+    snprintf(text, size, "%s", error.message);
+  /* What is not composed, what does not rank, and who is no member. */
+  if (status == 0 &&
+      (colltune_answer_composition(answer, colltune_answer_count(answer)) != NULL ||
+       colltune_answer_kind(answer, 4) != NULL ||
+       (colltune_answer_count(answer) > 1 && colltune_answer_composition(answer, 1) != NULL)))
+    status = -1;
   colltune_answer_free(answer);
   return status;
 }
@@ -91,13 +122,30 @@ const char* misuse_in_c(void) {
   query.nodes = -1;
   if (!refused_with(client, &query, "nodes is negative")) return "negative nodes";
   query = question();
+  query.members = "{";
+  if (!refused_with(client, &query, "members are no JSON")) return "members that are no JSON";
+  query.members = "{\"kinds\": []}";
+  if (!refused_with(client, &query, "kind_of_rank")) return "members without ranks";
+  query.members =
+      "{\"kind_of_rank\": [0, 2], \"kinds\": [{\"architecture\": \"x\", \"features\": []}]}";
+  if (!refused_with(client, &query, "members")) return "a member of no kind";
+  /* A caller that was built before there were members, with something else behind its structure. */
+  query = question();
+  query.struct_size = offsetof(colltune_query, members);
+  query.members = (const char*)1;
   colltune_answer* answer = NULL;
+  if (colltune_lookup(client, &query, &answer, &error) != 14) return "an older caller";
+  query.struct_size -= 1;
+  if (!refused_with(client, &query, "struct_size is")) return "a structure cut short";
+  query = question();
   if (colltune_lookup(client, &query, &answer, &error) != 14) return "unreachable";
   if (strstr(error.message, "unix:/nowhere/socket") == NULL) return "unreachable's message";
   colltune_close(client);
 
   if (colltune_answer_winner(NULL) != NULL || colltune_answer_count(NULL) != 0 ||
-      colltune_answer_median_ns(NULL, 0) != -1 || colltune_answer_source(NULL) != NULL)
+      colltune_answer_median_ns(NULL, 0) != -1 || colltune_answer_source(NULL) != NULL ||
+      colltune_answer_members(NULL) != NULL || colltune_answer_composition(NULL, 0) != NULL ||
+      colltune_answer_kind(NULL, 0) != NULL)
     return "answer NULL";
   colltune_answer_free(NULL);
   colltune_close(NULL);

@@ -13,6 +13,11 @@ extern "C" {
  * answer's functions tell, or the error's message. */
 int ask_in_c(const char* address, const char* architecture, char* text, size_t size);
 
+/* The same for 1 x 4 ranks that can do `members`. `text` becomes "members winner kind kind kind
+ * kind composition", the kinds being those of the ranks, and "-" what is NULL; or the error's
+ * message. */
+int ask_for_members_in_c(const char* address, const char* members, char* text, size_t size);
+
 /* Calls every function with wrong arguments; empty where all behaved, else which one did not. */
 const char* misuse_in_c(void);
 

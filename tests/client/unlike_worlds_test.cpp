@@ -8,14 +8,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <array>
 
+#include <array>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
+#include <sstream>
 
+#include "ask_in_c.h"
 #include "colltune/client/client.h"
+#include "colltune/db/store.h"
+#include "colltune/json/json.h"
 #include "colltune/table/decision_table.h"
 #include "daemon.h"
+#include "process.h"
 
 namespace colltune {
 namespace {
@@ -141,6 +147,10 @@ class UnlikeWorlds : public ::testing::Test {
   }
 
   const std::map<std::string, Members>& worlds() const { return worlds_; }
+  const std::string& address() const { return daemon_->address; }
+  const TemporaryFolder& folder() const { return folder_; }
+  const std::string& database() const { return database_; }
+  const LocalTable& fetched() const { return fetched_.front(); }
 
  private:
   TemporaryFolder folder_;
@@ -184,6 +194,86 @@ TEST_F(UnlikeWorlds, AnAvailabilityThatWasMeasuredGetsWhatWasComposedForIt) {
       EXPECT_EQ(answer.compositions, std::vector{composition_for(members)});
     }
   }
+}
+
+/// What ask_for_members_in_c says.
+struct AnswerInC {
+  std::string match;
+  std::string winner;
+  std::array<std::string, ranks> kinds;
+  std::string composition;
+};
+
+AnswerInC ask_in_c_for(const std::string& address, const Members& members) {
+  std::array<char, 4096> text{};
+  const std::string json = to_json_value(members).dump();
+  EXPECT_EQ(ask_for_members_in_c(address.c_str(), json.c_str(), text.data(), text.size()), 0)
+      << text.data();
+  std::istringstream words(text.data());
+  AnswerInC answer;
+  words >> answer.match >> answer.winner;
+  for (std::string& kind : answer.kinds) words >> kind;
+  std::getline(words >> std::ws, answer.composition);
+  return answer;
+}
+
+TEST_F(UnlikeWorlds, InCEveryMemberIsToldWhatItRuns) {
+  for (const auto& [sweep, members] : worlds()) {
+    const AnswerInC answer = ask_in_c_for(address(), members);
+    EXPECT_EQ(answer.match, "same");
+    EXPECT_EQ(answer.winner, composed_variant(members));
+    const auto composition = nlohmann::json::parse(answer.composition);
+    EXPECT_EQ(composition, to_json_value(composition_for(members)));
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      std::vector<std::string> runs;
+      for (const auto& part : composition["parts"])
+        if (std::ranges::count(part["kinds"], nlohmann::json(answer.kinds.at(rank))) == 1)
+          runs.push_back(part["variant"]);
+      EXPECT_THAT(runs, ::testing::ElementsAre(
+                            "cpu.ring{kind=" + std::to_string(members.kind_of_rank[rank]) + "}"));
+    }
+  }
+}
+
+TEST_F(UnlikeWorlds, InCOtherMembersGetWhatCppDoes) {
+  std::mt19937 random(20260303);
+  std::set<std::string> matches;
+  for (int i = 0; i < 100; ++i) {
+    const Members members = random_members(random, i % 2 == 0 ? 0.8 : 0.5);
+    LookupQuery query = question(members, 1024);
+    query.nodes = 1;
+    const LookupAnswer expected = ask_all(query);
+    const AnswerInC answer = ask_in_c_for(address(), members);
+    EXPECT_EQ(answer.match, name_of(expected.members));
+    EXPECT_EQ(answer.winner, to_string(expected.decision.ranked.front().variant));
+    EXPECT_EQ(answer.composition, "-");
+    matches.insert(answer.match);
+  }
+  EXPECT_THAT(matches, ::testing::ElementsAre("less", "unknown"));
+}
+
+TEST_F(UnlikeWorlds, AFetchedTableHasMembersAndCompositions) {
+  EXPECT_EQ(fetched().members().size(), worlds().size());
+  for (const auto& [sweep, members] : worlds()) {
+    const auto found = std::ranges::find(fetched().members(), sweep, &WorldMembers::sweep_uuid);
+    ASSERT_NE(found, fetched().members().end());
+    EXPECT_EQ(found->members, members);
+    EXPECT_EQ(std::ranges::count(fetched().compositions(), composition_for(members)), 1);
+  }
+}
+
+TEST_F(UnlikeWorlds, TheDaemonsTableAndTheFileAreExportedAsOneDocument) {
+  const Result by_server =
+      run_process(folder(), {COLLTUNE_PROGRAM, "export", "json", "--server", address()});
+  const Result by_file =
+      run_process(folder(), {COLLTUNE_PROGRAM, "export", "json", "--db", database()});
+  EXPECT_EQ(by_server.code, 0) << by_server.errors;
+  EXPECT_EQ(by_server.out, by_file.out);
+  const auto document = nlohmann::json::parse(by_file.out);
+  EXPECT_EQ(document["worlds"].size(), worlds().size());
+  for (const auto& [sweep, members] : worlds())
+    EXPECT_EQ(document["compositions"][parts_name(composition_for(members))],
+              to_json_value(composition_for(members)));
 }
 
 TEST_F(UnlikeWorlds, AQuestionWithoutMembersGetsNothingComposed) {

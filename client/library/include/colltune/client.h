@@ -49,6 +49,12 @@ typedef struct colltune_query {
   const char* family;        /* NULL: "any" */
   const char* numeric_class; /* NULL: "any" */
   uint64_t generation;       /* that very one; 0: the newest */
+  /* What each rank of the asking communicator can do, as JSON: {"kind_of_rank": [0, 1], "kinds":
+   * [{"architecture": "x86_64-avx2", "features": ["cpu.cores=8"]}, ...]}, each kind once, in
+   * ascending order, as `colltune show members --json` prints it and `colltune lookup --members`
+   * reads it. The answer is one that all of them can run. NULL: not said; what is composed of
+   * several variants is no answer then. Older callers' structures end before this. */
+  const char* members;
 } colltune_query;
 
 /* `address` is "unix:/path" or "host:port"; sends nothing yet. `timeout_ms` bounds every call; 0:
@@ -68,6 +74,9 @@ void colltune_answer_free(colltune_answer* answer);
 const char* colltune_answer_winner(const colltune_answer* answer); /* "name{a=1,b=ring}" */
 const char* colltune_answer_source(const colltune_answer* answer); /* "measured", ... */
 const char* colltune_answer_match(const colltune_answer* answer);  /* "exact", ... */
+/* How what was measured compares with the question's members: "not_asked", "same" (just these),
+ * "less" (with members that can do less) or "unknown" (the baseline alone is the answer). */
+const char* colltune_answer_members(const colltune_answer* answer);
 uint64_t colltune_answer_generation(const colltune_answer* answer);
 
 /* The ranked variants: 0 is the winner. Out of range: NULL, -1, 0. */
@@ -76,6 +85,14 @@ const char* colltune_answer_variant(const colltune_answer* answer, size_t rank);
 const char* colltune_answer_family(const colltune_answer* answer, size_t rank);
 int64_t colltune_answer_median_ns(const colltune_answer* answer, size_t rank);
 double colltune_answer_speedup_over_baseline(const colltune_answer* answer, size_t rank);
+/* What members that are not alike run together under a variant's name, as JSON:
+ * {"mode": "substituted", "parts": [{"role": "whole", "kinds": ["5f0c..."], "variant": "..."},
+ * ...]}, as configs/export.schema.json says of a composition. NULL where all run the variant
+ * itself. */
+const char* colltune_answer_composition(const colltune_answer* answer, size_t rank);
+/* The name by which parts call the kind of the question's member of this number (its rank in the
+ * communicator); NULL beyond the members, or where the question said nothing of them. */
+const char* colltune_answer_kind(const colltune_answer* answer, size_t member);
 
 #pragma GCC visibility pop
 
