@@ -242,7 +242,7 @@ void add_call_limit(CLI::App& command, std::chrono::seconds& limit) {
 void add_rules(CLI::App& command, colltune::CapabilityRules& rules) {
   command.add_option("--mask", rules.masks,
                      "RANKS:FEATURE: these ranks do without it, to rehearse a mixed cluster: "
-                     "1:avx512, 2-3:impl=cpu.*, 0,4-7:mpi.tuned.*; may be repeated");
+                     "1:avx512, 2-3:sm_90, 0:impl=cpu.*, 0,4-7:mpi.tuned.*; may be repeated");
   command.add_option("--declare", rules.declarations,
                      "RANKS:TAG: these ranks have what no probe can see: 0:leader, 8-15:edge_nic, "
                      "*:aws; may be repeated");

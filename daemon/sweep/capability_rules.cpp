@@ -87,6 +87,24 @@ std::vector<std::string_view> starting_with(std::string_view prefix, const Capab
   return names;
 }
 
+/// What remains of a device's architecture ("sm_90") without what makes it that one: "sm", which no
+/// device calls itself. Empty for any other name.
+std::string_view base_of_device(std::string_view architecture) {
+  const std::size_t end = architecture.rfind('_');
+  return end == std::string_view::npos ? std::string_view() : architecture.substr(0, end);
+}
+
+/// Takes the architecture of its device from a rank, where `mask` names it. Nothing about it is
+/// said elsewhere then.
+bool take_architecture(std::string_view mask, Capability& capability) {
+  const std::string_view base = base_of_device(capability.architecture);
+  if (base.empty() || !matches_glob(mask, capability.architecture)) return false;
+  capability.architecture = std::string(base);
+  std::erase_if(capability.features,
+                [](const auto& feature) { return feature.first.ends_with(".compute_capability"); });
+  return true;
+}
+
 }  // namespace
 
 void CapabilityRules::append(const CapabilityRules& others) {
@@ -153,21 +171,24 @@ std::vector<std::string> masked_isas(const RankRules& rules,
 }
 
 Capability apply(const RankRules& rules, std::span<const std::string> isas, Capability detected) {
+  const bool is_on_device = detected.is_on_device();
+  const std::string architecture = detected.architecture;
   for (const std::string& mask : rules.masks) {
     if (std::ranges::find(isas, mask) != isas.end()) continue;
     if (mask.starts_with(implementation_mask)) {
       detected.features[std::string(without_prefix) + mask.substr(implementation_mask.size())] = "";
       continue;
     }
+    const bool was_its_architecture = is_on_device && take_architecture(mask, detected);
     const std::size_t removed = std::erase_if(
         detected.features, [&](const auto& feature) { return matches_glob(mask, feature.first); });
-    if (removed == 0) {
+    if (removed == 0 && !was_its_architecture) {
       std::vector<std::string_view> names;
       for (const auto& [name, value] : detected.features) names.push_back(name);
       throw Error(StatusCode::invalid_argument,
-                  fmt::format("--mask {}: the rank has no such feature; it has {}, and "
+                  fmt::format("--mask {}: the rank is {} and has no such feature; it has {}, and "
                               "implementations (impl=GLOB)",
-                              mask, fmt::join(names, ", ")));
+                              mask, architecture, fmt::join(names, ", ")));
     }
   }
   for (const std::string& tag : rules.tags) detected.features[std::string(tag_prefix) + tag] = "";

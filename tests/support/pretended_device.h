@@ -19,11 +19,14 @@ namespace colltune::test {
 class PretendedDevice final : public Device {
  public:
   /// `processors`: how many blocks run at once.
-  explicit PretendedDevice(std::string identity = "pretended", int processors = 16)
-      : identity_(std::move(identity)), processors_(processors) {}
+  explicit PretendedDevice(std::string identity = "pretended", int processors = 16,
+                           std::string architecture = "pretended")
+      : identity_(std::move(identity)),
+        processors_(processors),
+        architecture_(std::move(architecture)) {}
   ~PretendedDevice() override;
 
-  std::string architecture() const override { return "pretended"; }
+  std::string architecture() const override { return architecture_; }
   std::string identity() const override { return identity_; }
   std::map<std::string, std::string, std::less<>> features() const override {
     if (is_broken_) throw Error(StatusCode::internal, "the pretended device is broken");
@@ -62,6 +65,7 @@ class PretendedDevice final : public Device {
  private:
   std::string identity_;
   int processors_;
+  std::string architecture_;
   std::atomic<std::size_t> most_memory_ = ~std::size_t{0};
   std::atomic<bool> reaches_peers_ = true;
   std::atomic<bool> is_broken_ = false;

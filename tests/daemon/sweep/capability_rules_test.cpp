@@ -100,6 +100,40 @@ TEST(CapabilityRules, AMaskThatTakesNothingAwayIsAnError) {
               AllOf(HasSubstr("--mask nvlink"), HasSubstr("isa.avx2, "), HasSubstr("mpi.library")));
 }
 
+TEST(CapabilityRules, ADevicesArchitectureIsMaskedByItsName) {
+  const Capability hopper{.architecture = "sm_90",
+                          .features = {{"cuda.compute_capability", "9.0"},
+                                       {"device.name", "GPU"},
+                                       {"device.processors", "132"}}};
+  const auto masked = [&](const std::string& mask, const Capability& own) {
+    return apply({.masks = {mask}, .tags = {}}, {}, own);
+  };
+  for (const char* mask : {"sm_90", "sm_*"}) {
+    const Capability left = masked(mask, hopper);
+    EXPECT_EQ(left.architecture, "sm");
+    EXPECT_FALSE(left.has("cuda.compute_capability"));
+    EXPECT_EQ(left.value("device.name"), "GPU");
+    EXPECT_TRUE(left.is_on_device());
+  }
+  // Ranks that are not what a mask names, or never heard of it.
+  for (const char* mask : {"sm_80", "sm_91", "sm", "sm_900"})
+    EXPECT_THAT(error_of([&] { (void)masked(mask, hopper); }),
+                AllOf(HasSubstr(std::string("--mask ") + mask + ": the rank is sm_90 and has no"),
+                      HasSubstr("device.name")));
+  EXPECT_THAT(error_of([&] {
+                (void)apply({.masks = {"sm_90", "sm_90"}, .tags = {}}, {}, hopper);
+              }),
+              HasSubstr("--mask sm_90"));
+  // What a processor is called follows from its instruction sets.
+  Capability processor = able();
+  processor.architecture = "x86_64-avx512";
+  for (const char* mask : {"sm_90", "x86_64-avx512", "x86_64*"})
+    EXPECT_THAT(error_of([&] { (void)masked(mask, processor); }),
+                HasSubstr("the rank is x86_64-avx512 and has no such feature"));
+  // Other masks leave it alone.
+  EXPECT_EQ(masked("device.name", hopper).architecture, "sm_90");
+}
+
 TEST(CapabilityRules, InstructionSetsAreFoundByTheirBeginnings) {
   const RankRules rules{.masks = {"avx512", "mpi.library", "avx2", "sse"}, .tags = {}};
   const std::vector<std::string> names{"avx2", "avx512f", "avx512bw"};

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "colltune/decide/decide.h"
 #include "colltune/kernels/catalogue.h"
+#include "colltune/sweep/capability_rules.h"
 #include "support/pretended_device.h"
 #include "sweep_run.h"
 
@@ -85,6 +87,37 @@ TEST(DeviceSweep, UnlikeRanksOnDevicesAreGrouped) {
     EXPECT_EQ(measured.ranks_ran, 4);
     EXPECT_TRUE(measured.conditions.device_share);
   }
+  EXPECT_GT(grouped, 0u);
+}
+
+TEST(DeviceSweep, RanksWithoutTheirDevicesArchitectureAreAnotherKind) {
+  PretendedDevice device("shared", 4, "sm_90");
+  const std::vector<Device*> devices(4, &device);
+  const CapabilityRules rules{.masks = {"2-3:sm_90"}};
+  SweepSpec spec = small_sweep();
+  spec.collectives = {Collective::all_reduce, Collective::reduce, Collective::broadcast};
+  spec.in_place = {.off = true, .on = false};
+  spec.registered = {.off = true, .on = false};
+  spec.include = {"cuda.*two_shot*", "cuda.*one_shot", "cuda.broadcast_chain"};
+  spec.partial_worlds = true;
+  SweepRun run;
+  run.differ = [&](int rank, Capability& capability) {
+    capability = apply(rules_of_rank(rules, rank, 4), {}, std::move(capability));
+  };
+  sweep(run, 4, make_catalogue(), spec, {}, devices);
+  EXPECT_THAT(run.errors, testing::Each(""));
+  // Each kind has a world of its own, and in the whole one they are groups.
+  std::set<std::string> worlds;
+  std::size_t grouped = 0;
+  for (const Measurement& measured : run.outcome.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok)
+        << to_string(measured.variant) << ": " << measured.detail;
+    worlds.insert(architecture_name(measured.key.topology));
+    if (!measured.variant.implementation.starts_with("grouped.")) continue;
+    ++grouped;
+    EXPECT_EQ(architecture_name(measured.key.topology), "sm:2+sm_90:2");
+  }
+  EXPECT_THAT(worlds, testing::ElementsAre("sm", "sm:2+sm_90:2", "sm_90"));
   EXPECT_GT(grouped, 0u);
 }
 

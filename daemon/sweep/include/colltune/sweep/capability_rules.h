@@ -17,7 +17,9 @@ namespace colltune {
 struct CapabilityRules {
   /// "RANKS:FEATURE" takes away, to rehearse a mixed cluster on a uniform one. FEATURE is an
   /// instruction set ("avx512": all whose names begin so; the rank's kernels then do without it),
-  /// "impl=GLOB" (implementations, or variants as they are printed), or a name or glob of a
+  /// "impl=GLOB" (implementations, or variants as they are printed), the architecture of the rank's
+  /// device ("sm_90": it is a mere "sm" then, which no device is, so that what is measured stays
+  /// apart; processors' architectures follow from their instruction sets), or a name or glob of a
   /// capability ("mpi.tuned.*").
   std::vector<std::string> masks;
   /// "RANKS:TAG" adds what no probe can see: the feature "tag.TAG".
