@@ -302,6 +302,9 @@ PlannedVariant Composer::describe_grouped(const Composition& composition) const 
   // Those of the parts are about their own messages and ranks.
   if (limits.min_message.value != 0 || limits.max_message.value != 0)
     limits.min_message = limits.max_message = key.problem.message_size;
+  // Those of an average's parts are about sums.
+  if (key.problem.reduce_op == ReduceOp::avg && !limits.reduce_ops.empty())
+    limits.reduce_ops = {ReduceOp::avg};
   limits.min_ranks = limits.max_ranks = key.topology.ranks;
   limits.ranks_multiple_of = 1;
   return {.family = std::string(mixed_family),

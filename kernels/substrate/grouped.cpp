@@ -22,7 +22,7 @@ class StepWriter {
     const bool reduces = shape_of(collective).reduces;
     return {.collective = collective,
             .data_type = whole_.data_type,
-            .reduce_op = reduces ? whole_.reduce_op : ReduceOp::none,
+            .reduce_op = reduces ? op() : ReduceOp::none,
             .message_size = {bytes},
             .in_place = in_place,
             // Levels work on memory of their own, too, so registered buffers serve as plain ones.
@@ -32,6 +32,11 @@ class StepWriter {
   }
 
  private:
+  /// Averages of groups' averages are other numbers: sums go across, and are divided once.
+  [[nodiscard]] ReduceOp op() const {
+    return whole_.reduce_op == ReduceOp::avg ? ReduceOp::sum : whole_.reduce_op;
+  }
+
   const Problem& whole_;
 };
 
@@ -113,8 +118,6 @@ std::string why_not_grouped(const Problem& problem, std::span<const int> sizes) 
   if (sizes.size() < 2) return "it needs at least 2 groups";
   if (problem.graph_capture) return "it runs on the processor; no device graph can hold it";
   if (!shape_of(problem.collective).reduces) return {};
-  if (problem.reduce_op == ReduceOp::avg)
-    return "the average of groups' averages is another number; it takes sum, prod, min and max";
   if (problem.numeric_class == NumericClass::rank_order)
     return "it accumulates group by group, not in rank order";
   return {};
@@ -232,6 +235,9 @@ Numerics grouped_numerics(const Problem& problem, const Grouping& grouping,
     }
     if (after != nullptr) all = together(all, after->numerics(*steps.after, *own.after));
   }
+  // The sum is rounded before it is divided, and what overflows in the type does so before, too.
+  if (problem.reduce_op == ReduceOp::avg && all.rounding == Rounding::once)
+    all.rounding = Rounding::each_step;
   return all;
 }
 

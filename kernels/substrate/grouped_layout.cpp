@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// The steps of each collective by groups, as buffers and copies. "Slot" of a rank: its block among
+// The steps of each collective by groups, as buffers and copies; averages are sums that leaders
+// divide behind the bridge. "Slot" of a rank: its block among
 // those of the bridge, where each group has as many as the largest one has ranks. A slot without a
 // rank holds zeros, which no result is made of.
 
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "colltune/kernels/copy.h"
+#include "colltune/kernels/reduction.h"
 
 namespace colltune {
 namespace {
@@ -122,6 +124,12 @@ class LayoutWriter {
     if (is_inside_) layout_.after.buffers = {is_leader_ ? output_ : Memory{}, output_};
   }
 
+  /// What the bridge leaves in `sums` is divided, where that is asked for.
+  void average(Memory sums) {
+    if (call_.problem.reduce_op == ReduceOp::avg)
+      layout_.division = Division(sums, call_.problem.data_type, groups_.ranks(), device_);
+  }
+
   void write_all_reduce() {
     Input sum = input_;
     if (is_inside_) {
@@ -132,6 +140,7 @@ class LayoutWriter {
       sum = result;
     }
     if (is_leader_) layout_.bridge.buffers = {sum, output_};
+    if (is_leader_) average(output_);
     hand_output_on();
   }
 
@@ -147,6 +156,7 @@ class LayoutWriter {
       sum = copy;
     }
     if (is_leader_) layout_.bridge.buffers = {sum, is_root_ ? output_ : Memory{}};
+    if (is_root_) average(output_);
   }
 
   void write_broadcast() {
@@ -177,6 +187,7 @@ class LayoutWriter {
     if (is_leader_) {
       put_into_slots(layout_.bridge.copies, slots, sums);
       layout_.bridge.buffers = {slots, own};
+      average(own);
     }
     scatter_from(own);
   }
@@ -260,6 +271,18 @@ void Copies::run(Device* device) const {
       device->copy(one.to, {one.from, one.size});
     else
       copy_bytes(one.to, one.from, one.size, CopyMode::cached);
+}
+
+Division::Division(std::span<std::byte> sum, DataType type, int ranks, Device* device)
+    : sum_(sum), type_(type), ranks_(ranks), on_host_(device == nullptr ? 0 : sum.size()) {}
+
+void Division::run(Device* device) {
+  if (sum_.empty()) return;
+  const std::size_t count = sum_.size() / size_of(type_);
+  if (device == nullptr) return divide_by_ranks(sum_.data(), count, type_, ranks_);
+  device->read(on_host_, sum_.data());
+  divide_by_ranks(on_host_.data(), count, type_, ranks_);
+  device->write(sum_.data(), on_host_);
 }
 
 GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank,

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "colltune/kernels/device.h"
@@ -28,6 +29,22 @@ class Copies {
   std::vector<One> all_;
 };
 
+/// A sum of all ranks' values that becomes their average where it lies.
+class Division {
+ public:
+  Division() = default;
+  /// `device`: where the sum lies; null: in the host's memory.
+  Division(std::span<std::byte> sum, DataType type, int ranks, Device* device);
+  /// On a device by way of the host's memory, which this has as much of.
+  void run(Device* device);
+
+ private:
+  std::span<std::byte> sum_{};
+  DataType type_ = DataType::f32;
+  int ranks_ = 1;
+  std::vector<std::byte> on_host_{};
+};
+
 /// Where one rank's data lies in each step of a collective by groups, and what it copies before.
 /// Steps that this rank has no part in have no buffers; their copies are its own all the same.
 struct GroupedLayout {
@@ -41,6 +58,7 @@ struct GroupedLayout {
 
   Step before{};
   Step bridge{};
+  Division division{};  ///< behind the bridge, on leaders where the collective averages
   Step after{};
   // What lies between, in the host's memory or on a device; holds zeros where nothing is put.
   std::vector<std::vector<Line>> memory{};

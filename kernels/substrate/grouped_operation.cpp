@@ -14,6 +14,7 @@ namespace colltune {
 namespace {
 
 constexpr std::string_view joint_words = "a collective by groups";
+constexpr std::size_t behind_bridge = 2;  ///< the step inside the group
 constexpr std::string_view inside_words = "its part inside the group";
 constexpr std::string_view bridge_words = "its part of the bridge between groups";
 
@@ -67,6 +68,7 @@ class GroupedOperation final : public Operation {
     steps_[0] = {groups_.of_group(group), inside_words, std::move(layout_->before.copies)};
     steps_[1] = {groups_.leaders, bridge_words, std::move(layout_->bridge.copies)};
     steps_[2] = {groups_.of_group(group), inside_words, std::move(layout_->after.copies)};
+    division_ = std::move(layout_->division);
     const int place = groups_.place_of_leader(group);
     // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
     attempt_together(communicator, joint_words, deadline, [&] {
@@ -140,9 +142,11 @@ class GroupedOperation final : public Operation {
     });
   }
 
-  /// Copies what comes before the next step that this rank has a part in, and begins that.
+  /// Divides and copies what comes before the next step that this rank has a part in, and begins
+  /// that.
   void begin_next() {
     for (; at_ < steps_.size(); ++at_) {
+      if (at_ == behind_bridge) division_.run(device_);
       steps_[at_].copies.run(device_);
       if (steps_[at_].operation == nullptr) continue;
       steps_[at_].operation->start();
@@ -157,6 +161,7 @@ class GroupedOperation final : public Operation {
   std::unique_ptr<Communicator> inside_;
   std::unique_ptr<Communicator> across_;  ///< null where this rank leads no group
   std::array<Step, 3> steps_;             ///< gone before what they stand on
+  Division division_;
   std::size_t at_ = 0;
   bool is_under_way_ = false;  ///< for good after a call that failed
 };

@@ -21,7 +21,7 @@ TEST(GroupedSteps, SayWhyThereAreNone) {
   EXPECT_EQ(why_not_grouped(problem, sizes), "it accumulates group by group, not in rank order");
   problem = problem_of(Collective::all_reduce, 64);
   problem.reduce_op = ReduceOp::avg;
-  EXPECT_THAT(why_not_grouped(problem, sizes), testing::HasSubstr("average"));
+  EXPECT_EQ(why_not_grouped(problem, sizes), "");
   problem = problem_of(Collective::broadcast, 64);
   problem.numeric_class = NumericClass::rank_order;
   EXPECT_EQ(why_not_grouped(problem, sizes), "");
@@ -31,6 +31,18 @@ TEST(GroupedSteps, SayWhyThereAreNone) {
   problem.graph_capture = true;
   EXPECT_THAT(why_not_grouped(problem, sizes), testing::HasSubstr("graph"));
   EXPECT_EQ(why_not_grouped({}, std::vector{4}), "it needs at least 2 groups");
+}
+
+TEST(GroupedSteps, OfAveragesAreSums) {
+  for (const Collective collective :
+       {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter}) {
+    Problem problem = problem_of(collective, 64);
+    const GroupedSteps sums = grouped_steps(problem, std::vector{3, 1}, 0);
+    problem.reduce_op = ReduceOp::avg;
+    EXPECT_EQ(grouped_steps(problem, std::vector{3, 1}, 0), sums);
+    EXPECT_EQ(sums.before->reduce_op, ReduceOp::sum);
+    EXPECT_EQ(sums.bridge.reduce_op, ReduceOp::sum);
+  }
 }
 
 TEST(GroupedSteps, ArePaddedToTheLargestGroup) {
@@ -76,6 +88,11 @@ TEST(GroupedNumerics, AreNoBetterThanTheSteps) {
   problem.data_type = DataType::bf16;
   EXPECT_EQ(of(inside).rounding, Rounding::each_step) << "rounded once in each step";
   EXPECT_EQ(of(each).rounding, Rounding::once) << "there is one step";
+  problem.reduce_op = ReduceOp::avg;
+  EXPECT_EQ(of(inside).rounding, Rounding::each_step);
+  EXPECT_EQ(of(each).rounding, Rounding::each_step) << "a sum, rounded before it is divided";
+  problem.data_type = DataType::i32;
+  EXPECT_EQ(of(inside).rounding, Rounding::exact);
   problem = problem_of(Collective::all_gather, 64);
   EXPECT_EQ(of(crossed_grouping(problem)).rounding, Rounding::exact);
   EXPECT_EQ(of(crossed_grouping(problem)).numeric_class, NumericClass::rank_order);

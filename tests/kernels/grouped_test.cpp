@@ -8,7 +8,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <ostream>
 
 #include "colltune/kernels/bounded_wait.h"
@@ -298,6 +301,75 @@ TEST(Grouped, WhatLiesBetweenTheStepsIsOnTheDeviceWhereTheBuffersAre) {
           [&](Communicator& communicator) {
             const ConformanceCase test{.problem = problem_of(collective, 4 * 48), .calls = 2};
             EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue), "");
+          },
+          {}, devices);
+  EXPECT_EQ(device.count_allocations(), 0U);
+}
+
+constexpr std::array reducing{Collective::all_reduce, Collective::reduce,
+                              Collective::reduce_scatter};
+
+TEST(Grouped, AveragesOfEveryTypeAreThoseOfAllRanks) {
+  const Implementations catalogue = make_catalogue();
+  for (const std::vector<int>& groups :
+       {std::vector{0, 1, 1, 1}, std::vector{0, 1, 2, 1, 0, 1}, std::vector{2, 1, 0}})
+    for (const Collective collective : reducing)
+      run_ranks(static_cast<int>(groups.size()), [&](Communicator& communicator) {
+        for (const auto& type : enum_names(DataType{}))
+          for (const bool in_place : {false, true}) {
+            ConformanceCase test{.problem = problem_of(collective, 0), .root = 1, .calls = 2};
+            test.problem.data_type = type.value;
+            test.problem.reduce_op = ReduceOp::avg;
+            test.problem.in_place = in_place;
+            test.problem.message_size = {groups.size() * 19 * size_of(type.value)};
+            EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue), "")
+                << describe(test.problem);
+          }
+      });
+}
+
+TEST(Grouped, AnAverageOfIntegersIsTruncatedOnce) {
+  const Implementations catalogue = make_catalogue();
+  Problem problem = problem_of(Collective::all_reduce, 4 * sizeof(std::int32_t));
+  problem.reduce_op = ReduceOp::avg;
+  const std::vector<int> groups{0, 1, 1, 1};
+  const Grouping grouping = choose_grouping(problem, groups, alike(4), catalogue, 0);
+  // By rank. The groups' own averages, truncated, make other numbers; so does one rounded down.
+  // Sums wrap in the type before.
+  constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+  const std::array<std::array<std::int32_t, 4>, 4> values{
+      {{-7, 5, 3, most}, {-1, 1, 2, 1}, {-1, 1, 2, 1}, {2, 1, 3, -1}}};
+  const std::array<std::int32_t, 4> expected{-1, 2, 2,
+                                             std::numeric_limits<std::int32_t>::min() / 4};
+  run_ranks(4, [&](Communicator& communicator) {
+    const auto& own = values.at(static_cast<std::size_t>(communicator.rank()));
+    std::array<std::int32_t, 4> got{};
+    const auto operation = prepare_grouped(
+        communicator,
+        {problem, 0, {std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(got))}},
+        grouping, catalogue, soon_enough());
+    for (int call = 0; call < 2; ++call) {
+      operation->start();
+      operation->wait(soon_enough());
+      EXPECT_EQ(got, expected);
+    }
+  });
+}
+
+TEST(Grouped, AveragesOnDevicesAreDividedThere) {
+  const Implementations catalogue = device_catalogue();
+  PretendedDevice device;
+  const std::vector<Device*> devices(4, &device);
+  for (const Collective collective : {Collective::all_reduce, Collective::reduce})
+    for (const DataType type : {DataType::f32, DataType::bf16})
+      run_ranks(
+          4,
+          [&](Communicator& communicator) {
+            ConformanceCase test{.problem = problem_of(collective, 4 * 48), .calls = 2};
+            test.problem.data_type = type;
+            test.problem.reduce_op = ReduceOp::avg;
+            EXPECT_EQ(find_grouped_fault(communicator, test, {0, 1, 1, 1}, catalogue), "")
+                << describe(test.problem);
           },
           {}, devices);
   EXPECT_EQ(device.count_allocations(), 0U);

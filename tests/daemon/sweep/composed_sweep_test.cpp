@@ -306,6 +306,36 @@ TEST(ComposedSweep, WhatSomeRankCannotRunIsSkippedWithTheReason) {
               HasSubstr("there is no implementation user.gone here"));
 }
 
+TEST(ComposedSweep, LimitsOfAnAveragesPartsAreAboutSums) {
+  std::vector<fakes::Behaviour> behaviours;
+  for (const Collective collective :
+       {Collective::all_reduce, Collective::reduce, Collective::broadcast}) {
+    Limits limits;
+    if (shape_of(collective).reduces) limits.reduce_ops = {ReduceOp::sum};
+    behaviours.push_back({.name = "sums." + std::string(name_of(collective)),
+                          .collective = collective,
+                          .limits = limits,
+                          .supports = [](const Problem& problem, const Topology&, const Capability&,
+                                         const Variant&) {
+                            return problem.reduce_op == ReduceOp::avg ? Support::no("it only adds")
+                                                                      : Support::yes();
+                          }});
+  }
+  std::vector<Capability> ranks(4, Capability{.architecture = "x", .features = {}});
+  ranks[3].architecture = ranks[2].architecture = "y";
+  SweepSpec spec = spec_of({Collective::all_reduce}, "16KiB");
+  spec.include.clear();
+  spec.reduce_ops = {ReduceOp::avg};
+  const SweepPlan plan = make_plan(spec, merge_capabilities(ranks, std::vector{0, 0, 0, 0}),
+                                   fakes::make(std::move(behaviours)), "e");
+  // Alone it adds only; what is made of it averages, and says so to who looks it up.
+  ASSERT_EQ(plan.cells.size(), 1u);
+  ASSERT_EQ(plan.cells[0].variants.size(), 1u);
+  const PlannedVariant& grouped = plan.cells[0].variants[0];
+  ASSERT_TRUE(grouped.composition);
+  EXPECT_EQ(why_outside(grouped.limits, plan.cells[0].key.problem, 4), "");
+}
+
 TEST(ComposedSweep, UnlikeBuildsMeetInCallsOfALibraryAlone) {
   std::vector<fakes::Behaviour> behaviours;
   for (const Collective collective :
@@ -405,11 +435,16 @@ TEST(ComposedSweep, WhateverRandomLaunchesAreToRunIsRight) {
   const Implementations catalogue = make_catalogue();
   std::mt19937 random(9);
   std::map<std::string_view, int> runs;
+  int grouped_averages = 0;
   for (int launch = 0; launch < launches; ++launch) {
     const Availability availability = random_availability(random);
     const Collective collective = all_collectives[random() % all_collectives.size()];
     SweepSpec spec = spec_of({collective}, launch % 2 == 0 ? "512" : "4KiB");
     spec.registered = {.off = launch % 3 != 0, .on = launch % 3 == 0};
+    spec.reduce_ops = {launch % 4 < 2 ? ReduceOp::sum : ReduceOp::avg};
+    spec.data_types = {launch % 5 == 0   ? DataType::bf16
+                       : launch % 5 == 1 ? DataType::i8
+                                         : DataType::f32};
     const SweepPlan plan = make_plan(spec, availability, catalogue, "e");
     if (plan.cells.empty()) continue;  // each variant is masked on some rank, with all others
     const Cell& cell = plan.cells[0];
@@ -432,11 +467,13 @@ TEST(ComposedSweep, WhateverRandomLaunchesAreToRunIsRight) {
             << to_string(planned.variant) << " on " << availability.ranks() << " ranks";
       });
       ++runs[mode];
+      if (cell.key.problem.reduce_op == ReduceOp::avg && mode == "grouped") ++grouped_averages;
     }
   }
   EXPECT_GT(runs["single"], launches / 2);
   EXPECT_GT(runs["substituted"], launches / 10);
   EXPECT_GT(runs["grouped"], launches / 10);
+  EXPECT_GT(grouped_averages, launches / 50);
 }
 
 }  // namespace

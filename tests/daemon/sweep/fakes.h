@@ -30,6 +30,7 @@ struct Behaviour {
   bool meets_other_builds = false;
   std::vector<Variant> variants;  ///< empty: one without parameters
   std::string protocol;           ///< of all variants; empty: each has its own
+  Limits limits{.min_ranks = 1};
   std::function<Support(const Problem&, const Topology&, const Capability&, const Variant&)>
       supports = [](const auto&, const auto&, const auto&, const auto&) { return Support::yes(); };
   /// Called on each rank for each call, with the number of the call: before the exchange, and on
@@ -107,7 +108,7 @@ class Fake final : public Implementation {
                                  const Variant& variant) const override {
     return behaviour_.supports(problem, topology, capability, variant);
   }
-  [[nodiscard]] Limits limits(const Variant&) const override { return {.min_ranks = 1}; }
+  [[nodiscard]] Limits limits(const Variant&) const override { return behaviour_.limits; }
   [[nodiscard]] std::string protocol(const Problem&, const Variant& variant) const override {
     return behaviour_.protocol.empty() ? "protocol of " + to_string(variant) : behaviour_.protocol;
   }

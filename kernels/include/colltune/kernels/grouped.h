@@ -15,7 +15,8 @@
 // some ranks lack one. The ranks of a group do a step before the bridge with their leader, the
 // leaders bridge the groups, and a step after it hands results on; each step is a collective by
 // itself, with any variant of the catalogue, on a communicator of those ranks. The leader is the
-// root in the root's group, else the lowest rank. A group of one rank has no steps of its own.
+// root in the root's group, else the lowest rank. A group of one rank has no steps of its own. The
+// steps of an average are sums, which the leaders divide behind the bridge.
 
 namespace colltune {
 
@@ -81,13 +82,15 @@ struct GroupedRanks {
 [[nodiscard]] Support supports_grouped(const Problem& problem, const Grouping& grouping,
                                        const GroupedRanks& ranks, const Implementations& catalogue);
 
-/// What the steps promise together. Sums that one step hands on to the next are rounded in between;
-/// never in rank order where numbers are reduced. Throws as supports_grouped.
+/// What the steps promise together. Sums that one step hands on to the next are rounded in between,
+/// those of averages before they are divided; never in rank order where numbers are reduced. Throws
+/// as supports_grouped.
 [[nodiscard]] Numerics grouped_numerics(const Problem& problem, const Grouping& grouping,
                                         const Implementations& catalogue);
 
 /// The sum of the steps, of which those inside cost what the slowest group's do. Without what a
-/// leader copies within its own memory to put blocks into order. Throws as supports_grouped.
+/// leader does within its own memory: copies that put blocks into order, the division of an
+/// average. Throws as supports_grouped.
 [[nodiscard]] Cost grouped_cost(const Problem& problem, const Grouping& grouping,
                                 const GroupTopologies& topologies,
                                 const Implementations& catalogue);
