@@ -42,7 +42,7 @@ expect_code 0 "$colltune" show measurements --db "$work/tagged.db" --json
 expect_json 'len({m["sweep_uuid"] for m in data}) == 2'
 expect_json 'len({m["key"]["topology"]["layout_digest"] for m in data}) == 1'
 
-# Ranks that can do more than the others become a world of their own, here without rank 0.
+# Ranks that can do more than the others become a world of their own, here without rank 0, and so do those that lack it.
 # Without a budget: a loaded machine would not come to all worlds within one.
 echo '{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "passes": 1, "precision": 0.5, "partial_worlds": true,
   "implementations": {"include": ["mpi.all_reduce", "cpu.all_reduce_one_shot"]}}' >"$work/partial.json"
@@ -51,6 +51,7 @@ expect_code 0 "${mpirun[@]}" -n 4 "$agent" sweep --config "$work/partial.json" -
 expect_code 0 "$colltune" show measurements --db "$work/partial.db" --json
 expect_json '{(m["key"]["topology"]["ranks"], m["family"]) for m in data} == {(4, "mpi"), (2, "mpi"), (2, "colltune")}'
 expect_json 'all(m["outcome"] == "ok" and m["ranks_ran"] == m["key"]["topology"]["ranks"] for m in data)'
+expect_json 'len({m["key"]["topology"]["layout_digest"] for m in data if m["ranks_ran"] == 2}) == 2'
 expect_code 0 "$colltune" show decisions --db "$work/partial.db" --json
 expect_json 'not any("cpu." in json.dumps(v["variant"]) for d in data if d["key"]["topology"]["ranks"] == 4 for v in d["alternatives"])'
 
@@ -79,6 +80,11 @@ for database in composed imported; do
   expect_code 0 "$colltune" lookup "${question[@]}" --members "$work/members.json" --json
   expect_json 'any(v["variant"].startswith("substituted.") for v in data["alternatives"])'
   cp "$work/out" "$work/$database.answer"
+  # Who reads the export learns what each rank runs.
+  expect_code 0 "$colltune" export json --db "$work/$database.db"
+  expect_json 'any("parts=" in d["winner"] or any("parts=" in v["variant"] for v in d["alternatives"]) for d in data["decisions"])'
+  expect_json '{p for c in data["compositions"].values() for part in c["parts"] for p in part["kinds"]} == set(data["kinds"])'
+  expect_json '[w["kind_of_rank"] for w in data["worlds"]] in ([[0, 0, 1, 1]], [[1, 1, 0, 0]])'
 done
 # The daemon answers the same; and ranks that can do less than those that were measured get what any rank can run.
 start_daemon "unix:$work/s" "$work/composed.db"
