@@ -110,6 +110,10 @@ SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants) {
                  .in_place = {.off = !problem.in_place, .on = problem.in_place},
                  .registered = {.off = !problem.registered, .on = problem.registered},
                  .null_test = false};
+  if (problem.mesh) {
+    spec.collectives.clear();
+    spec.meshes = {*problem.mesh};
+  }
   std::map<std::pair<std::string, std::string>, std::set<std::string>> values;
   for (const Variant& variant : variants) {
     if (!parts_named_by(variant).empty()) continue;

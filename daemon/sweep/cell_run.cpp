@@ -10,6 +10,7 @@
 #include "batch.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/composed.h"
+#include "colltune/kernels/mesh_reduce.h"
 #include "colltune/sweep/run_timer.h"
 #include "colltune/vocabulary/canonical.h"
 #include "phase_clock.h"
@@ -74,9 +75,17 @@ void CellRun::prepare_trial(Trial& trial, const Implementations& implementations
     const Deadline deadline = Clock::now() + context_.limits_of(trial).call_limit;
     if (composition) {
       const auto world = static_cast<std::size_t>(context_.cell.world);
-      trial.operation =
-          prepare_composed(communicator, context_.data->call(), *composition,
-                           context_.plan.worlds.at(world).members, implementations, deadline);
+      const Members& members = context_.plan.worlds.at(world).members;
+      if (!context_.cell.key.problem.mesh) {
+        trial.operation = prepare_composed(communicator, context_.data->call(), *composition,
+                                           members, implementations, deadline);
+        return;
+      }
+      auto& subgroups = context_.world.subgroups;
+      if (subgroups == nullptr) subgroups = std::make_unique<Subgroups>(communicator);
+      trial.operation = prepare_mesh_reduce(*subgroups, context_.data->call(), *composition, members,
+                                            implementations, deadline);
+      trial.communicators = trial.operation->communicators_time();
       return;
     }
     const auto* const implementation = find_implementation(implementations, variant.implementation);
@@ -172,7 +181,7 @@ void CellRun::soak(nanoseconds most, const AbortFlag& stop) {
 
 void CellRun::share_conditions() {
   // MAX over the ranks; shares in millionths, the frequency negated: the lowest counts.
-  constexpr std::size_t per_trial = 6;
+  constexpr std::size_t per_trial = 7;
   constexpr double millionth = 1e-6;
   const auto to_share = [](nanoseconds part, nanoseconds whole) {
     return std::llround(static_cast<double>(part.count()) / static_cast<double>(whole.count()) /
@@ -193,6 +202,7 @@ void CellRun::share_conditions() {
     if (is_watched && seen.observed.count() > 0)
       words[4] = to_share(seen.kept_waiting, seen.observed);
     if (seen.timed_device.count() > 0) words[5] = to_share(seen.device, seen.timed_device);
+    if (trials[i].communicators) words[6] = trials[i].communicators->count();
   }
   const auto shared = std::span(worst).last(3);
   if (world.is_member()) {
@@ -230,6 +240,7 @@ void CellRun::share_conditions() {
     trials[i].conditions.hand_over = rounds_.hand_over();
     if (words[5] >= 0)
       trials[i].conditions.device_share = static_cast<double>(words[5]) * millionth;
+    if (words[6] >= 0) trials[i].conditions.communicators = nanoseconds(words[6]);
   }
 }
 

@@ -30,7 +30,7 @@ std::size_t distance(const Variant& one, const Variant& other) {
 
 }  // namespace
 
-Composer::Composer(const Setting& setting) : setting_(setting) {
+Composer::Composer(const Setting& setting) : setting_(setting), parts_(setting) {
   std::set<int> kinds;
   for (const int rank : setting.world.ranks) {
     kinds.insert(setting.availability.kind_of_rank[static_cast<std::size_t>(rank)]);
@@ -49,11 +49,18 @@ Composer::Composed Composer::compose(CompositionMode mode, std::span<const Optio
       return {.compositions = substitutions(options), .why_none = {}};
     case CompositionMode::grouped:
       return groupings(options);
+    case CompositionMode::sequential:
+    case CompositionMode::merged:
+    case CompositionMode::hierarchical:
+      break;
   }
   return {};
 }
 
 bool Composer::fits(const Composition& composition) const {
+  if (composition.mode != CompositionMode::substituted &&
+      composition.mode != CompositionMode::grouped)
+    return false;
   std::set<std::string> digests;
   for (const auto& [kind, digest] : digests_) digests.insert(digest);
   return std::ranges::all_of(composition.parts, [&](const Part& part) {
@@ -174,21 +181,11 @@ PlannedVariant Composer::describe_substituted(const Composition& composition) co
   return *std::move(whole);
 }
 
-const Implementation* Composer::find(const Variant& variant) const {
-  return find_implementation(setting_.catalogue, variant.implementation);
-}
-
 std::vector<std::string> Composer::digests_of(std::span<const int> kinds) const {
   std::vector<std::string> digests;
   for (const int kind : kinds) digests.push_back(digests_.at(kind));
   std::ranges::sort(digests);
   return digests;
-}
-
-int Composer::first_rank(int kind) const {
-  for (const int rank : setting_.world.ranks)
-    if (kind_of(rank) == kind) return rank;
-  return -1;
 }
 
 }  // namespace colltune

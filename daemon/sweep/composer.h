@@ -11,11 +11,9 @@
 
 #include "colltune/kernels/grouped.h"
 #include "colltune/sweep/sweep_plan.h"
+#include "part_choice.h"
 
 namespace colltune {
-
-/// Of what has parts of several families: only this project can run it.
-inline constexpr std::string_view mixed_family = "colltune";
 
 /// A variant that some ranks of a world can run.
 struct Option {
@@ -27,16 +25,7 @@ struct Option {
 /// What ranks of one world that cannot all run the same may run together for one key.
 class Composer {
  public:
-  struct Setting {
-    const Availability& availability;
-    const PlannedWorld& world;
-    const TuningKey& key;
-    const Implementations& catalogue;
-    /// Of these, whatever is composed is made; the baselines first.
-    const std::map<Collective, std::vector<const Implementation*>>& selected;
-    /// Where they were made for a group of these ranks alone, its winner is what it runs inside.
-    std::span<const Decision> decisions;
-  };
+  using Setting = CompositionSetting;
   explicit Composer(const Setting& setting);
 
   /// What is to be measured, each once, or the reason why there is nothing. Both are empty where
@@ -63,12 +52,7 @@ class Composer {
   using Class = std::vector<int>;
   [[nodiscard]] std::vector<Class> classes_of(std::span<const Option> options) const;
   [[nodiscard]] Composed groupings(std::span<const Option> options) const;
-  /// What a group is asked for.
-  struct Step {
-    Problem problem;
-    Topology topology;
-    std::vector<int> ranks;  ///< of the launch
-  };
+  using Step = PartCall;  ///< what a group is asked for
   /// The groups of the world's ranks.
   struct Groups {
     std::vector<int> sizes;
@@ -80,21 +64,6 @@ class Composer {
   /// Each of `insides` with each implementation across, as it is expected to be the fastest.
   [[nodiscard]] std::vector<Composition> with_bridges(const Step& across,
                                                       std::span<const Composition> insides) const;
-  struct Choice {
-    std::optional<Variant> library;  ///< what there is without this project
-    std::optional<Variant> own;      ///< what won there alone, else what should be the fastest
-  };
-  /// With what ranks of these kinds do all of `steps`, which differ in the group alone.
-  [[nodiscard]] Choice choose(std::span<const Step> steps, std::span<const int> kinds) const;
-  [[nodiscard]] std::optional<Variant> best_known(const Step& step) const;
-  [[nodiscard]] std::optional<Variant> cheapest(const Implementation& implementation,
-                                                std::span<const Step> steps,
-                                                std::span<const int> kinds) const;
-  [[nodiscard]] bool can_run(const Implementation& implementation, const Variant& variant,
-                             std::span<const Step> steps, std::span<const int> kinds) const;
-  [[nodiscard]] std::string why_not_among(const Implementation& implementation,
-                                          const Variant& variant, const Step& step,
-                                          std::span<const int> kinds) const;
   [[nodiscard]] const Capability& capability(int kind) const {
     return setting_.availability.kinds[static_cast<std::size_t>(kind)];
   }
@@ -109,11 +78,14 @@ class Composer {
                                                       std::span<const Option* const> alike) const;
   [[nodiscard]] std::string why_not_substituted(const Composition& composition) const;
   [[nodiscard]] PlannedVariant describe_substituted(const Composition& composition) const;
-  [[nodiscard]] const Implementation* find(const Variant& variant) const;
+  [[nodiscard]] const Implementation* find(const Variant& variant) const {
+    return parts_.find(variant);
+  }
   [[nodiscard]] std::vector<std::string> digests_of(std::span<const int> kinds) const;
-  [[nodiscard]] int first_rank(int kind) const;
+  [[nodiscard]] int first_rank(int kind) const { return parts_.first_rank(kind); }
 
   Setting setting_;
+  PartChooser parts_;
   std::vector<int> nodes_;              ///< of the world's ranks
   std::vector<int> kinds_;              ///< of the world, ascending
   std::map<int, std::string> digests_;  ///< of each of them

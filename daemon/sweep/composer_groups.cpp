@@ -20,17 +20,6 @@
 namespace colltune {
 namespace {
 
-/// Which of several variants is tried inside a group, where none was measured there: as if a step
-/// took 300 ns and a byte 0.1 ns. What is made of it is measured like everything else.
-double expected_time(const Cost& cost) {
-  constexpr double step_ns = 300;
-  constexpr double byte_ns = 0.1;
-  return cost.steps * step_ns + (cost.bytes_per_rank + cost.reduced_bytes) * byte_ns;
-}
-
-// What won at a size is tried up to so many times it, and down to so small a part.
-constexpr double farthest_size = 4;
-
 /// The ranks of each group, as they stand in `ranks`.
 std::vector<std::vector<int>> ranks_by_group(std::span<const int> group_of_rank,
                                              std::span<const int> ranks) {
@@ -99,7 +88,7 @@ std::vector<Composition> Composer::with_bridges(const Step& across,
   const auto bridges = setting_.selected.find(across.problem.collective);
   if (bridges == setting_.selected.end()) return found;
   for (const Implementation* const implementation : bridges->second) {
-    const auto bridge = cheapest(*implementation, std::span(&across, 1), kinds_);
+    const auto bridge = parts_.cheapest(*implementation, std::span(&across, 1), kinds_);
     if (!bridge) continue;
     for (Composition whole : insides) {
       whole.parts.push_back({.role = PartRole::bridge, .kinds = {}, .variant = *bridge});
@@ -132,7 +121,7 @@ Composer::Composed Composer::groupings(std::span<const Option> options) const {
     for (const PartRole role : {PartRole::before, PartRole::after}) {
       const std::vector<Step> steps = steps_of(groups, role, of_class);
       if (steps.empty()) continue;
-      const Choice choice = choose(steps, of_class);
+      const PartChooser::Choice choice = parts_.choose(steps, of_class);
       if (!choice.own)
         return {
             .compositions = {},
@@ -153,110 +142,6 @@ Composer::Composed Composer::groupings(std::span<const Option> options) const {
   return composed;
 }
 
-Composer::Choice Composer::choose(std::span<const Step> steps, std::span<const int> kinds) const {
-  Choice choice;
-  const auto found = setting_.selected.find(steps.front().problem.collective);
-  if (found == setting_.selected.end()) return choice;
-  double least = 0;
-  std::string_view library_family;
-  for (const Implementation* const implementation : found->second) {
-    if (implementation->family() == library_family) continue;
-    const auto variant = cheapest(*implementation, steps, kinds);
-    if (!variant) continue;
-    // The baselines come first.
-    if (implementation->is_baseline()) {
-      choice.library = variant;
-      library_family = implementation->family();
-      continue;
-    }
-    const double time = expected_time(
-        implementation->cost(steps.front().problem, steps.front().topology, *variant));
-    if (choice.own && time >= least) continue;
-    choice.own = variant;
-    least = time;
-  }
-  if (!choice.own) choice.own = choice.library;
-  for (const Step& step : steps) {
-    const auto known = best_known(step);
-    const Implementation* const implementation = known ? find(*known) : nullptr;
-    if (implementation == nullptr || !can_run(*implementation, *known, steps, kinds)) continue;
-    choice.own = known;
-    break;
-  }
-  return choice;
-}
-
-std::optional<Variant> Composer::best_known(const Step& step) const {
-  const Topology topology = topology_of(setting_.availability, step.ranks);
-  // Where ranks that can do other things have this topology too, theirs may be the other one's.
-  Topology of_these_alone = topology;
-  of_these_alone.layout_digest = digest_of_capabilities(setting_.availability, step.ranks);
-  const Decision* nearest = nullptr;
-  std::pair<bool, double> least;  // whether of the topology that others may share, how far in size
-  for (const Decision& decision : setting_.decisions) {
-    const TuningKey& key = decision.key;
-    const bool is_of_these_alone = key.topology == of_these_alone;
-    if (decision.family != any_family || (key.topology != topology && !is_of_these_alone) ||
-        key.environment_digest != setting_.key.environment_digest ||
-        !parts_named_by(decision.ranked.front().variant).empty())
-      continue;
-    Problem alike = key.problem;
-    alike.message_size = step.problem.message_size;
-    alike.in_place = step.problem.in_place;
-    if (alike != step.problem) continue;
-    const double factor = std::abs(std::log(static_cast<double>(key.problem.message_size.value) /
-                                            static_cast<double>(alike.message_size.value)));
-    const std::pair distance(!is_of_these_alone, factor);
-    if (factor > std::log(farthest_size) || (nearest != nullptr && distance >= least)) continue;
-    nearest = &decision;
-    least = distance;
-  }
-  if (nearest == nullptr) return {};
-  return nearest->ranked.front().variant;
-}
-
-std::optional<Variant> Composer::cheapest(const Implementation& implementation,
-                                          std::span<const Step> steps,
-                                          std::span<const int> kinds) const {
-  std::set<Variant> seen;
-  std::optional<Variant> found;
-  double least = 0;
-  for (const Step& step : steps)
-    for (const int kind : kinds)
-      for (Variant& variant :
-           implementation.variants(step.problem, step.topology, capability(kind))) {
-        if (!seen.insert(variant).second || !can_run(implementation, variant, steps, kinds))
-          continue;
-        const double time =
-            expected_time(implementation.cost(step.problem, step.topology, variant));
-        if (found && time >= least) continue;
-        found = std::move(variant);
-        least = time;
-      }
-  return found;
-}
-
-bool Composer::can_run(const Implementation& implementation, const Variant& variant,
-                       std::span<const Step> steps, std::span<const int> kinds) const {
-  return std::ranges::all_of(steps, [&](const Step& step) {
-    return why_not_among(implementation, variant, step, kinds).empty();
-  });
-}
-
-std::string Composer::why_not_among(const Implementation& implementation, const Variant& variant,
-                                    const Step& step, std::span<const int> kinds) const {
-  std::vector<const Capability*> capabilities;
-  for (const int kind : kinds) capabilities.push_back(&capability(kind));
-  if (std::string why = why_not_together(implementation, capabilities); !why.empty()) return why;
-  for (const int kind : kinds)
-    if (const Support support =
-            support_of(implementation, step.problem, step.topology, capability(kind), variant);
-        !support)
-      return fmt::format("{} (ranks like {}, {})", support.reason(), first_rank(kind),
-                         to_string(variant));
-  return {};
-}
-
 std::string Composer::why_not_grouped_here(const Composition& composition) const {
   const Problem& problem = setting_.key.problem;
   const Grouping grouping = grouping_of(composition, setting_.world.members, nodes_);
@@ -273,7 +158,7 @@ std::string Composer::why_not_grouped_here(const Composition& composition) const
     if (!step) return std::string();
     std::set<int> kinds;
     for (const int rank : groups.ranks[group]) kinds.insert(kind_of(rank));
-    return why_not_among(*find(*variant), *variant, {*step, groups.topologies.inside[group], {}},
+    return parts_.why_not_among(*find(*variant), *variant, {*step, groups.topologies.inside[group], {}},
                          std::vector<int>(kinds.begin(), kinds.end()));
   };
   for (std::size_t group = 0; group < groups.sizes.size(); ++group) {
@@ -287,7 +172,7 @@ std::string Composer::why_not_grouped_here(const Composition& composition) const
   const Problem across = grouped_steps(problem, groups.sizes, 0).bridge;
   if (bridge.collective() != across.collective)
     return fmt::format("its bridge is not one of {}", name_of(problem.collective));
-  return why_not_among(bridge, grouping.bridge, {across, groups.topologies.bridge, {}}, kinds_);
+  return parts_.why_not_among(bridge, grouping.bridge, {across, groups.topologies.bridge, {}}, kinds_);
 }
 
 PlannedVariant Composer::describe_grouped(const Composition& composition) const {

@@ -12,10 +12,12 @@
 #include <utility>
 
 #include "colltune/json/json.h"
+#include "colltune/kernels/oracle.h"
 #include "colltune/sweep/capability_rules.h"
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/vocabulary/canonical.h"
 #include "composer.h"
+#include "mesh_composer.h"
 #include "planned_variant.h"
 #include "selection.h"
 #include "shared_result.h"
@@ -140,15 +142,17 @@ class Planner {
   void check_extent() const {
     const std::size_t axes = (spec_.in_place.off + spec_.in_place.on) *
                              static_cast<std::size_t>(spec_.registered.off + spec_.registered.on);
-    const std::size_t keys = plan_.worlds.size() * spec_.collectives.size() *
-                             spec_.data_types.size() * spec_.reduce_ops.size() *
+    const std::size_t operations =
+        spec_.collectives.size() * spec_.reduce_ops.size() + spec_.meshes.size();
+    const std::size_t keys = plan_.worlds.size() * operations * spec_.data_types.size() *
                              (spec_.sizes.size() + spec_.holdout_sizes.size()) * axes;
     if (keys > most_trials)
       fail_too_many(fmt::format(
-          "{} keys ({} worlds x {} collectives x {} types x {} ops x {} "
-          "sizes x {} buffer modes)",
-          keys, plan_.worlds.size(), spec_.collectives.size(), spec_.data_types.size(),
-          spec_.reduce_ops.size(), spec_.sizes.size() + spec_.holdout_sizes.size(), axes));
+          "{} keys ({} worlds x ({} collectives x {} ops + {} meshes) x {} types x {} sizes x {} "
+          "buffer modes)",
+          keys, plan_.worlds.size(), spec_.collectives.size(), spec_.reduce_ops.size(),
+          spec_.meshes.size(), spec_.data_types.size(),
+          spec_.sizes.size() + spec_.holdout_sizes.size(), axes));
   }
 
   /// The product of the axes in the order of the configuration, sizes rounded and each once.
@@ -169,6 +173,23 @@ class Planner {
                             .in_place = in_place,
                             .registered = registered},
                            problems);
+    }
+    for (const MeshReduction& mesh : spec_.meshes) {
+      Problem problem{.kind = ProblemKind::mesh_reduce, .reduce_op = ReduceOp::none, .mesh = mesh};
+      const int ranks = plan_.worlds[static_cast<std::size_t>(world)].topology.ranks;
+      if (ranks != ranks_of(mesh)) {
+        skip(world, problem,
+             fmt::format("the mesh has {} ranks, this world {}", ranks_of(mesh), ranks));
+        continue;
+      }
+      for (const DataType type : spec_.data_types)
+        for (const bool registered : values_of(spec_.registered))
+          for (const bool in_place : values_of(spec_.in_place)) {
+            problem.data_type = type;
+            problem.in_place = in_place;
+            problem.registered = registered;
+            append_sizes(world, sizes, problem, problems);
+          }
     }
     return problems;
   }
@@ -220,12 +241,16 @@ class Planner {
       skip(world, problem, "registered buffers need ranks that share one node");
       return;
     }
-    const auto found = selected_.find(problem.collective);
-    std::vector<Option> options;
-    if (found != selected_.end())
-      for (const Implementation* implementation : found->second)
-        add_variants(*implementation, cell, options);
-    add_compositions(cell, options);
+    if (problem.mesh) {
+      add_mesh_forms(cell);
+    } else {
+      const auto found = selected_.find(problem.collective);
+      std::vector<Option> options;
+      if (found != selected_.end())
+        for (const Implementation* implementation : found->second)
+          add_variants(*implementation, cell, options);
+      add_compositions(cell, options);
+    }
     if (cell.variants.empty()) {
       skip(world, problem, "no implementation that was chosen can run it here");
       return;
@@ -296,6 +321,76 @@ class Planner {
     }
   }
 
+  /// The forms of a mesh reduction, each whole one variant.
+  void add_mesh_forms(Cell& cell) {
+    if (std::string why = why_not_verifiable(cell.key.problem); !why.empty())
+      return skip(cell.world, cell.key.problem, std::move(why));
+    const PlannedWorld& world = plan_.worlds[static_cast<std::size_t>(cell.world)];
+    const MeshComposer composer({.availability = availability_,
+                                 .world = world,
+                                 .key = cell.key,
+                                 .catalogue = catalogue_,
+                                 .selected = selected_,
+                                 .decisions = findings_.decisions});
+    MeshComposer::Composed composed = composer.compose();
+    for (MeshComposer::Absent& absent : composed.absent)
+      skip_variant(cell, absent.form, std::move(absent.why));
+    for (const Composition& one : findings_.compositions)
+      if (composer.fits(one) &&
+          std::ranges::find(composed.compositions, one) == composed.compositions.end())
+        composed.compositions.push_back(one);
+    for (const Composition& one : composed.compositions) add_composed(cell, one, composer);
+    add_merged_among_unlike(cell);
+  }
+
+  /// The merged form for ranks that cannot all run one variant, where it is one all_reduce of all.
+  void add_merged_among_unlike(Cell& cell) {
+    int divisor = 1;
+    const auto merged = merged_problem(cell.key.problem, divisor);
+    if (!merged || kinds_of(cell.world).size() < 2) return;
+    Cell scratch{.world = cell.world, .key = cell.key};
+    scratch.key.problem = *merged;
+    const auto found = selected_.find(merged->collective);
+    if (found == selected_.end()) return;
+    // What is missing for single variants is of no interest here: none of them is a form.
+    const std::size_t skipped = plan_.skipped.size();
+    std::vector<Option> options;
+    for (const Implementation* implementation : found->second)
+      add_variants(*implementation, scratch, options);
+    plan_.skipped.resize(skipped);
+    const std::size_t singles = scratch.variants.size();
+    add_compositions(scratch, options);
+    for (std::size_t i = skipped; i < plan_.skipped.size(); ++i)
+      plan_.skipped[i].problem = cell.key.problem;
+    for (std::size_t i = singles; i < scratch.variants.size(); ++i) {
+      PlannedVariant& planned = scratch.variants[i];
+      planned.variant = name_composition(operation_name(cell.key.problem), *planned.composition);
+      if (cell.key.problem.mesh->steps.size() > 1 && planned.rounding == Rounding::once)
+        planned.rounding = Rounding::each_step;
+      planned.limits.reduce_ops.clear();
+      if (quarantine_of(cell, planned.variant).empty()) cell.variants.push_back(std::move(planned));
+    }
+  }
+
+  void skip_variant(const Cell& cell, std::string variant, std::string reason) {
+    plan_.skipped.push_back({.world = cell.world,
+                             .problem = cell.key.problem,
+                             .variant = std::move(variant),
+                             .reason = std::move(reason),
+                             .supporting_kinds = {}});
+  }
+
+  /// `one` as a trial, or skipped with the reason.
+  void add_composed(Cell& cell, const Composition& one, const auto& composer) {
+    const Variant name = name_composition(operation_name(cell.key.problem), one);
+    std::string reason = why_not_here(cell, name);
+    if (reason.empty()) reason = composer.why_not(one);
+    if (reason.empty())
+      cell.variants.push_back(composer.as_trial(one));
+    else
+      skip_variant(cell, to_string(name), std::move(reason));
+  }
+
   /// What unlike ranks may run together, where they are unlike.
   void add_compositions(Cell& cell, const std::vector<Option>& options) {
     const Composer composer({.availability = availability_,
@@ -319,19 +414,7 @@ class Planner {
     }
     for (const Composition& one : findings_.compositions)
       if (composer.fits(one)) compositions.push_back(one);
-    for (const Composition& one : compositions) {
-      const Variant name = name_composition(operation_name(cell.key.problem), one);
-      std::string reason = why_not_here(cell, name);
-      if (reason.empty()) reason = composer.why_not(one);
-      if (reason.empty())
-        cell.variants.push_back(composer.as_trial(one));
-      else
-        plan_.skipped.push_back({.world = cell.world,
-                                 .problem = cell.key.problem,
-                                 .variant = to_string(name),
-                                 .reason = std::move(reason),
-                                 .supporting_kinds = {}});
-    }
+    for (const Composition& one : compositions) add_composed(cell, one, composer);
   }
 
   /// Why a variant that its ranks support is not to be run for this key; empty where it may.

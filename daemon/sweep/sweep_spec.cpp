@@ -96,6 +96,24 @@ void read_holdout(const json& root, const std::string& where, SweepSpec& spec) {
                       " is one of /sizes as well; held-out sizes are those that do not decide");
 }
 
+std::vector<MeshReduction> read_meshes(const json& list, const std::string& where) {
+  std::vector<MeshReduction> meshes;
+  for (const json& item : list) {
+    const std::string place = where + "/" + std::to_string(meshes.size());
+    try {
+      meshes.push_back(parse_mesh(item.at("shape").get<std::string>(),
+                                  item.at("reduce").get<std::string>()));
+    } catch (const Error& error) {
+      throw Error(error.code(), place + ": " + error.what());
+    }
+    if (std::ranges::count(meshes, meshes.back()) > 1)
+      throw Error(StatusCode::invalid_argument,
+                  place + ": " + shape_text(meshes.back()) + " " + steps_text(meshes.back()) +
+                      " stands there twice");
+  }
+  return meshes;
+}
+
 BooleanAxis read_axis(const json& list) {
   BooleanAxis axis{.off = false, .on = false};
   for (const auto& item : list) (item.get<bool>() ? axis.on : axis.off) = true;
@@ -138,8 +156,15 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   const auto place = [&](const std::string& key) { return file_name + ": /" + key; };
   SweepSpec spec;
   spec.text = std::string(text);
-  spec.collectives =
-      from_json_value<std::vector<Collective>>(root.at("collectives"), place("collectives"));
+  if (!root.contains("collectives") && !root.contains("meshes"))
+    throw Error(StatusCode::invalid_argument,
+                file_name +
+                    ": /: nothing to measure: give 'collectives', a list of collectives, or "
+                    "'meshes', a list of reductions over process meshes");
+  if (root.contains("collectives"))
+    spec.collectives =
+        from_json_value<std::vector<Collective>>(root.at("collectives"), place("collectives"));
+  if (root.contains("meshes")) spec.meshes = read_meshes(root.at("meshes"), place("meshes"));
   spec.sizes = read_sizes(root.at("sizes"), place("sizes"));
   if (root.contains("types"))
     spec.data_types = from_json_value<std::vector<DataType>>(root.at("types"), place("types"));

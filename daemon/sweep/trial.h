@@ -47,6 +47,8 @@ struct Trial {
   std::chrono::nanoseconds run_cost = std::chrono::nanoseconds::max();
   bool has_left = false;  ///< cannot win: no more rounds; the same on all ranks
   Perturbation seen;      ///< by this rank
+  /// What making the communicators that the operation runs on took this rank, once in this launch.
+  std::optional<std::chrono::nanoseconds> communicators;
   Conditions conditions;
   int ranks_ran = 0;
   int ranks_failed = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cell_data.h"
+#include "colltune/kernels/subgroups.h"
 #include "colltune/sweep/global_clock.h"
 #include "colltune/sweep/starter.h"
 #include "hand_over.h"
@@ -27,6 +28,9 @@ struct World {
   std::unique_ptr<Communicator> operations;
   /// Left out of step by a variant; kept while operations prepared on them live.
   std::vector<std::unique_ptr<Communicator>> retired;
+  /// Parts of `operations`' ranks, for mesh reductions; null on ranks beyond the world, or not made
+  /// yet. Gone before the communicators that they are parts of.
+  std::unique_ptr<Subgroups> subgroups;
   bool is_suspect = false;  ///< a variant failed on `operations` after it was prepared
   BufferArena arena;
   ClockOffset clock;
@@ -38,6 +42,7 @@ struct World {
   [[nodiscard]] bool is_member() const { return starts != nullptr; }
   /// Replaces `operations`. Collective over the launch.
   void renew_operations() {
+    subgroups.reset();
     retired.push_back(std::move(operations));
     operations = split();
   }

@@ -7,7 +7,6 @@
 
 #include "colltune/kernels/composed.h"
 #include "colltune/kernels/mesh_reduce.h"
-#include "colltune/kernels/reduction.h"
 #include "colltune/vocabulary/error.h"
 #include "grouped_layout.h"
 #include "joint_steps.h"
@@ -27,13 +26,6 @@ struct Link {
   std::shared_ptr<Communicator> communicator{};
   std::vector<int> members{};
   std::unique_ptr<Operation> operation{};  ///< null where the rank is alone
-};
-
-/// What is done to the results of the last collective.
-struct Division {
-  std::span<std::byte> elements{};
-  DataType type = DataType::f32;
-  int by = 1;
 };
 
 /// Memory for a padded message.
@@ -97,10 +89,7 @@ class MeshOperation final : public Operation {
       ++at_;
       begin_next();
     }
-    if (made_.division.by != 1)
-      divide_by_ranks(made_.division.elements.data(),
-                      made_.division.elements.size() / size_of(made_.division.type),
-                      made_.division.type, made_.division.by);
+    made_.division.run(made_.device);
     made_.after.run(made_.device);
     is_under_way_ = false;
   }
@@ -163,8 +152,6 @@ void check_calls(const MeshForm& form, const Communicator& all, const Implementa
           !why.empty())
         refuse(to_string(variant) + " for " + describe(call.problem) + ": " + why);
   }
-  if (all.device() != nullptr && !form.divisors.empty())
-    refuse("sums on devices are not divided behind the all_reduce");
 }
 
 /// The buffers of each call on this rank, and what is copied before and behind all of them.
@@ -240,9 +227,10 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
     check_own(all, call);
     buffers.emplace(call, form, rank, made);
     if (!form.divisors.empty())
-      made.division = {buffers->results(), call.problem.data_type,
-                       form.divisors[static_cast<std::size_t>(
-                           form.component_of_rank[static_cast<std::size_t>(rank)])]};
+      made.division = Division(buffers->results(), call.problem.data_type,
+                               form.divisors[static_cast<std::size_t>(
+                                   form.component_of_rank[static_cast<std::size_t>(rank)])],
+                               made.device);
   });
   for (std::size_t i = 0; i < form.calls.size(); ++i) {
     const MeshCall& one = form.calls[i];
@@ -275,8 +263,6 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   int divisor = 1;
   const auto merged = merged_problem(call.problem, divisor);
   Communicator& all = ranks.all();
-  if (all.device() != nullptr && divisor != 1)
-    refuse("sums on devices are not divided behind the all_reduce");
   MeshOperation::Made made{.is_one_node = all.is_one_node(), .device = all.device()};
   Link link{.communicator = ranks.of(std::vector<int>(static_cast<std::size_t>(all.size()), 0),
                                      deadline)
@@ -285,7 +271,8 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   link.operation =
       prepare_composed(all, {.problem = *merged, .root = 0, .buffers = call.buffers}, composition,
                        members, catalogue, deadline);
-  made.division = {call.buffers.receive, call.problem.data_type, divisor};
+  if (divisor != 1)
+    made.division = Division(call.buffers.receive, call.problem.data_type, divisor, made.device);
   made.links.push_back(std::move(link));
   return std::make_unique<MeshOperation>(std::move(made));
 }

@@ -79,7 +79,7 @@ struct MeshGroup {
 /// Prepares `call`, whose problem is a mesh_reduce over all ranks of `ranks`, in the form that
 /// `composition` says; `members` are those ranks, for the modes for unlike ones. Collective; throws
 /// as prepare_composed. Communicators come from `ranks`, and their making is in the operation's
-/// communicators_time(). Sums that are divided behind the all_reduce lie in the host's memory.
+/// communicators_time().
 [[nodiscard]] std::unique_ptr<Operation> prepare_mesh_reduce(
     Subgroups& ranks, const Call& call, const Composition& composition, const Members& members,
     const Implementations& catalogue, Deadline deadline);

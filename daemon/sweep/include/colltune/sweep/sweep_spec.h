@@ -17,6 +17,7 @@
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/measurement.h"
+#include "colltune/vocabulary/mesh.h"
 
 namespace colltune {
 
@@ -84,8 +85,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// `configs/README.md` describes them.
 struct SweepSpec {
   std::vector<Collective> collectives;
+  std::vector<MeshReduction> meshes;  ///< reductions over a process mesh, beside the collectives
   std::vector<DataType> data_types{DataType::f32};
-  std::vector<ReduceOp> reduce_ops{ReduceOp::sum};  ///< ignored by collectives that do not reduce
+  std::vector<ReduceOp> reduce_ops{ReduceOp::sum};  ///< ignored by what has none, or operators of its own
   std::vector<Bytes> sizes;                         ///< ascending, each once
   std::vector<WorldSpec> worlds;                    ///< empty: the whole launch
   /// Whether ranks that can do more than the rest of their world become a world of their own, too.
@@ -117,6 +119,7 @@ template <class Self, class Visit>
 requires std::same_as<std::remove_const_t<Self>, SweepSpec>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("collectives", self.collectives);
+  visit("meshes", self.meshes);
   visit("data_types", self.data_types);
   visit("reduce_ops", self.reduce_ops);
   visit("sizes", self.sizes);

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "part_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "colltune/kernels/catalogue.h"
+#include "selection.h"
+
+namespace colltune {
+namespace {
+
+/// Which of several variants is tried for a part, where none was measured there: as if a step
+/// took 300 ns and a byte 0.1 ns. What is made of it is measured like everything else.
+double expected_time(const Cost& cost) {
+  constexpr double step_ns = 300;
+  constexpr double byte_ns = 0.1;
+  return cost.steps * step_ns + (cost.bytes_per_rank + cost.reduced_bytes) * byte_ns;
+}
+
+// What won at a size is tried up to so many times it, and down to so small a part.
+constexpr double farthest_size = 4;
+
+}  // namespace
+
+PartChooser::Choice PartChooser::choose(std::span<const PartCall> steps, std::span<const int> kinds) const {
+  Choice choice;
+  const auto found = setting_.selected.find(steps.front().problem.collective);
+  if (found == setting_.selected.end()) return choice;
+  double least = 0;
+  std::string_view library_family;
+  for (const Implementation* const implementation : found->second) {
+    if (implementation->family() == library_family) continue;
+    const auto variant = cheapest(*implementation, steps, kinds);
+    if (!variant) continue;
+    // The baselines come first.
+    if (implementation->is_baseline()) {
+      choice.library = variant;
+      library_family = implementation->family();
+      continue;
+    }
+    const double time = expected_time(
+        implementation->cost(steps.front().problem, steps.front().topology, *variant));
+    if (choice.own && time >= least) continue;
+    choice.own = variant;
+    least = time;
+  }
+  if (!choice.own) choice.own = choice.library;
+  for (const PartCall& step : steps) {
+    const auto known = best_known(step);
+    const Implementation* const implementation = known ? find(*known) : nullptr;
+    if (implementation == nullptr || !can_run(*implementation, *known, steps, kinds)) continue;
+    choice.own = known;
+    break;
+  }
+  return choice;
+}
+
+std::optional<Variant> PartChooser::best_known(const PartCall& step) const {
+  const Topology topology = topology_of(setting_.availability, step.ranks);
+  // Where ranks that can do other things have this topology too, theirs may be the other one's.
+  Topology of_these_alone = topology;
+  of_these_alone.layout_digest = digest_of_capabilities(setting_.availability, step.ranks);
+  const Decision* nearest = nullptr;
+  std::pair<bool, double> least;  // whether of the topology that others may share, how far in size
+  for (const Decision& decision : setting_.decisions) {
+    const TuningKey& key = decision.key;
+    const bool is_of_these_alone = key.topology == of_these_alone;
+    if (decision.family != any_family || (key.topology != topology && !is_of_these_alone) ||
+        key.environment_digest != setting_.key.environment_digest ||
+        !parts_named_by(decision.ranked.front().variant).empty())
+      continue;
+    Problem alike = key.problem;
+    alike.message_size = step.problem.message_size;
+    alike.in_place = step.problem.in_place;
+    if (alike != step.problem) continue;
+    const double factor = std::abs(std::log(static_cast<double>(key.problem.message_size.value) /
+                                            static_cast<double>(alike.message_size.value)));
+    const std::pair distance(!is_of_these_alone, factor);
+    if (factor > std::log(farthest_size) || (nearest != nullptr && distance >= least)) continue;
+    nearest = &decision;
+    least = distance;
+  }
+  if (nearest == nullptr) return {};
+  return nearest->ranked.front().variant;
+}
+
+std::optional<Variant> PartChooser::cheapest(const Implementation& implementation,
+                                          std::span<const PartCall> steps,
+                                          std::span<const int> kinds) const {
+  std::set<Variant> seen;
+  std::optional<Variant> found;
+  double least = 0;
+  for (const PartCall& step : steps)
+    for (const int kind : kinds)
+      for (Variant& variant :
+           implementation.variants(step.problem, step.topology, capability(kind))) {
+        if (!seen.insert(variant).second || !can_run(implementation, variant, steps, kinds))
+          continue;
+        const double time =
+            expected_time(implementation.cost(step.problem, step.topology, variant));
+        if (found && time >= least) continue;
+        found = std::move(variant);
+        least = time;
+      }
+  return found;
+}
+
+bool PartChooser::can_run(const Implementation& implementation, const Variant& variant,
+                       std::span<const PartCall> steps, std::span<const int> kinds) const {
+  return std::ranges::all_of(steps, [&](const PartCall& step) {
+    return why_not_among(implementation, variant, step, kinds).empty();
+  });
+}
+
+std::string PartChooser::why_not_among(const Implementation& implementation, const Variant& variant,
+                                    const PartCall& step, std::span<const int> kinds) const {
+  std::vector<const Capability*> capabilities;
+  for (const int kind : kinds) capabilities.push_back(&capability(kind));
+  if (std::string why = why_not_together(implementation, capabilities); !why.empty()) return why;
+  for (const int kind : kinds)
+    if (const Support support =
+            support_of(implementation, step.problem, step.topology, capability(kind), variant);
+        !support)
+      return fmt::format("{} (ranks like {}, {})", support.reason(), first_rank(kind),
+                         to_string(variant));
+  return {};
+}
+
+const Implementation* PartChooser::find(const Variant& variant) const {
+  return find_implementation(setting_.catalogue, variant.implementation);
+}
+
+int PartChooser::first_rank(int kind) const {
+  for (const int rank : setting_.world.ranks)
+    if (setting_.availability.kind_of_rank[static_cast<std::size_t>(rank)] == kind) return rank;
+  return -1;
+}
+
+}  // namespace colltune
