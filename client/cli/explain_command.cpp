@@ -7,9 +7,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -20,6 +22,8 @@
 #include "colltune/vocabulary/canonical.h"
 #include "database.h"
 #include "explain_modes.h"
+#include "figures.h"
+#include "mesh_text.h"
 #include "report_data.h"
 #include "text_table.h"
 
@@ -52,7 +56,59 @@ struct Explanation {
   std::vector<Runner> runners;  ///< as ranked, then the others
   std::vector<Missing> missing;
   Modes modes;
+  /// By variant, what making the communicators took that it runs on, the most of all passes.
+  std::map<std::string, std::chrono::nanoseconds> communicators;
 };
+
+/// What a caller pays once for the winner's communicators, and when it has been worth it.
+struct CommunicatorsCost {
+  std::chrono::nanoseconds winner{};
+  std::chrono::nanoseconds baseline{};
+  /// Calls after which the winner has saved what its communicators took more than the baseline's;
+  /// nothing where it never does.
+  std::optional<std::uint64_t> paid_back_after;
+};
+
+/// Nothing where the winner runs on no communicators of its own.
+std::optional<CommunicatorsCost> communicators_cost(const Explanation& explanation) {
+  const auto& ranked = explanation.found.answer.decision.ranked;
+  const auto own = explanation.communicators.find(to_string(ranked.front().variant));
+  if (own == explanation.communicators.end()) return {};
+  CommunicatorsCost cost{.winner = own->second};
+  const auto baseline = std::ranges::find(ranked, true, &RankedVariant::is_baseline);
+  if (baseline == ranked.end()) return cost;
+  const auto of_baseline = explanation.communicators.find(to_string(baseline->variant));
+  if (of_baseline != explanation.communicators.end()) cost.baseline = of_baseline->second;
+  const auto more = (cost.winner - cost.baseline).count();
+  const auto saved = (baseline->median - ranked.front().median).count();
+  if (more <= 0)
+    cost.paid_back_after = 0;
+  else if (saved > 0)
+    cost.paid_back_after = static_cast<std::uint64_t>((more + saved - 1) / saved);
+  return cost;
+}
+
+std::string communicators_text(const Explanation& explanation) {
+  const auto cost = communicators_cost(explanation);
+  if (!cost) return {};
+  std::string text = fmt::format(
+      "\ncommunicators are made once, outside of all times: {} us for the winner, {} us for the "
+      "baseline",
+      microseconds(cost->winner), microseconds(cost->baseline));
+  if (!cost->paid_back_after)
+    text += "; that is not paid back";
+  else if (*cost->paid_back_after > 0)
+    text += fmt::format("; paid back after {} call(s)", *cost->paid_back_after);
+  return text + '\n';
+}
+
+json communicators_json(const Explanation& explanation) {
+  const auto cost = communicators_cost(explanation);
+  if (!cost) return nullptr;
+  json out{{"winner_ns", cost->winner.count()}, {"baseline_ns", cost->baseline.count()}};
+  out["paid_back_after_calls"] = cost->paid_back_after ? json(*cost->paid_back_after) : json(nullptr);
+  return out;
+}
 
 std::vector<Runner> runners_of(const std::vector<Measurement>& measurements, const TuningKey& key) {
   std::map<std::string, Runner> by_name;
@@ -70,6 +126,17 @@ std::vector<Runner> runners_of(const std::vector<Measurement>& measurements, con
   std::vector<Runner> runners;
   for (auto& [name, runner] : by_name) runners.push_back(std::move(runner));
   return runners;
+}
+
+std::map<std::string, std::chrono::nanoseconds> communicators_of(
+    const std::vector<Measurement>& measurements, const TuningKey& key) {
+  std::map<std::string, std::chrono::nanoseconds> most;
+  for (const Measurement& one : measurements)
+    if (one.key == key && one.conditions.communicators) {
+      auto& own = most[to_string(one.variant)];
+      own = std::max(own, *one.conditions.communicators);
+    }
+  return most;
 }
 
 /// What its place in the ranking says of a variant that ranks.
@@ -179,7 +246,9 @@ Explanation explain(const LookupOptions& options) {
   const Decision& decision = explanation.found.answer.decision;
   for (const SweepRecord& sweep : reader.sweeps()) {
     if (sweep.uuid != decision.sweep_uuid) continue;
-    explanation.runners = runners_of(reader.measurements(sweep.uuid), decision.key);
+    const std::vector<Measurement> measurements = reader.measurements(sweep.uuid);
+    explanation.runners = runners_of(measurements, decision.key);
+    explanation.communicators = communicators_of(measurements, decision.key);
     explanation.missing = missing_of(sweep, decision.key);
   }
   put_in_order(explanation.runners, decision);
@@ -217,7 +286,11 @@ std::string text_of(const Explanation& explanation) {
   std::string text = answer_text(explanation.found, explanation.query);
   text += "\nexecuted by\n";
   const RankedVariant& winner = answer.decision.ranked.front();
-  if (explanation.query.members)
+  const Composition* const form = form_named_by(winner, answer.compositions);
+  if (form != nullptr)
+    for (const std::string& line : form_lines(*form, *explanation.query.problem.mesh))
+      text += fmt::format("  all ranks, {}\n", line);
+  else if (explanation.query.members)
     for (const std::string& line :
          executed_by(winner, answer.compositions, *explanation.query.members))
       text += fmt::format("  {}\n", line);
@@ -225,6 +298,7 @@ std::string text_of(const Explanation& explanation) {
     for (const auto& [architecture, ranks] : answer.decision.key.topology.architectures)
       text += fmt::format("  {} rank(s) {}: {}\n", ranks, architecture, to_string(winner.variant));
   text += modes_text(explanation.modes);
+  text += communicators_text(explanation);
   if (explanation.runners.empty() && answer.source == Source::measured) {
     text += fmt::format("\nthe measurements of sweep {} are not in this database\n",
                         answer.decision.sweep_uuid);
@@ -259,13 +333,19 @@ json json_of(const Explanation& explanation) {
     missing.push_back(
         {{"variant", one.variant}, {"reason", one.reason}, {"ranks_with_it", one.ranks_with_it}});
   json executed = json::array();
-  if (explanation.query.members)
+  const LookupAnswer& answer = explanation.found.answer;
+  if (const Composition* const form =
+          form_named_by(answer.decision.ranked.front(), answer.compositions))
+    for (const std::string& line : form_lines(*form, *explanation.query.problem.mesh))
+      executed.push_back("all ranks, " + line);
+  else if (explanation.query.members)
     for (const std::string& line :
          executed_by(explanation.found.answer.decision.ranked.front(),
                      explanation.found.answer.compositions, *explanation.query.members))
       executed.push_back(line);
   return {{"executed_by", executed},
           {"modes", modes_json(explanation.modes)},
+          {"communicators", communicators_json(explanation)},
           {"answer", answer_to_json(explanation.found.answer, explanation.found.environment)},
           {"measured", runners},
           {"not_measured", missing}};

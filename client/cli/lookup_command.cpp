@@ -11,6 +11,7 @@
 #include "database.h"
 #include "figures.h"
 #include "members_text.h"
+#include "mesh_text.h"
 #include "remote.h"
 #include "text_table.h"
 
@@ -43,13 +44,48 @@ std::optional<std::string> if_given(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-Problem problem_of(const LookupOptions& options) {
-  Problem problem;
+/// What is reduced over which mesh, or which collective.
+void set_operation(const LookupOptions& options, Problem& problem) {
+  if (options.collective == name_of(ProblemKind::mesh_reduce)) {
+    if (options.mesh.empty() || options.reduce.empty())
+      throw Error(StatusCode::invalid_argument,
+                  "mesh_reduce needs --mesh, the ranks along each dimension, as in 2x3, and "
+                  "--reduce, what is reduced in which order, as in 0:sum,1:sum");
+    if (!options.reduce_op.empty())
+      throw Error(StatusCode::invalid_argument,
+                  "--op: the operators of a mesh_reduce stand in --reduce");
+    problem.kind = ProblemKind::mesh_reduce;
+    problem.reduce_op = ReduceOp::none;
+    problem.mesh = parse_mesh(options.mesh, options.reduce);
+    return;
+  }
+  for (const auto& [option, text] : {std::pair("--mesh", &options.mesh),
+                                     std::pair("--reduce", &options.reduce),
+                                     std::pair("--policy", &options.policy)})
+    if (!text->empty())
+      throw Error(StatusCode::invalid_argument,
+                  std::string(option) + " is for mesh_reduce, not for " + options.collective);
   problem.collective = parse_name<Collective>(options.collective);
-  problem.data_type = read_name<DataType>("--dtype", options.data_type);
   problem.reduce_op = shape_of(problem.collective).reduces ? ReduceOp::sum : ReduceOp::none;
   if (!options.reduce_op.empty())
     problem.reduce_op = read_name<ReduceOp>("--op", options.reduce_op);
+}
+
+/// The form that alone is to be answered; nothing for "measured".
+std::optional<CompositionMode> form_of(const std::string& policy) {
+  if (policy.empty() || policy == "measured") return {};
+  for (const CompositionMode form :
+       {CompositionMode::sequential, CompositionMode::merged, CompositionMode::hierarchical})
+    if (policy == name_of(form)) return form;
+  throw Error(StatusCode::invalid_argument,
+              "--policy: '" + policy +
+                  "' is none; allowed are measured, sequential, merged, hierarchical");
+}
+
+Problem problem_of(const LookupOptions& options) {
+  Problem problem;
+  set_operation(options, problem);
+  problem.data_type = read_name<DataType>("--dtype", options.data_type);
   problem.message_size = read_option("--bytes", options.bytes, parse_bytes);
   problem.in_place = options.in_place;
   problem.registered = options.registered;
@@ -137,10 +173,13 @@ std::string answer_text(const FoundAnswer& found, const LookupQuery& query) {
                      answer.generation.store_uuid);
   out += fmt::format("environment  {}\n\n", environment_text(decision.key, found.environment));
   out += ranking_text(decision);
-  if (query.members)
-    for (const Composition& composition : answer.compositions)
-      if (parts_name(composition) == parts_named_by(winner.variant))
-        out += fmt::format("\n{}", composition_text(composition, *query.members));
+  for (const Composition& composition : answer.compositions) {
+    if (parts_name(composition) != parts_named_by(winner.variant)) continue;
+    if (!is_for_certain_members(winner.variant))
+      out += fmt::format("\n{}", form_text(composition, *query.problem.mesh));
+    else if (query.members)
+      out += fmt::format("\n{}", composition_text(composition, *query.members));
+  }
   return out;
 }
 
@@ -159,6 +198,7 @@ LookupQuery query_of(const LookupOptions& options) {
   if (!options.match.empty()) query.at_least = read_name<MatchLevel>("--match", options.match);
   query.generation = options.origin.generation;
   if (!options.members.empty()) query.members = read_members(options.members);
+  query.form = form_of(options.policy);
   return query;
 }
 

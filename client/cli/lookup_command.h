@@ -17,9 +17,12 @@ struct LookupOptions {
   Origin origin;
   std::string collective;
   std::string bytes;
-  std::string data_type;
+  std::string data_type = "f32";
   std::string reduce_op;
   std::string numeric_class;
+  std::string mesh;    ///< shape, of a mesh_reduce
+  std::string reduce;  ///< what is reduced over it
+  std::string policy;
   bool in_place = false;
   bool registered = false;
   bool graph_capture = false;

@@ -39,14 +39,25 @@ void add_origin(CLI::App& command, Origin& origin) {
 
 /// What names the call and the world that a question is about.
 void add_question(CLI::App& command, LookupOptions& options) {
-  command.add_option("collective", options.collective, allowed_names<Collective>())->required();
+  command
+      .add_option("collective", options.collective,
+                  allowed_names<Collective>() + ", mesh_reduce: reductions over a process mesh")
+      ->required();
   command
       .add_option("--bytes", options.bytes,
                   "message size, the larger of a rank's send and receive buffers: 64KiB, 1M, 4096")
       ->required();
-  command.add_option("--dtype", options.data_type, allowed_names<DataType>())->required();
+  command.add_option("--dtype", options.data_type, allowed_names<DataType>() + " [f32]");
   command.add_option("--op", options.reduce_op,
                      allowed_names<ReduceOp>() + " [sum where the collective reduces, else none]");
+  command.add_option("--mesh", options.mesh,
+                     "mesh_reduce: ranks along each dimension, the last one's are neighbours: 2x3");
+  command.add_option("--reduce", options.reduce,
+                     "mesh_reduce: what is reduced, in its order, by dimension or groups of ranks: "
+                     "0:sum,1:sum or {0-2|3-5}:max");
+  command.add_option("--policy", options.policy,
+                     "mesh_reduce: sequential, merged or hierarchical: answer this form alone; "
+                     "[measured]: the fastest");
   command.add_option("--nodes", options.nodes, "nodes of the world");
   command.add_option("--ranks-per-node", options.ranks_per_node, "ranks on each node");
   add_origin(command, options.origin);

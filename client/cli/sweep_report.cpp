@@ -211,7 +211,7 @@ std::string decisions_text(const std::vector<Decision>& decisions) {
     const Problem& problem = decision.key.problem;
     const RankedVariant& winner = decision.ranked.front();
     const auto baseline = std::ranges::find(decision.ranked, true, &RankedVariant::is_baseline);
-    table.add_row({std::string(name_of(problem.collective)), describe(decision.key.topology),
+    table.add_row({operation_text(problem), describe(decision.key.topology),
                    format_bytes(problem.message_size), std::string(name_of(problem.data_type)),
                    std::string(name_of(problem.reduce_op)),
                    baseline == decision.ranked.end() ? "-" : microseconds(baseline->median),

@@ -35,8 +35,8 @@ Interval sizes_of(const Limits& limits) {
           limits.max_message.value == 0 ? unbounded : limits.max_message.value};
 }
 
-/// Who reads a table does not know the parts of what is composed.
-bool is_composed(const RankedVariant& ranked) { return !parts_named_by(ranked.variant).empty(); }
+/// Who reads a table does not know which members it is for.
+bool is_composed(const RankedVariant& ranked) { return is_for_certain_members(ranked.variant); }
 
 const RankedVariant* first_that_runs(const Decision& decision, Interval sizes) {
   for (const auto& ranked : decision.ranked) {

@@ -102,6 +102,27 @@ Members members_of(const char* text) {
   return members;
 }
 
+/// Which collective, or what is reduced over which mesh.
+void set_operation(const colltune_query& query, Problem& problem) {
+  const bool is_mesh = query.collective == name_of(ProblemKind::mesh_reduce);
+  if (is_mesh != (query.mesh_shape != nullptr) || is_mesh != (query.mesh_steps != nullptr))
+    refuse(
+        "a mesh_reduce, and nothing else, has mesh_shape, the ranks along each dimension, and "
+        "mesh_steps, what is reduced over it");
+  if (is_mesh) {
+    if (query.reduce_op) refuse("the operators of a mesh_reduce stand in mesh_steps; reduce_op is NULL");
+    problem.kind = ProblemKind::mesh_reduce;
+    problem.reduce_op = ReduceOp::none;
+    problem.mesh = parse_mesh(query.mesh_shape, query.mesh_steps);
+    return;
+  }
+  problem.collective = parse_name<Collective>(query.collective);
+  if (query.reduce_op)
+    problem.reduce_op = parse_name<ReduceOp>(query.reduce_op);
+  else
+    problem.reduce_op = shape_of(problem.collective).reduces ? ReduceOp::sum : ReduceOp::none;
+}
+
 LookupQuery query_of(const colltune_query* asked) {
   const colltune_query own = current_form(asked);
   const colltune_query* const query = &own;
@@ -109,12 +130,8 @@ LookupQuery query_of(const colltune_query* asked) {
   if (!query->data_type) refuse("the query's data_type is NULL");
   LookupQuery result;
   Problem& problem = result.problem;
-  problem.collective = parse_name<Collective>(query->collective);
+  set_operation(*query, problem);
   problem.data_type = parse_name<DataType>(query->data_type);
-  if (query->reduce_op)
-    problem.reduce_op = parse_name<ReduceOp>(query->reduce_op);
-  else
-    problem.reduce_op = shape_of(problem.collective).reduces ? ReduceOp::sum : ReduceOp::none;
   problem.message_size = {query->message_size_bytes};
   problem.in_place = boolean(query->in_place, "in_place");
   problem.registered = boolean(query->registered, "registered");
@@ -129,6 +146,7 @@ LookupQuery query_of(const colltune_query* asked) {
   if (query->family) result.family = query->family;
   if (query->generation != 0) result.generation = query->generation;
   if (query->members) result.members = members_of(query->members);
+  if (query->mesh_form) result.form = parse_name<CompositionMode>(query->mesh_form);
   return result;
 }
 

@@ -50,13 +50,15 @@ std::string row(const Decision& decision) {
       problem.reduce_op == ReduceOp::none ? std::string_view("-") : name_of(problem.reduce_op),
       shape_of(problem.collective).has_root ? "0" : "-", problem.in_place ? "yes" : "no",
       fmt::format("{:.2f}", ns / 1e3), fmt::format("{:.2f}", algbw),
-      fmt::format("{:.2f}", algbw * bus_bandwidth_factor(problem.collective, ranks)),
+      // nccl-tests has no factor for mesh reductions.
+      problem.mesh ? std::string("-")
+                   : fmt::format("{:.2f}", algbw * bus_bandwidth_factor(problem.collective, ranks)),
       winner.verified_calls, caught_text(winner.verified_calls), speedup_text(decision),
       to_string(winner.variant));
 }
 
 std::string title(const TuningKey& key) {
-  return fmt::format("# {}{} on {} ({} rank(s))", name_of(key.problem.collective),
+  return fmt::format("# {}{} on {} ({} rank(s))", operation_text(key.problem),
                      key.problem.registered ? ", registered buffers," : "", describe(key.topology),
                      key.topology.ranks);
 }

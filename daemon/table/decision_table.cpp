@@ -31,6 +31,23 @@ void check_members(const LookupQuery& query) {
                   " ranks; with the nodes and ranks per node asked for there are " + allowed);
 }
 
+/// A form that gives another result than the steps is no answer to them.
+void check_form(const LookupQuery& query) {
+  const std::string form(name_of(*query.form));
+  if (!query.problem.mesh)
+    throw Error(StatusCode::invalid_argument,
+                "the form " + form + " is asked for, which only mesh reductions have");
+  if (*query.form == CompositionMode::sequential) return;
+  if (*query.form != CompositionMode::merged && *query.form != CompositionMode::hierarchical)
+    throw Error(StatusCode::invalid_argument,
+                form + " is no form of a mesh reduction; allowed are sequential, merged and "
+                       "hierarchical");
+  if (const Merge merge = merge_steps(*query.problem.mesh, query.problem.data_type);
+      !merge.why_not.empty())
+    throw Error(StatusCode::invalid_argument,
+                describe(query.problem) + " has no " + form + " form: " + merge.why_not);
+}
+
 void check_query(const LookupQuery& query, const Generation& generation) {
   check(query.problem);
   if (query.nodes && *query.nodes < 1)
@@ -43,6 +60,7 @@ void check_query(const LookupQuery& query, const Generation& generation) {
                                            std::to_string(generation.number) + " of store " +
                                            generation.store_uuid);
   if (query.members) check_members(query);
+  if (query.form) check_form(query);
 }
 
 /// Keeps the curves of the environment asked for. True where there is none and the query takes
@@ -169,7 +187,8 @@ std::optional<RankedVariant> common_baseline(const Decision& decision,
 /// members that can do more, or it is not known. Leaves match and generation to the caller.
 LookupAnswer baseline_answer(const std::vector<const Curve*>& fitting, const LookupQuery& query) {
   const Curve& closest = closest_by_members(fitting, *query.members);
-  const Asked asked = rounded(query.problem, closest.topology->ranks);
+  Asked asked = rounded(query.problem, closest.topology->ranks);
+  asked.form = query.form;
   const Neighbours around = find_neighbours(closest, asked.problem.message_size);
   const Decision& decision = around.lower != nullptr ? *around.lower : *around.upper;
   const std::string why =
@@ -244,7 +263,8 @@ LookupAnswer DecisionTable::find(const LookupQuery& query) const {
 
   const Curve& curve = *fitting.front();
   Asked asked = rounded(query.problem, curve.topology->ranks);
-  asked.takes_composed = !curve.has_composed || choice.match == MembersMatch::same;
+  asked.takes_composed = !curve.has_for_members || choice.match == MembersMatch::same;
+  asked.form = query.form;
   const Neighbours around = find_neighbours(curve, asked.problem.message_size);
   const bool is_measured = around.lower == around.upper;
   if (!is_measured && query.at_least == MatchLevel::exact)

@@ -26,7 +26,7 @@ std::string short_digest(std::string_view digest) { return std::string(digest.su
 
 /// The problem without its size.
 std::string describe_shape(const Problem& problem) {
-  std::string out(name_of(problem.collective));
+  std::string out = operation_text(problem);
   const auto append = [&](std::string_view word) { out.append(" ").append(word); };
   append(name_of(problem.data_type));
   if (problem.reduce_op != ReduceOp::none) append(name_of(problem.reduce_op));
@@ -53,7 +53,8 @@ std::vector<std::string_view> differences(const LookupQuery& query, const Curve&
   const Problem& asked = query.problem;
   const Problem& stored = curve.decisions.front()->key.problem;
   const Topology& world = *curve.topology;
-  compare(asked.collective == stored.collective, "collective");
+  compare(operation_name(asked) == operation_name(stored), "collective");
+  compare(asked.mesh == stored.mesh, "mesh or what is reduced over it");
   compare(asked.data_type == stored.data_type, "data type");
   compare(asked.reduce_op == stored.reduce_op, "reduce op");
   compare(asked.in_place == stored.in_place, "in place");
@@ -155,7 +156,7 @@ std::string explain_absence(const LookupQuery& query, const std::vector<const Cu
   closest.reserve(stored.size());
   for (const Curve* curve : stored) {
     const Decision* first = curve->decisions.front();
-    closest.push_back({first->key.problem.collective != query.problem.collective,
+    closest.push_back({operation_name(first->key.problem) != operation_name(query.problem),
                        differences(query, *curve).size(), first, curve});
   }
   const std::size_t listed = std::min(closest.size(), listed_at_most);

@@ -30,6 +30,11 @@ std::uint64_t pack(const Problem& problem, NumericClass numeric_class, std::uint
   return packed;
 }
 
+/// What curves of a family are hashed by: mesh reductions apart by their meshes.
+std::string family_key(const std::string& family, const MeshReduction& mesh) {
+  return family + '\n' + shape_text(mesh) + '\n' + steps_text(mesh);
+}
+
 template <class T>
 bool fits(const std::optional<T>& asked, const auto& stored) {
   return !asked || *asked == stored;
@@ -83,6 +88,7 @@ void set_members(Curve& curve, const KnownMembers& known) {
       curve.apart.push_back({curve.topology, curve.architecture, curve.environment_digest, {}});
       part = curve.apart.end() - 1;
       part->has_composed = curve.has_composed;
+      part->has_for_members = curve.has_for_members;
       part->members = members;
     }
     part->decisions.push_back(decision);
@@ -95,6 +101,12 @@ void set_members(Curve& curve, const KnownMembers& known) {
 bool names_composition(const Decision& decision) {
   return std::ranges::any_of(decision.ranked, [](const RankedVariant& ranked) {
     return !parts_named_by(ranked.variant).empty();
+  });
+}
+
+bool is_for_some_members(const Decision& decision) {
+  return std::ranges::any_of(decision.ranked, [](const RankedVariant& ranked) {
+    return is_for_certain_members(ranked.variant);
   });
 }
 
@@ -111,8 +123,9 @@ DecisionTable::Index::Index(std::span<const Decision> decisions,
       throw Error(StatusCode::invalid_argument, "the decision for " + describe(key.problem) +
                                                     " on " + describe(key.topology) +
                                                     " ranks no variant");
-    const auto [entry, is_new] =
-        families_.emplace(decision.family, static_cast<std::uint32_t>(families_.size()));
+    const auto [entry, is_new] = families_.emplace(
+        key.problem.mesh ? family_key(decision.family, *key.problem.mesh) : decision.family,
+        static_cast<std::uint32_t>(families_.size()));
     auto& curves = curves_[pack(key.problem, key.problem.numeric_class, entry->second)];
     const auto architecture = architectures_.insert(architecture_name(key.topology)).first;
     Curve curve{&key.topology, *architecture, key.environment_digest, {}};
@@ -121,6 +134,7 @@ DecisionTable::Index::Index(std::span<const Decision> decisions,
     Curve& home = known != curves.end() ? *known : curves.emplace_back(std::move(curve));
     home.decisions.push_back(&decision);
     home.has_composed = home.has_composed || names_composition(decision);
+    home.has_for_members = home.has_for_members || is_for_some_members(decision);
   }
   const KnownMembers known(members);
   for (auto& [packed, curves] : curves_) {
@@ -147,7 +161,9 @@ std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& quer
     });
     if (!is_there) found.push_back(&curve);
   };
-  const auto family = families_.find(query.family);
+  const auto family = query.problem.mesh
+                          ? families_.find(family_key(query.family, *query.problem.mesh))
+                          : families_.find(query.family);
   if (family == families_.end()) return found;
   for (int numeric_class = static_cast<int>(query.problem.numeric_class); numeric_class >= 0;
        --numeric_class) {

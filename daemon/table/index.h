@@ -21,6 +21,7 @@ struct Curve {
   std::string_view environment_digest;
   std::vector<const Decision*> decisions;  ///< by ascending size, never empty
   bool has_composed = false;               ///< some variant names a composition
+  bool has_for_members = false;            ///< of these, one for certain members
   /// What the members that were measured can do; null where it is not known, or where `apart` is
   /// not empty. Equal ones are one object.
   const Members* members = nullptr;

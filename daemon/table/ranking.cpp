@@ -51,6 +51,15 @@ bool is_proven(const Decision& decision, const Variant& variant) {
   return false;
 }
 
+/// One step merges into itself; what unlike ranks do together is the merged form.
+bool is_of_form(const Variant& variant, const Asked& asked) {
+  const auto mode = mode_named_by(variant);
+  if (!mode || mode == asked.form) return mode.has_value();
+  if (asked.form != CompositionMode::merged) return false;
+  return is_for_certain_members(variant) ||
+         (mode == CompositionMode::sequential && asked.problem.mesh->steps.size() == 1);
+}
+
 bool is_winner(const Decision& decision, const Variant& variant) {
   return decision.ranked.front().variant == variant;
 }
@@ -90,7 +99,9 @@ void judge_between(Ranking& ranking, const Decision& lower, const Decision& uppe
 }  // namespace
 
 std::string why_not(const RankedVariant& variant, const Asked& asked) {
-  if (!asked.takes_composed && !parts_named_by(variant.variant).empty())
+  if (asked.form && !is_of_form(variant.variant, asked))
+    return "is no " + std::string(name_of(*asked.form)) + " form";
+  if (!asked.takes_composed && is_for_certain_members(variant.variant))
     return "says what unlike ranks run together: only for a question whose members can do just "
            "the same as those that were measured";
   if (variant.numeric_class < asked.problem.numeric_class)
@@ -151,7 +162,7 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
   }
   for (const Decision* neighbour : {&lower, &upper}) {
     const RankedVariant& first = neighbour->ranked.front();
-    if (asked.takes_composed || parts_named_by(first.variant).empty()) continue;
+    if (asked.takes_composed || !is_for_certain_members(first.variant)) continue;
     out.reason += "; the winner at " + format_bytes(neighbour->key.problem.message_size) + ", " +
                   to_string(first.variant) + ", does not apply (" + why_not(first, asked) + ")";
   }

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
 
 namespace colltune {
@@ -13,9 +15,10 @@ namespace colltune {
 struct Asked {
   Problem problem;
   int ranks = 1;
-  /// Variants that name a composition are ranked, too: the asking members are those for which it
-  /// says what each runs.
+  /// Variants for certain members are ranked, too: the asking ones are those for which they say what
+  /// each runs.
   bool takes_composed = true;
+  std::optional<CompositionMode> form{};  ///< of a mesh_reduce: no other form is ranked
 };
 
 /// A ranking computed for an asked problem; empty where no variant can run it.

@@ -11,6 +11,12 @@ std::string_view operation_name(const Problem& problem) {
                                                  : name_of(problem.kind);
 }
 
+std::string operation_text(const Problem& problem) {
+  std::string text(operation_name(problem));
+  if (problem.mesh) text += ' ' + shape_text(*problem.mesh) + ' ' + steps_text(*problem.mesh);
+  return text;
+}
+
 bool reduces(const Problem& problem) {
   return problem.mesh.has_value() || problem.reduce_op != ReduceOp::none;
 }
@@ -73,8 +79,7 @@ Bytes round_message_size(Collective collective, DataType type, Bytes requested, 
 }
 
 std::string describe(const Problem& problem) {
-  std::string text(operation_name(problem));
-  if (problem.mesh) text += ' ' + shape_text(*problem.mesh) + ' ' + steps_text(*problem.mesh);
+  std::string text = operation_text(problem);
   text += ' ';
   text += name_of(problem.data_type);
   if (problem.reduce_op != ReduceOp::none) {

@@ -52,7 +52,7 @@ template <class T>
 const std::vector<const pb::FieldDescriptor*>& fields_of(const pb::Descriptor& descriptor) {
   static const std::vector<const pb::FieldDescriptor*> fields = [&] {
     std::vector<const pb::FieldDescriptor*> found;
-    const T value{};
+    static const T value{};
     visit_fields(value, [&](std::string_view name, const auto&) {
       const auto* field = descriptor.FindFieldByName(std::string(name));
       if (field == nullptr)

@@ -71,6 +71,29 @@ int ask_for_members_in_c(const char* address, const char* members, char* text, s
   return status;
 }
 
+int ask_about_mesh_in_c(const char* address, const char* shape, const char* steps, const char* form,
+                        char* text, size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_client* client = NULL;
+  colltune_answer* answer = NULL;
+  colltune_query query = question();
+  query.collective = "mesh_reduce";
+  query.ranks_per_node = 0;
+  query.mesh_shape = shape;
+  query.mesh_steps = steps;
+  query.mesh_form = form;
+  int status = colltune_open(address, 60000, &client, &error);
+  if (status == 0) status = colltune_lookup(client, &query, &answer, &error);
+  colltune_close(client);
+  if (status == 0)
+    snprintf(text, size, "%s %s", colltune_answer_winner(answer),
+             or_dash(colltune_answer_composition(answer, 0)));
+  else
+    snprintf(text, size, "%s", error.message);
+  colltune_answer_free(answer);
+  return status;
+}
+
 /* The message of a lookup that must be refused as an invalid argument; NULL where it is not. */
 static const char* refused(const colltune_client* client, const colltune_query* query) {
   static char message[2048];
@@ -121,6 +144,19 @@ const char* misuse_in_c(void) {
   query = question();
   query.nodes = -1;
   if (!refused_with(client, &query, "nodes is negative")) return "negative nodes";
+  query = question();
+  query.mesh_shape = "2x2";
+  if (!refused_with(client, &query, "a mesh_reduce, and nothing else")) return "a mesh for all";
+  query.collective = "mesh_reduce";
+  if (!refused_with(client, &query, "mesh_steps")) return "a mesh without steps";
+  query.mesh_steps = "2:sum";
+  if (!refused_with(client, &query, "dimensions 0 to 1")) return "a dimension too many";
+  query.mesh_steps = "1:sum";
+  query.reduce_op = "sum";
+  if (!refused_with(client, &query, "stand in mesh_steps")) return "an op beside the mesh's";
+  query.reduce_op = NULL;
+  query.mesh_form = "fused";
+  if (!refused_with(client, &query, "fused")) return "an unknown form";
   query = question();
   query.members = "{";
   if (!refused_with(client, &query, "members are no JSON")) return "members that are no JSON";

@@ -18,6 +18,11 @@ int ask_in_c(const char* address, const char* architecture, char* text, size_t s
  * message. */
 int ask_for_members_in_c(const char* address, const char* members, char* text, size_t size);
 
+/* The same for a reduction over the mesh `shape` by `steps`, in the `form` that alone is wanted or
+ * NULL. `text` becomes "winner composition", or the error's message. */
+int ask_about_mesh_in_c(const char* address, const char* shape, const char* steps, const char* form,
+                        char* text, size_t size);
+
 /* Calls every function with wrong arguments; empty where all behaved, else which one did not. */
 const char* misuse_in_c(void);
 

@@ -27,6 +27,20 @@ using testing::test_environment;
 using testing::test_key;
 using testing::test_topology;
 
+/// One all_reduce in the place of two steps.
+Composition merged_form() {
+  return {.mode = CompositionMode::merged,
+          .parts = {{PartRole::whole, {}, parse_variant("cpu.one_shot{n=2}"), {}}}};
+}
+
+TuningKey mesh_key() {
+  TuningKey key = test_key(1024);
+  key.problem.kind = ProblemKind::mesh_reduce;
+  key.problem.reduce_op = ReduceOp::none;
+  key.problem.mesh = parse_mesh("1x2", "1:sum,0:sum");
+  return key;
+}
+
 /// A colltuned that serves one generation on a socket; ends with the test.
 class Daemon {
  public:
@@ -41,7 +55,10 @@ class Daemon {
         decision(test_key(1024),
                  {ranked("cpu.one_shot{n=2}", 1000, 2.0), ranked("mpi.default", 2000, 1.0)}),
         decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)}),
-        decision(test_key(1024, test_topology("sm_90")), {ranked("mpi.default", 3000, 1.0)})};
+        decision(test_key(1024, test_topology("sm_90")), {ranked("mpi.default", 3000, 1.0)}),
+        decision(mesh_key(),
+                 {ranked(to_string(name_composition("mesh_reduce", merged_form())), 700, 1.0)})};
+    store.note_compositions(std::array{merged_form()});
     generation = store.publish(decisions, "2026-01-01T00:01:00Z");
     process_.emplace(folder, database);
   }
@@ -126,11 +143,14 @@ TEST_F(ClientOfDaemon, ABatchHasAnAnswerOrAnErrorPerQuery) {
 TEST_F(ClientOfDaemon, ALocalTableAnswersAsTheDaemonDoes) {
   const LocalTable table = client.fetch_table();
   EXPECT_EQ(table.generation(), daemon->generation);
-  EXPECT_EQ(table.decisions().size(), 3u);
+  EXPECT_EQ(table.decisions().size(), 4u);
   ASSERT_EQ(table.environments().size(), 1u);
   EXPECT_EQ(table.environments()[0].second, test_environment());
   for (const std::uint64_t bytes : {64u, 1024u, 2000u, 4096u, 1u << 20})
     EXPECT_EQ(table.find(query(bytes)), client.lookup(query(bytes))) << bytes;
+  const LookupQuery mesh{.problem = mesh_key().problem};
+  EXPECT_EQ(table.find(mesh), client.lookup(mesh));
+  EXPECT_EQ(client.lookup(mesh).compositions, std::vector{merged_form()});
   LookupQuery absent = query(1024);
   absent.problem.in_place = true;
   expect_error([&] { (void)table.find(absent); }, StatusCode::not_found, "nothing is stored");
@@ -168,6 +188,22 @@ TEST_F(ClientOfDaemon, TheCInterfaceAnswers) {
   EXPECT_STREQ(text, "cpu.one_shot{n=2} measured exact 1 2 1000 2.0 mpi.default openmpi");
   EXPECT_EQ(ask_in_c(daemon->address().c_str(), nullptr, text, sizeof text), 3);
   EXPECT_THAT(text, HasSubstr("several worlds"));
+}
+
+TEST_F(ClientOfDaemon, TheCInterfaceAnswersAboutMeshes) {
+  const auto ask = [&](const char* steps, const char* form) {
+    char text[1024] = "";
+    const int status =
+        ask_about_mesh_in_c(daemon->address().c_str(), "1x2", steps, form, text, sizeof text);
+    return std::pair(status, std::string(text));
+  };
+  const std::string winner = to_string(name_composition("mesh_reduce", merged_form()));
+  EXPECT_EQ(ask("1:sum,0:sum", nullptr),
+            std::pair(0, winner + R"( {"mode":"merged","parts":[{"kinds":[],"role":"whole",)"
+                                  R"("variant":"cpu.one_shot{n=2}"}]})"));
+  EXPECT_EQ(ask("1:sum,0:sum", "merged").first, 0);
+  EXPECT_EQ(ask("1:sum,0:sum", "sequential").first, 5);
+  EXPECT_THAT(ask("1:max,1:sum", "merged").second, HasSubstr("unlike operators"));
 }
 
 TEST(Client, RefusesWhatIsNoAddress) {

@@ -21,7 +21,7 @@ using db::Access;
 using db::Connection;
 using db::Migration;
 
-constexpr std::int64_t version_now = 5;
+constexpr std::int64_t version_now = 6;
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -52,7 +52,8 @@ void make_version_1(const std::filesystem::path& path, bool with_snapshot = fals
 /// What `fill` writes, without that which `version` did not have, under the name of another store.
 Contents contents_of(int version, const std::string& store_uuid) {
   const TemporaryFolder folder;
-  fill(folder / "new.db", version == 4   ? Fields::of_version_4
+  fill(folder / "new.db", version == 5   ? Fields::all
+                          : version == 4 ? Fields::of_version_4
                           : version == 3 ? Fields::of_version_3
                                          : Fields::of_version_2);
   Contents contents = read_all(StoreReader(folder / "new.db"));
@@ -214,6 +215,54 @@ TEST(Migration, AFileOfVersion4KeepsEverythingAndTakesMembersAndCompositions) {
   EXPECT_EQ(reader.published().members.front().members, some_members());
 }
 
+TEST(Migration, AFileOfVersion5KeepsEverythingAndTakesMeshReductions) {
+  const TemporaryFolder folder;
+  make_version(5, folder / "a.db", true);
+  const Contents before = contents_of(5, uuid_in(folder / "a.db"));
+  const Environment environment = some_environment("CPU one");
+  Measurement plain = some_measurement(0, environment);
+  Measurement meshed = plain;
+  meshed.key.problem.kind = ProblemKind::mesh_reduce;
+  meshed.key.problem.collective = Collective::all_reduce;
+  meshed.key.problem.reduce_op = ReduceOp::none;
+  meshed.key.problem.mesh = parse_mesh("2x4", "0:sum,{0-3|4,7}:avg");
+  meshed.conditions.communicators = std::chrono::microseconds(321);
+  Measurement other_mesh = meshed;
+  other_mesh.key.problem.mesh = parse_mesh("2x4", "1:sum");
+  Decision decision = some_decision(4096, environment);
+  decision.key = meshed.key;
+  {
+    Store store(folder / "a.db");
+    EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+    EXPECT_EQ(version_of(folder / "a.db.v5.backup"), 5);
+    EXPECT_EQ(read_all(StoreReader(snapshot_path(folder / "a.db"))), before);
+    store.begin_sweep(some_sweep("sweep-2", environment));
+    for (const Measurement* one : {&plain, &meshed, &other_mesh})
+      store.append("sweep-2", std::vector{*one});
+    store.publish(std::vector{decision}, "t");
+  }
+  const StoreReader reader(folder / "a.db");
+  EXPECT_EQ(reader.measurements("sweep-1"), before.measurements);
+  EXPECT_EQ(reader.measurements("sweep-2"), (std::vector{plain, meshed, other_mesh}));
+  const auto decisions = reader.published().decisions;
+  EXPECT_NE(std::ranges::find(decisions, decision), decisions.end());
+}
+
+TEST(Migration, DamageInAKeyOfVersion5StopsTheStep) {
+  for (const char* damage : {"UPDATE tuning_key SET ranks = 3 WHERE id = 2",
+                             "DELETE FROM tuning_key WHERE id = 3"}) {
+    const TemporaryFolder folder;
+    make_version(5, folder / "a.db");
+    {
+      Connection connection(folder / "a.db", Access::owner);
+      connection.execute("PRAGMA foreign_keys=OFF");
+      connection.execute(damage);
+    }
+    EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }), StatusCode::data_loss) << damage;
+    EXPECT_EQ(version_of(folder / "a.db"), 5) << damage;
+  }
+}
+
 TEST(Migration, DamageInAMeasurementOfVersion3StopsTheStep) {
   for (const char* damage :
        {"UPDATE measurement SET verified_calls = 98 WHERE id = 3",
@@ -295,7 +344,8 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   make_version(2, folder / "2.db");
   make_version(3, folder / "3.db");
   make_version(4, folder / "4.db");
-  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "new.db"}) Store store(folder / name);
+  make_version(5, folder / "5.db");
+  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "5.db", "new.db"}) Store store(folder / name);
   const auto digest = [&](const char* name) {
     Connection connection(folder / name, Access::reader);
     return db::read_meta(connection).schema_digest;
@@ -304,6 +354,7 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   EXPECT_EQ(digest("2.db"), digest("new.db"));
   EXPECT_EQ(digest("3.db"), digest("new.db"));
   EXPECT_EQ(digest("4.db"), digest("new.db"));
+  EXPECT_EQ(digest("5.db"), digest("new.db"));
 }
 
 TEST(Migration, AnOlderBackupCanTakeThePlaceOfTheDatabase) {

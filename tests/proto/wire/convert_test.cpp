@@ -49,8 +49,14 @@ struct Filler {
       value = parse_variant("ring{fan_out=" + std::to_string(next++) + ",order=in-turn}");
     } else if constexpr (std::same_as<T, Members>) {
       value = some_members();  // whose fields depend on each other
+    } else if constexpr (std::same_as<T, MeshReduction>) {
+      value = parse_mesh("2x3", "1:sum,{0-1|3,5}:avg");
     } else if constexpr (Described<const T>) {
       visit_fields(value, [&](std::string_view, auto& field) { fill(field); });
+      if constexpr (std::same_as<T, Problem>) {  // of the two kinds the one with an operator
+        value.kind = ProblemKind::collective;
+        value.mesh.reset();
+      }
     } else if constexpr (requires { value.has_value(); }) {
       fill(value.emplace());
     } else {
@@ -133,6 +139,55 @@ TEST(Enums, EachEnumeratorSurvivesTheRoundTrip) {
       EXPECT_EQ(v1::DataType_Name(message.data_type()).substr(10).size(), type.name.size());
     }
   }
+}
+
+Problem mesh_problem() {
+  return {.kind = ProblemKind::mesh_reduce,
+          .reduce_op = ReduceOp::none,
+          .message_size = {64},
+          .mesh = parse_mesh("2x3", "1:sum,{0-1|3,5}:avg")};
+}
+
+TEST(Mesh, SurvivesTheRoundTrip) {
+  v1::Problem message;
+  write_message(mesh_problem(), message);
+  EXPECT_EQ(message.kind(), v1::PROBLEM_KIND_MESH_REDUCE);
+  EXPECT_FALSE(message.mesh().steps(1).has_dimension());
+  v1::Problem received;
+  ASSERT_TRUE(received.ParseFromString(message.SerializeAsString()));
+  EXPECT_EQ(read_message<Problem>(received, "m"), mesh_problem());
+}
+
+TEST(Mesh, WhatContradictsItselfIsRefusedByName) {
+  const auto refusal = [](auto change) -> std::string {
+    v1::Problem message;
+    write_message(mesh_problem(), message);
+    change(message);
+    try {
+      (void)read_message<Problem>(message, "m");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), StatusCode::invalid_argument);
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_THAT(refusal([](auto& m) { m.clear_mesh(); }), HasSubstr("needs a mesh"));
+  EXPECT_THAT(refusal([](auto& m) { m.clear_kind(); }), HasSubstr("m.mesh: a mesh belongs to"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_reduce_op(v1::REDUCE_OP_SUM); }),
+              HasSubstr("stand in its mesh"));
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_mesh()->clear_steps(); }),
+              HasSubstr("nothing is reduced"));
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_mesh()->mutable_steps(0)->set_dimension(2); }),
+              HasSubstr("dimensions 0 to 1"));
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_mesh()->mutable_steps(1)->add_groups(0); }),
+              HasSubstr("groups for 7 ranks"));
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_mesh()->add_shape(1 << 20); }),
+              HasSubstr("more than 1048576 ranks"));
+  EXPECT_THAT(refusal([](auto& m) {
+                for (std::size_t i = 0; i < most_wire_steps; ++i)
+                  *m.mutable_mesh()->add_steps() = m.mesh().steps(0);
+              }),
+              HasSubstr("m.mesh.steps: has 4098 entries; at most 4096"));
 }
 
 TEST(Optional, EmptyStaysEmptyAndDefaultsHold) {

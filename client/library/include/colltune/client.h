@@ -33,7 +33,7 @@ typedef struct colltune_error {
  * message that lists them. */
 typedef struct colltune_query {
   size_t struct_size;
-  const char* collective;      /* "all_reduce", "all_gather", ...: required */
+  const char* collective;      /* "all_reduce", "all_gather", ..., "mesh_reduce": required */
   const char* data_type;       /* "f32", "bf16", ...: required */
   const char* reduce_op;       /* NULL: "sum" where the collective reduces, else "none" */
   uint64_t message_size_bytes; /* of the larger of one rank's send and receive buffers */
@@ -55,6 +55,13 @@ typedef struct colltune_query {
    * reads it. The answer is one that all of them can run. NULL: not said; what is composed of
    * several variants is no answer then. Older callers' structures end before this. */
   const char* members;
+  /* Of the collective "mesh_reduce": the ranks along each dimension of the process mesh, as in
+   * "2x3", what is reduced over it in which order, as in "0:sum,1:sum", and the form that alone is to
+   * be answered ("sequential", "merged", "hierarchical"; NULL: the fastest). `reduce_op` is NULL
+   * then: the operators stand in `mesh_steps`. */
+  const char* mesh_shape;
+  const char* mesh_steps;
+  const char* mesh_form;
 } colltune_query;
 
 /* `address` is "unix:/path" or "host:port"; sends nothing yet. `timeout_ms` bounds every call; 0:
@@ -85,7 +92,8 @@ const char* colltune_answer_variant(const colltune_answer* answer, size_t rank);
 const char* colltune_answer_family(const colltune_answer* answer, size_t rank);
 int64_t colltune_answer_median_ns(const colltune_answer* answer, size_t rank);
 double colltune_answer_speedup_over_baseline(const colltune_answer* answer, size_t rank);
-/* What members that are not alike run together under a variant's name, as JSON:
+/* What members that are not alike, or the steps of a mesh reduction, run together under a variant's
+ * name, as JSON:
  * {"mode": "substituted", "parts": [{"role": "whole", "kinds": ["5f0c..."], "variant": "..."},
  * ...]}, as configs/export.schema.json says of a composition. NULL where all run the variant
  * itself. */

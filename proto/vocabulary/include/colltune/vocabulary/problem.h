@@ -80,6 +80,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 
 /// What is asked for by name: the collective, or "mesh_reduce".
 [[nodiscard]] std::string_view operation_name(const Problem& problem);
+/// The same with the mesh and its steps: "mesh_reduce 2x3 0:sum,1:sum".
+[[nodiscard]] std::string operation_text(const Problem& problem);
 
 /// Whether numbers are combined, and whether some of that are averages.
 [[nodiscard]] bool reduces(const Problem& problem);
