@@ -11,7 +11,10 @@
 namespace colltune::db {
 namespace {
 
+// Rows of other tables refer to the keys, which are there again, by the same ids, before the end of
+// the transaction.
 constexpr const char* new_tuning_key = R"sql(
+PRAGMA defer_foreign_keys=ON;
 DROP TABLE tuning_key;
 CREATE TABLE tuning_key (
   id INTEGER PRIMARY KEY,

@@ -106,7 +106,8 @@ json communicators_json(const Explanation& explanation) {
   const auto cost = communicators_cost(explanation);
   if (!cost) return nullptr;
   json out{{"winner_ns", cost->winner.count()}, {"baseline_ns", cost->baseline.count()}};
-  out["paid_back_after_calls"] = cost->paid_back_after ? json(*cost->paid_back_after) : json(nullptr);
+  out["paid_back_after_calls"] =
+      cost->paid_back_after ? json(*cost->paid_back_after) : json(nullptr);
   return out;
 }
 

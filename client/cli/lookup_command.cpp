@@ -59,9 +59,9 @@ void set_operation(const LookupOptions& options, Problem& problem) {
     problem.mesh = parse_mesh(options.mesh, options.reduce);
     return;
   }
-  for (const auto& [option, text] : {std::pair("--mesh", &options.mesh),
-                                     std::pair("--reduce", &options.reduce),
-                                     std::pair("--policy", &options.policy)})
+  for (const auto& [option, text] :
+       {std::pair("--mesh", &options.mesh), std::pair("--reduce", &options.reduce),
+        std::pair("--policy", &options.policy)})
     if (!text->empty())
       throw Error(StatusCode::invalid_argument,
                   std::string(option) + " is for mesh_reduce, not for " + options.collective);
@@ -77,9 +77,9 @@ std::optional<CompositionMode> form_of(const std::string& policy) {
   for (const CompositionMode form :
        {CompositionMode::sequential, CompositionMode::merged, CompositionMode::hierarchical})
     if (policy == name_of(form)) return form;
-  throw Error(StatusCode::invalid_argument,
-              "--policy: '" + policy +
-                  "' is none; allowed are measured, sequential, merged, hierarchical");
+  throw Error(
+      StatusCode::invalid_argument,
+      "--policy: '" + policy + "' is none; allowed are measured, sequential, merged, hierarchical");
 }
 
 Problem problem_of(const LookupOptions& options) {

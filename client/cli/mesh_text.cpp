@@ -35,16 +35,14 @@ const Composition* form_named_by(const RankedVariant& ranked,
                                  std::span<const Composition> compositions) {
   if (parts_named_by(ranked.variant).empty() || is_for_certain_members(ranked.variant))
     return nullptr;
-  const auto found =
-      std::ranges::find(compositions, parts_named_by(ranked.variant), parts_name);
+  const auto found = std::ranges::find(compositions, parts_named_by(ranked.variant), parts_name);
   return found == compositions.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> form_lines(const Composition& form, const MeshReduction& mesh) {
   std::vector<std::string> lines;
   for (const Part& part : form.parts)
-    lines.push_back(
-        fmt::format("{}: {}", place_text(form, part, mesh), to_string(part.variant)));
+    lines.push_back(fmt::format("{}: {}", place_text(form, part, mesh), to_string(part.variant)));
   return lines;
 }
 

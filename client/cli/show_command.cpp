@@ -122,16 +122,15 @@ void run_show_decisions(const ShowOptions& options, std::ostream& out) {
     const Topology& topology = decision.key.topology;
     const RankedVariant& winner = decision.ranked.front();
     const double bandwidth = algorithm_bandwidth(problem.message_size, winner.median);
-    table.add_row({operation_text(problem), describe(topology),
-                   format_bytes(problem.message_size),
+    table.add_row({operation_text(problem), describe(topology), format_bytes(problem.message_size),
                    std::to_string(block_elements(problem, topology.ranks)),
                    std::string(name_of(problem.data_type)), std::string(name_of(problem.reduce_op)),
                    yes_no(problem.in_place), decision.family, microseconds(winner.median),
                    fmt::format("{:.2f}", bandwidth),
                    problem.mesh
                        ? std::string("-")  // nccl-tests has no factor for mesh reductions
-                       : fmt::format("{:.2f}", bandwidth * bus_bandwidth_factor(
-                                                               problem.collective, topology.ranks)),
+                       : fmt::format("{:.2f}", bandwidth * bus_bandwidth_factor(problem.collective,
+                                                                                topology.ranks)),
                    std::to_string(winner.verified_calls), speedup(winner),
                    std::string(name_of(decision.verdict)), std::string(name_of(decision.status)),
                    to_string(winner.variant)});

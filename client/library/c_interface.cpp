@@ -110,7 +110,8 @@ void set_operation(const colltune_query& query, Problem& problem) {
         "a mesh_reduce, and nothing else, has mesh_shape, the ranks along each dimension, and "
         "mesh_steps, what is reduced over it");
   if (is_mesh) {
-    if (query.reduce_op) refuse("the operators of a mesh_reduce stand in mesh_steps; reduce_op is NULL");
+    if (query.reduce_op)
+      refuse("the operators of a mesh_reduce stand in mesh_steps; reduce_op is NULL");
     problem.kind = ProblemKind::mesh_reduce;
     problem.reduce_op = ReduceOp::none;
     problem.mesh = parse_mesh(query.mesh_shape, query.mesh_steps);

@@ -83,8 +83,8 @@ void CellRun::prepare_trial(Trial& trial, const Implementations& implementations
       }
       auto& subgroups = context_.world.subgroups;
       if (subgroups == nullptr) subgroups = std::make_unique<Subgroups>(communicator);
-      trial.operation = prepare_mesh_reduce(*subgroups, context_.data->call(), *composition, members,
-                                            implementations, deadline);
+      trial.operation = prepare_mesh_reduce(*subgroups, context_.data->call(), *composition,
+                                            members, implementations, deadline);
       trial.communicators = trial.operation->communicators_time();
       return;
     }

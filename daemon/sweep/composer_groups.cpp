@@ -158,8 +158,9 @@ std::string Composer::why_not_grouped_here(const Composition& composition) const
     if (!step) return std::string();
     std::set<int> kinds;
     for (const int rank : groups.ranks[group]) kinds.insert(kind_of(rank));
-    return parts_.why_not_among(*find(*variant), *variant, {*step, groups.topologies.inside[group], {}},
-                         std::vector<int>(kinds.begin(), kinds.end()));
+    return parts_.why_not_among(*find(*variant), *variant,
+                                {*step, groups.topologies.inside[group], {}},
+                                std::vector<int>(kinds.begin(), kinds.end()));
   };
   for (std::size_t group = 0; group < groups.sizes.size(); ++group) {
     const GroupedSteps steps = grouped_steps(problem, groups.sizes, static_cast<int>(group));
@@ -172,7 +173,8 @@ std::string Composer::why_not_grouped_here(const Composition& composition) const
   const Problem across = grouped_steps(problem, groups.sizes, 0).bridge;
   if (bridge.collective() != across.collective)
     return fmt::format("its bridge is not one of {}", name_of(problem.collective));
-  return parts_.why_not_among(bridge, grouping.bridge, {across, groups.topologies.bridge, {}}, kinds_);
+  return parts_.why_not_among(bridge, grouping.bridge, {across, groups.topologies.bridge, {}},
+                              kinds_);
 }
 
 PlannedVariant Composer::describe_grouped(const Composition& composition) const {

@@ -26,10 +26,9 @@ Composition outline_of(CompositionMode mode, std::size_t steps, int inside = 0) 
             {.role = PartRole::step, .kinds = {}, .variant = {}, .step = static_cast<int>(step)});
       break;
     case CompositionMode::hierarchical:
-      outline.parts = {
-          {.role = PartRole::before, .kinds = {}, .variant = {}, .step = inside},
-          {.role = PartRole::bridge, .kinds = {}, .variant = {}, .step = {}},
-          {.role = PartRole::after, .kinds = {}, .variant = {}, .step = inside}};
+      outline.parts = {{.role = PartRole::before, .kinds = {}, .variant = {}, .step = inside},
+                       {.role = PartRole::bridge, .kinds = {}, .variant = {}, .step = {}},
+                       {.role = PartRole::after, .kinds = {}, .variant = {}, .step = inside}};
       break;
     case CompositionMode::merged:
     case CompositionMode::substituted:
@@ -82,6 +81,7 @@ void MeshComposer::fill(const Composition& outline, const std::string& form,
   std::set<std::size_t> filled;
   for (const MeshCall& call : made.calls) {
     const std::vector<PartCall> calls = calls_of(call);
+    if (calls.empty()) continue;
     const auto part = static_cast<std::size_t>(call.part - outline.parts.data());
     const PartChooser::Choice choice = parts_.choose(calls, kinds_);
     if (!choice.own) {
@@ -138,16 +138,14 @@ MeshComposer::Composed MeshComposer::compose() const {
   fill(outline_of(CompositionMode::sequential, mesh.steps.size()),
        form_name(CompositionMode::sequential), composed);
   const Composition merged = outline_of(CompositionMode::merged, mesh.steps.size());
-  const std::string why = mesh.steps.size() == 1
-                              ? "there is one step: it is the same in sequence"
-                              : why_not_mesh(problem, merged);
+  const std::string why = mesh.steps.size() == 1 ? "there is one step: it is the same in sequence"
+                                                 : why_not_mesh(problem, merged);
   if (why.empty())
     fill(merged, form_name(CompositionMode::merged), composed);
   else
     composed.absent.push_back({form_name(CompositionMode::merged), why});
   for (int step = 0; step < static_cast<int>(mesh.steps.size()); ++step) {
-    const Composition outline =
-        outline_of(CompositionMode::hierarchical, mesh.steps.size(), step);
+    const Composition outline = outline_of(CompositionMode::hierarchical, mesh.steps.size(), step);
     const std::string form =
         fmt::format("{} of step {}", form_name(CompositionMode::hierarchical), step);
     if (const std::string why_step = why_not_mesh(problem, outline); !why_step.empty())
@@ -198,8 +196,7 @@ PlannedVariant MeshComposer::as_trial(const Composition& composition) const {
   PlannedVariant planned{
       .rounding = numerics.rounding,
       .numeric_class = numerics.numeric_class,
-      .call_limit =
-          call_limit(mesh_cost(key.problem, composition, nodes_, setting_.catalogue)),
+      .call_limit = call_limit(mesh_cost(key.problem, composition, nodes_, setting_.catalogue)),
       .supporting_kinds = kinds_};
   planned.variant = name_composition(operation_name(key.problem), composition);
   planned.composition = composition;

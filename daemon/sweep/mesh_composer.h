@@ -12,7 +12,8 @@
 namespace colltune {
 
 /// With what a mesh reduction is tried: in which forms, and each of their collectives with which
-/// variant. All ranks run the same parts, so a variant that some rank of the world lacks is in none.
+/// variant. All ranks run the same parts, so a variant that some rank of the world lacks is in
+/// none.
 class MeshComposer {
  public:
   using Setting = CompositionSetting;
@@ -37,8 +38,8 @@ class MeshComposer {
   [[nodiscard]] bool fits(const Composition& composition) const;
   /// Why these ranks cannot run `composition`, which fits; empty where they can.
   [[nodiscard]] std::string why_not(const Composition& composition) const;
-  /// `composition`, which these ranks can run, with all that its parts say about it. The baseline is
-  /// what frameworks do without us: the steps in sequence, each by the library's own choice.
+  /// `composition`, which these ranks can run, with all that its parts say about it. The baseline
+  /// is what frameworks do without us: the steps in sequence, each by the library's own choice.
   [[nodiscard]] PlannedVariant as_trial(const Composition& composition) const;
 
  private:

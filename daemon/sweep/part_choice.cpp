@@ -29,7 +29,8 @@ constexpr double farthest_size = 4;
 
 }  // namespace
 
-PartChooser::Choice PartChooser::choose(std::span<const PartCall> steps, std::span<const int> kinds) const {
+PartChooser::Choice PartChooser::choose(std::span<const PartCall> steps,
+                                        std::span<const int> kinds) const {
   Choice choice;
   const auto found = setting_.selected.find(steps.front().problem.collective);
   if (found == setting_.selected.end()) return choice;
@@ -92,8 +93,8 @@ std::optional<Variant> PartChooser::best_known(const PartCall& step) const {
 }
 
 std::optional<Variant> PartChooser::cheapest(const Implementation& implementation,
-                                          std::span<const PartCall> steps,
-                                          std::span<const int> kinds) const {
+                                             std::span<const PartCall> steps,
+                                             std::span<const int> kinds) const {
   std::set<Variant> seen;
   std::optional<Variant> found;
   double least = 0;
@@ -113,14 +114,14 @@ std::optional<Variant> PartChooser::cheapest(const Implementation& implementatio
 }
 
 bool PartChooser::can_run(const Implementation& implementation, const Variant& variant,
-                       std::span<const PartCall> steps, std::span<const int> kinds) const {
+                          std::span<const PartCall> steps, std::span<const int> kinds) const {
   return std::ranges::all_of(steps, [&](const PartCall& step) {
     return why_not_among(implementation, variant, step, kinds).empty();
   });
 }
 
 std::string PartChooser::why_not_among(const Implementation& implementation, const Variant& variant,
-                                    const PartCall& step, std::span<const int> kinds) const {
+                                       const PartCall& step, std::span<const int> kinds) const {
   std::vector<const Capability*> capabilities;
   for (const int kind : kinds) capabilities.push_back(&capability(kind));
   if (std::string why = why_not_together(implementation, capabilities); !why.empty()) return why;

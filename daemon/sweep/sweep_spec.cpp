@@ -101,15 +101,15 @@ std::vector<MeshReduction> read_meshes(const json& list, const std::string& wher
   for (const json& item : list) {
     const std::string place = where + "/" + std::to_string(meshes.size());
     try {
-      meshes.push_back(parse_mesh(item.at("shape").get<std::string>(),
-                                  item.at("reduce").get<std::string>()));
+      meshes.push_back(
+          parse_mesh(item.at("shape").get<std::string>(), item.at("reduce").get<std::string>()));
     } catch (const Error& error) {
       throw Error(error.code(), place + ": " + error.what());
     }
     if (std::ranges::count(meshes, meshes.back()) > 1)
-      throw Error(StatusCode::invalid_argument,
-                  place + ": " + shape_text(meshes.back()) + " " + steps_text(meshes.back()) +
-                      " stands there twice");
+      throw Error(StatusCode::invalid_argument, place + ": " + shape_text(meshes.back()) + " " +
+                                                    steps_text(meshes.back()) +
+                                                    " stands there twice");
   }
   return meshes;
 }

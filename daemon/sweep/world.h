@@ -37,7 +37,7 @@ struct World {
   std::chrono::nanoseconds lead = shortest_lead;  ///< of window starts; the same on all ranks
   std::chrono::nanoseconds longest_lead{};        ///< 0: not found out yet
   std::unique_ptr<StartBarrier> start_barrier;  ///< null: not made yet, or not defined on `starts`
-  std::unique_ptr<HandOverProbe> hand_over;  ///< null: not made yet, or not defined on `starts`
+  std::unique_ptr<HandOverProbe> hand_over;     ///< null: not made yet, or not defined on `starts`
 
   [[nodiscard]] bool is_member() const { return starts != nullptr; }
   /// Replaces `operations`. Collective over the launch.

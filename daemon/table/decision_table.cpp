@@ -40,8 +40,9 @@ void check_form(const LookupQuery& query) {
   if (*query.form == CompositionMode::sequential) return;
   if (*query.form != CompositionMode::merged && *query.form != CompositionMode::hierarchical)
     throw Error(StatusCode::invalid_argument,
-                form + " is no form of a mesh reduction; allowed are sequential, merged and "
-                       "hierarchical");
+                form +
+                    " is no form of a mesh reduction; allowed are sequential, merged and "
+                    "hierarchical");
   if (const Merge merge = merge_steps(*query.problem.mesh, query.problem.data_type);
       !merge.why_not.empty())
     throw Error(StatusCode::invalid_argument,

@@ -15,8 +15,8 @@ namespace colltune {
 struct Asked {
   Problem problem;
   int ranks = 1;
-  /// Variants for certain members are ranked, too: the asking ones are those for which they say what
-  /// each runs.
+  /// Variants for certain members are ranked, too: the asking ones are those for which they say
+  /// what each runs.
   bool takes_composed = true;
   std::optional<CompositionMode> form{};  ///< of a mesh_reduce: no other form is ranked
 };

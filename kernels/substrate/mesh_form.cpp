@@ -52,14 +52,14 @@ std::vector<int> across(const std::vector<int>& groups, const std::vector<int>& 
   std::map<std::pair<int, int>, int> number;
   std::vector<int> out;
   for (std::size_t rank = 0; rank < groups.size(); ++rank)
-    out.push_back(number
-                      .try_emplace({component_of_rank[rank], place[rank]},
-                                   static_cast<int>(number.size()))
-                      .first->second);
+    out.push_back(
+        number.try_emplace({component_of_rank[rank], place[rank]}, static_cast<int>(number.size()))
+            .first->second);
   return out;
 }
 
-std::string why_not_hierarchical(const Problem& problem, const Composition& composition) {
+std::string why_not_hierarchical(const Problem& problem, const Composition& composition,
+                                 const Merge& merge) {
   const MeshReduction& mesh = *problem.mesh;
   const Part* const before = part_in(composition, PartRole::before);
   const Part* const after = part_in(composition, PartRole::after);
@@ -72,6 +72,9 @@ std::string why_not_hierarchical(const Problem& problem, const Composition& comp
     return "the groups of step " + std::to_string(*before->step) + " are not equally large";
   if (sizes.front() == 1)
     return "the groups of step " + std::to_string(*before->step) + " are single ranks";
+  const auto component_sizes = sizes_of(merge.component_of_rank);
+  if (std::ranges::all_of(component_sizes, [&](int size) { return size == sizes.front(); }))
+    return "there is nothing across the groups of step " + std::to_string(*before->step);
   return {};
 }
 
@@ -84,8 +87,8 @@ MeshForm sequential_form(const Problem& problem, const Composition& composition)
     const bool is_idle = std::ranges::all_of(sizes_of(groups), [](int size) { return size == 1; });
     if (is_idle) continue;
     form.calls.push_back({.group_of_rank = std::move(groups),
-                          .problem = part_problem(problem, Collective::all_reduce,
-                                                  mesh.steps[i].op, problem.message_size, in_place),
+                          .problem = part_problem(problem, Collective::all_reduce, mesh.steps[i].op,
+                                                  problem.message_size, in_place),
                           .part = &composition.parts[i]});
     in_place = true;
   }
@@ -116,20 +119,19 @@ MeshForm hierarchical_form(const Problem& problem, const Composition& compositio
   Problem asked = problem;
   // Padded messages lie in memory of the operation's own.
   if (is_padded) asked.registered = false;
-  form.calls.push_back(
-      {.group_of_rank = form.sharing,
-       .problem = part_problem(asked, Collective::reduce_scatter, merge.op, form.padded,
-                               problem.in_place || is_padded),
-       .part = &before});
+  form.calls.push_back({.group_of_rank = form.sharing,
+                        .problem = part_problem(asked, Collective::reduce_scatter, merge.op,
+                                                form.padded, problem.in_place || is_padded),
+                        .part = &before});
   form.calls.push_back({.group_of_rank = across(form.sharing, merge.component_of_rank),
                         .problem = part_problem(asked, Collective::all_reduce, merge.op,
                                                 {form.padded.value / shares}, true),
                         .part = part_in(composition, PartRole::bridge),
                         .on_share = true});
-  form.calls.push_back({.group_of_rank = form.sharing,
-                        .problem = part_problem(asked, Collective::all_gather, ReduceOp::none,
-                                                form.padded, true),
-                        .part = part_in(composition, PartRole::after)});
+  form.calls.push_back(
+      {.group_of_rank = form.sharing,
+       .problem = part_problem(asked, Collective::all_gather, ReduceOp::none, form.padded, true),
+       .part = part_in(composition, PartRole::after)});
   return form;
 }
 
@@ -172,7 +174,7 @@ std::string why_not_mesh(const Problem& problem, const Composition& composition)
   const Merge merge = merge_steps(mesh, problem.data_type);
   if (!merge.why_not.empty()) return merge.why_not;
   if (composition.mode == CompositionMode::hierarchical)
-    return why_not_hierarchical(problem, composition);
+    return why_not_hierarchical(problem, composition, merge);
   if (composition.mode == CompositionMode::merged) return {};
   if (std::ranges::any_of(merge.component_of_rank, [](int component) { return component != 0; }))
     return "the steps do not connect all ranks";
@@ -230,8 +232,8 @@ Numerics mesh_numerics(const Problem& problem, const Composition& composition,
   const MeshForm form = mesh_form(problem, composition);
   Numerics all;
   for (const MeshCall& call : form.calls)
-    all = together(
-        all, implementation_of(call, catalogue).numerics(call.problem, call.part->variant));
+    all = together(all,
+                   implementation_of(call, catalogue).numerics(call.problem, call.part->variant));
   const bool is_one_all_reduce = form.calls.size() == 1;
   // Ranks of unlike groups reduce what other ranks reduced: in rank order nowhere. In sequence each
   // group may take its own order, but where that is the ranks' it is alike for all.
@@ -253,8 +255,8 @@ Cost mesh_cost(const Problem& problem, const Composition& composition, std::span
   for (const MeshCall& call : form.calls) {
     Cost slowest;
     for (const MeshGroup& group : mesh_groups(call, nodes)) {
-      const Cost own = implementation_of(call, catalogue)
-                           .cost(call.problem, group.topology, call.part->variant);
+      const Cost own =
+          implementation_of(call, catalogue).cost(call.problem, group.topology, call.part->variant);
       slowest = {std::max(slowest.steps, own.steps),
                  std::max(slowest.bytes_per_rank, own.bytes_per_rank),
                  std::max(slowest.reduced_bytes, own.reduced_bytes)};

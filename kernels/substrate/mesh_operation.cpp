@@ -180,8 +180,7 @@ class MeshBuffers {
     // Who is alone in the first call has its input taken over by nobody.
     const auto& first = form.calls.empty() ? form.component_of_rank : form.calls[0].group_of_rank;
     const bool is_alone =
-        form.calls.empty() ||
-        std::ranges::count(first, first[static_cast<std::size_t>(rank)]) == 1;
+        form.calls.empty() || std::ranges::count(first, first[static_cast<std::size_t>(rank)]) == 1;
     if (is_alone && !is_first_in_place_) made.before.add(whole_.data(), send_.data(), send_.size());
   }
 
@@ -264,13 +263,12 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   const auto merged = merged_problem(call.problem, divisor);
   Communicator& all = ranks.all();
   MeshOperation::Made made{.is_one_node = all.is_one_node(), .device = all.device()};
-  Link link{.communicator = ranks.of(std::vector<int>(static_cast<std::size_t>(all.size()), 0),
-                                     deadline)
-                                .communicator};
+  Link link{.communicator =
+                ranks.of(std::vector<int>(static_cast<std::size_t>(all.size()), 0), deadline)
+                    .communicator};
   for (int rank = 0; rank < all.size(); ++rank) link.members.push_back(rank);
-  link.operation =
-      prepare_composed(all, {.problem = *merged, .root = 0, .buffers = call.buffers}, composition,
-                       members, catalogue, deadline);
+  link.operation = prepare_composed(all, {.problem = *merged, .root = 0, .buffers = call.buffers},
+                                    composition, members, catalogue, deadline);
   if (divisor != 1)
     made.division = Division(call.buffers.receive, call.problem.data_type, divisor, made.device);
   made.links.push_back(std::move(link));

@@ -12,14 +12,14 @@
 namespace colltune {
 namespace {
 
+using ::testing::AllOf;
 using testing::decision;
+using ::testing::HasSubstr;
 using testing::measurement;
 using testing::ranked;
 using testing::sweep;
 using testing::test_environment;
 using testing::test_key;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 TuningKey mesh_key(std::uint64_t bytes) {
   Topology topology = testing::test_topology();
@@ -63,10 +63,10 @@ class MeshCommand : public testing::Cli {
 
   [[nodiscard]] testing::Result ask(const std::string& command,
                                     const std::vector<std::string>& more) const {
-    std::vector<std::string> line{command,    "mesh_reduce", "--mesh", "2x2",  "--reduce",
-                                  "0:sum,1:avg", "--bytes",  "1KiB",   "--db", database};
+    std::vector<std::string> line{command,       "mesh_reduce", "--mesh", "2x2",  "--reduce",
+                                  "0:sum,1:avg", "--bytes",     "1KiB",   "--db", database};
     line.insert(line.end(), more.begin(), more.end());
-    return run(line);
+    return colltune(line);
   }
 
   const Composition base{CompositionMode::sequential,
@@ -91,11 +91,10 @@ TEST_F(MeshCommand, LookupSaysWhichFormAndWhatEachStepRuns) {
                               "cpu.all_reduce_flat\n")));
   result = ask("lookup", {"--policy", "hierarchical"});
   ASSERT_EQ(result.code, 0) << result.errors;
-  EXPECT_THAT(result.out,
-              AllOf(HasSubstr("winner       " + name(levels) + "\n"),
-                    HasSubstr("reduce_scatter in the groups of step 1 (1:avg): "),
-                    HasSubstr("all_reduce across the groups of step 1 (1:avg): "),
-                    HasSubstr("all_gather in the groups of step 1 (1:avg): ")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("winner       " + name(levels) + "\n"),
+                                HasSubstr("reduce_scatter in the groups of step 1 (1:avg): "),
+                                HasSubstr("all_reduce across the groups of step 1 (1:avg): "),
+                                HasSubstr("all_gather in the groups of step 1 (1:avg): ")));
   result = ask("lookup", {"--policy", "sequential"});
   ASSERT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.out, AllOf(HasSubstr("winner       " + name(base) + "\n"),
@@ -120,13 +119,13 @@ TEST_F(MeshCommand, ExplainComparesTheFormsAndSaysWhenCommunicatorsArePaidBack) 
 
 TEST_F(MeshCommand, TheExportHasTheMeshAndTheParts) {
   fill_with_a_mesh();
-  const auto result = run({"export", "json", "--db", database});
+  const auto result = colltune({"export", "json", "--db", database});
   ASSERT_EQ(result.code, 0) << result.errors;
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["decisions"][0]["key"]["problem"]["mesh"]["steps"][1]["op"], "avg");
   EXPECT_EQ(json["compositions"].size(), 3u);
   EXPECT_EQ(json["tables"][0]["ranges"][0]["winner"], name(merged));
-  EXPECT_EQ(run({"show", "decisions", "--db", database}).code, 0);
+  EXPECT_EQ(colltune({"show", "decisions", "--db", database}).code, 0);
 }
 
 TEST_F(MeshCommand, WrongQuestionsSayWhatIsAllowed) {
@@ -134,7 +133,7 @@ TEST_F(MeshCommand, WrongQuestionsSayWhatIsAllowed) {
   const auto question = [&](std::vector<std::string> line) {
     line.insert(line.begin(), "lookup");
     line.insert(line.end(), {"--bytes", "1KiB", "--db", database});
-    return run(line);
+    return colltune(line);
   };
   expect_failure(question({"mesh_reduce", "--mesh", "2x2"}), 2, "--reduce, what is reduced");
   expect_failure(question({"mesh_reduce", "--mesh", "2y2", "--reduce", "0:sum"}), 2,

@@ -249,8 +249,8 @@ TEST(Migration, AFileOfVersion5KeepsEverythingAndTakesMeshReductions) {
 }
 
 TEST(Migration, DamageInAKeyOfVersion5StopsTheStep) {
-  for (const char* damage : {"UPDATE tuning_key SET ranks = 3 WHERE id = 2",
-                             "DELETE FROM tuning_key WHERE id = 3"}) {
+  for (const char* damage :
+       {"UPDATE tuning_key SET ranks = 3 WHERE id = 2", "DELETE FROM tuning_key WHERE id = 3"}) {
     const TemporaryFolder folder;
     make_version(5, folder / "a.db");
     {
@@ -345,7 +345,8 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   make_version(3, folder / "3.db");
   make_version(4, folder / "4.db");
   make_version(5, folder / "5.db");
-  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "5.db", "new.db"}) Store store(folder / name);
+  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "5.db", "new.db"})
+    Store store(folder / name);
   const auto digest = [&](const char* name) {
     Connection connection(folder / name, Access::reader);
     return db::read_meta(connection).schema_digest;
@@ -447,7 +448,7 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
     EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
     EXPECT_EQ(db::read_meta(connection).schema_version, version_now + 1);
   }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v5.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v6.backup")), before);
   {
     Connection connection(folder / "a.db", Access::owner);
     db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
@@ -477,7 +478,7 @@ TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
     EXPECT_THROW(db::prepare_owned(connection, history), Error);
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v5.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v6.backup")), before);
 }
 
 TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {

@@ -69,8 +69,9 @@ TEST(MeshSpec, IsReadAndRefusedWithItsPlace) {
                              "a.json");
     });
   };
-  EXPECT_THAT(refusal(R"([{"shape": "2x3", "reduce": "0:sum"}, {"shape": "2x3", "reduce": "2:sum"}])"),
-              AllOf(HasSubstr("a.json"), HasSubstr("/meshes/1"), HasSubstr("dimensions 0 to 1")));
+  EXPECT_THAT(
+      refusal(R"([{"shape": "2x3", "reduce": "0:sum"}, {"shape": "2x3", "reduce": "2:sum"}])"),
+      AllOf(HasSubstr("a.json"), HasSubstr("/meshes/1"), HasSubstr("dimensions 0 to 1")));
   EXPECT_THAT(refusal(R"([{"shape": "2x", "reduce": "0:sum"}])"),
               AllOf(HasSubstr("/meshes/0"), HasSubstr("'2x' is no shape")));
   EXPECT_THAT(refusal(R"([{"shape": "2", "reduce": "0:sum"}, {"shape": "2", "reduce": "0:sum"}])"),
@@ -88,9 +89,8 @@ TEST(MeshPlan, EveryFormThatTheAlgebraAllowsIsTriedAndTheBaselineIsTheLibrarysSe
                                    make_catalogue(), "e");
   ASSERT_EQ(plan.cells.size(), 1U);
   const Cell& cell = plan.cells[0];
-  EXPECT_EQ(modes_in(cell),
-            (std::set{CompositionMode::sequential, CompositionMode::merged,
-                      CompositionMode::hierarchical}));
+  EXPECT_EQ(modes_in(cell), (std::set{CompositionMode::sequential, CompositionMode::merged,
+                                      CompositionMode::hierarchical}));
   std::set<std::string> names;
   for (const PlannedVariant& planned : cell.variants) {
     EXPECT_TRUE(names.insert(to_string(planned.variant)).second) << to_string(planned.variant);
@@ -141,7 +141,7 @@ TEST(MeshPlan, WhatWonInTheGroupsOfAStepIsTriedThere) {
   const Availability availability = alike(4);
   const Implementations catalogue = make_catalogue();
   const SweepSpec spec = spec_of({parse_mesh("2x2", "0:sum,1:sum")}, "16KiB");
-  const std::string winner = "cpu.all_reduce_low_latency{format=line}";
+  const std::string winner = "cpu.all_reduce_low_latency{format=poison}";
   const auto has_it = [&](std::span<const Decision> known) {
     const SweepPlan plan = make_plan(spec, availability, catalogue, "e", {.decisions = known});
     for (const PlannedVariant& planned : plan.cells.at(0).variants)
@@ -150,11 +150,10 @@ TEST(MeshPlan, WhatWonInTheGroupsOfAStepIsTriedThere) {
     return false;
   };
   EXPECT_FALSE(has_it({}));
-  const Decision decision{
-      .key = {.problem = {.message_size = {16 << 10}},
-              .topology = topology_of(availability, std::vector{0, 1}),
-              .environment_digest = "e"},
-      .ranked = {{.variant = parse_variant(winner)}}};
+  const Decision decision{.key = {.problem = {.message_size = {16 << 10}},
+                                  .topology = topology_of(availability, std::vector{0, 1}),
+                                  .environment_digest = "e"},
+                          .ranked = {{.variant = parse_variant(winner)}}};
   EXPECT_TRUE(has_it({&decision, 1}));
 }
 
@@ -195,8 +194,8 @@ TEST(MeshSweep, EveryFormIsVerifiedMeasuredAndRanked) {
 
 TEST(MeshSweep, MixedOperatorsAreMeasuredInSequenceAlone) {
   fakes::SweepRun run;
-  SweepSpec spec = spec_of({parse_mesh("2x2", "0:max,1:sum"), parse_mesh("2x2", "0:sum,0:sum")},
-                           "4KiB");
+  SweepSpec spec =
+      spec_of({parse_mesh("2x2", "0:max,1:sum"), parse_mesh("2x2", "0:sum,0:sum")}, "4KiB");
   spec.in_place = {.off = true, .on = true};
   fakes::sweep(run, 4, make_catalogue(), spec);
   for (const auto& error : run.errors) EXPECT_EQ(error, "");
@@ -224,8 +223,8 @@ TEST(MeshSweep, UnlikeRanksMergeByGroupsToo) {
                 ::testing::AnyOf(HasSubstr("grouped."),
                                  ::testing::Not(HasSubstr("all_reduce_low_latency"))));
   }
-  EXPECT_THAT(modes, IsSupersetOf({"grouped", "hierarchical", "merged", "sequential",
-                                   "substituted"}));
+  EXPECT_THAT(modes,
+              IsSupersetOf({"grouped", "hierarchical", "merged", "sequential", "substituted"}));
 }
 
 }  // namespace

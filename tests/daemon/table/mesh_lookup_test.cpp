@@ -45,15 +45,16 @@ const Composition one = merged("cpu.quick");
 DecisionTable measured() {
   std::vector<Decision> decisions;
   for (const std::uint64_t size : {4 * KiB, 16 * KiB})
-    decisions.push_back(decide(mesh_problem(size),
-                               {{name_of(one), 100}, {name_of(quick), 150}, {name_of(base), 200, true}},
-                               world(1, 4)));
-  decisions.push_back(decide(mesh_problem(256 * KiB),
-                             {{name_of(quick), 900}, {name_of(one), 950}, {name_of(base), 1000, true}},
-                             world(1, 4)));
+    decisions.push_back(decide(
+        mesh_problem(size),
+        {{name_of(one), 100}, {name_of(quick), 150}, {name_of(base), 200, true}}, world(1, 4)));
+  decisions.push_back(decide(
+      mesh_problem(256 * KiB),
+      {{name_of(quick), 900}, {name_of(one), 950}, {name_of(base), 1000, true}}, world(1, 4)));
   decisions.push_back(decide(mesh_problem(4 * KiB, "0:sum,1:max"),
                              {{name_of(quick), 140}, {name_of(base), 210, true}}, world(1, 4)));
-  Decision plain = decide(all_reduce(4 * KiB), {{"cpu.quick", 60}, {"mpi.base", 90, true}}, world(1, 4));
+  Decision plain =
+      decide(all_reduce(4 * KiB), {{"cpu.quick", 60}, {"mpi.base", 90, true}}, world(1, 4));
   decisions.push_back(plain);
   return {generation(1), std::move(decisions), {}, {}, {base, quick, one}};
 }
@@ -76,10 +77,10 @@ TEST(MeshLookup, AnotherMeshOrOtherStepsAreNoAnswer) {
   for (const Problem& problem :
        {mesh_problem(4 * KiB, "1:sum,0:sum"), mesh_problem(4 * KiB, "0:sum"),
         mesh_problem(4 * KiB, "0:sum,1:sum", "2x2x1"), mesh_problem(4 * KiB, "0:max,1:max")})
-    EXPECT_THAT(error_of_action(StatusCode::not_found,
-                                [&] { (void)table.find({.problem = problem}); }),
-                AllOf(HasSubstr("differs in mesh or what is reduced over it"),
-                      HasSubstr("mesh_reduce 2x2 0:sum,1:sum")));
+    EXPECT_THAT(
+        error_of_action(StatusCode::not_found, [&] { (void)table.find({.problem = problem}); }),
+        AllOf(HasSubstr("differs in mesh or what is reduced over it"),
+              HasSubstr("mesh_reduce 2x2 0:sum,1:sum")));
 }
 
 TEST(MeshLookup, APolicyAnswersItsFormAlone) {
@@ -119,9 +120,9 @@ TEST(MeshLookup, OneStepIsItsOwnMergedForm) {
       generation(1),
       {decide(mesh_problem(KiB, "0:sum"), {{name_of(alone), 10, true}}, world(1, 4))}, {}, {},
       {alone});
-  EXPECT_EQ(winner(table.find({.problem = mesh_problem(KiB, "0:sum"),
-                               .form = CompositionMode::merged})),
-            name_of(alone));
+  EXPECT_EQ(
+      winner(table.find({.problem = mesh_problem(KiB, "0:sum"), .form = CompositionMode::merged})),
+      name_of(alone));
 }
 
 TEST(MeshLookup, AProblemThatContradictsItselfIsRefused) {

@@ -56,8 +56,8 @@ typedef struct colltune_query {
    * several variants is no answer then. Older callers' structures end before this. */
   const char* members;
   /* Of the collective "mesh_reduce": the ranks along each dimension of the process mesh, as in
-   * "2x3", what is reduced over it in which order, as in "0:sum,1:sum", and the form that alone is to
-   * be answered ("sequential", "merged", "hierarchical"; NULL: the fastest). `reduce_op` is NULL
+   * "2x3", what is reduced over it in which order, as in "0:sum,1:sum", and the form that alone is
+   * to be answered ("sequential", "merged", "hierarchical"; NULL: the fastest). `reduce_op` is NULL
    * then: the operators stand in `mesh_steps`. */
   const char* mesh_shape;
   const char* mesh_steps;

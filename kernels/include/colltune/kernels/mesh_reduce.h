@@ -43,7 +43,8 @@ struct MeshForm {
   /// Bytes that the buffers of the calls have: the message, rounded up to whole shares.
   Bytes padded;
   std::vector<int> component_of_rank;
-  std::vector<int> divisors;  ///< by component, behind the last call; empty where nothing is divided
+  std::vector<int>
+      divisors;  ///< by component, behind the last call; empty where nothing is divided
 };
 
 /// Empty where `composition` has the parts of a form of `problem`, a mesh_reduce, and gives its
@@ -56,7 +57,8 @@ struct MeshForm {
 [[nodiscard]] MeshForm mesh_form(const Problem& problem, const Composition& composition);
 
 /// The all_reduce over all ranks that `problem`, a mesh_reduce, merges into; nothing where it does
-/// not, or falls into parts. What its sums are then divided by goes into `divisor`, 1 where nothing is.
+/// not, or falls into parts. What its sums are then divided by goes into `divisor`, 1 where nothing
+/// is.
 [[nodiscard]] std::optional<Problem> merged_problem(const Problem& problem, int& divisor);
 
 /// The groups of one call that differ in what an implementation is asked about: how many ranks on
@@ -80,8 +82,10 @@ struct MeshGroup {
 /// `composition` says; `members` are those ranks, for the modes for unlike ones. Collective; throws
 /// as prepare_composed. Communicators come from `ranks`, and their making is in the operation's
 /// communicators_time().
-[[nodiscard]] std::unique_ptr<Operation> prepare_mesh_reduce(
-    Subgroups& ranks, const Call& call, const Composition& composition, const Members& members,
-    const Implementations& catalogue, Deadline deadline);
+[[nodiscard]] std::unique_ptr<Operation> prepare_mesh_reduce(Subgroups& ranks, const Call& call,
+                                                             const Composition& composition,
+                                                             const Members& members,
+                                                             const Implementations& catalogue,
+                                                             Deadline deadline);
 
 }  // namespace colltune

@@ -87,9 +87,10 @@ struct SweepSpec {
   std::vector<Collective> collectives;
   std::vector<MeshReduction> meshes;  ///< reductions over a process mesh, beside the collectives
   std::vector<DataType> data_types{DataType::f32};
-  std::vector<ReduceOp> reduce_ops{ReduceOp::sum};  ///< ignored by what has none, or operators of its own
-  std::vector<Bytes> sizes;                         ///< ascending, each once
-  std::vector<WorldSpec> worlds;                    ///< empty: the whole launch
+  std::vector<ReduceOp> reduce_ops{
+      ReduceOp::sum};             ///< ignored by what has none, or operators of its own
+  std::vector<Bytes> sizes;       ///< ascending, each once
+  std::vector<WorldSpec> worlds;  ///< empty: the whole launch
   /// Whether ranks that can do more than the rest of their world become a world of their own, too.
   bool partial_worlds = false;
   /// How ranks that cannot all run a variant are let run something together; ascending.

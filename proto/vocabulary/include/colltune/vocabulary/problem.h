@@ -43,8 +43,8 @@ constexpr std::string_view enum_title(NumericClass) { return "numeric class"; }
 /// gather and scatter, count elements for the others. NCCL's `nBytes` and nccl-tests' "size" mean
 /// the same. The root is an argument of the call, no part of the problem.
 ///
-/// A mesh_reduce has the buffers of an all_reduce, which `collective` then says; its operators stand
-/// in `mesh` alone.
+/// A mesh_reduce has the buffers of an all_reduce, which `collective` then says; its operators
+/// stand in `mesh` alone.
 struct Problem {
   /// Digests of collectives stay those from before there were mesh reductions.
   using omits_empty_fields = void;
