@@ -16,6 +16,14 @@ namespace {
   throw Error(StatusCode::invalid_argument, "mesh: " + what);
 }
 
+/// "sum, prod, …": the operators that a step may have.
+std::string allowed_operators() {
+  std::string all;
+  for (const auto& named : enum_names(ReduceOp{}))
+    if (named.value != ReduceOp::none) all += (all.empty() ? "" : ", ") + std::string(named.name);
+  return all;
+}
+
 /// Numbered in the order of their first ranks.
 std::vector<int> renumbered(const std::vector<int>& groups) {
   std::vector<int> number(groups.size(), -1);
@@ -30,7 +38,8 @@ std::vector<int> renumbered(const std::vector<int>& groups) {
 }
 
 void check_step(const MeshReduction& mesh, const MeshStep& step, int ranks) {
-  if (step.op == ReduceOp::none) refuse("a step has the operator 'none'");
+  if (step.op == ReduceOp::none)
+    refuse("a step has the operator 'none'; allowed are " + allowed_operators());
   if (step.dimension.has_value() == !step.groups.empty())
     refuse("a step has either a dimension or groups");
   if (step.dimension) {
@@ -95,13 +104,21 @@ std::vector<int> parse_groups(std::string_view text, int ranks) {
   return renumbered(out);
 }
 
+/// The operator behind the colon of `step`.
+ReduceOp parse_operator(std::string_view text, std::string_view step) {
+  for (const auto& named : enum_names(ReduceOp{}))
+    if (named.value != ReduceOp::none && named.name == text) return named.value;
+  refuse("'" + std::string(text) + "' in '" + std::string(step) + "' is no operator; allowed are " +
+         allowed_operators());
+}
+
 MeshStep parse_step(const MeshReduction& mesh, std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos)
     refuse("'" + std::string(text) +
            "' is no reduction; write DIMENSION:OP, as in 0:sum, or {GROUPS}:OP, as in "
            "{0-2|3-5}:sum");
-  MeshStep step{.op = parse_name<ReduceOp>(text.substr(colon + 1))};
+  MeshStep step{.op = parse_operator(text.substr(colon + 1), text)};
   const std::string_view who = text.substr(0, colon);
   if (who.size() > 1 && who.front() == '{' && who.back() == '}') {
     step.groups = parse_groups(who.substr(1, who.size() - 2), ranks_of(mesh));
@@ -122,7 +139,8 @@ void check_shape(const MeshReduction& mesh) {
   if (mesh.shape.empty()) refuse("its shape has no dimension");
   std::int64_t ranks = 1;
   for (const int extent : mesh.shape) {
-    if (extent < 1) refuse("a dimension has " + std::to_string(extent) + " ranks");
+    if (extent < 1)
+      refuse("a dimension has " + std::to_string(extent) + " ranks; it has at least 1");
     ranks *= extent;
     if (ranks > most_mesh_ranks)
       refuse("it has more than " + std::to_string(most_mesh_ranks) + " ranks");
@@ -173,7 +191,8 @@ MeshReduction parse_mesh(std::string_view shape, std::string_view steps) {
   for (const std::string_view extent : split(shape, 'x')) {
     mesh.shape.push_back(read_number(extent));
     if (mesh.shape.back() < 1)
-      refuse("'" + std::string(shape) + "' is no shape; write the ranks along each dimension, as in 2x3");
+      refuse("'" + std::string(shape) +
+             "' is no shape; write the ranks along each dimension, as in 2x3");
   }
   check_shape(mesh);
   // Commas inside braces separate ranks, not steps.

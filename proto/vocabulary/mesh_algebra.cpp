@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <unordered_map>
 
 #include "colltune/vocabulary/error.h"
 #include "colltune/vocabulary/mesh.h"
@@ -32,7 +33,8 @@ struct Stage {
 
 Stage plain_stage(std::vector<int> group_of_rank) {
   const auto groups = static_cast<std::size_t>(std::ranges::max(group_of_rank)) + 1;
-  return {.group_of_rank = std::move(group_of_rank), .factor = std::vector<std::uint64_t>(groups, 1)};
+  return {.group_of_rank = std::move(group_of_rank),
+          .factor = std::vector<std::uint64_t>(groups, 1)};
 }
 
 Stage averaging_stage(std::vector<int> group_of_rank) {
@@ -64,29 +66,36 @@ std::vector<std::uint64_t> row_of(const std::vector<Stage>& stages, std::size_t 
   return entries;
 }
 
-/// Of one component: its ranks alone, and their groups numbered anew.
-std::vector<Stage> stages_among(const MeshReduction& mesh, const std::vector<int>& ranks,
-                                bool averages_divide) {
+/// The steps among `ranks` alone, their groups numbered anew. `groups`: those of each step among
+/// all.
+std::vector<Stage> stages_among(const MeshReduction& mesh,
+                                const std::vector<std::vector<int>>& groups,
+                                const std::vector<int>& ranks, bool averages_divide) {
   std::vector<Stage> stages;
-  for (const MeshStep& step : mesh.steps) {
-    const std::vector<int> all = groups_of(mesh, step);
-    std::vector<int> number(all.size(), -1);
-    int next = 0;
+  for (std::size_t step = 0; step < mesh.steps.size(); ++step) {
+    std::unordered_map<int, int> number;
     std::vector<int> own;
-    for (const int rank : ranks) {
-      int& group = number[static_cast<std::size_t>(all[static_cast<std::size_t>(rank)])];
-      if (group < 0) group = next++;
-      own.push_back(group);
-    }
-    stages.push_back(averages_divide && step.op == ReduceOp::avg ? averaging_stage(std::move(own))
-                                                                 : plain_stage(std::move(own)));
+    for (const int rank : ranks)
+      own.push_back(number
+                        .try_emplace(groups[step][static_cast<std::size_t>(rank)],
+                                     static_cast<int>(number.size()))
+                        .first->second);
+    stages.push_back(averages_divide && mesh.steps[step].op == ReduceOp::avg
+                         ? averaging_stage(std::move(own))
+                         : plain_stage(std::move(own)));
   }
   return stages;
 }
 
+/// The group of each rank, by step.
+std::vector<std::vector<int>> groups_of_steps(const MeshReduction& mesh) {
+  std::vector<std::vector<int>> groups;
+  for (const MeshStep& step : mesh.steps) groups.push_back(groups_of(mesh, step));
+  return groups;
+}
+
 std::string entry_text(int row, int column) {
-  return "rank " + std::to_string(column) + "'s input in rank " + std::to_string(row) +
-         "'s result";
+  return "rank " + std::to_string(column) + "'s input in rank " + std::to_string(row) + "'s result";
 }
 
 std::string times_text(std::uint64_t count) {
@@ -95,11 +104,20 @@ std::string times_text(std::uint64_t count) {
 
 enum class Rule { once, any_number, weights };
 
+/// The operators of the steps in which some rank has another one beside it: the others change
+/// nothing, whatever their operator.
+std::vector<ReduceOp> working_operators(const MeshReduction& mesh,
+                                        const std::vector<std::vector<int>>& groups) {
+  std::vector<ReduceOp> ops;
+  for (std::size_t step = 0; step < mesh.steps.size(); ++step)
+    if (std::ranges::max(groups[step]) + 1 < ranks_of(mesh)) ops.push_back(mesh.steps[step].op);
+  return ops;
+}
+
 /// What the steps ask of the entries; nothing where their operators never merge.
-std::optional<Rule> rule_of(const MeshReduction& mesh) {
+std::optional<Rule> rule_of(const std::vector<ReduceOp>& steps) {
   const auto are_all = [&](auto... ops) {
-    return std::ranges::all_of(mesh.steps,
-                               [&](const MeshStep& step) { return ((step.op == ops) || ...); });
+    return std::ranges::all_of(steps, [&](ReduceOp op) { return ((op == ops) || ...); });
   };
   if (are_all(ReduceOp::max) || are_all(ReduceOp::min)) return Rule::any_number;
   if (are_all(ReduceOp::sum) || are_all(ReduceOp::prod)) return Rule::once;
@@ -113,12 +131,13 @@ struct Verdict {
   std::string why_not;
 };
 
-Verdict judge(const std::vector<Stage>& stages, const std::vector<int>& ranks, Rule rule,
-              std::string_view op) {
+/// `rows`: so many of the first ranks' results are looked at.
+Verdict judge(const std::vector<Stage>& stages, const std::vector<int>& ranks, std::size_t rows,
+              Rule rule, std::string_view op) {
   std::uint64_t scale = 1;
   for (const Stage& stage : stages) scale = multiply(scale, stage.scale);
   std::uint64_t expected = 1;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
+  for (std::size_t i = 0; i < rows; ++i) {
     const auto row = row_of(stages, ranks.size(), static_cast<int>(i));
     for (std::size_t j = 0; j < ranks.size(); ++j) {
       const std::string which = entry_text(ranks[i], ranks[j]);
@@ -137,10 +156,9 @@ Verdict judge(const std::vector<Stage>& stages, const std::vector<int>& ranks, R
           if (row[j] == 0) return {.why_not = "the steps leave " + which + " out"};
           if (i == 0 && j == 0) expected = row[j];
           if (row[j] != expected)
-            return {.why_not = "the steps weigh " + which + " " +
-                               std::to_string(row[j]) + "/" + std::to_string(scale) + ", and " +
-                               entry_text(ranks[0], ranks[0]) + " " + std::to_string(expected) +
-                               "/" + std::to_string(scale)};
+            return {.why_not = "the steps weigh " + which + " " + std::to_string(row[j]) + "/" +
+                               std::to_string(scale) + ", and " + entry_text(ranks[0], ranks[0]) +
+                               " " + std::to_string(expected) + "/" + std::to_string(scale)};
           break;
       }
     }
@@ -210,35 +228,41 @@ std::vector<std::vector<int>> ranks_by_group(const std::vector<int>& group_of_ra
 std::vector<std::uint64_t> membership_row(const MeshReduction& mesh, int row) {
   std::vector<int> all(static_cast<std::size_t>(ranks_of(mesh)));
   std::iota(all.begin(), all.end(), 0);
-  return row_of(stages_among(mesh, all, false), all.size(), row);
+  return row_of(stages_among(mesh, groups_of_steps(mesh), all, false), all.size(), row);
 }
 
 Merge merge_steps(const MeshReduction& mesh, DataType type) {
   check(mesh);
   Merge merge{.component_of_rank = components_of(mesh), .op = mesh.steps.front().op};
-  const bool averages = std::ranges::any_of(
-      mesh.steps, [](const MeshStep& step) { return step.op == ReduceOp::avg; });
+  const auto groups = groups_of_steps(mesh);
+  const std::vector<ReduceOp> ops = working_operators(mesh, groups);
+  if (ops.empty()) return merge;
+  merge.op = ops.front();
+  const bool averages = std::ranges::find(ops, ReduceOp::avg) != ops.end();
   if (averages && !is_floating(type)) {
     merge.why_not = "an average of integers truncates at each step";
     return merge;
   }
-  const auto rule = rule_of(mesh);
+  const auto rule = rule_of(ops);
   if (!rule) {
     merge.why_not = "steps of unlike operators merge only where all are sum or avg";
     return merge;
   }
+  // Along dimensions, all ranks are alike: to move all by one changes no group. One says it for
+  // all.
+  const bool are_alike = std::ranges::all_of(
+      mesh.steps, [](const MeshStep& step) { return step.dimension.has_value(); });
   bool is_plain_average = averages;
+  Verdict verdict;
   for (const std::vector<int>& ranks : ranks_by_group(merge.component_of_rank)) {
-    Verdict verdict =
-        judge(stages_among(mesh, ranks, *rule == Rule::weights), ranks, *rule, name_of(merge.op));
+    if (!are_alike || merge.divisors.empty())
+      verdict = judge(stages_among(mesh, groups, ranks, *rule == Rule::weights), ranks,
+                      are_alike ? 1 : ranks.size(), *rule, name_of(merge.op));
+    if (verdict.why_not.empty() && verdict.divisor > most_mesh_ranks)
+      verdict.why_not = "it divides by " + std::to_string(verdict.divisor) + ", more than " +
+                        std::to_string(most_mesh_ranks);
     if (!verdict.why_not.empty()) {
       merge.why_not = std::move(verdict.why_not);
-      merge.divisors.clear();
-      return merge;
-    }
-    if (verdict.divisor > most_mesh_ranks) {
-      merge.why_not = "it divides by " + std::to_string(verdict.divisor) + ", more than " +
-                      std::to_string(most_mesh_ranks);
       merge.divisors.clear();
       return merge;
     }

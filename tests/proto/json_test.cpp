@@ -141,6 +141,18 @@ TEST(Json, AnEmptyOptionalIsAnAbsentKey) {
   EXPECT_EQ(error_of<LookupQuery>(null), "file.json/nodes: expected a whole number");
 }
 
+TEST(Json, AProblemWithoutAMeshHasNoKeyForOne) {
+  Problem problem{.message_size = {1024}};
+  expect_round_trip(problem);
+  EXPECT_FALSE(to_json_value(problem).contains("mesh"));
+  problem.kind = ProblemKind::mesh_reduce;
+  problem.reduce_op = ReduceOp::none;
+  problem.mesh = parse_mesh("2x2", "0:sum,{0,3}:avg");
+  expect_round_trip(problem);
+  EXPECT_EQ(to_json_value(problem)["mesh"], json::parse(R"({"shape": [2, 2], "steps": [
+    {"op": "sum", "dimension": 0, "groups": []}, {"op": "avg", "groups": [0, 1, 2, 0]}]})"));
+}
+
 TEST(Json, HasTheDocumentedForm) {
   const json made = to_json_value(some_decision());
   EXPECT_EQ(made["ranked"][0]["variant"], "cpu.two_shot{chunk=64,way=up}");
@@ -161,7 +173,7 @@ TEST(Json, ErrorsNamePathAndWhatIsAllowed) {
             "file.json/key/problem/data_type: unknown data type 'f31'; allowed are i8, u8, i32, "
             "u32, i64, u64, f16, bf16, f32, f64, f8e4m3, f8e5m2");
   EXPECT_EQ(error_with("/key/problem/kind", 0),
-            "file.json/key/problem/kind: expected one of collective");
+            "file.json/key/problem/kind: expected one of collective, mesh_reduce");
   EXPECT_EQ(error_with("/key/problem/in_place", 1),
             "file.json/key/problem/in_place: expected true or false");
   EXPECT_EQ(error_with("/key/problem/message_size_bytes", -1),

@@ -57,8 +57,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 inline constexpr int most_mesh_ranks = 1 << 20;
 
 /// Throws Error(invalid_argument): extents below 1, more than most_mesh_ranks ranks, no step, an
-/// operator `none`, a dimension that the shape lacks, groups for another number of ranks or numbered
-/// otherwise, a step with both or neither.
+/// operator `none`, a dimension that the shape lacks, groups for another number of ranks or
+/// numbered otherwise, a step with both or neither.
 void check(const MeshReduction& mesh);
 
 /// The product of the shape's extents.
@@ -88,10 +88,11 @@ struct Merge {
 /// Whether one all_reduce over each component gives what the steps give, in exact arithmetic.
 ///
 /// With M the product of the steps' membership matrices on a component C: sum and prod need M = 1
-/// everywhere, max and min M > 0. Sums and averages, mixed or alone, need the product W, in which an
-/// average's rows are divided by the size of the group, to be 1/d everywhere for a whole number d,
-/// which divides the merged sum (averages alone: d = |C|). Other mixtures and averages of integers,
-/// which truncate at each step, never merge. |C|^2 numbers are looked at for each component.
+/// everywhere, max and min M > 0. Sums and averages, mixed or alone, need the product W, in which
+/// an average's rows are divided by the size of the group, to be 1/d everywhere for a whole number
+/// d, which divides the merged sum (averages alone: d = |C|). Other mixtures and averages of
+/// integers, which truncate at each step, never merge. Steps whose groups are single ranks change
+/// nothing, and count for nothing. Where a step has groups, |C|^2 numbers are looked at for each component.
 [[nodiscard]] Merge merge_steps(const MeshReduction& mesh, DataType type);
 
 /// "2x3".
