@@ -135,6 +135,10 @@ MeshForm hierarchical_form(const Problem& problem, const Composition& compositio
   return form;
 }
 
+bool is_of_unlike_ranks(CompositionMode mode) {
+  return mode == CompositionMode::substituted || mode == CompositionMode::grouped;
+}
+
 /// Of either, the worse.
 Numerics together(const Numerics& a, const Numerics& b) {
   return {std::max(a.rounding, b.rounding), std::min(a.numeric_class, b.numeric_class)};
@@ -186,6 +190,11 @@ MeshForm mesh_form(const Problem& problem, const Composition& composition) {
   if (const std::string why = why_not_mesh(problem, composition); !why.empty())
     throw Error(StatusCode::invalid_argument,
                 "composition: " + describe(problem) + " is unavailable: " + why);
+  if (is_of_unlike_ranks(composition.mode))
+    throw Error(
+        StatusCode::invalid_argument,
+        "composition: a " + std::string(name_of(composition.mode)) +
+            " one is no form of a mesh reduction, but of the all_reduce that it merges into");
   MeshForm form;
   if (composition.mode == CompositionMode::sequential) {
     form = sequential_form(problem, composition);

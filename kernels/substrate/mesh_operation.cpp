@@ -117,8 +117,8 @@ class MeshOperation final : public Operation {
   bool is_under_way_ = false;  ///< for good after a call that failed
 };
 
-/// What does not fit on this rank; others may have no such fault.
-void check_own(const Communicator& communicator, const Call& call) {
+/// Whether this rank's buffers fit; others' may.
+void check_buffers(const Communicator& communicator, const Call& call) {
   const auto require = [&](std::string_view which, std::size_t given) {
     if (given != call.problem.message_size.value)
       refuse("rank " + std::to_string(communicator.rank()) + " gives " + format_bytes({given}) +
@@ -137,15 +137,23 @@ const Implementation& implementation_of(const MeshCall& call, const Implementati
   return *found;
 }
 
+/// What does not fit on this rank; others may have no such fault.
+void check_own(const Communicator& communicator, const Call& call, const MeshForm& form,
+               const Implementations& catalogue) {
+  const bool is_on_device = communicator.device() != nullptr;
+  for (const MeshCall& one : form.calls)
+    if (implementation_of(one, catalogue).runs_on_device() != is_on_device)
+      refuse("rank " + std::to_string(communicator.rank()) + " has its buffers " +
+             (is_on_device ? "on a device" : "in the host's memory") + ", where " +
+             to_string(one.part->variant) + " does not take them");
+  check_buffers(communicator, call);
+}
+
 /// What all ranks give alike: nobody waits for another before it.
 void check_calls(const MeshForm& form, const Communicator& all, const Implementations& catalogue) {
   for (const MeshCall& call : form.calls) {
     const Implementation& implementation = implementation_of(call, catalogue);
     const Variant& variant = call.part->variant;
-    if (implementation.runs_on_device() != (all.device() != nullptr))
-      refuse(to_string(variant) + (all.device() != nullptr
-                                       ? " takes buffers in the host's memory; these lie on devices"
-                                       : " takes buffers on devices"));
     for (const MeshGroup& group : mesh_groups(call, all.nodes()))
       if (const std::string why =
               why_outside(implementation.limits(variant), call.problem, group.topology.ranks);
@@ -223,7 +231,7 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
   MeshOperation::Made made{.is_one_node = all.is_one_node(), .device = all.device()};
   std::optional<MeshBuffers> buffers;
   attempt_together(all, joint_words, deadline, [&] {
-    check_own(all, call);
+    check_own(all, call, form, catalogue);
     buffers.emplace(call, form, rank, made);
     if (!form.divisors.empty())
       made.division = Division(buffers->results(), call.problem.data_type,
@@ -235,7 +243,12 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
     const MeshCall& one = form.calls[i];
     const Subgroups::Group& group = ranks.of(one.group_of_rank, deadline);
     Link link{.communicator = group.communicator, .members = group.members};
-    made.communicators_time += group.making;
+    const auto has_group = [&](const MeshCall& earlier) {
+      return earlier.group_of_rank == one.group_of_rank;
+    };
+    if (std::none_of(form.calls.begin(), form.calls.begin() + static_cast<std::ptrdiff_t>(i),
+                     has_group))
+      made.communicators_time += group.making;
     // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
     attempt_together(all, joint_words, deadline, [&] {
       if (link.members.size() < 2) return;
@@ -262,6 +275,7 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   int divisor = 1;
   const auto merged = merged_problem(call.problem, divisor);
   Communicator& all = ranks.all();
+  attempt_together(all, joint_words, deadline, [&] { check_buffers(all, call); });
   MeshOperation::Made made{.is_one_node = all.is_one_node(), .device = all.device()};
   Link link{.communicator =
                 ranks.of(std::vector<int>(static_cast<std::size_t>(all.size()), 0), deadline)
