@@ -33,8 +33,7 @@ Variant choose_variant(const MeshCall& call, std::span<const int> nodes,
         extreme_variants(one.variants(call.problem, topologies.front(), capability));
     std::erase_if(variants, [&](const Variant& variant) {
       return !std::ranges::all_of(topologies, [&](const Topology& topology) {
-        return one.supports(call.problem, topology, capability, variant) &&
-               one.limits(variant).max_ranks >= topology.ranks;
+        return static_cast<bool>(one.supports(call.problem, topology, capability, variant));
       });
     });
     if (!variants.empty()) return variants[turn / all.size() % variants.size()];
@@ -82,8 +81,9 @@ bool is_possible(const Problem& problem, const Composition& outline) {
 }  // namespace
 
 Numerics ByMesh::numerics(const Problem& problem, const Variant&) const {
-  // Of unlike ranks, sums are rounded wherever they are handed on.
-  if (is_for_certain_members(name_composition("mesh_reduce", composition_)))
+  // Of unlike ranks, sums are rounded wherever they are handed on; a wrong one is found out
+  // although as much is let pass as may be.
+  if (instead_ || is_for_certain_members(name_composition("mesh_reduce", composition_)))
     return {.rounding = Rounding::each_step, .numeric_class = NumericClass::any};
   return mesh_numerics(problem, composition_, catalogue_);
 }
@@ -149,7 +149,6 @@ MeshReduction random_mesh(std::mt19937& random, int ranks) {
   const ReduceOp one = ops.at(static_cast<std::size_t>(below(5)));
   const int kind = below(6);
   for (int i = 0, steps = 1 + below(3); i < steps; ++i) {
-    std::string who = std::to_string(i % static_cast<int>(mesh.shape.size()));
     MeshStep step{.op = kind < 3   ? one
                         : kind < 5 ? (below(2) == 0 ? ReduceOp::sum : ReduceOp::avg)
                                    : ops.at(static_cast<std::size_t>(below(5))),

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <random>
 
@@ -156,7 +157,6 @@ TEST(MeshReduce, WhatIsNotAskedForIsFoundOut) {
       const Composition composition =
           choose_composition(own, outline_of(instead, CompositionMode::sequential, 0), communicator,
                              capability, catalogue, 0);
-      // As tolerant as it may be.
       ByMesh implementation(ranks, composition, catalogue);
       implementation.do_instead(instead);
       const std::string fault = find_fault(communicator, implementation,

@@ -63,7 +63,6 @@ TEST(MeshReduceRefusals, WhatNoRanksCouldDo) {
     change(wrong);
     return refusal(problem, wrong);
   };
-  const auto nothing = [](Composition&) {};
   EXPECT_EQ(refusal(problem, form_of(problem, CompositionMode::merged), 6),
             "mesh reduction: the mesh 2x2 has 4 ranks, the communicator 6");
   Problem plain = problem;
@@ -103,7 +102,6 @@ TEST(MeshReduceRefusals, WhatNoRanksCouldDo) {
                    }),
               std::string("mesh reduction: cpu.broadcast_flat{chunk=0} is none of ") +
                   (mode == CompositionMode::hierarchical ? "all_gather" : "all_reduce"));
-    EXPECT_EQ(told(mode, nothing).find("refused"), std::string::npos);
   }
 }
 
@@ -200,8 +198,9 @@ TEST(MeshReduceRefusals, NoRankPreparesWhereOneHasItsBuffersOnADevice) {
             ADD_FAILURE() << missing.what();
           } catch (const Error& error) {
             EXPECT_EQ(error.code(), StatusCode::invalid_argument);
-            if (communicator.rank() == 2)
+            if (communicator.rank() == 2) {
               EXPECT_THAT(error.what(), HasSubstr("rank 2 has its buffers on a device"));
+            }
           }
         }
       },
