@@ -193,7 +193,7 @@ TEST(SweepSpec, UnknownKeysNameThePathAndTheAllowedOnes) {
 
 TEST(SweepSpec, MissingKeysAreNamed) {
   EXPECT_EQ(spec_error(R"({"version": 1, "collectives": ["reduce"]})"),
-            "my.json: /: key 'sizes' is missing; required are version, collectives, sizes");
+            "my.json: /: key 'sizes' is missing; required are version, sizes");
   EXPECT_EQ(spec_error(with(R"("worlds": [{"nodes": 1}])")),
             "my.json: /worlds/0: key 'ranks_per_node' is missing; required are nodes, "
             "ranks_per_node");

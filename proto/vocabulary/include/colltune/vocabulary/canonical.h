@@ -52,7 +52,10 @@ void append_canonical(std::string& out, const T& value) {
   } else if constexpr (Described<const T>) {
     out += '{';
     visit_fields(value, [&](std::string_view name, const auto& field) {
-      if constexpr (requires { typename T::omits_empty_fields; field.has_value(); })
+      if constexpr (requires {
+                      typename T::omits_empty_fields;
+                      field.has_value();
+                    })
         if (!field) return;
       out += name;
       out += '=';

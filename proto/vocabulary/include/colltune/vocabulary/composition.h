@@ -17,7 +17,8 @@
 namespace colltune {
 
 /// How several variants make up one call. Stored and sent by name. The first two are for ranks that
-/// cannot all run one variant (of a mesh reduction: its merged form), the others for mesh reductions.
+/// cannot all run one variant (of a mesh reduction: its merged form), the others for mesh
+/// reductions.
 enum class CompositionMode {
   substituted = 0,  ///< ranks that lack a variant run another one of the same protocol
   grouped = 1,  ///< ranks of a kind do their part with variants of their own, a bridge joins them
@@ -93,7 +94,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// A composition is named by a variant that no catalogue has, whose implementation begins with its
 /// mode and whose parameter `parts` is parts_name(): "substituted." and the first part's name
 /// ("substituted.cpu.all_gather_flat{chunk=0,parts=p…}"), else `operation` (operation_name() of the
-/// problem) and the implementations of some parts ("grouped.all_reduce{bridge=…,inside=…,parts=p…}",
+/// problem) and the implementations of some parts
+/// ("grouped.all_reduce{bridge=…,inside=…,parts=p…}",
 /// "hierarchical.mesh_reduce{bridge=…,inside=…,parts=p…}"). Throws Error(invalid_argument) for a
 /// composition without the parts that its mode has, and where a part's own parameter is called
 /// `parts`.

@@ -112,8 +112,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 ///
 /// A sample is the time of the SLOWEST rank over `calls_per_sample` back-to-back calls; all
 /// variants of a key, the baseline included, use the same number of calls. `samples[i]` belongs to
-/// round `i / samples_per_round`; rounds of the variants of one key that carry the same index in the
-/// same pass were interleaved with each other.
+/// round `i / samples_per_round`; rounds of the variants of one key that carry the same index in
+/// the same pass were interleaved with each other.
 struct Measurement {
   TuningKey key;
   Variant variant;

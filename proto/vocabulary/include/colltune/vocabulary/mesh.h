@@ -92,7 +92,8 @@ struct Merge {
 /// an average's rows are divided by the size of the group, to be 1/d everywhere for a whole number
 /// d, which divides the merged sum (averages alone: d = |C|). Other mixtures and averages of
 /// integers, which truncate at each step, never merge. Steps whose groups are single ranks change
-/// nothing, and count for nothing. Where a step has groups, |C|^2 numbers are looked at for each component.
+/// nothing, and count for nothing. Where a step has groups, |C|^2 numbers are looked at for each
+/// component.
 [[nodiscard]] Merge merge_steps(const MeshReduction& mesh, DataType type);
 
 /// "2x3".
