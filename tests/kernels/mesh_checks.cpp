@@ -113,14 +113,14 @@ std::vector<MeshReduction> meshes_of(int ranks) {
               parse_mesh("4", "{0,2-3}:sum"), parse_mesh("1x4", "0:sum,1:sum")};
     case 6:
       return {parse_mesh("2x3", "0:sum,1:sum"), parse_mesh("2x3", "1:sum,0:sum"),
-              parse_mesh("2x3", "1:sum"),       parse_mesh("6", "{0-1|2-3}:sum,{0,2|1,3}:sum"),
+              parse_mesh("2x3", "1:sum"),       parse_mesh("6", "{0-1|2-3|4-5}:sum,{0,2|1,3}:sum"),
               parse_mesh("6", "{0-1|2-5}:sum"), parse_mesh("6", "{0-3|4-5}:sum,{2,4}:sum")};
     case 7:
       return {parse_mesh("7", "{0-1|2-3|4-6}:sum,{0,2|1,3}:sum"),
               parse_mesh("7", "{1,3|2,4}:sum,{1-2|3-4|5-6}:sum")};
     case 8:
-      return {parse_mesh("2x2x2", "0:sum,1:sum,2:sum"), parse_mesh("2x2x2", "2:sum,0:sum"),
-              parse_mesh("4x2", "0:sum,1:sum"), parse_mesh("4x2", "1:sum,0:sum"),
+      return {parse_mesh("2x2x2", "0:sum,1:sum,2:sum"), parse_mesh("4x2", "0:sum,1:sum"),
+              parse_mesh("4x2", "1:sum,0:sum"), parse_mesh("2x2x2", "2:sum,0:sum"),
               parse_mesh("8", "{0-1|2-3|4-5|6-7}:sum,{0,2|1,3|4,6|5,7}:sum")};
     default: {
       const std::string all = std::to_string(ranks);

@@ -43,8 +43,8 @@ class ByMesh final : public StubImplementation {
 /// `elements` of `type`, reduced over `mesh`.
 [[nodiscard]] Problem mesh_problem(MeshReduction mesh, DataType type, std::size_t elements);
 
-/// Shapes and steps of so many ranks, with "OP" and "OQ" where operators stand: regular meshes, and
-/// groups of unlike sizes.
+/// Meshes of so many ranks, the usual ones first, with sums in all steps: regular ones, groups and
+/// components of unlike sizes, single ranks, inputs that count twice.
 [[nodiscard]] std::vector<MeshReduction> meshes_of(int ranks);
 /// The mesh with the operators of its steps in turn.
 [[nodiscard]] MeshReduction with_operators(MeshReduction mesh, const std::vector<ReduceOp>& ops);
