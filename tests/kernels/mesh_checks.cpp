@@ -245,15 +245,22 @@ MeshRuns run_mesh(Subgroups& ranks, const Capability& capability, const Implemen
   return runs;
 }
 
+std::vector<std::vector<ReduceOp>> operators_in_turn() {
+  return {{ReduceOp::sum},
+          {ReduceOp::prod},
+          {ReduceOp::max},
+          {ReduceOp::min},
+          {ReduceOp::avg},
+          {ReduceOp::sum, ReduceOp::avg},
+          {ReduceOp::avg, ReduceOp::sum},
+          {ReduceOp::sum, ReduceOp::max}};
+}
+
 MeshRuns run_operators(Subgroups& ranks, const Capability& capability,
                        const Implementations& catalogue, const MeshReduction& mesh,
                        const std::vector<DataType>& types, std::size_t turn) {
   MeshRuns all;
-  for (const std::vector<ReduceOp>& ops :
-       {std::vector{ReduceOp::sum}, std::vector{ReduceOp::prod}, std::vector{ReduceOp::max},
-        std::vector{ReduceOp::min}, std::vector{ReduceOp::avg},
-        std::vector{ReduceOp::sum, ReduceOp::avg}, std::vector{ReduceOp::avg, ReduceOp::sum},
-        std::vector{ReduceOp::sum, ReduceOp::max}})
+  for (const std::vector<ReduceOp>& ops : operators_in_turn())
     for (const DataType type : types)
       all += run_mesh(ranks, capability, catalogue, with_operators(mesh, ops), type, turn++);
   return all;

@@ -79,7 +79,10 @@ MeshRuns& operator+=(MeshRuns& all, const MeshRuns& more);
                                 const Implementations& catalogue, const MeshReduction& mesh,
                                 DataType type, std::size_t turn);
 
-/// Runs run_mesh with every operator, all alike and sums with averages, and types in turn.
+/// The operators that steps have in turn: each alone, and mixtures.
+[[nodiscard]] std::vector<std::vector<ReduceOp>> operators_in_turn();
+
+/// Runs run_mesh with all of them and all `types`.
 [[nodiscard]] MeshRuns run_operators(Subgroups& ranks, const Capability& capability,
                                      const Implementations& catalogue, const MeshReduction& mesh,
                                      const std::vector<DataType>& types, std::size_t turn);
