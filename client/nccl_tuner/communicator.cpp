@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "communicator.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <utility>
+
+#include "colltune/nccl/choice.h"
+
+namespace colltune::nccl {
+namespace {
+
+// Bits of colltune_nccl_call::available.
+static_assert(algorithm_count * protocol_count <= 64);
+
+/// Asks NCCL for one entry: all others become unavailable. False, and the table as it was, where
+/// NCCL could not choose it: an algorithm that is not connected would hang.
+bool choose(CostTable table, int algorithm, int protocol, float cost) noexcept {
+  if (algorithm < 0 || algorithm >= table.algorithms || protocol < 0 || protocol >= table.protocols)
+    return false;
+  float* const entry = table.costs + algorithm * table.protocols + protocol;
+  if (!(*entry >= 0)) return false;
+  // The usual size is known to the compiler, which then needs no loop.
+  constexpr int usual = algorithm_count * protocol_count;
+  if (const int entries = table.algorithms * table.protocols; entries == usual)
+    std::fill_n(table.costs, usual, cost_ignored);
+  else
+    std::fill_n(table.costs, entries, cost_ignored);
+  *entry = cost;
+  return true;
+}
+
+/// As NCCL would clamp it. CollNet's is not compared with what the communicator has.
+void ask_for_channels(int wanted, int algorithm, int* channels) noexcept {
+  if (wanted <= 0 || channels == nullptr ||
+      takes_channels_on_trust(static_cast<Algorithm>(algorithm)))
+    return;
+  *channels = std::min(wanted, most_channels);
+}
+
+struct Entry {
+  int algorithm = -1;
+  int protocol = -1;
+};
+
+/// What NCCL takes of a table: the cheapest, the first of equals.
+Entry cheapest(CostTable table) noexcept {
+  Entry best;
+  float least = 0;
+  for (int algorithm = 0; algorithm < table.algorithms; ++algorithm)
+    for (int protocol = 0; protocol < table.protocols; ++protocol) {
+      const float cost = table.costs[algorithm * table.protocols + protocol];
+      if (cost >= 0 && (best.algorithm < 0 || cost < least)) {
+        best = {algorithm, protocol};
+        least = cost;
+      }
+    }
+  return best;
+}
+
+std::uint64_t available_entries(CostTable table) noexcept {
+  std::uint64_t bits = 0;
+  const int algorithms = std::min(table.algorithms, algorithm_count);
+  const int protocols = std::min(table.protocols, protocol_count);
+  for (int algorithm = 0; algorithm < algorithms; ++algorithm)
+    for (int protocol = 0; protocol < protocols; ++protocol)
+      if (table.costs[algorithm * table.protocols + protocol] >= 0)
+        bits |= std::uint64_t{1} << (algorithm * protocol_count + protocol);
+  return bits;
+}
+
+}  // namespace
+
+Communicator::~Communicator() {
+  while (forces_ != nullptr) delete std::exchange(forces_, forces_->older);
+}
+
+void Communicator::decide(const AskedCall& call, CostTable table, int* channels) noexcept {
+  const Force* const force = force_.load(std::memory_order_acquire);
+  if (!is_observed_.load(std::memory_order_relaxed)) {
+    apply(call, table, channels, force);
+    return;
+  }
+  const Entry own = cheapest(table);
+  colltune_nccl_call seen{.bytes = call.bytes,
+                          .available = available_entries(table),
+                          .force_id = force == nullptr ? 0 : force->wanted.id,
+                          .function = call.function,
+                          .pipe_operations = call.pipe_operations,
+                          .registered = call.registered,
+                          .own_algorithm = own.algorithm,
+                          .own_protocol = own.protocol};
+  seen.outcome = apply(call, table, channels, force);
+  const Entry left = cheapest(table);
+  seen.algorithm = left.algorithm;
+  seen.protocol = left.protocol;
+  seen.channels = channels == nullptr ? 0 : *channels;
+  record(seen);
+}
+
+std::int32_t Communicator::apply(const AskedCall& call, CostTable table, int* channels,
+                                 const Force* force) const noexcept {
+  if (force != nullptr) {
+    const colltune_nccl_force& wanted = force->wanted;
+    const bool is_meant = call.function >= 0 && call.function < function_count &&
+                          (wanted.functions >> call.function & 1U) != 0;
+    if (!is_meant || wanted.algorithm < 0) return colltune_nccl_left;
+    if (!choose(table, wanted.algorithm, wanted.protocol, wanted.time_us))
+      return colltune_nccl_force_unavailable;
+    ask_for_channels(wanted.channels, wanted.algorithm, channels);
+    return colltune_nccl_forced;
+  }
+  const RuleIndex::Answer* const rule = rules.find(call);
+  if (rule == nullptr) return colltune_nccl_left;
+  if (!choose(table, rule->algorithm, rule->protocol, rule->time_us))
+    return colltune_nccl_rule_unavailable;
+  ask_for_channels(rule->channels, rule->algorithm, channels);
+  return colltune_nccl_ruled;
+}
+
+bool Communicator::set_force(const colltune_nccl_force* force) noexcept {
+  if (force == nullptr) {
+    force_.store(nullptr, std::memory_order_release);
+    return true;
+  }
+  auto* const made = new (std::nothrow) Force{*force, forces_};
+  if (made == nullptr) return false;
+  forces_ = made;
+  force_.store(made, std::memory_order_release);
+  return true;
+}
+
+const colltune_nccl_force* Communicator::force() const noexcept {
+  const Force* const force = force_.load(std::memory_order_acquire);
+  return force == nullptr ? nullptr : &force->wanted;
+}
+
+void Communicator::observe(bool is_on) noexcept {
+  is_observed_.store(is_on, std::memory_order_relaxed);
+}
+
+void Communicator::record(const colltune_nccl_call& call) noexcept {
+  // One writer. Each word is released, so that who sees a new one sees the odd turn before it.
+  const std::uint64_t turn = turn_.load(std::memory_order_relaxed);
+  colltune_nccl_call counted = call;
+  counted.count = turn / 2 + 1;
+  const auto words = std::bit_cast<std::array<std::uint64_t, call_words>>(counted);
+  turn_.store(turn + 1, std::memory_order_relaxed);
+  for (std::size_t word = 0; word < call_words; ++word)
+    last_call_[word].store(words[word], std::memory_order_release);
+  turn_.store(turn + 2, std::memory_order_release);
+}
+
+bool Communicator::read_last_call(colltune_nccl_call& into) const noexcept {
+  // A writer needs nanoseconds: whoever meets one a thousand times meets a new one each time, and
+  // may say that there is nothing to say yet.
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    const std::uint64_t before = turn_.load(std::memory_order_acquire);
+    if (before == 0) return false;
+    std::array<std::uint64_t, call_words> words{};
+    for (std::size_t word = 0; word < call_words; ++word)
+      words[word] = last_call_[word].load(std::memory_order_acquire);
+    if (before % 2 == 0 && turn_.load(std::memory_order_relaxed) == before) {
+      into = std::bit_cast<colltune_nccl_call>(words);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace colltune::nccl

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "colltune/nccl/tuner_abi.h"
+#include "colltune/nccl/tuner_control.h"
+#include "rule_index.h"
+
+namespace colltune::nccl {
+
+/// The table of costs as NCCL hands it over: one contiguous float[algorithms][protocols].
+struct CostTable {
+  float* costs;
+  int algorithms;
+  int protocols;
+};
+
+/// What this library knows of one of NCCL's communicators: its context. NCCL asks for one call of a
+/// communicator at a time; other threads may set a force and look at what was seen meanwhile.
+class Communicator {
+ public:
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator();
+
+  /// Constant from the moment that NCCL has the context.
+  colltune_nccl_communicator facts{};
+  RuleIndex rules;
+  Communicator* next = nullptr;  ///< of the registry, guarded by its mutex
+
+  /// The hot path: neither locks nor allocates.
+  void decide(const AskedCall& call, CostTable table, int* channels) noexcept;
+
+  // The rest is called under the registry's mutex.
+
+  /// Copies `force`; null takes it away. False where there is no memory.
+  [[nodiscard]] bool set_force(const colltune_nccl_force* force) noexcept;
+  [[nodiscard]] const colltune_nccl_force* force() const noexcept;
+  void observe(bool is_on) noexcept;
+  /// False where nothing was observed.
+  [[nodiscard]] bool read_last_call(colltune_nccl_call& into) const noexcept;
+
+ private:
+  /// Immutable once published. Those of the past are kept until the communicator goes: a call may
+  /// still be looking at them.
+  struct Force {
+    colltune_nccl_force wanted{};
+    Force* older = nullptr;
+  };
+
+  std::int32_t apply(const AskedCall& call, CostTable table, int* channels,
+                     const Force* force) const noexcept;
+  void record(const colltune_nccl_call& call) noexcept;
+
+  std::atomic<const Force*> force_ = nullptr;
+  std::atomic<bool> is_observed_ = false;
+  Force* forces_ = nullptr;  ///< all of them, the newest first
+
+  /// The last call, word by word. `turn_` is odd while it is written; who reads compares it before
+  /// and after.
+  static constexpr std::size_t call_words = sizeof(colltune_nccl_call) / sizeof(std::uint64_t);
+  std::atomic<std::uint64_t> turn_ = 0;
+  std::array<std::atomic<std::uint64_t>, call_words> last_call_{};
+};
+
+}  // namespace colltune::nccl

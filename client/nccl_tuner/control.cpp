@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The control interface (colltune/nccl/tuner_control.h): finds the communicator, checks what it is
+// given, and leaves the rest to it.
+
+#include <cmath>
+
+#include "colltune/nccl/choice.h"
+#include "colltune/nccl/tuner_control.h"
+#include "colltune/vocabulary/error.h"
+#include "registry.h"
+
+namespace colltune::nccl {
+namespace {
+
+constexpr int done = 0;
+constexpr int code(StatusCode status) { return static_cast<int>(status); }
+
+/// `act` of the communicator with that number, or that there is none.
+template <class Act>
+int with(std::uint64_t number, Act act) noexcept {
+  int result = code(StatusCode::not_found);
+  registry().for_each([&](Communicator& communicator) {
+    if (communicator.facts.number != number) return true;
+    result = act(communicator);
+    return false;
+  });
+  return result;
+}
+
+bool is_allowed(const colltune_nccl_force& force) noexcept {
+  if (force.functions >> function_count != 0) return false;
+  if (!std::isfinite(force.time_us) || force.time_us < 0) return false;
+  if (force.algorithm == -1) return force.protocol == -1 && force.channels == 0;
+  return force.algorithm >= 0 && force.algorithm < algorithm_count && force.protocol >= 0 &&
+         force.protocol < protocol_count && force.channels >= 0 && force.channels <= most_channels;
+}
+
+}  // namespace
+}  // namespace colltune::nccl
+
+using namespace colltune;        // NOLINT: what follows is C
+using namespace colltune::nccl;  // NOLINT
+
+extern "C" {
+
+int colltune_nccl_tuner_interface() { return COLLTUNE_NCCL_TUNER_INTERFACE; }
+
+size_t colltune_nccl_tuner_list(colltune_nccl_communicator* into, size_t capacity) {
+  size_t count = 0;
+  registry().for_each([&](const Communicator& communicator) {
+    if (into != nullptr && count < capacity) into[count] = communicator.facts;
+    ++count;
+    return true;
+  });
+  return count;
+}
+
+int colltune_nccl_tuner_force(uint64_t communicator, const colltune_nccl_force* force) {
+  if (force != nullptr && !is_allowed(*force)) return code(StatusCode::invalid_argument);
+  return with(communicator, [&](Communicator& found) {
+    return found.set_force(force) ? done : code(StatusCode::resource_exhausted);
+  });
+}
+
+int colltune_nccl_tuner_forced(uint64_t communicator, colltune_nccl_force* into) {
+  if (into == nullptr) return code(StatusCode::invalid_argument);
+  return with(communicator, [&](const Communicator& found) {
+    const colltune_nccl_force* const force = found.force();
+    if (force == nullptr) return code(StatusCode::failed_precondition);
+    *into = *force;
+    return done;
+  });
+}
+
+int colltune_nccl_tuner_observe(uint64_t communicator, int is_on) {
+  return with(communicator, [&](Communicator& found) {
+    found.observe(is_on != 0);
+    return done;
+  });
+}
+
+int colltune_nccl_tuner_last_call(uint64_t communicator, colltune_nccl_call* into) {
+  if (into == nullptr) return code(StatusCode::invalid_argument);
+  return with(communicator, [&](const Communicator& found) {
+    return found.read_last_call(*into) ? done : code(StatusCode::failed_precondition);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL calls. A call of a collective fails where a tuner's get_coll_info fails, so that it
+// never does; init fails only where this rank would choose otherwise than the others: a
+// communicator of unlike choices hangs or computes nonsense.
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "colltune/nccl/tuner_abi.h"
+#include "mapped_snapshot.h"
+#include "registry.h"
+
+namespace colltune::nccl {
+namespace {
+
+constexpr const char* path_variable = "COLLTUNE_NCCL_SNAPSHOT";
+constexpr const char* digest_variable = "COLLTUNE_NCCL_SNAPSHOT_DIGEST";
+constexpr const char* tuner_name = "colltune";
+
+using DigestText = std::array<char, 33>;
+
+struct World {
+  std::uint64_t identity;
+  std::size_t ranks;
+  std::size_t nodes;
+  int interface_version;
+};
+
+/// A line in NCCL's log; nothing where NCCL gave no logger.
+template <class... Values>
+void log(Logger logger, int level, const char* format, Values... values) noexcept {
+  if (logger == nullptr) return;
+  std::array<char, 640> text{};
+  std::snprintf(text.data(), text.size(), format, values...);
+  logger(level, log_tuning, "colltune", 0, "%s", text.data());
+}
+
+/// The variable's value; null where it is not set, or to nothing.
+const char* read_environment(const char* name) noexcept {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr || *value == '\0' ? nullptr : value;
+}
+
+DigestText text_of(const std::array<unsigned char, 16>& digest) noexcept {
+  DigestText text{};
+  for (std::size_t byte = 0; byte < digest.size(); ++byte)
+    std::snprintf(text.data() + 2 * byte, 3, "%02x", digest[byte]);
+  return text;
+}
+
+/// NCCL itself takes what these exclude out of its table; nobody puts it back.
+void report_restrictions(Logger logger) noexcept {
+  for (const char* const name : {"NCCL_ALGO", "NCCL_PROTO"})
+    if (const char* const value = read_environment(name); value != nullptr)
+      log(logger, log_info,
+          "colltune: %s=%s restricts what can be chosen: rules and forces for anything else have "
+          "no effect",
+          name, value);
+}
+
+/// Takes the rules of the snapshot that the environment names, if any. False where this rank must
+/// not take part: others use a snapshot that it does not have.
+bool take_rules(Communicator& communicator, Logger logger) noexcept {
+  colltune_nccl_communicator& facts = communicator.facts;
+  const char* const path = read_environment(path_variable);
+  const char* const wanted = read_environment(digest_variable);
+  if (path == nullptr) {
+    facts.snapshot_state = colltune_nccl_snapshot_none;
+    if (wanted == nullptr) return true;
+    log(logger, log_warn,
+        "colltune: %s demands snapshot %s, but %s names none: communicator refused",
+        digest_variable, wanted, path_variable);
+    return false;
+  }
+  const MappedSnapshot snapshot(path);
+  facts.snapshot_state = colltune_nccl_snapshot_refused;
+  if (*snapshot.why_not() != '\0') {
+    log(logger, log_warn, "colltune: snapshot %s cannot be used: %s: %s", path, snapshot.why_not(),
+        wanted == nullptr ? "NCCL's own choices stay"
+                          : "communicator refused, since its digest is demanded");
+    return wanted == nullptr;
+  }
+  const SnapshotHeader& header = snapshot.content().header;
+  const DigestText digest = text_of(header.digest);
+  if (wanted != nullptr && std::strcmp(wanted, digest.data()) != 0) {
+    log(logger, log_warn,
+        "colltune: snapshot %s has the digest %s, but %s demands %s: communicator refused", path,
+        digest.data(), digest_variable, wanted);
+    return false;
+  }
+  if (!communicator.rules.fill(snapshot.content().rules, facts.ranks, facts.nodes)) {
+    log(logger, log_warn, "colltune: no memory for the rules of snapshot %s: %s", path,
+        wanted == nullptr ? "NCCL's own choices stay" : "communicator refused");
+    return wanted == nullptr;
+  }
+  facts.snapshot_state = colltune_nccl_snapshot_in_use;
+  facts.snapshot_generation = header.generation;
+  facts.snapshot_rules = communicator.rules.size();
+  std::memcpy(facts.snapshot_digest, header.digest.data(), header.digest.size());
+  log(logger, log_info,
+      "colltune: %llu rules for %llu ranks on %llu nodes, of snapshot %s, generation %llu, digest "
+      "%s (must be equal on all ranks)",
+      static_cast<unsigned long long>(facts.snapshot_rules),
+      static_cast<unsigned long long>(facts.ranks), static_cast<unsigned long long>(facts.nodes),
+      path, static_cast<unsigned long long>(facts.snapshot_generation), digest.data());
+  return true;
+}
+
+Result init(void** context, const World& world, Logger logger) noexcept {
+  if (context == nullptr) return result_success;
+  *context = nullptr;
+  std::unique_ptr<Communicator> made(new (std::nothrow) Communicator);
+  if (!made) {
+    log(logger, log_warn, "colltune: no memory: NCCL's own choices stay%s", "");
+    return read_environment(digest_variable) == nullptr ? result_success : result_system_error;
+  }
+  made->facts.identity = world.identity;
+  made->facts.ranks = world.ranks;
+  made->facts.nodes = world.nodes;
+  made->facts.interface_version = world.interface_version;
+  report_restrictions(logger);
+  if (!take_rules(*made, logger)) return result_invalid_usage;
+  Communicator* const communicator = made.release();
+  registry().add(communicator);
+  *context = communicator;
+  return result_success;
+}
+
+Result init_v4(std::size_t ranks, std::size_t nodes, Logger logger, void** context) noexcept {
+  return init(context, {0, ranks, nodes, 4}, logger);
+}
+template <int version>
+Result init_from_v5(void** context, std::uint64_t identity, std::size_t ranks, std::size_t nodes,
+                    Logger logger, NvlDomains*, TunerConstants*) noexcept {
+  return init(context, {identity, ranks, nodes, version}, logger);
+}
+
+Result get_coll_info(void* context, int function, std::size_t bytes, int pipe_operations,
+                     float** costs, int algorithms, int protocols, int registered,
+                     int* channels) noexcept {
+  if (context == nullptr || costs == nullptr || algorithms <= 0 || protocols <= 0)
+    return result_success;
+  // Declared as rows of pointers, handed over as one array.
+  auto* const table = reinterpret_cast<float*>(costs);  // NOLINT
+  static_cast<Communicator*>(context)->decide({function, bytes, pipe_operations, registered},
+                                              {table, algorithms, protocols}, channels);
+  return result_success;
+}
+
+Result finalize(void* context) noexcept {
+  if (context != nullptr) registry().remove(static_cast<Communicator*>(context));
+  return result_success;
+}
+
+}  // namespace
+}  // namespace colltune::nccl
+
+extern "C" {
+
+// Not const: NCCL declares them as what may be written.
+[[gnu::visibility("default")]] colltune::nccl::TunerV4 ncclTunerPlugin_v4{
+    colltune::nccl::tuner_name, colltune::nccl::init_v4, colltune::nccl::get_coll_info,
+    colltune::nccl::finalize};
+[[gnu::visibility("default")]] colltune::nccl::TunerV5 ncclTunerPlugin_v5{
+    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<5>, colltune::nccl::get_coll_info,
+    colltune::nccl::finalize};
+[[gnu::visibility("default")]] colltune::nccl::TunerV6 ncclTunerPlugin_v6{
+    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<6>, colltune::nccl::get_coll_info,
+    colltune::nccl::finalize, nullptr};
+
+}  // extern "C"

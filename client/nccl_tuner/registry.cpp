@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "registry.h"
+
+#include <type_traits>
+
+namespace colltune::nccl {
+
+void Registry::add(Communicator* communicator) noexcept {
+  const std::lock_guard lock(mutex_);
+  communicator->facts.number = ++last_number_;
+  Communicator** end = &first_;
+  while (*end != nullptr) end = &(*end)->next;
+  *end = communicator;
+}
+
+void Registry::remove(Communicator* communicator) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    Communicator** at = &first_;
+    while (*at != nullptr && *at != communicator) at = &(*at)->next;
+    // Finalized twice, or not ours.
+    if (*at == nullptr) return;
+    *at = communicator->next;
+  }
+  delete communicator;
+}
+
+Registry& registry() noexcept {
+  static_assert(std::is_trivially_destructible_v<Registry>);
+  static constinit Registry all;
+  return all;
+}
+
+}  // namespace colltune::nccl

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "colltune/nccl/choice.h"
+#include "colltune/nccl_tuner/snapshot_layout.h"
+
+namespace colltune::nccl {
+
+/// What a call is matched by.
+struct AskedCall {
+  int function;
+  std::size_t bytes;
+  int pipe_operations;
+  int registered;
+};
+
+/// The rules of a snapshot for one communicator, copied out of the file, so that no call depends on
+/// the file any more. Immutable once filled; lookups are thread-safe, lock nothing and allocate
+/// nothing.
+class RuleIndex {
+ public:
+  struct Answer {
+    std::uint64_t min_bytes;
+    std::uint64_t max_bytes;
+    float time_us;
+    std::uint8_t algorithm;
+    std::uint8_t protocol;
+    std::uint8_t channels;
+  };
+
+  /// Takes the rules for this world; false where there is no memory for them.
+  [[nodiscard]] bool fill(std::span<const SnapshotRule> rules, std::size_t ranks,
+                          std::size_t nodes) noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// The rule for `call`; null where there is none.
+  [[nodiscard]] const Answer* find(const AskedCall& call) const noexcept {
+    if (call.function < 0 || call.function >= function_count) return nullptr;
+    const Range& groups = groups_of_[static_cast<std::size_t>(call.function)];
+    for (std::uint32_t at = groups.begin; at < groups.end; ++at) {
+      const Group& group = groups_[at];
+      if (group.registered != any_registered && group.registered != (call.registered != 0))
+        continue;
+      if (group.pipe_operations != any_pipe_operations &&
+          group.pipe_operations != call.pipe_operations)
+        continue;
+      // No call has two rules: whichever group has one has the one.
+      if (const Answer* const found = find(group.answers, call.bytes); found != nullptr)
+        return found;
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Range {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  /// Rules of one kind of buffers and number of pipe operations, ordered by bytes.
+  struct Group {
+    std::int32_t pipe_operations = 0;
+    std::uint8_t registered = 0;
+    Range answers;
+  };
+
+  /// A binary search whose steps the processor need not guess.
+  [[nodiscard]] const Answer* find(Range answers, std::size_t bytes) const noexcept {
+    const Answer* first = &answers_[answers.begin];
+    std::uint32_t left = answers.end - answers.begin;
+    while (left > 1) {
+      const std::uint32_t half = left / 2;
+      first = first[half].min_bytes <= bytes ? first + half : first;
+      left -= half;
+    }
+    return first->min_bytes <= bytes && bytes <= first->max_bytes ? first : nullptr;
+  }
+
+  std::array<Range, function_count> groups_of_{};
+  std::unique_ptr<Group[]> groups_;
+  std::unique_ptr<Answer[]> answers_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace colltune::nccl

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// What NCCL and a tuner plug-in agree on, in versions 4 (NCCL 2.24 to 2.27), 5 (from 2.28) and 6
+/// (from 2.30). NCCL looks for the symbols ncclTunerPlugin_v6, _v5, _v4, the newest that it knows
+/// first.
+namespace colltune::nccl {
+
+/// ncclResult_t, as far as it is used here.
+enum Result : int {
+  result_success = 0,
+  result_unhandled_cuda_error = 1,
+  result_system_error = 2,
+  result_internal_error = 3,
+  result_invalid_argument = 4,
+  result_invalid_usage = 5,
+  result_remote_error = 6,
+  result_in_progress = 7,
+};
+
+/// A cell of the table of costs that is not to be chosen.
+inline constexpr float cost_ignored = -1.0f;
+
+/// Levels and subsystem of the logger.
+inline constexpr int log_warn = 2;
+inline constexpr int log_info = 3;
+inline constexpr unsigned long log_tuning = 0x40;
+using Logger = void (*)(int level, unsigned long flags, const char* file, int line,
+                        const char* format, ...);
+
+/// How many NVLink domains a communicator spans (NCCL says: as many as nodes), and their ranks.
+struct NvlDomains {
+  int domains;
+  int fewest_ranks;
+  int most_ranks;
+};
+
+/// The numbers of NCCL's own model, which a tuner may change at init. Rows: 7 algorithms, columns:
+/// 3 protocols; links: NVLink, PCI, network; processors: Volta, Ampere, Hopper, Blackwell; scales:
+/// 1, 2, 4 nodes.
+struct TunerConstants {
+  double base_latencies[7][3];
+  double hardware_latencies[3][7][3];
+  double most_ll_bandwidth[4][3];
+  double most_ring_ll128_bandwidth[4][3];
+  double most_tree_ll128_bandwidth[4][3];
+  double most_tree_bandwidth[4][3];
+  double most_nvls_tree_bandwidth[4][3];
+};
+
+/// `costs` is declared as rows of pointers but is one contiguous float[algorithms][protocols].
+using GetCollInfo = Result (*)(void* context, int function, std::size_t bytes, int pipe_operations,
+                               float** costs, int algorithms, int protocols, int registered,
+                               int* channels);
+using Finalize = Result (*)(void* context);
+
+struct TunerV4 {
+  const char* name;
+  Result (*init)(std::size_t ranks, std::size_t nodes, Logger logger, void** context);
+  GetCollInfo get_coll_info;
+  Finalize finalize;
+};
+
+using InitV5 = Result (*)(void** context, std::uint64_t communicator, std::size_t ranks,
+                          std::size_t nodes, Logger logger, NvlDomains* domains,
+                          TunerConstants* constants);
+struct TunerV5 {
+  const char* name;
+  InitV5 init;
+  GetCollInfo get_coll_info;
+  Finalize finalize;
+};
+
+struct TunerV6 {
+  const char* name;
+  InitV5 init;
+  GetCollInfo get_coll_info;
+  Finalize finalize;
+  /// May change the bytes of a chunk; null: NCCL's own stay.
+  Result (*get_chunk_size)(void* context, int function, std::size_t bytes, int algorithm,
+                           int protocol, int channels, std::size_t* chunk);
+};
+
+// As the compilers of NCCL lay them out on every 64-bit processor that it runs on.
+static_assert(sizeof(Result) == sizeof(int));
+static_assert(sizeof(NvlDomains) == 3 * sizeof(int));
+static_assert(sizeof(TunerConstants) == (21 + 63 + 5 * 12) * sizeof(double));
+static_assert(offsetof(TunerConstants, most_nvls_tree_bandwidth) == (21 + 63 + 4 * 12) * 8);
+static_assert(sizeof(TunerV4) == 4 * sizeof(void*) && sizeof(TunerV5) == 4 * sizeof(void*));
+static_assert(offsetof(TunerV6, get_chunk_size) == 4 * sizeof(void*));
+static_assert(sizeof(TunerV6) == 5 * sizeof(void*));
+
+}  // namespace colltune::nccl
