@@ -109,16 +109,10 @@ std::size_t find_ambiguous(Rules rules) {
 
 std::array<unsigned char, 16> digest_of_snapshot(std::span<const std::byte> bytes) noexcept {
   constexpr std::size_t field = offsetof(SnapshotHeader, digest);
-  constexpr std::array<unsigned char, 16> zeros{};
-  XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  XXH3_128bits_reset(&state);
-  XXH3_128bits_update(&state, bytes.data(), field);
-  XXH3_128bits_update(&state, zeros.data(), zeros.size());
-  const auto rest = bytes.subspan(field + zeros.size());
-  if (!rest.empty()) XXH3_128bits_update(&state, rest.data(), rest.size());
+  const auto rules = bytes.subspan(sizeof(SnapshotHeader));
+  const XXH64_hash_t seed = XXH3_64bits(bytes.data(), field);
   XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state));
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_withSeed(rules.data(), rules.size(), seed));
   std::array<unsigned char, 16> digest;
   std::memcpy(digest.data(), canonical.digest, digest.size());
   return digest;

@@ -27,10 +27,11 @@ struct SnapshotHeader {
   std::uint32_t rule_bytes;
   std::uint32_t reserved;
   std::uint64_t rules;
-  std::uint64_t generation;              ///< of the decisions that it was made of
-  std::array<unsigned char, 16> digest;  ///< XXH3-128 (canonical) of the file, this field zero
+  std::uint64_t generation;  ///< of the decisions that it was made of
+  /// XXH3-128 (canonical) of the rules, with XXH3-64 of the header before this field as the seed.
+  std::array<unsigned char, 16> digest;
 };
-static_assert(sizeof(SnapshotHeader) == 56);
+static_assert(sizeof(SnapshotHeader) == 56 && offsetof(SnapshotHeader, digest) == 40);
 
 /// Where `SnapshotRule::registered` may be either; pipe operations: 0.
 inline constexpr std::uint8_t any_registered = 2;
@@ -79,7 +80,7 @@ struct CheckedSnapshot {
 /// order, and that no call has two rules. Allocates nothing, throws nothing.
 [[nodiscard]] CheckedSnapshot check_snapshot(std::span<const std::byte> bytes) noexcept;
 
-/// What belongs into the header's field.
+/// What belongs into the header's field. `bytes` hold a header at least.
 [[nodiscard]] std::array<unsigned char, 16> digest_of_snapshot(
     std::span<const std::byte> bytes) noexcept;
 
