@@ -58,7 +58,9 @@ const RankedVariant* baseline_of(const Decision& decision) {
 Modes modes_of(const Decision& decision, std::span<const Decision> published) {
   Modes modes;
   std::set<Variant> ranked_here;
-  for (const char* const mode : {"baseline", "single", "substituted", "grouped"}) {
+  std::vector<std::string> names{"baseline", "single"};
+  for (const auto& named : enum_names(CompositionMode{})) names.emplace_back(named.name);
+  for (const std::string& mode : names) {
     const RankedVariant* best = nullptr;
     for (const RankedVariant& ranked : decision.ranked) {
       ranked_here.insert(ranked.variant);

@@ -36,8 +36,9 @@ TEST(MeshOverMpi, IsRight) {
   EXPECT_GT(runs.sequential, 5);
   EXPECT_GT(runs.merged, 5);
   if (world->size() == 1) return;
-  EXPECT_GT(runs.hierarchical, 3);
-  EXPECT_GT(runs.by_library, 3);
+  EXPECT_GT(runs.by_library, 0);
+  // Fewer ranks have no groups with anything across.
+  if (world->size() >= 4) EXPECT_GT(runs.hierarchical, 3);
 }
 
 TEST(MeshOverMpi, IsRightAcrossNodes) {

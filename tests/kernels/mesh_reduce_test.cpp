@@ -44,8 +44,8 @@ TEST_P(MeshOverThreads, IsRight) {
   EXPECT_GT(all.sequential, 40);
   EXPECT_GT(all.merged, 30);
   EXPECT_GT(all.refused, 5);
-  // Seven ranks do not fall into groups that are equally large.
-  EXPECT_GT(all.hierarchical, GetParam() == 7 ? -1 : 20);
+  // Seven ranks do not fall into groups that are equally large, and there is nothing across two.
+  EXPECT_GT(all.hierarchical, GetParam() == 7 || GetParam() == 2 ? -1 : 20);
   EXPECT_GT(all.rounding, GetParam() < 4 ? -1 : 5);
   EXPECT_GT(all.unlike, GetParam() < 4 ? -1 : 10);
 }
@@ -145,12 +145,12 @@ TEST(MeshReduce, WhatIsNotAskedForIsFoundOut) {
                                  {"0:OP,1:OP", "1:OP"},  //
                                  {"0:OP", "1:OP"},       // along the wrong dimension
                                  {"0:OP", "0:OP,1:OP"},  // ranks of two components are mixed
-                                 {"{0,3|1-2}:OP", "{0-1|2-3}:OP"},  // among the wrong ranks
-                                 {"0:avg,1:avg", "0:sum,1:avg"},    // divided by too little
-                                 {"0:avg,1:avg", "0:sum,1:sum"},    // by nothing
-                                 {"0:sum,1:avg", "0:avg,1:avg"},    // by too much
-                                 {"0:sum,1:avg", "0:avg,1:sum"},    // by the other one's ranks
-                                 {"0:sum,1:sum", "0:sum,1:max"}};   // with the wrong operator
+                                 {"{0,3|1-2|4-5}:OP", "{0-1|2,4|3,5}:OP"},  // among the wrong ranks
+                                 {"0:avg,1:avg", "0:sum,1:avg"},            // divided by too little
+                                 {"0:avg,1:avg", "0:sum,1:sum"},            // by nothing
+                                 {"0:sum,1:avg", "0:avg,1:avg"},            // by too much
+                                 {"0:sum,1:avg", "0:avg,1:sum"},   // by the other one's ranks
+                                 {"0:sum,1:sum", "0:sum,1:max"}};  // with the wrong operator
   run_ranks(6, [&](Communicator& communicator) {
     const Capability capability = detect_capability(catalogue, communicator);
     Subgroups ranks(communicator);
