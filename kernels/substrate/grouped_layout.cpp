@@ -10,16 +10,14 @@
 #include <span>
 #include <utility>
 
-#include "colltune/kernels/copy.h"
-#include "colltune/kernels/reduction.h"
-
 namespace colltune {
 namespace {
 
 class LayoutWriter {
  public:
-  LayoutWriter(const Call& call, const Groups& groups, int rank, Device* device)
+  LayoutWriter(const Call& call, const Groups& groups, int rank, Device* device, StepMemory& memory)
       : device_(device),
+        memory_(memory),
         call_(call),
         groups_(groups),
         rank_(rank),
@@ -68,15 +66,7 @@ class LayoutWriter {
 
   /// Memory of this operation, zeroed; nothing on ranks that lead no group.
   Memory of_leader(std::size_t bytes) {
-    if (!is_leader_) return {};
-    if (device_ != nullptr) {
-      const Memory memory = layout_.on_device.emplace_back(*device_, Bytes{bytes}).bytes();
-      device_->fill(memory, 0);
-      return memory;
-    }
-    constexpr std::size_t line = sizeof(GroupedLayout::Line);
-    layout_.memory.emplace_back((bytes + line - 1) / line);
-    return std::as_writable_bytes(std::span(layout_.memory.back())).first(bytes);
+    return is_leader_ ? memory_.add({bytes}, device_) : Memory{};
   }
   [[nodiscard]] std::size_t own_size() const { return own_ranks_.size() * block_; }
   [[nodiscard]] std::size_t bridge_size() const {
@@ -238,6 +228,7 @@ class LayoutWriter {
   }
 
   Device* device_;  ///< null: the host's memory
+  StepMemory& memory_;
   const Call& call_;
   const Groups& groups_;
   int rank_;
@@ -256,38 +247,9 @@ class LayoutWriter {
 
 }  // namespace
 
-void Copies::add(std::byte* to, const std::byte* from, std::size_t size) {
-  if (size == 0) return;
-  if (!all_.empty() && all_.back().to + all_.back().size == to &&
-      all_.back().from + all_.back().size == from)
-    all_.back().size += size;
-  else
-    all_.push_back({to, from, size});
-}
-
-void Copies::run(Device* device) const {
-  for (const One& one : all_)
-    if (device != nullptr)
-      device->copy(one.to, {one.from, one.size});
-    else
-      copy_bytes(one.to, one.from, one.size, CopyMode::cached);
-}
-
-Division::Division(std::span<std::byte> sum, DataType type, int ranks, Device* device)
-    : sum_(sum), type_(type), ranks_(ranks), on_host_(device == nullptr ? 0 : sum.size()) {}
-
-void Division::run(Device* device) {
-  if (sum_.empty()) return;
-  const std::size_t count = sum_.size() / size_of(type_);
-  if (device == nullptr) return divide_by_ranks(sum_.data(), count, type_, ranks_);
-  device->read(on_host_, sum_.data());
-  divide_by_ranks(on_host_.data(), count, type_, ranks_);
-  device->write(sum_.data(), on_host_);
-}
-
-GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank,
-                                  Device* device) {
-  return LayoutWriter(call, groups, rank, device).write();
+GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank, Device* device,
+                                  StepMemory& memory) {
+  return LayoutWriter(call, groups, rank, device, memory).write();
 }
 
 }  // namespace colltune

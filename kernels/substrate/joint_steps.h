@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "between_steps.h"
 #include "colltune/kernels/communicator.h"
+#include "colltune/kernels/implementation.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
@@ -51,5 +55,55 @@ void attempt_together(Communicator& communicator, std::string_view what, Deadlin
   throw Error(code, "rank " + std::to_string(worst % ranks_limit) +
                         " could not prepare its part of " + std::string(what));
 }
+
+struct ImplementedBy {
+  const Implementation& implementation;
+  const Variant& variant;
+};
+
+/// One rank's part of a step: what it does to its memory by itself, then its collective.
+struct JointStep {
+  std::vector<int> members{};  ///< of the collective, as ranks among all
+  std::string_view waiting_for{};
+  Division division{};
+  Copies copies{};
+  std::unique_ptr<Operation> operation{};  ///< null where this rank has no part in it
+
+  void prepare(Communicator& communicator, const ImplementedBy& by, const Call& call,
+               Deadline deadline);
+};
+
+/// Runs this rank's steps one after the other: `start` begins the first, `wait` does the rest.
+/// Goes before the communicators that the steps stand on.
+class JointSteps {
+ public:
+  /// `what` they make together, for errors; among the ranks of `communicator`.
+  JointSteps(std::string_view what, const Communicator& communicator);
+  JointSteps(const JointSteps&) = delete;
+  JointSteps& operator=(const JointSteps&) = delete;
+  ~JointSteps();
+
+  [[nodiscard]] StepMemory& memory() { return *memory_; }
+  /// Where the buffers lie; null: in the host's memory.
+  [[nodiscard]] Device* device() const { return device_; }
+
+  void add(JointStep step) { steps_.push_back(std::move(step)); }
+  void start();
+  void wait(Deadline deadline);
+  /// The sum over the collectives; nothing where none has its own.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const;
+
+ private:
+  /// Does what comes before the next collective that this rank has a part in, and begins that.
+  void begin_next();
+
+  std::string_view what_;
+  bool is_one_node_;  ///< so that the steps send no messages
+  Device* device_;
+  std::unique_ptr<StepMemory> memory_ = std::make_unique<StepMemory>();
+  std::vector<JointStep> steps_{};
+  std::size_t at_ = 0;
+  bool is_under_way_ = false;  ///< for good after a call that failed
+};
 
 }  // namespace colltune

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "colltune/kernels/composed.h"
 #include "colltune/kernels/mesh_reduce.h"
 #include "colltune/vocabulary/error.h"
-#include "grouped_layout.h"
+#include "grouped_groups.h"
 #include "joint_steps.h"
 
 namespace colltune {
@@ -21,100 +20,30 @@ constexpr std::string_view step_words = "its part of a step of a mesh reduction"
   throw Error(StatusCode::invalid_argument, "mesh reduction: " + what);
 }
 
-/// A collective of the form on this rank. It goes after what it stands on: the communicator.
-struct Link {
-  std::shared_ptr<Communicator> communicator{};
-  std::vector<int> members{};
-  std::unique_ptr<Operation> operation{};  ///< null where the rank is alone
-};
-
-/// Memory for a padded message.
-class Padded {
- public:
-  Padded(Bytes size, Device* device) : size_(size.value) {
-    if (device != nullptr) {
-      on_device_ = DeviceMemory(*device, size);
-      device->fill({data(), size_}, 0);
-    } else {
-      lines_.resize((size_ + sizeof(GroupedLayout::Line) - 1) / sizeof(GroupedLayout::Line));
-    }
-  }
-  [[nodiscard]] std::byte* data() {
-    return lines_.empty() ? on_device_.bytes().data() : lines_.front().bytes.data();
-  }
-
- private:
-  std::size_t size_;
-  std::vector<GroupedLayout::Line> lines_{};
-  DeviceMemory on_device_{};
-};
-
-/// Runs the collectives one after the other: `start` begins the first, `wait` does the rest.
 class MeshOperation final : public Operation {
  public:
-  struct Made {
-    bool is_one_node = true;
-    Device* device = nullptr;
-    Copies before{};
-    std::vector<Link> links{};
-    Copies after{};
-    Division division{};
-    std::unique_ptr<Padded> padded{};
-    std::chrono::nanoseconds communicators_time{};
-  };
-  explicit MeshOperation(Made made) : made_(std::move(made)) {}
+  explicit MeshOperation(const Communicator& all) : steps_(joint_words, all) {}
 
-  MeshOperation(const MeshOperation&) = delete;
-  MeshOperation& operator=(const MeshOperation&) = delete;
-  ~MeshOperation() override {
-    // After a call that failed, a message that the library does not let go of may still touch the
-    // memory between the steps, which is to them as a caller's buffers (operation.h).
-    if (is_under_way_ && !made_.is_one_node) static_cast<void>(made_.padded.release());
+  [[nodiscard]] JointSteps& steps() { return steps_; }
+  /// Adds what a step stands on, which took `making` to make.
+  void keep(std::shared_ptr<Communicator> communicator, std::chrono::nanoseconds making) {
+    communicators_.push_back(std::move(communicator));
+    communicators_time_ += making;
   }
 
-  void start() override {
-    if (is_under_way_)
-      throw Error(StatusCode::failed_precondition,
-                  "a mesh reduction cannot start again: its last call has not completed");
-    is_under_way_ = true;
-    made_.before.run(made_.device);
-    at_ = 0;
-    begin_next();
-  }
-
-  void wait(Deadline deadline) override {
-    while (at_ < made_.links.size()) {
-      const Link& link = made_.links[at_];
-      with_ranks_of_all(link.members, step_words, [&] { link.operation->wait(deadline); });
-      ++at_;
-      begin_next();
-    }
-    made_.division.run(made_.device);
-    made_.after.run(made_.device);
-    is_under_way_ = false;
-  }
-
+  void start() override { steps_.start(); }
+  void wait(Deadline deadline) override { steps_.wait(deadline); }
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {
-    std::optional<std::chrono::nanoseconds> sum;
-    for (const Link& link : made_.links)
-      if (const auto own = link.operation ? link.operation->device_time() : std::nullopt)
-        sum = sum.value_or(std::chrono::nanoseconds{}) + *own;
-    return sum;
+    return steps_.device_time();
   }
-
   [[nodiscard]] std::optional<std::chrono::nanoseconds> communicators_time() const override {
-    return made_.communicators_time;
+    return communicators_time_;
   }
 
  private:
-  void begin_next() {
-    while (at_ < made_.links.size() && made_.links[at_].operation == nullptr) ++at_;
-    if (at_ < made_.links.size()) made_.links[at_].operation->start();
-  }
-
-  Made made_;
-  std::size_t at_ = 0;
-  bool is_under_way_ = false;  ///< for good after a call that failed
+  std::vector<std::shared_ptr<Communicator>> communicators_{};
+  std::chrono::nanoseconds communicators_time_{};
+  JointSteps steps_;
 };
 
 /// Whether this rank's buffers fit; others' may.
@@ -165,14 +94,14 @@ void check_calls(const MeshForm& form, const Communicator& all, const Implementa
 /// The buffers of each call on this rank, and what is copied before and behind all of them.
 class MeshBuffers {
  public:
-  MeshBuffers(const Call& call, const MeshForm& form, int rank, MeshOperation::Made& made)
+  MeshBuffers(const Call& call, const MeshForm& form, int rank, JointSteps& steps)
       : whole_(call.buffers.receive), send_(call.buffers.send) {
     const bool is_padded = form.padded != call.problem.message_size;
     if (is_padded) {
-      made.padded = std::make_unique<Padded>(form.padded, made.device);
-      made.before.add(made.padded->data(), send_.data(), send_.size());
-      made.after.add(whole_.data(), made.padded->data(), whole_.size());
-      whole_ = {made.padded->data(), form.padded.value};
+      const std::span<std::byte> padded = steps.memory().add(form.padded, steps.device());
+      before.add(padded.data(), send_.data(), send_.size());
+      after.add(whole_.data(), padded.data(), whole_.size());
+      whole_ = padded;
       send_ = whole_;
     }
     share_ = whole_;
@@ -189,7 +118,7 @@ class MeshBuffers {
     const auto& first = form.calls.empty() ? form.component_of_rank : form.calls[0].group_of_rank;
     const bool is_alone =
         form.calls.empty() || std::ranges::count(first, first[static_cast<std::size_t>(rank)]) == 1;
-    if (is_alone && !is_first_in_place_) made.before.add(whole_.data(), send_.data(), send_.size());
+    if (is_alone && !is_first_in_place_) before.add(whole_.data(), send_.data(), send_.size());
   }
 
   [[nodiscard]] CallBuffers of(const MeshForm& form, std::size_t index) const {
@@ -214,6 +143,9 @@ class MeshBuffers {
   }
   [[nodiscard]] std::span<std::byte> results() const { return whole_; }
 
+  Copies before{};
+  Copies after{};
+
  private:
   std::span<std::byte> whole_;
   std::span<const std::byte> send_;
@@ -228,40 +160,42 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
   const MeshForm form = mesh_form(call.problem, composition);
   check_calls(form, all, catalogue);
   const int rank = all.rank();
-  MeshOperation::Made made{.is_one_node = all.is_one_node(), .device = all.device()};
+  auto operation = std::make_unique<MeshOperation>(all);
+  JointSteps& steps = operation->steps();
   std::optional<MeshBuffers> buffers;
+  JointStep last;
   attempt_together(all, joint_words, deadline, [&] {
     check_own(all, call, form, catalogue);
-    buffers.emplace(call, form, rank, made);
+    buffers.emplace(call, form, rank, steps);
+    last.copies = std::move(buffers->after);
     if (!form.divisors.empty())
-      made.division = Division(buffers->results(), call.problem.data_type,
+      last.division = Division(buffers->results(), call.problem.data_type,
                                form.divisors[static_cast<std::size_t>(
                                    form.component_of_rank[static_cast<std::size_t>(rank)])],
-                               made.device);
+                               steps.device());
+    steps.add({.copies = std::move(buffers->before)});
   });
   for (std::size_t i = 0; i < form.calls.size(); ++i) {
     const MeshCall& one = form.calls[i];
     const Subgroups::Group& group = ranks.of(one.group_of_rank, deadline);
-    Link link{.communicator = group.communicator, .members = group.members};
     const auto has_group = [&](const MeshCall& earlier) {
       return earlier.group_of_rank == one.group_of_rank;
     };
-    if (std::none_of(form.calls.begin(), form.calls.begin() + static_cast<std::ptrdiff_t>(i),
-                     has_group))
-      made.communicators_time += group.making;
+    const bool is_first = std::none_of(
+        form.calls.begin(), form.calls.begin() + static_cast<std::ptrdiff_t>(i), has_group);
+    operation->keep(group.communicator, is_first ? group.making : std::chrono::nanoseconds{});
     // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
     attempt_together(all, joint_words, deadline, [&] {
-      if (link.members.size() < 2) return;
-      link.operation = with_ranks_of_all(link.members, step_words, [&] {
-        return implementation_of(one, catalogue)
-            .prepare(*link.communicator,
+      JointStep step{.members = group.members, .waiting_for = step_words};
+      if (step.members.size() > 1)
+        step.prepare(*group.communicator, {implementation_of(one, catalogue), one.part->variant},
                      {.problem = one.problem, .root = 0, .buffers = buffers->of(form, i)},
-                     one.part->variant, deadline);
-      });
+                     deadline);
+      steps.add(std::move(step));
     });
-    made.links.push_back(std::move(link));
   }
-  return std::make_unique<MeshOperation>(std::move(made));
+  steps.add(std::move(last));
+  return operation;
 }
 
 /// The merged all_reduce, done by ranks that cannot all run one variant.
@@ -276,17 +210,17 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   const auto merged = merged_problem(call.problem, divisor);
   Communicator& all = ranks.all();
   attempt_together(all, joint_words, deadline, [&] { check_buffers(all, call); });
-  MeshOperation::Made made{.is_one_node = all.is_one_node(), .device = all.device()};
-  Link link{.communicator =
-                ranks.of(std::vector<int>(static_cast<std::size_t>(all.size()), 0), deadline)
-                    .communicator};
-  for (int rank = 0; rank < all.size(); ++rank) link.members.push_back(rank);
-  link.operation = prepare_composed(all, {.problem = *merged, .root = 0, .buffers = call.buffers},
+  auto operation = std::make_unique<MeshOperation>(all);
+  JointSteps& steps = operation->steps();
+  JointStep step{.waiting_for = step_words};
+  for (int rank = 0; rank < all.size(); ++rank) step.members.push_back(rank);
+  step.operation = prepare_composed(all, {.problem = *merged, .root = 0, .buffers = call.buffers},
                                     composition, members, catalogue, deadline);
+  steps.add(std::move(step));
   if (divisor != 1)
-    made.division = Division(call.buffers.receive, call.problem.data_type, divisor, made.device);
-  made.links.push_back(std::move(link));
-  return std::make_unique<MeshOperation>(std::move(made));
+    steps.add({.division = Division(call.buffers.receive, call.problem.data_type, divisor,
+                                    steps.device())});
+  return operation;
 }
 
 }  // namespace

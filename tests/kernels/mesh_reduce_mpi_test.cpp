@@ -38,7 +38,9 @@ TEST(MeshOverMpi, IsRight) {
   if (world->size() == 1) return;
   EXPECT_GT(runs.by_library, 0);
   // Fewer ranks have no groups with anything across.
-  if (world->size() >= 4) EXPECT_GT(runs.hierarchical, 3);
+  if (world->size() >= 4) {
+    EXPECT_GT(runs.hierarchical, 3);
+  }
 }
 
 TEST(MeshOverMpi, IsRightAcrossNodes) {

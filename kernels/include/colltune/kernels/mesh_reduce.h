@@ -43,8 +43,8 @@ struct MeshForm {
   /// Bytes that the buffers of the calls have: the message, rounded up to whole shares.
   Bytes padded;
   std::vector<int> component_of_rank;
-  std::vector<int>
-      divisors;  ///< by component, behind the last call; empty where nothing is divided
+  /// By component, behind the last call; empty where nothing is divided.
+  std::vector<int> divisors;
 };
 
 /// Empty where `composition` has the parts of a form of `problem`, a mesh_reduce, and gives its

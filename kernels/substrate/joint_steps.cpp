@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "joint_steps.h"
+
+namespace colltune {
+
+void JointStep::prepare(Communicator& communicator, const ImplementedBy& by, const Call& call,
+                        Deadline deadline) {
+  operation = with_ranks_of_all(members, waiting_for, [&] {
+    return by.implementation.prepare(communicator, call, by.variant, deadline);
+  });
+}
+
+JointSteps::JointSteps(std::string_view what, const Communicator& communicator)
+    : what_(what), is_one_node_(communicator.is_one_node()), device_(communicator.device()) {}
+
+JointSteps::~JointSteps() {
+  // What lies between the steps is to them as a caller's buffers: after a call that failed, a
+  // message that the library does not let go of may still touch it (operation.h).
+  if (is_under_way_ && !is_one_node_) static_cast<void>(memory_.release());
+}
+
+void JointSteps::start() {
+  if (is_under_way_)
+    throw Error(StatusCode::failed_precondition,
+                std::string(what_) + " cannot start again: its last call has not completed");
+  is_under_way_ = true;
+  at_ = 0;
+  begin_next();
+}
+
+void JointSteps::wait(Deadline deadline) {
+  while (at_ < steps_.size()) {
+    const JointStep& step = steps_[at_];
+    with_ranks_of_all(step.members, step.waiting_for, [&] { step.operation->wait(deadline); });
+    ++at_;
+    begin_next();
+  }
+  is_under_way_ = false;
+}
+
+std::optional<std::chrono::nanoseconds> JointSteps::device_time() const {
+  std::optional<std::chrono::nanoseconds> sum;
+  for (const JointStep& step : steps_)
+    if (const auto own = step.operation ? step.operation->device_time() : std::nullopt)
+      sum = sum.value_or(std::chrono::nanoseconds{}) + *own;
+  return sum;
+}
+
+void JointSteps::begin_next() {
+  for (; at_ < steps_.size(); ++at_) {
+    JointStep& step = steps_[at_];
+    step.division.run(device_);
+    step.copies.run(device_);
+    if (step.operation == nullptr) continue;
+    step.operation->start();
+    return;
+  }
+}
+
+}  // namespace colltune
