@@ -19,6 +19,7 @@
 #include "composer.h"
 #include "mesh_composer.h"
 #include "planned_variant.h"
+#include "planned_worlds.h"
 #include "selection.h"
 #include "shared_result.h"
 
@@ -78,27 +79,15 @@ class Planner {
         add_cell(static_cast<int>(world), problem, is_holdout);
   }
 
-  /// Worlds whose ranks differ in what no topology tells apart, say in a library, are told apart by
-  /// all that their ranks can do: each has keys of its own.
-  void add_world(std::vector<int> ranks) {
-    Topology topology = topology_of(availability_, ranks);
-    if (std::ranges::any_of(plan_.worlds, [&](const PlannedWorld& other) {
-          return other.topology == topology && other.ranks != ranks;
-        }))
-      topology.layout_digest = digest_of_capabilities(availability_, ranks);
-    Members members = members_of(availability_, ranks);
-    plan_.worlds.push_back({.topology = std::move(topology),
-                            .ranks = std::move(ranks),
-                            .members = std::move(members)});
-  }
-
   void add_worlds() {
     if (findings_.world != nullptr) {
       plan_.worlds.push_back(*findings_.world);
       return;
     }
-    if (spec_.worlds.empty()) add_world(node_major_ranks(availability_));
-    for (const auto& world : spec_.worlds) add_world(ranks_of_world(availability_, world));
+    if (spec_.worlds.empty())
+      add_world(plan_.worlds, availability_, node_major_ranks(availability_));
+    for (const auto& world : spec_.worlds)
+      add_world(plan_.worlds, availability_, ranks_of_world(availability_, world));
   }
 
   /// For each set of kinds that some variant is skipped for the lack of the others, the world of
@@ -110,33 +99,13 @@ class Planner {
     for (const Skipped& skipped : plan_.skipped)
       if (!skipped.supporting_kinds.empty()) able.emplace(skipped.world, skipped.supporting_kinds);
     for (const auto& [world, kinds] : able) {
-      std::vector<int> ranks = ranks_of_kinds(world, kinds);
-      if (ranks.size() > 1) add_partial_world(std::move(ranks));
+      std::vector<int> ranks = ranks_of_kinds(world_of(world), availability_, kinds);
+      if (ranks.size() > 1) add_partial_world(plan_.worlds, availability_, std::move(ranks));
     }
-    for (const std::vector<int>& ranks : alike) add_partial_world(ranks);
+    for (const std::vector<int>& ranks : alike)
+      add_partial_world(plan_.worlds, availability_, ranks);
     check_extent();
     add_cells(spec_.sizes, false, whole_worlds);
-  }
-
-  /// Unless such a world is there: of these ranks, or of as many that are the same on other nodes.
-  void add_partial_world(std::vector<int> ranks) {
-    const Topology topology = topology_of(availability_, ranks);
-    const Members members = members_of(availability_, ranks);
-    if (std::ranges::none_of(plan_.worlds, [&](const PlannedWorld& other) {
-          return other.ranks == ranks ||
-                 (other.ranks.size() == ranks.size() && other.members == members &&
-                  topology_of(availability_, other.ranks) == topology);
-        }))
-      add_world(std::move(ranks));
-  }
-
-  std::vector<int> ranks_of_kinds(int world, const std::vector<int>& kinds) const {
-    std::vector<int> ranks;
-    for (const int rank : plan_.worlds[static_cast<std::size_t>(world)].ranks)
-      if (std::ranges::binary_search(kinds,
-                                     availability_.kind_of_rank[static_cast<std::size_t>(rank)]))
-        ranks.push_back(rank);
-    return ranks;
   }
 
   void check_extent() const {
@@ -176,7 +145,7 @@ class Planner {
     }
     for (const MeshReduction& mesh : spec_.meshes) {
       Problem problem{.kind = ProblemKind::mesh_reduce, .reduce_op = ReduceOp::none, .mesh = mesh};
-      const int ranks = plan_.worlds[static_cast<std::size_t>(world)].topology.ranks;
+      const int ranks = world_of(world).topology.ranks;
       if (ranks != ranks_of(mesh)) {
         skip(world, problem,
              fmt::format("the mesh has {} ranks, this world {}", ranks_of(mesh), ranks));
@@ -203,7 +172,7 @@ class Planner {
 
   void append_sizes(int world, const std::vector<Bytes>& sizes, Problem problem,
                     std::vector<Problem>& problems) {
-    const int ranks = plan_.worlds[static_cast<std::size_t>(world)].topology.ranks;
+    const int ranks = world_of(world).topology.ranks;
     std::set<Bytes> rounded;
     for (const Bytes size : sizes) {
       problem.message_size = round_message_size(problem.collective, problem.data_type, size, ranks);
@@ -226,7 +195,7 @@ class Planner {
   }
 
   void add_cell(int world, const Problem& problem, bool is_holdout) {
-    const Topology& topology = plan_.worlds[static_cast<std::size_t>(world)].topology;
+    const Topology& topology = world_of(world).topology;
     Cell cell{.world = world,
               .key = {.problem = problem,
                       .topology = topology,
@@ -271,14 +240,12 @@ class Planner {
     cell.variants.insert(baseline + 1, std::move(twin));
   }
 
-  /// Kinds of the world in the order in which its ranks show them.
-  std::vector<int> kinds_of(int world) const {
-    std::vector<int> kinds;
-    for (const int rank : plan_.worlds[static_cast<std::size_t>(world)].ranks) {
-      const int kind = availability_.kind_of_rank[static_cast<std::size_t>(rank)];
-      if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
-    }
-    return kinds;
+  [[nodiscard]] const PlannedWorld& world_of(int world) const {
+    return plan_.worlds[static_cast<std::size_t>(world)];
+  }
+
+  [[nodiscard]] std::vector<int> kinds_in(int world) const {
+    return kinds_of(world_of(world), availability_);
   }
 
   /// The union of the kinds' search spaces, in order, with the overrides applied.
@@ -295,7 +262,7 @@ class Planner {
   /// `options` gets those that some ranks can run and nothing but others keeps from running.
   void add_variants(const Implementation& implementation, Cell& cell,
                     std::vector<Option>& options) {
-    const std::vector<int> kinds = kinds_of(cell.world);
+    const std::vector<int> kinds = kinds_in(cell.world);
     std::vector<Variant> space = search_space(implementation, cell, kinds);
     // An implementation that can run nowhere here may have no variants, but has a reason.
     const bool is_empty = space.empty();
@@ -325,7 +292,7 @@ class Planner {
   void add_mesh_forms(Cell& cell) {
     if (std::string why = why_not_verifiable(cell.key.problem); !why.empty())
       return skip(cell.world, cell.key.problem, std::move(why));
-    const PlannedWorld& world = plan_.worlds[static_cast<std::size_t>(cell.world)];
+    const PlannedWorld& world = world_of(cell.world);
     const MeshComposer composer({.availability = availability_,
                                  .world = world,
                                  .key = cell.key,
@@ -347,7 +314,7 @@ class Planner {
   void add_merged_among_unlike(Cell& cell) {
     int divisor = 1;
     const auto merged = merged_problem(cell.key.problem, divisor);
-    if (!merged || kinds_of(cell.world).size() < 2) return;
+    if (!merged || kinds_in(cell.world).size() < 2) return;
     Cell scratch{.world = cell.world, .key = cell.key};
     scratch.key.problem = *merged;
     const auto found = selected_.find(merged->collective);
@@ -394,7 +361,7 @@ class Planner {
   /// What unlike ranks may run together, where they are unlike.
   void add_compositions(Cell& cell, const std::vector<Option>& options) {
     const Composer composer({.availability = availability_,
-                             .world = plan_.worlds[static_cast<std::size_t>(cell.world)],
+                             .world = world_of(cell.world),
                              .key = cell.key,
                              .catalogue = catalogue_,
                              .selected = selected_,
@@ -450,9 +417,11 @@ class Planner {
       if (support)
         verdict.supporting_kinds.push_back(kind);
       else if (verdict.reason.empty())
-        verdict.reason = kinds.size() == 1 ? support.reason()
-                                           : fmt::format("{} (rank {})", support.reason(),
-                                                         first_rank(cell, kind));
+        verdict.reason =
+            kinds.size() == 1
+                ? support.reason()
+                : fmt::format("{} (rank {})", support.reason(),
+                              ranks_of_kinds(world_of(cell.world), availability_, {kind}).front());
     }
     std::ranges::sort(verdict.supporting_kinds);
     return verdict;
@@ -477,12 +446,6 @@ class Planner {
     if (quarantined_.empty()) return {};
     const auto found = quarantined_.find({digest_of_value(cell.key), to_string(variant)});
     return found == quarantined_.end() ? std::string() : "quarantined: " + found->second;
-  }
-
-  int first_rank(const Cell& cell, int kind) const {
-    for (const int rank : plan_.worlds[static_cast<std::size_t>(cell.world)].ranks)
-      if (availability_.kind_of_rank[static_cast<std::size_t>(rank)] == kind) return rank;
-    return -1;
   }
 
   const Capability& capability(int kind) const {
