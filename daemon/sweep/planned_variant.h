@@ -5,6 +5,7 @@
 #include <chrono>
 #include <vector>
 
+#include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/cost.h"
 #include "colltune/sweep/sweep_plan.h"
 
@@ -18,5 +19,9 @@ namespace colltune {
 [[nodiscard]] PlannedVariant describe_variant(const Implementation& implementation,
                                               const TuningKey& key, Variant variant,
                                               std::vector<int> supporting_kinds);
+
+/// Of all parts of `composition`, the most, as if each did `key` by itself.
+[[nodiscard]] int settling_calls(const Composition& composition, const TuningKey& key,
+                                 const Implementations& catalogue);
 
 }  // namespace colltune

@@ -161,7 +161,10 @@ void Rounds::warm_up(nanoseconds time_left) {
   // too.
   constexpr int verified_runs = 2;
   const int runs = context_.policy.warm_up_runs + (context_.pass == 0 ? 0 : verified_runs);
-  Brought brought(alive, [&](const Trial&) { return runs; });
+  const auto runs_of = [&](const Trial& trial) {
+    return std::max(runs, trial.planned->settling_calls + 1);
+  };
+  Brought brought(alive, runs_of);
   {
     const PhaseScope scope(context_.phases, Phase::warm_up);
     for (std::size_t i = 0; i < alive.size(); ++i) {
@@ -170,7 +173,8 @@ void Rounds::warm_up(nanoseconds time_left) {
                 {.phase = name_of(Phase::warm_up),
                  .packed = brought.packed_of(i),
                  .marks = brought.marks_of(i)});
-      alive[i]->run_cost = expected_cost(alive[i]->run_cost, (Clock::now() - begin) / runs);
+      alive[i]->run_cost =
+          expected_cost(alive[i]->run_cost, (Clock::now() - begin) / runs_of(*alive[i]));
       alive[i]->seen = {};
     }
   }

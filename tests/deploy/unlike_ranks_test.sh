@@ -60,7 +60,7 @@ echo '{"version": 1, "collectives": ["all_reduce", "all_to_all"], "sizes": "4KiB
   "decision": {"most_kept_waiting": 1}, "soak": {"runs": 10, "seconds": 1},
   "implementations": {"exclude": ["mpi.*_tuned", "*ring*", "*tree*", "*recursive*", "*rabenseifner*"]}}' >"$work/composed.json"
 composed=("$agent" sweep --config "$work/composed.json" --allow-oversubscribe --quiet)
-mask='2-3:impl=cpu.*{*stores=streaming*}'
+mask='2-3:impl=cpu.*{*stores=adaptive*}'
 expect_code 0 "${mpirun[@]}" -n 4 "${composed[@]}" --db "$work/composed.db" --json "$work/composed.jsonl" --mask "$mask"
 expect_code 0 "$colltune" show measurements --db "$work/composed.db" --json
 expect_json 'all(m["outcome"] == "ok" and m["ranks_ran"] == 4 and m["verified_calls"] > 0 for m in data)'
@@ -89,7 +89,7 @@ done
 # The daemon answers the same; and ranks that can do less than those that were measured get what any rank can run.
 start_daemon "unix:$work/s" "$work/composed.db"
 question=(all_reduce --bytes 4KiB --dtype f32 --placement oversubscribed --server "unix:$work/s")
-sed 's/"without\.cpu\.\*{\*stores=streaming\*}"/"without.cpu.*"/' "$work/members.json" >"$work/less.json"
+sed 's/"without\.cpu\.\*{\*stores=adaptive\*}"/"without.cpu.*"/' "$work/members.json" >"$work/less.json"
 expect_code 0 "$colltune" lookup "${question[@]}" --members "$work/less.json" --json
 expect_json 'data["members"] == "unknown" and data["winner"] == "mpi.all_reduce" and data["alternatives"] == []'
 expect_code 0 "$colltune" show members --db "$work/composed.db" --json

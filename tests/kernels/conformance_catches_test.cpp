@@ -273,7 +273,9 @@ TEST(ScheduledImplementations, SayWhyTheyCannot) {
   EXPECT_EQ(reason({}, "access=cma,chunk=0,stores=cached"),
             "the kernel does not let the ranks read each other's memory (CMA)");
   EXPECT_EQ(reason({}, "access=staged,chunk=64,stores=hot"),
-            "stores must be cached or streaming or streaming_staging or streaming_both");
+            "stores must be adaptive or adaptive_streaming or cached or streaming or "
+            "streaming_staging or "
+            "streaming_both");
   EXPECT_EQ(reason({}, good + ",way=up"), "its parameters are access, chunk, stores");
   Problem captured;
   captured.graph_capture = true;
@@ -322,8 +324,8 @@ TEST(ScheduledImplementations, AreTriedPastTheCachesWhereThatMayHelp) {
   };
   using Tried = std::map<std::string, std::set<std::string>>;
   const std::set<std::string> small{"cached"};
-  const std::set<std::string> medium{"cached", "streaming_staging"};
-  const std::set<std::string> large{"cached", "streaming_staging", "streaming_both"};
+  const std::set<std::string> medium{"adaptive", "cached"};
+  const std::set<std::string> large{"adaptive", "adaptive_streaming", "cached"};
   // What another rank is to read is staged; who reads by the kernel's help, reads it in place.
   EXPECT_EQ(stores("cpu.gather_flat", 1 << 10, false), (Tried{{"staged", small}, {"cma", small}}));
   EXPECT_EQ(stores("cpu.gather_flat", 2 << 10, false), (Tried{{"staged", medium}, {"cma", small}}));
@@ -332,6 +334,24 @@ TEST(ScheduledImplementations, AreTriedPastTheCachesWhereThatMayHelp) {
   EXPECT_EQ(stores("cpu.gather_flat", 1 << 20, true), (Tried{{"direct", {"cached", "streaming"}}}));
   // A chain of sums hands them on through symmetric memory wherever its input lies.
   EXPECT_EQ(stores("cpu.reduce_chain", 1 << 20, true), (Tried{{"direct", large}}));
+}
+
+TEST(ScheduledImplementations, AreRightWhicheverWayEachRankStages) {
+  const Implementations catalogue = make_catalogue();
+  for (const char* const text :
+       {"cpu.all_reduce_two_shot{access=staged,chunk=16384,flow=push,stores=adaptive}",
+        "cpu.all_reduce_ring{access=staged,chunk=16384,stores=adaptive,ways=both}"}) {
+    const Variant variant = parse_variant(text);
+    ConformanceCase test = sum_of_17_floats();
+    test.problem.message_size = {24 << 10};
+    test.calls = 400;
+    run_ranks(3, [&](Communicator& communicator) {
+      EXPECT_EQ(find_fault(communicator, *find_implementation(catalogue, variant.implementation),
+                           variant, test),
+                "")
+          << text;
+    });
+  }
 }
 
 TEST(ScheduledImplementations, RefuseBuffersThatAreNotRegisteredAfterAll) {

@@ -13,6 +13,8 @@
 #include "cross_memory.h"
 #include "numerics.h"
 #include "schedule/scheduled_operation.h"
+#include "schedule/staging_choice.h"
+#include "schedule/waves.h"
 #include "shared_memory_support.h"
 
 namespace colltune {
@@ -27,12 +29,18 @@ struct Stores {
   std::string_view word;
   CopyMode results;  ///< into receive buffers
   CopyMode staging;  ///< into symmetric memory
+  bool adapts_staging = false;
 };
-constexpr std::array<Stores, 4> all_stores{
-    {{"cached", CopyMode::cached, CopyMode::cached},
+// In the order in which a sweep tries them: of what costs the same, the first serves where nothing
+// was measured.
+constexpr std::array<Stores, 6> all_stores{
+    {{"adaptive", CopyMode::cached, CopyMode::cached, true},
+     {"adaptive_streaming", CopyMode::non_temporal, CopyMode::cached, true},
+     {"cached", CopyMode::cached, CopyMode::cached},
      {"streaming", CopyMode::non_temporal, CopyMode::cached},
      {"streaming_staging", CopyMode::cached, CopyMode::non_temporal},
      {"streaming_both", CopyMode::non_temporal, CopyMode::non_temporal}}};
+constexpr std::string_view plain_stores = "cached";  // always legal
 // Where a message does not fit into a cache, what goes past the caches leaves room for the rest.
 constexpr std::uint64_t smallest_streamed_result = 512 << 10;
 // Where cores are far apart, a line that was just written comes from memory sooner than from the
@@ -105,7 +113,8 @@ ScheduleOptions options_of(const Variant& variant) {
     throw Error(StatusCode::invalid_argument, to_string(variant) + ": its stores are unknown");
   return {.chunk = static_cast<std::size_t>(number(variant, "chunk")),
           .results = stores->results,
-          .staging = stores->staging};
+          .staging = stores->staging,
+          .adapts_staging = stores->adapts_staging};
 }
 
 /// The setting of kind T called `name`; null where the variant has none.
@@ -189,14 +198,16 @@ bool is_tried(const Stores& stores, const Schedule& schedule, const Shape& shape
               const Problem& problem) {
   const std::uint64_t message = problem.message_size.value;
   const bool is_staged = message >= smallest_streamed_staging && writes_staging(schedule);
-  if (stores.staging == CopyMode::non_temporal && !is_staged) return false;
+  if (stores.adapts_staging && !is_staged) return false;
+  // Cores may be moved while a program runs: what is right now is no fixed way (README.md).
+  if (stores.staging == CopyMode::non_temporal) return false;
   if (stores.results == CopyMode::non_temporal) {
     // The kernel copies as it likes.
     const bool writes = shape.access != Access::cma || shape_of(problem.collective).reduces;
     if (!writes || message < smallest_streamed_result) return false;
     // Of eight collectives of 1 MiB none was the fastest so, near or far: what makes room for the
     // results in no cache makes none for what others wait for.
-    if (is_staged && stores.staging == CopyMode::cached) return false;
+    if (is_staged && !stores.adapts_staging) return false;
   }
   return true;
 }
@@ -227,6 +238,8 @@ class ScheduledImplementation final : public Implementation {
   std::string protocol(const Problem& problem, const Variant& variant) const override;
   Cost cost(const Problem& problem, const Topology& topology,
             const Variant& variant) const override;
+  int settling_calls(const Problem& problem, const Topology& topology,
+                     const Variant& variant) const override;
   Numerics numerics(const Problem& problem, const Variant& variant) const override;
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override;
@@ -288,7 +301,7 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
       all.push_back({std::string(name()),
                      {{"access", std::string(name_of(access))},
                       {"chunk", chunk},
-                      {"stores", std::string(all_stores.front().word)}}});
+                      {"stores", std::string(plain_stores)}}});
   all = with_knobs(std::move(all));
   const Variant first = all.front();
   std::erase_if(all, [&](const Variant& variant) {
@@ -379,6 +392,16 @@ Cost ScheduledImplementation::cost(const Problem& problem, const Topology& topol
                                      std::max(most_blocks(schedule, sent_blocks),
                                               most_blocks(schedule, received_blocks))),
           .reduced_bytes = block * most_blocks(schedule, combined_blocks)};
+}
+
+int ScheduledImplementation::settling_calls(const Problem& problem, const Topology& topology,
+                                            const Variant& variant) const {
+  const ScheduleOptions options = options_of(variant);
+  if (!options.adapts_staging) return 0;
+  const Shape shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
+  const Waves waves(problem, shape, options.chunk);
+  return static_cast<int>(
+      StagingChoice::course_of(waves.count(), shape.slots, problem.message_size).trial());
 }
 
 Numerics ScheduledImplementation::numerics(const Problem& problem, const Variant&) const {

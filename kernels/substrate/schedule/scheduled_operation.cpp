@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "colltune/kernels/reduction.h"
 #include "colltune/kernels/signals.h"
 #include "cross_memory.h"
+#include "schedule/shared_times.h"
+#include "schedule/staging_choice.h"
 #include "schedule/waves.h"
 
 namespace colltune {
@@ -24,7 +27,10 @@ namespace {
 constexpr std::string_view waiting_for = "its part of the data";
 
 int word_of(Phase phase) { return static_cast<int>(phase); }
-constexpr int words = 2;
+constexpr int phase_words = 2;
+
+// Whether it adapts or not: ranks that store in unlike ways meet in one call.
+constexpr int words = phase_words + SharedTimes::words;
 
 struct Sizes {
   std::size_t slot = 0;
@@ -45,8 +51,16 @@ struct Card {
 };
 
 bool streams(const ScheduleOptions& options) {
-  return options.results == CopyMode::non_temporal || options.staging == CopyMode::non_temporal;
+  return options.results == CopyMode::non_temporal || options.staging == CopyMode::non_temporal ||
+         options.adapts_staging;
 }
+
+/// Staging that adapts, on one rank.
+struct Adaptation {
+  StagingChoice choice;
+  SharedTimes times;
+  std::chrono::steady_clock::time_point started{};  ///< a call that is timed
+};
 
 /// Runs this rank's part of a schedule, wave after wave. Each rank has one signal word per phase,
 /// whose epochs number the steps of all calls so far: nothing is ever reset.
@@ -73,6 +87,10 @@ class ScheduledOperation final : public Operation {
     for (const RankSchedule& rank : schedule.ranks)
       lengths_.push_back({rank.phases[0].size(), rank.phases[1].size()});
     own_ = std::move(schedule.ranks[static_cast<std::size_t>(rank_)]);
+    if (options.adapts_staging)
+      adaptation_.emplace(Adaptation{StagingChoice(StagingChoice::course_of(
+                                         waves_.count(), shape.slots, call.problem.message_size)),
+                                     SharedTimes(signals_, communicator, phase_words)});
     find_buffers(communicator, call.buffers, deadline);
     if (schedule.tags > 0) open_messages(communicator, schedule.tags, deadline);
     std::size_t most = 0;
@@ -96,6 +114,7 @@ class ScheduledOperation final : public Operation {
     if (waves_.count() == 0) return;
     first_ = next_;
     next_ += waves_.count();
+    if (adaptation_) choose_staging(*adaptation_);
     if (own_.is_start_awaited)
       signals_.set(word_of(Phase::lead), epoch(rank_, Phase::lead, first_, 0));
     begin_wave(first_, Deadline::max());
@@ -120,17 +139,31 @@ class ScheduledOperation final : public Operation {
       run_phase(Phase::rest, wave, 0, deadline);
     }
     for (const Await& await : own_.at_end) wait_for(await, next_ - 1, deadline);
-    if (!messages_) return;
-    const auto slots = static_cast<std::uint64_t>(shape_.slots);
-    for (std::uint64_t wave = next_ - std::min(slots, next_ - first_); wave < next_; ++wave)
-      finish_messages(slot_of(wave), deadline);
+    if (messages_) {
+      const auto slots = static_cast<std::uint64_t>(shape_.slots);
+      for (std::uint64_t wave = next_ - std::min(slots, next_ - first_); wave < next_; ++wave)
+        finish_messages(slot_of(wave), deadline);
+    }
+    if (adaptation_) learn(*adaptation_);
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Running {
     Waves::Wave wave;
     std::size_t slot = 0;
   };
+
+  void choose_staging(Adaptation& own) noexcept {
+    if (const auto slowest = own.times.take()) own.choice.decide(*slowest);
+    staging_ = own.choice.mode();
+    if (own.choice.is_timed()) own.started = Clock::now();
+  }
+
+  void learn(Adaptation& own) noexcept {
+    const auto took = own.choice.is_timed() ? Clock::now() - own.started : Clock::duration{};
+    if (own.choice.completed(took)) own.times.publish(own.choice.fastest());
+  }
 
   void find_buffers(Communicator& communicator, const CallBuffers& buffers, Deadline deadline) {
     for (int rank = 0; rank < shape_.ranks; ++rank) scratch_.push_back(memory_->part(rank).data());
@@ -361,6 +394,7 @@ class ScheduledOperation final : public Operation {
   bool yields_at_once_;
   CopyMode results_;
   CopyMode staging_;
+  std::optional<Adaptation> adaptation_{};  ///< of `staging_`, for each call
   std::size_t element_size_;
   Reduction last_;
   Reduction part_;

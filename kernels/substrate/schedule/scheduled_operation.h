@@ -17,6 +17,7 @@ struct ScheduleOptions {
   std::size_t chunk = 0;
   CopyMode results = CopyMode::cached;  ///< how receive buffers are written
   CopyMode staging = CopyMode::cached;  ///< how symmetric memory is written, for the peers to read
+  bool adapts_staging = false;          ///< instead, as StagingChoice finds out
 };
 
 /// The most symmetric memory that such an operation takes on each rank.

@@ -45,7 +45,7 @@ SweepSpec spec_of(std::vector<Collective> collectives, std::string_view sizes) {
 void mask_upper_half(int rank, Capability& capability) {
   if (rank < 2) return;
   capability.features["without.cpu.*_low_latency"] = "";
-  capability.features["without.cpu.*{*stores=streaming*}"] = "";
+  capability.features["without.cpu.*{*stores=adaptive*}"] = "";
 }
 
 std::string_view mode_of(const Measurement& one) {
@@ -88,7 +88,7 @@ TEST(ComposedSweep, EveryCollectiveInEveryModeOnUnlikeRanks) {
 
 TEST(ComposedSweep, GroupsThatWereTunedAloneUseTheirWinnersInside) {
   std::vector<Capability> ranks(4, Capability{.architecture = "x", .features = {}});
-  ranks[3].features["without.cpu.*{*stores=streaming*}"] = "";
+  ranks[3].features["without.cpu.*{*stores=adaptive*}"] = "";
   ranks[2] = ranks[3];
   const Availability availability = merge_capabilities(ranks, std::vector{0, 0, 0, 0});
   const Implementations catalogue = make_catalogue();
@@ -412,7 +412,7 @@ class Planned final : public test::StubImplementation {
 
 /// So many ranks, of up to four kinds, each of which is to do without some of what there is.
 Availability random_availability(std::mt19937& random) {
-  constexpr std::array masks{"without.cpu.*_low_latency", "without.cpu.*{*stores=streaming*}",
+  constexpr std::array masks{"without.cpu.*_low_latency", "without.cpu.*{*stores=adaptive*}",
                              "without.cpu.*_one_shot", "without.cpu.*{*flow=push*}"};
   const auto ranks = std::uniform_int_distribution<std::size_t>(2, 8)(random);
   std::vector<Capability> kinds(std::uniform_int_distribution<std::size_t>(1, 4)(random),

@@ -211,7 +211,7 @@ TEST(MeshSweep, UnlikeRanksMergeByGroupsToo) {
   run.differ = [](int rank, Capability& capability) {
     if (rank < 2) return;
     capability.features["without.cpu.*_low_latency"] = "";
-    capability.features["without.cpu.*{*stores=streaming*}"] = "";
+    capability.features["without.cpu.*{*stores=adaptive*}"] = "";
   };
   fakes::sweep(run, 4, make_catalogue(), spec_of({parse_mesh("2x2", "0:sum,1:avg")}, "16KiB"));
   for (const auto& error : run.errors) EXPECT_EQ(error, "");

@@ -66,6 +66,12 @@ class Implementation {
   /// Whether the library lacks this type or operator, so that it is composed from what the library
   /// has.
   [[nodiscard]] virtual bool is_emulated(const Problem& /*problem*/) const { return false; }
+  /// Calls of an operation until it takes what it takes from then on, besides the first one: more
+  /// than none where it learns from them.
+  [[nodiscard]] virtual int settling_calls(const Problem& /*problem*/, const Topology& /*topology*/,
+                                           const Variant& /*variant*/) const {
+    return 0;
+  }
 
   /// Whether ranks that run unlike builds of this project may meet in its calls: where a library
   /// does all that they do together. What the project's own code puts between ranks is promised

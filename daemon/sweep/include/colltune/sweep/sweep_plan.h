@@ -50,6 +50,7 @@ struct PlannedVariant {
   NumericClass numeric_class = NumericClass::any;
   Limits limits;
   std::chrono::nanoseconds call_limit{};  ///< after which one call counts as timed out
+  int settling_calls = 0;                 ///< Implementation::settling_calls, the most of any part
   std::vector<int> supporting_kinds;      ///< kinds of the world that support it, ascending
 
   friend bool operator==(const PlannedVariant&, const PlannedVariant&) = default;
@@ -68,6 +69,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("numeric_class", self.numeric_class);
   visit("limits", self.limits);
   visit("call_limit_ns", self.call_limit);
+  visit("settling_calls", self.settling_calls);
   visit("supporting_kinds", self.supporting_kinds);
 }
 

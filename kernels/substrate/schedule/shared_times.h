@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "colltune/kernels/signals.h"
+#include "schedule/staging_choice.h"
+
+namespace colltune {
+
+/// What the ranks of a node tell each other of their trials, without waiting for one another: two
+/// signal words of each, which hold the number of the trial above the time.
+class SharedTimes {
+ public:
+  static constexpr int words = 2;
+
+  /// The words from `first` on of `signals`, which outlives this. Ranks that have none of these
+  /// objects are not waited for.
+  SharedTimes(const Signals& signals, const Communicator& communicator, int first);
+
+  /// Of this rank's next trial.
+  void publish(const StagingChoice::Times& own) noexcept;
+  /// The slowest rank's of that trial (or of a later one of its), once; nothing before all have
+  /// published.
+  [[nodiscard]] std::optional<StagingChoice::Times> take() noexcept;
+
+ private:
+  const Signals& signals_;
+  int rank_;
+  int first_;
+  std::vector<int> near_;  ///< ranks that share this one's memory
+  std::uint64_t trial_ = 0;
+  bool is_taken_ = true;
+};
+
+}  // namespace colltune

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "schedule/staging_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+#include "schedule/shared_times.h"
+#include "support/run_ranks.h"
+
+namespace colltune {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr std::size_t cached = 0;
+constexpr std::size_t past = 1;
+
+/// A machine on which calls take what is set, by the way in which they stage.
+struct Machine {
+  StagingChoice::Times takes{};
+  std::array<int, 2> calls{};
+  int timed = 0;
+
+  void run(StagingChoice& choice, int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::size_t way = choice.mode() == CopyMode::cached ? cached : past;
+      ++calls[way];
+      if (choice.is_timed()) ++timed;
+      if (choice.completed(takes[way])) choice.decide(choice.fastest());
+    }
+  }
+};
+
+TEST(StagingChoice, UsesWhatWasFasterAndTriesAgain) {
+  StagingChoice choice({.lead_in = 4, .period = 100});
+  Machine machine{.takes = {nanoseconds(1000), nanoseconds(700)}};
+  machine.run(choice, 100);
+  EXPECT_EQ(machine.calls, (std::array{6, 94}));
+  EXPECT_EQ(machine.timed, 4);
+  // The cores are put elsewhere: found out by the next trial.
+  machine = {.takes = {nanoseconds(600), nanoseconds(700)}};
+  machine.run(choice, 100);
+  EXPECT_EQ(machine.calls, (std::array{94, 6}));
+  machine = {.takes = {nanoseconds(600), nanoseconds(500)}};
+  machine.run(choice, 50);
+  EXPECT_EQ(machine.calls, (std::array{6, 44}));
+}
+
+TEST(StagingChoice, IsNotMovedByWhatHardlyDiffersOrByOneSlowCall) {
+  StagingChoice choice({.lead_in = 4, .period = 20});
+  Machine machine{.takes = {nanoseconds(1000), nanoseconds(990)}};
+  machine.run(choice, 1000);
+  EXPECT_EQ(machine.calls[past], 300);  // the trials alone
+
+  StagingChoice disturbed({.lead_in = 0, .period = 20});
+  machine = {.takes = {nanoseconds(10), nanoseconds(20)}};
+  machine.takes[cached] = nanoseconds(1'000'000);
+  machine.run(disturbed, 1);
+  machine.takes[cached] = nanoseconds(10);
+  machine.run(disturbed, 3);
+  EXPECT_EQ(disturbed.mode(), CopyMode::cached);
+}
+
+TEST(StagingChoice, EachWayIsTimedOnceTheSlotsAreWrittenSo) {
+  const auto course = [](std::uint64_t waves, std::uint64_t size) {
+    return StagingChoice::course_of(waves, 4, {size});
+  };
+  EXPECT_EQ(course(1, 8 << 10).lead_in, 4U);
+  EXPECT_EQ(course(1, 8 << 10).period, 600U);
+  EXPECT_EQ(course(4, 1 << 20).lead_in, 1U);
+  EXPECT_EQ(course(16, 1 << 20).lead_in, 0U);
+  EXPECT_EQ(course(16, 1 << 20).period, 300U);
+  EXPECT_EQ(course(64, 16 << 20).period, 100U);
+}
+
+TEST(StagingChoice, TheSlowestRankDecides) {
+  // A rank that only writes finds one way faster; the one that reads, the other.
+  constexpr std::array<StagingChoice::Times, 2> takes{
+      StagingChoice::Times{nanoseconds(300), nanoseconds(100)},
+      StagingChoice::Times{nanoseconds(400), nanoseconds(900)}};
+  test::run_ranks(2, [&](Communicator& communicator) {
+    const auto memory =
+        communicator.allocate({Signals::size(SharedTimes::words)}, test::soon_enough());
+    const Signals signals(communicator, *memory, 0);
+    SharedTimes times(signals, communicator, 0);
+    EXPECT_FALSE(times.take());
+    for (const std::chrono::seconds disturbed :
+         {std::chrono::seconds(0), std::chrono::seconds(100)}) {
+      StagingChoice::Times own = takes[static_cast<std::size_t>(communicator.rank())];
+      own[past] += disturbed;
+      times.publish(own);
+      communicator.barrier(test::soon_enough());
+      const auto slowest = times.take();
+      ASSERT_TRUE(slowest);
+      EXPECT_EQ((*slowest)[cached], nanoseconds(400));
+      // What is longer than there is room for is the longest there is.
+      EXPECT_EQ((*slowest)[past],
+                nanoseconds(disturbed.count() == 0 ? 900 : (std::int64_t{1} << 32) - 1));
+      EXPECT_FALSE(times.take());
+      communicator.barrier(test::soon_enough());
+    }
+  });
+}
+
+TEST(StagingChoice, WhoDoesNotAdaptIsNotWaitedFor) {
+  test::run_ranks(2, [&](Communicator& communicator) {
+    const auto memory =
+        communicator.allocate({Signals::size(SharedTimes::words)}, test::soon_enough());
+    const Signals signals(communicator, *memory, 0);
+    if (communicator.rank() == 0) {
+      SharedTimes times(signals, communicator, 0);
+      times.publish({nanoseconds(2), nanoseconds(1)});
+      EXPECT_EQ(times.take(), (StagingChoice::Times{nanoseconds(2), nanoseconds(1)}));
+    }
+    communicator.barrier(test::soon_enough());
+  });
+}
+
+TEST(StagingChoice, NobodyDecidesBeforeAllHaveSaid) {
+  test::run_ranks(2, [&](Communicator& communicator) {
+    const auto memory =
+        communicator.allocate({Signals::size(SharedTimes::words)}, test::soon_enough());
+    const Signals signals(communicator, *memory, 0);
+    SharedTimes times(signals, communicator, 0);
+    communicator.barrier(test::soon_enough());
+    if (communicator.rank() == 0) {
+      times.publish({nanoseconds(1), nanoseconds(2)});
+      EXPECT_FALSE(times.take());
+    }
+    communicator.barrier(test::soon_enough());
+    if (communicator.rank() == 1) times.publish({nanoseconds(3), nanoseconds(1)});
+    communicator.barrier(test::soon_enough());
+    EXPECT_EQ(times.take(), (StagingChoice::Times{nanoseconds(3), nanoseconds(2)}));
+  });
+}
+
+}  // namespace
+}  // namespace colltune
