@@ -13,7 +13,7 @@
 #include "cross_memory.h"
 #include "numerics.h"
 #include "schedule/scheduled_operation.h"
-#include "schedule/staging_choice.h"
+#include "schedule/store_choice.h"
 #include "schedule/waves.h"
 #include "shared_memory_support.h"
 
@@ -27,19 +27,17 @@ constexpr std::int64_t largest_chunk = std::int64_t{1} << 30;
 /// How a variant writes: past the caches or through them.
 struct Stores {
   std::string_view word;
-  CopyMode results;  ///< into receive buffers
-  CopyMode staging;  ///< into symmetric memory
-  bool adapts_staging = false;
+  StoreWay way;
+  bool adapts = false;
 };
 // In the order in which a sweep tries them: of what costs the same, the first serves where nothing
 // was measured.
-constexpr std::array<Stores, 6> all_stores{
-    {{"adaptive", CopyMode::cached, CopyMode::cached, true},
-     {"adaptive_streaming", CopyMode::non_temporal, CopyMode::cached, true},
-     {"cached", CopyMode::cached, CopyMode::cached},
-     {"streaming", CopyMode::non_temporal, CopyMode::cached},
-     {"streaming_staging", CopyMode::cached, CopyMode::non_temporal},
-     {"streaming_both", CopyMode::non_temporal, CopyMode::non_temporal}}};
+constexpr std::array<Stores, 5> all_stores{
+    {{"adaptive", {}, true},
+     {"cached", {}},
+     {"streaming", {CopyMode::non_temporal, CopyMode::cached}},
+     {"streaming_staging", {CopyMode::cached, CopyMode::non_temporal}},
+     {"streaming_both", {CopyMode::non_temporal, CopyMode::non_temporal}}}};
 constexpr std::string_view plain_stores = "cached";  // always legal
 // Where a message does not fit into a cache, what goes past the caches leaves room for the rest.
 constexpr std::uint64_t smallest_streamed_result = 512 << 10;
@@ -112,9 +110,8 @@ ScheduleOptions options_of(const Variant& variant) {
   if (stores == all_stores.end())
     throw Error(StatusCode::invalid_argument, to_string(variant) + ": its stores are unknown");
   return {.chunk = static_cast<std::size_t>(number(variant, "chunk")),
-          .results = stores->results,
-          .staging = stores->staging,
-          .adapts_staging = stores->adapts_staging};
+          .stores = stores->way,
+          .adapts = stores->adapts};
 }
 
 /// The setting of kind T called `name`; null where the variant has none.
@@ -198,16 +195,15 @@ bool is_tried(const Stores& stores, const Schedule& schedule, const Shape& shape
               const Problem& problem) {
   const std::uint64_t message = problem.message_size.value;
   const bool is_staged = message >= smallest_streamed_staging && writes_staging(schedule);
-  if (stores.adapts_staging && !is_staged) return false;
+  if (stores.adapts) return is_staged;
   // Cores may be moved while a program runs: what is right now is no fixed way (README.md).
-  if (stores.staging == CopyMode::non_temporal) return false;
-  if (stores.results == CopyMode::non_temporal) {
+  if (stores.way.staging == CopyMode::non_temporal) return false;
+  if (stores.way.results == CopyMode::non_temporal) {
     // The kernel copies as it likes.
     const bool writes = shape.access != Access::cma || shape_of(problem.collective).reduces;
-    if (!writes || message < smallest_streamed_result) return false;
-    // Of eight collectives of 1 MiB none was the fastest so, near or far: what makes room for the
-    // results in no cache makes none for what others wait for.
-    if (is_staged && !stores.adapts_staging) return false;
+    // Of eight collectives of 1 MiB none was the fastest so with staging, near or far: what makes
+    // room for the results in no cache makes none for what others wait for.
+    return writes && !is_staged && message >= smallest_streamed_result;
   }
   return true;
 }
@@ -397,11 +393,11 @@ Cost ScheduledImplementation::cost(const Problem& problem, const Topology& topol
 int ScheduledImplementation::settling_calls(const Problem& problem, const Topology& topology,
                                             const Variant& variant) const {
   const ScheduleOptions options = options_of(variant);
-  if (!options.adapts_staging) return 0;
+  if (!options.adapts) return 0;
   const Shape shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
   const Waves waves(problem, shape, options.chunk);
   return static_cast<int>(
-      StagingChoice::course_of(waves.count(), shape.slots, problem.message_size).trial());
+      StoreChoice::course_of(waves.count(), shape.slots, problem.message_size).trial());
 }
 
 Numerics ScheduledImplementation::numerics(const Problem& problem, const Variant&) const {

@@ -18,7 +18,7 @@
 #include "colltune/kernels/signals.h"
 #include "cross_memory.h"
 #include "schedule/shared_times.h"
-#include "schedule/staging_choice.h"
+#include "schedule/store_choice.h"
 #include "schedule/waves.h"
 
 namespace colltune {
@@ -51,13 +51,13 @@ struct Card {
 };
 
 bool streams(const ScheduleOptions& options) {
-  return options.results == CopyMode::non_temporal || options.staging == CopyMode::non_temporal ||
-         options.adapts_staging;
+  return options.stores.results == CopyMode::non_temporal ||
+         options.stores.staging == CopyMode::non_temporal || options.adapts;
 }
 
-/// Staging that adapts, on one rank.
+/// Stores that adapt, on one rank.
 struct Adaptation {
-  StagingChoice choice;
+  StoreChoice choice;
   SharedTimes times;
   std::chrono::steady_clock::time_point started{};  ///< a call that is timed
 };
@@ -77,8 +77,7 @@ class ScheduledOperation final : public Operation {
                  streams(options) ? CopyMode::non_temporal : CopyMode::cached),
         abort_flag_(communicator.abort_flag()),
         yields_at_once_(communicator.is_oversubscribed()),
-        results_(options.results),
-        staging_(options.staging),
+        stores_(options.stores),
         element_size_(size_of(call.problem.data_type)),
         last_{call.problem.data_type, call.problem.reduce_op, shape.ranks},
         part_{call.problem.data_type,
@@ -87,9 +86,9 @@ class ScheduledOperation final : public Operation {
     for (const RankSchedule& rank : schedule.ranks)
       lengths_.push_back({rank.phases[0].size(), rank.phases[1].size()});
     own_ = std::move(schedule.ranks[static_cast<std::size_t>(rank_)]);
-    if (options.adapts_staging)
-      adaptation_.emplace(Adaptation{StagingChoice(StagingChoice::course_of(
-                                         waves_.count(), shape.slots, call.problem.message_size)),
+    if (options.adapts)
+      adaptation_.emplace(Adaptation{StoreChoice(StoreChoice::course_of(waves_.count(), shape.slots,
+                                                                        call.problem.message_size)),
                                      SharedTimes(signals_, communicator, phase_words)});
     find_buffers(communicator, call.buffers, deadline);
     if (schedule.tags > 0) open_messages(communicator, schedule.tags, deadline);
@@ -114,7 +113,7 @@ class ScheduledOperation final : public Operation {
     if (waves_.count() == 0) return;
     first_ = next_;
     next_ += waves_.count();
-    if (adaptation_) choose_staging(*adaptation_);
+    if (adaptation_) choose_stores(*adaptation_);
     if (own_.is_start_awaited)
       signals_.set(word_of(Phase::lead), epoch(rank_, Phase::lead, first_, 0));
     begin_wave(first_, Deadline::max());
@@ -154,9 +153,9 @@ class ScheduledOperation final : public Operation {
     std::size_t slot = 0;
   };
 
-  void choose_staging(Adaptation& own) noexcept {
+  void choose_stores(Adaptation& own) noexcept {
     if (const auto slowest = own.times.take()) own.choice.decide(*slowest);
-    staging_ = own.choice.mode();
+    stores_ = own.choice.way();
     if (own.choice.is_timed()) own.started = Clock::now();
   }
 
@@ -381,7 +380,7 @@ class ScheduledOperation final : public Operation {
   }
 
   CopyMode mode_of(const Block& to) const {
-    return to.space == Space::scratch ? staging_ : results_;
+    return to.space == Space::scratch ? stores_.staging : stores_.results;
   }
 
   int rank_;
@@ -392,9 +391,8 @@ class ScheduledOperation final : public Operation {
   Signals signals_;
   const AbortFlag& abort_flag_;
   bool yields_at_once_;
-  CopyMode results_;
-  CopyMode staging_;
-  std::optional<Adaptation> adaptation_{};  ///< of `staging_`, for each call
+  StoreWay stores_;
+  std::optional<Adaptation> adaptation_{};  ///< of `stores_`, for each call
   std::size_t element_size_;
   Reduction last_;
   Reduction part_;

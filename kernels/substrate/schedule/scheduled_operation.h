@@ -8,6 +8,7 @@
 #include "colltune/kernels/copy.h"
 #include "colltune/kernels/operation.h"
 #include "schedule/schedule.h"
+#include "schedule/store_choice.h"
 
 namespace colltune {
 
@@ -15,9 +16,8 @@ namespace colltune {
 struct ScheduleOptions {
   /// Bytes of a wave: of the message, or of each block where it has one per rank. 0: all of it.
   std::size_t chunk = 0;
-  CopyMode results = CopyMode::cached;  ///< how receive buffers are written
-  CopyMode staging = CopyMode::cached;  ///< how symmetric memory is written, for the peers to read
-  bool adapts_staging = false;          ///< instead, as StagingChoice finds out
+  StoreWay stores{};
+  bool adapts = false;  ///< stores in the way that StoreChoice finds out instead
 };
 
 /// The most symmetric memory that such an operation takes on each rank.

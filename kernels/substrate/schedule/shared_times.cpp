@@ -24,7 +24,7 @@ SharedTimes::SharedTimes(const Signals& signals, const Communicator& communicato
   for (int word = 0; word < words; ++word) signals_.set(first_ + word, takes_part);
 }
 
-void SharedTimes::publish(const StagingChoice::Times& own) noexcept {
+void SharedTimes::publish(const StoreChoice::Times& own) noexcept {
   ++trial_;
   is_taken_ = false;
   for (std::size_t way = 0; way < own.size(); ++way) {
@@ -33,9 +33,9 @@ void SharedTimes::publish(const StagingChoice::Times& own) noexcept {
   }
 }
 
-std::optional<StagingChoice::Times> SharedTimes::take() noexcept {
+std::optional<StoreChoice::Times> SharedTimes::take() noexcept {
   if (is_taken_) return {};
-  StagingChoice::Times slowest{};
+  StoreChoice::Times slowest{};
   for (const int rank : near_)
     for (std::size_t way = 0; way < slowest.size(); ++way) {
       const std::uint64_t said = signals_.get(rank, first_ + static_cast<int>(way));

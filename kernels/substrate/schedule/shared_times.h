@@ -7,25 +7,25 @@
 #include <vector>
 
 #include "colltune/kernels/signals.h"
-#include "schedule/staging_choice.h"
+#include "schedule/store_choice.h"
 
 namespace colltune {
 
-/// What the ranks of a node tell each other of their trials, without waiting for one another: two
-/// signal words of each, which hold the number of the trial above the time.
+/// What the ranks of a node tell each other of their trials, without waiting for one another: a
+/// signal word for each way, which hold the number of the trial above the time.
 class SharedTimes {
  public:
-  static constexpr int words = 2;
+  static constexpr int words = static_cast<int>(StoreChoice::ways.size());
 
   /// The words from `first` on of `signals`, which outlives this. Ranks that have none of these
   /// objects are not waited for.
   SharedTimes(const Signals& signals, const Communicator& communicator, int first);
 
   /// Of this rank's next trial.
-  void publish(const StagingChoice::Times& own) noexcept;
+  void publish(const StoreChoice::Times& own) noexcept;
   /// The slowest rank's of that trial (or of a later one of its), once; nothing before all have
   /// published.
-  [[nodiscard]] std::optional<StagingChoice::Times> take() noexcept;
+  [[nodiscard]] std::optional<StoreChoice::Times> take() noexcept;
 
  private:
   const Signals& signals_;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "colltune/kernels/copy.h"
@@ -11,17 +12,25 @@
 
 namespace colltune {
 
-/// Finds out from call to call whether what other ranks read is better written through the caches
-/// or past them: on virtual machines that changes while a program runs, with where its cores are
-/// (kernels/README.md). The first of every `period` calls try both, the same ones on all ranks,
-/// which all make the same calls; what was faster for the slowest rank serves until then. Ranks may
-/// differ for some calls, since who stages in which way is nobody else's concern.
-class StagingChoice {
+/// How a call writes.
+struct StoreWay {
+  CopyMode results = CopyMode::cached;  ///< into receive buffers
+  CopyMode staging = CopyMode::cached;  ///< into symmetric memory, for the peers to read
+};
+
+/// Finds out from call to call which of several ways to store is the fastest: on virtual machines
+/// that changes while a program runs, with where its cores are (kernels/README.md). The first of
+/// every `period` calls try all, the same ones on all ranks, which all make the same calls; what
+/// was fastest for the slowest rank serves until then. Ranks may differ for some calls, since who
+/// stores in which way is nobody else's concern.
+class StoreChoice {
  public:
-  /// By way to stage: through the caches, past them.
-  using Times = std::array<std::chrono::nanoseconds, 2>;
+  static constexpr std::array ways{StoreWay{}, StoreWay{.staging = CopyMode::non_temporal},
+                                   StoreWay{CopyMode::non_temporal, CopyMode::non_temporal}};
+  using Times = std::array<std::chrono::nanoseconds, ways.size()>;  ///< of those that are tried
 
   struct Course {
+    std::size_t tried = 2;  ///< of `ways`, the first
     /// Calls of one way before it is timed: until the slots that calls take turns in were written
     /// so last, since one that was written otherwise, or never, is another thing to write to.
     std::uint64_t lead_in = 0;
@@ -29,15 +38,15 @@ class StagingChoice {
 
     static constexpr std::uint64_t timed = 2;  ///< calls of each way
     [[nodiscard]] constexpr std::uint64_t of_each() const { return lead_in + timed; }
-    [[nodiscard]] constexpr std::uint64_t trial() const { return 2 * of_each(); }
+    [[nodiscard]] constexpr std::uint64_t trial() const { return tried * of_each(); }
   };
   /// For calls of so many waves, which take turns in so many slots, of a message of `size`.
   [[nodiscard]] static Course course_of(std::uint64_t waves, int slots, Bytes size);
 
-  explicit StagingChoice(const Course& course) : course_(course) {}
+  explicit StoreChoice(const Course& course) : course_(course) {}
 
-  /// How the coming call stages.
-  [[nodiscard]] CopyMode mode() const noexcept { return modes[way()]; }
+  /// How the coming call stores.
+  [[nodiscard]] const StoreWay& way() const noexcept { return ways[index()]; }
   /// Whether `completed` wants to know how long the coming call takes.
   [[nodiscard]] bool is_timed() const noexcept {
     return call_ < course_.trial() && call_ % course_.of_each() >= course_.lead_in;
@@ -50,9 +59,7 @@ class StagingChoice {
   void decide(const Times& slowest_rank) noexcept;
 
  private:
-  static constexpr std::array modes{CopyMode::cached, CopyMode::non_temporal};
-
-  [[nodiscard]] std::size_t way() const noexcept {
+  [[nodiscard]] std::size_t index() const noexcept {
     return call_ < course_.trial() ? call_ / course_.of_each() : best_;
   }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "schedule/staging_choice.h"
+#include "schedule/store_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -22,13 +22,13 @@ constexpr std::size_t past = 1;
 
 /// A machine on which calls take what is set, by the way in which they stage.
 struct Machine {
-  StagingChoice::Times takes{};
+  StoreChoice::Times takes{};
   std::array<int, 2> calls{};
   int timed = 0;
 
-  void run(StagingChoice& choice, int count) {
+  void run(StoreChoice& choice, int count) {
     for (int i = 0; i < count; ++i) {
-      const std::size_t way = choice.mode() == CopyMode::cached ? cached : past;
+      const std::size_t way = choice.way().staging == CopyMode::cached ? cached : past;
       ++calls[way];
       if (choice.is_timed()) ++timed;
       if (choice.completed(takes[way])) choice.decide(choice.fastest());
@@ -36,8 +36,8 @@ struct Machine {
   }
 };
 
-TEST(StagingChoice, UsesWhatWasFasterAndTriesAgain) {
-  StagingChoice choice({.lead_in = 4, .period = 100});
+TEST(StoreChoice, UsesWhatWasFasterAndTriesAgain) {
+  StoreChoice choice({.lead_in = 4, .period = 100});
   Machine machine{.takes = {nanoseconds(1000), nanoseconds(700)}};
   machine.run(choice, 100);
   EXPECT_EQ(machine.calls, (std::array{6, 94}));
@@ -51,38 +51,53 @@ TEST(StagingChoice, UsesWhatWasFasterAndTriesAgain) {
   EXPECT_EQ(machine.calls, (std::array{6, 44}));
 }
 
-TEST(StagingChoice, IsNotMovedByWhatHardlyDiffersOrByOneSlowCall) {
-  StagingChoice choice({.lead_in = 4, .period = 20});
+TEST(StoreChoice, IsNotMovedByWhatHardlyDiffersOrByOneSlowCall) {
+  StoreChoice choice({.lead_in = 4, .period = 20});
   Machine machine{.takes = {nanoseconds(1000), nanoseconds(990)}};
   machine.run(choice, 1000);
   EXPECT_EQ(machine.calls[past], 300);  // the trials alone
 
-  StagingChoice disturbed({.lead_in = 0, .period = 20});
+  StoreChoice disturbed({.lead_in = 0, .period = 20});
   machine = {.takes = {nanoseconds(10), nanoseconds(20)}};
   machine.takes[cached] = nanoseconds(1'000'000);
   machine.run(disturbed, 1);
   machine.takes[cached] = nanoseconds(10);
   machine.run(disturbed, 3);
-  EXPECT_EQ(disturbed.mode(), CopyMode::cached);
+  EXPECT_EQ(disturbed.way().staging, CopyMode::cached);
 }
 
-TEST(StagingChoice, EachWayIsTimedOnceTheSlotsAreWrittenSo) {
+TEST(StoreChoice, TriesAsManyWaysAsTheMessageIsWorth) {
+  StoreChoice choice({.tried = 3, .period = 10});
+  std::array<int, 3> calls{};
+  for (int i = 0; i < 10; ++i) {
+    const bool streams = choice.way().results == CopyMode::non_temporal;
+    const std::size_t way = streams ? 2 : choice.way().staging == CopyMode::cached ? cached : past;
+    ++calls[way];
+    if (choice.completed(nanoseconds(std::array{100, 90, 80}[way])))
+      choice.decide(choice.fastest());
+  }
+  EXPECT_EQ(calls, (std::array{2, 2, 6}));
+}
+
+TEST(StoreChoice, EachWayIsTimedOnceTheSlotsAreWrittenSo) {
   const auto course = [](std::uint64_t waves, std::uint64_t size) {
-    return StagingChoice::course_of(waves, 4, {size});
+    return StoreChoice::course_of(waves, 4, {size});
   };
   EXPECT_EQ(course(1, 8 << 10).lead_in, 4U);
   EXPECT_EQ(course(1, 8 << 10).period, 600U);
   EXPECT_EQ(course(4, 1 << 20).lead_in, 1U);
   EXPECT_EQ(course(16, 1 << 20).lead_in, 0U);
   EXPECT_EQ(course(16, 1 << 20).period, 300U);
+  EXPECT_EQ(course(16, 1 << 20).tried, 3U);
+  EXPECT_EQ(course(2, 256 << 10).tried, 2U);
   EXPECT_EQ(course(64, 16 << 20).period, 100U);
 }
 
-TEST(StagingChoice, TheSlowestRankDecides) {
+TEST(StoreChoice, TheSlowestRankDecides) {
   // A rank that only writes finds one way faster; the one that reads, the other.
-  constexpr std::array<StagingChoice::Times, 2> takes{
-      StagingChoice::Times{nanoseconds(300), nanoseconds(100)},
-      StagingChoice::Times{nanoseconds(400), nanoseconds(900)}};
+  constexpr std::array<StoreChoice::Times, 2> takes{
+      StoreChoice::Times{nanoseconds(300), nanoseconds(100)},
+      StoreChoice::Times{nanoseconds(400), nanoseconds(900)}};
   test::run_ranks(2, [&](Communicator& communicator) {
     const auto memory =
         communicator.allocate({Signals::size(SharedTimes::words)}, test::soon_enough());
@@ -91,7 +106,7 @@ TEST(StagingChoice, TheSlowestRankDecides) {
     EXPECT_FALSE(times.take());
     for (const std::chrono::seconds disturbed :
          {std::chrono::seconds(0), std::chrono::seconds(100)}) {
-      StagingChoice::Times own = takes[static_cast<std::size_t>(communicator.rank())];
+      StoreChoice::Times own = takes[static_cast<std::size_t>(communicator.rank())];
       own[past] += disturbed;
       times.publish(own);
       communicator.barrier(test::soon_enough());
@@ -107,7 +122,7 @@ TEST(StagingChoice, TheSlowestRankDecides) {
   });
 }
 
-TEST(StagingChoice, WhoDoesNotAdaptIsNotWaitedFor) {
+TEST(StoreChoice, WhoDoesNotAdaptIsNotWaitedFor) {
   test::run_ranks(2, [&](Communicator& communicator) {
     const auto memory =
         communicator.allocate({Signals::size(SharedTimes::words)}, test::soon_enough());
@@ -115,13 +130,13 @@ TEST(StagingChoice, WhoDoesNotAdaptIsNotWaitedFor) {
     if (communicator.rank() == 0) {
       SharedTimes times(signals, communicator, 0);
       times.publish({nanoseconds(2), nanoseconds(1)});
-      EXPECT_EQ(times.take(), (StagingChoice::Times{nanoseconds(2), nanoseconds(1)}));
+      EXPECT_EQ(times.take(), (StoreChoice::Times{nanoseconds(2), nanoseconds(1)}));
     }
     communicator.barrier(test::soon_enough());
   });
 }
 
-TEST(StagingChoice, NobodyDecidesBeforeAllHaveSaid) {
+TEST(StoreChoice, NobodyDecidesBeforeAllHaveSaid) {
   test::run_ranks(2, [&](Communicator& communicator) {
     const auto memory =
         communicator.allocate({Signals::size(SharedTimes::words)}, test::soon_enough());
@@ -135,7 +150,7 @@ TEST(StagingChoice, NobodyDecidesBeforeAllHaveSaid) {
     communicator.barrier(test::soon_enough());
     if (communicator.rank() == 1) times.publish({nanoseconds(3), nanoseconds(1)});
     communicator.barrier(test::soon_enough());
-    EXPECT_EQ(times.take(), (StagingChoice::Times{nanoseconds(3), nanoseconds(2)}));
+    EXPECT_EQ(times.take(), (StoreChoice::Times{nanoseconds(3), nanoseconds(2)}));
   });
 }
 

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "schedule/store_choice.h"
+
+#include <algorithm>
+
+namespace colltune {
+namespace {
+
+constexpr Bytes short_message{std::uint64_t{128} << 10};
+// Where a message does not fit into a cache, results that go past the caches leave room for the
+// rest.
+constexpr Bytes smallest_streamed_result{std::uint64_t{512} << 10};
+constexpr Bytes long_message{std::uint64_t{1} << 20};
+
+}  // namespace
+
+StoreChoice::Course StoreChoice::course_of(std::uint64_t waves, int slots, Bytes size) {
+  const auto turn = static_cast<std::uint64_t>(slots);
+  Course course{.tried = size < smallest_streamed_result ? std::size_t{2} : ways.size()};
+  if (waves < turn)
+    course.lead_in = turn;
+  else if (waves < 4 * turn)  // from there on three quarters of a call meet what it wrote itself
+    course.lead_in = 1;
+  // Cores stay where they are for a tenth of a second at least: several trials should fall into
+  // that where calls are short, and nowhere cost much: the slower ones are 1 to 4 % of the calls.
+  if (size < short_message)
+    course.period = 600;
+  else
+    course.period = size <= long_message ? 300 : 100;
+  return course;
+}
+
+bool StoreChoice::completed(std::chrono::nanoseconds took) noexcept {
+  if (call_ == 0) fastest_.fill(std::chrono::nanoseconds::max());
+  if (is_timed()) fastest_[index()] = std::min(fastest_[index()], took);
+  ++call_;
+  const bool is_last_of_trial = call_ == course_.trial();
+  if (call_ == course_.period) call_ = 0;
+  return is_last_of_trial;
+}
+
+void StoreChoice::decide(const Times& slowest_rank) noexcept {
+  // What is hardly faster is not worth a change.
+  constexpr double margin = 1.03;
+  const auto fastest = std::ranges::min_element(
+      slowest_rank.begin(), slowest_rank.begin() + static_cast<std::ptrdiff_t>(course_.tried));
+  using Seconds = std::chrono::duration<double>;
+  if (Seconds(*fastest) * margin < Seconds(slowest_rank[best_]))
+    best_ = static_cast<std::size_t>(fastest - slowest_rank.begin());
+}
+
+}  // namespace colltune
