@@ -49,7 +49,7 @@ class Communicator {
 
  private:
   /// Immutable once published. Those of the past are kept until the communicator goes: a call may
-  /// still be looking at them.
+  /// still be looking at them. No two are equal.
   struct Force {
     colltune_nccl_force wanted{};
     Force* older = nullptr;

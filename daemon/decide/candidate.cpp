@@ -27,7 +27,7 @@ bool may_rank(const Passes& passes) {
   bool has_samples = false;
   std::uint64_t verified_calls = 0;
   for (const auto& [pass, measurement] : passes) {
-    if (measurement->outcome != Outcome::ok) return false;
+    if (!is_credited(*measurement)) return false;
     has_samples = has_samples || !measurement->samples.empty();
     verified_calls += measurement->verified_calls;
   }

@@ -32,7 +32,7 @@ LaunchTrial find_trial(std::span<const Measurement> launch, const TuningKey& key
   LaunchTrial trial;
   for (const Measurement& measurement : launch) {
     if (measurement.is_twin || measurement.variant != variant || measurement.key != key) continue;
-    if (measurement.outcome != Outcome::ok) trial.fault = &measurement;
+    if (!is_credited(measurement)) trial.fault = &measurement;
     trial.rounds[measurement.pass] = round_medians(measurement);
   }
   return trial;
@@ -54,6 +54,10 @@ Evidence evidence_of(const TuningKey& key, const Contest& contest,
     const LaunchTrial candidate = find_trial(launch, key, contest.candidate);
     if (candidate.fault != nullptr) {
       constexpr std::size_t shown = 200;  // the whole is stored with the measurement
+      if (const auto& instead = candidate.fault->conditions.executed_instead) {
+        evidence.fault = "it ran " + *instead + " instead";
+        continue;
+      }
       const std::string& detail = candidate.fault->detail;
       evidence.fault = fmt::format("{}{}{}", name_of(candidate.fault->outcome),
                                    detail.empty() ? "" : ": ", detail.substr(0, shown));

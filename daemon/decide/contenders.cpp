@@ -121,7 +121,7 @@ std::size_t most_contenders(std::size_t passes) {
 std::set<TrialName> contenders_of(std::span<const Measurement> of_key) {
   std::set<TrialName> faulty;
   for (const Measurement& measurement : of_key)
-    if (measurement.outcome != Outcome::ok) faulty.insert(name_of_trial(measurement));
+    if (!is_credited(measurement)) faulty.insert(name_of_trial(measurement));
   std::set<TrialName> contenders;
   std::map<std::string, std::map<int, Runners>> families;
   for (const Measurement& measurement : of_key) {

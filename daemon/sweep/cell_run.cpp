@@ -13,6 +13,7 @@
 #include "colltune/kernels/mesh_reduce.h"
 #include "colltune/sweep/run_timer.h"
 #include "colltune/vocabulary/canonical.h"
+#include "executed.h"
 #include "phase_clock.h"
 #include "soak.h"
 
@@ -151,7 +152,10 @@ void CellRun::verify_first() {
     verify_all({.pattern = DataPattern::rounding});
 }
 
-void CellRun::verify_last() { verify_all(other_data); }
+void CellRun::verify_last() {
+  verify_all(other_data);
+  share_executed(context_);
+}
 
 void CellRun::warm_up(nanoseconds time_left) { rounds_.warm_up(time_left); }
 
@@ -225,6 +229,7 @@ void CellRun::share_conditions() {
   }
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const auto words = std::span(worst).subspan(per_trial * i, per_trial);
+    const Conditions before = std::move(trials[i].conditions);
     trials[i].conditions = {
         .steal = words[0] < 0 ? -1 : static_cast<double>(words[0]) * millionth,
         .longest_gap = nanoseconds(std::max<std::int64_t>(0, words[1])),
@@ -234,7 +239,9 @@ void CellRun::share_conditions() {
         .lowest_frequency_khz = shared[1] == INT64_MIN ? 0
                                                        : static_cast<std::uint64_t>(
                                                              std::max<std::int64_t>(0, -shared[1])),
-        .clock_error = nanoseconds(std::max<std::int64_t>(0, shared[2]))};
+        .clock_error = nanoseconds(std::max<std::int64_t>(0, shared[2])),
+        .executed = before.executed,
+        .executed_instead = before.executed_instead};
     if (words[4] >= 0)
       trials[i].conditions.kept_waiting = static_cast<double>(words[4]) * millionth;
     trials[i].conditions.hand_over = rounds_.hand_over();

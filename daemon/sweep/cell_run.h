@@ -41,7 +41,7 @@ class CellRun {
   void warm_up(std::chrono::nanoseconds time_left);
   /// Rounds of interleaved batches until rank 0 has seen enough.
   void measure(const RoundsEnd& end);
-  /// One more verified call of each variant, on other data.
+  /// One more verified call of each variant, on other data; then rank 0 notes what libraries chose.
   void verify_last();
   /// Verified runs of every variant that would win by all visits so far and has not had them yet,
   /// until all that win have; each variant no longer than `most` (0: as long as the plan says).

@@ -181,6 +181,7 @@ class ThreadCommunicator final : public Communicator {
   bool is_oversubscribed() const override { return group_->is_oversubscribed; }
   AbortFlag& abort_flag() const override { return group_->abort_flag; }
   Device* device() const override { return group_->devices[static_cast<std::size_t>(rank_)]; }
+  Attachments& attachments() override { return attachments_; }
   const void* native_mpi() const override { return nullptr; }
 
   void barrier(Deadline deadline) override { group_->barrier(rank_, ++epoch_, deadline); }
@@ -311,6 +312,7 @@ class ThreadCommunicator final : public Communicator {
   std::shared_ptr<ThreadGroup> group_;
   int rank_;
   std::uint64_t epoch_ = 0;
+  Attachments attachments_;
 };
 
 }  // namespace

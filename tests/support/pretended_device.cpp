@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <new>
@@ -16,6 +17,7 @@
 
 #include "colltune/vocabulary/error.h"
 #include "device/device_algorithm.h"
+#include "support/pretended_stream.h"
 
 namespace colltune::test {
 namespace {
@@ -73,6 +75,68 @@ class PretendedLaunch final : public DeviceLaunch {
   std::chrono::steady_clock::time_point end_;
   std::atomic<bool> has_ended_ = true;
   std::jthread stream_;
+};
+
+/// A thread that does what it is given, in order.
+class Queue final : public PretendedStream {
+ public:
+  Queue() : PretendedStream{&Queue::add} {
+    thread_ = std::jthread([this](const std::stop_token& done) { run(done); });
+  }
+  [[nodiscard]] bool is_empty() const {
+    const std::lock_guard lock(mutex_);
+    return works_.empty();
+  }
+  [[nodiscard]] std::chrono::steady_clock::time_point last_end() const {
+    const std::lock_guard lock(mutex_);
+    return last_end_;
+  }
+
+ private:
+  struct Work {
+    void (*act)(void*);
+    void* argument;
+  };
+  static void add(PretendedStream* stream, void (*work)(void*), void* argument) {
+    auto* const queue = static_cast<Queue*>(stream);
+    const std::lock_guard lock(queue->mutex_);
+    queue->works_.push_back({work, argument});
+    queue->has_more_.notify_one();
+  }
+  /// Also does what is left when it is to end.
+  void run(const std::stop_token& done) {
+    std::unique_lock lock(mutex_);
+    while (has_more_.wait(lock, done, [this] { return !works_.empty(); })) {
+      const Work work = works_.front();
+      lock.unlock();
+      work.act(work.argument);
+      lock.lock();
+      last_end_ = std::chrono::steady_clock::now();
+      works_.pop_front();
+    }
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any has_more_;
+  std::deque<Work> works_;                          ///< guarded by mutex_; the first one runs
+  std::chrono::steady_clock::time_point last_end_;  ///< guarded by mutex_
+  std::jthread thread_;
+};
+
+class PretendedLibraryLaunch final : public DeviceLaunch {
+ public:
+  explicit PretendedLibraryLaunch(DeviceSubmission& submission) : submission_(submission) {}
+  void start() override {
+    begin_ = std::chrono::steady_clock::now();
+    submission_.submit(static_cast<PretendedStream*>(&queue_));
+  }
+  bool has_ended() override { return submission_.is_submitted() && queue_.is_empty(); }
+  std::chrono::nanoseconds duration() override { return queue_.last_end() - begin_; }
+
+ private:
+  DeviceSubmission& submission_;
+  std::chrono::steady_clock::time_point begin_;
+  Queue queue_;
 };
 
 }  // namespace
@@ -133,6 +197,10 @@ std::unique_ptr<DeviceLaunch> PretendedDevice::make_launch(
   return std::make_unique<PretendedLaunch>(
       algorithm, std::vector<device::DeviceCall>(calls.begin(), calls.end()), grid.blocks,
       is_broken_);
+}
+
+std::unique_ptr<DeviceLaunch> PretendedDevice::make_library_launch(DeviceSubmission& submission) {
+  return std::make_unique<PretendedLibraryLaunch>(submission);
 }
 
 std::size_t PretendedDevice::count_allocations() const {

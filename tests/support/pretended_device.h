@@ -30,7 +30,10 @@ class PretendedDevice final : public Device {
   std::string identity() const override { return identity_; }
   std::map<std::string, std::string, std::less<>> features() const override {
     if (is_broken_) throw Error(StatusCode::internal, "the pretended device is broken");
-    return {{"device.name", "host threads"}, {"device.processors", std::to_string(processors_)}};
+    std::map<std::string, std::string, std::less<>> found{
+        {"device.name", "host threads"}, {"device.processors", std::to_string(processors_)}};
+    if (has_cuda_) found.emplace("cuda.driver", "pretended");
+    return found;
   }
   std::byte* allocate(Bytes bytes, Memory memory) override;
   void release(std::byte* memory) noexcept override;
@@ -50,6 +53,9 @@ class PretendedDevice final : public Device {
   std::unique_ptr<DeviceLaunch> make_launch(const DeviceAlgorithm& algorithm,
                                             std::span<const device::DeviceCall> calls,
                                             DeviceGrid grid) override;
+  /// The queue is a PretendedStream.
+  std::unique_ptr<DeviceLaunch> make_library_launch(DeviceSubmission& submission) override;
+  void make_current() override {}
 
   /// Allocations that are not released yet.
   [[nodiscard]] std::size_t count_allocations() const;
@@ -59,6 +65,8 @@ class PretendedDevice final : public Device {
   void limit_memory(std::size_t bytes) { most_memory_ = bytes; }
   /// From now on it says nothing about itself, and launches nothing.
   void break_down() { is_broken_ = true; }
+  /// From now on it says that it is under CUDA, for libraries that stand for those of CUDA.
+  void pretend_cuda() { has_cuda_ = true; }
   /// From now on other devices cannot be reached.
   void forbid_peers() { reaches_peers_ = false; }
 
@@ -69,6 +77,7 @@ class PretendedDevice final : public Device {
   std::atomic<std::size_t> most_memory_ = ~std::size_t{0};
   std::atomic<bool> reaches_peers_ = true;
   std::atomic<bool> is_broken_ = false;
+  std::atomic<bool> has_cuda_ = false;
   std::atomic<int> mapped_ = 0;
   mutable std::mutex mutex_;
   struct Allocation {

@@ -150,6 +150,55 @@ class CudaLaunch final : public DeviceLaunch {
   GraphExec replay_;  ///< of all that a call starts; null where it is launched
 };
 
+/// What a library puts on a stream of its own, between two events.
+class CudaLibraryLaunch final : public DeviceLaunch {
+ public:
+  CudaLibraryLaunch(int gpu, DeviceSubmission& submission)
+      : gpu_(gpu),
+        submission_(submission),
+        stream_(make_stream()),
+        begin_(make_event()),
+        end_(make_event()) {}
+
+  void start() override {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    check_cuda(cudaEventRecord(begin_.get(), stream_.get()), "cudaEventRecord");
+    is_closed_ = false;
+    submission_.submit(stream_.get());
+    static_cast<void>(close());
+  }
+
+  bool has_ended() override {
+    if (!is_closed_ && !close()) return false;
+    const cudaError_t result = cudaStreamQuery(stream_.get());
+    if (result == cudaErrorNotReady) return false;
+    check_cuda(result, "the library's kernel");
+    return true;
+  }
+
+  std::chrono::nanoseconds duration() override {
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()),
+               "cudaEventElapsedTime");
+    return std::chrono::nanoseconds(std::llround(static_cast<double>(milliseconds) * 1e6));
+  }
+
+ private:
+  /// Puts the last event behind the call as soon as all of that is on the stream.
+  bool close() {
+    if (!submission_.is_submitted()) return false;
+    check_cuda(cudaEventRecord(end_.get(), stream_.get()), "cudaEventRecord");
+    return is_closed_ = true;
+  }
+
+  int gpu_;
+  DeviceSubmission& submission_;
+  bool is_closed_ = true;
+  Stream stream_;
+  Event begin_;
+  Event end_;
+};
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int gpu) : gpu_(gpu), memory_(gpu) {
@@ -269,6 +318,12 @@ class CudaDevice final : public Device {
                                         copies_of(algorithm, calls),
                                         algorithm.list_copies != nullptr, ranks, grid);
   }
+
+  std::unique_ptr<DeviceLaunch> make_library_launch(DeviceSubmission& submission) override {
+    make_current();
+    return std::make_unique<CudaLibraryLaunch>(gpu_, submission);
+  }
+  void make_current() override { check_cuda(cudaSetDevice(gpu_), "cudaSetDevice"); }
 
  private:
   [[nodiscard]] bool can_reach(int other) const {

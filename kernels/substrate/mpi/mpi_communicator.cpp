@@ -102,6 +102,7 @@ class MpiCommunicator final : public Communicator {
   bool is_oversubscribed() const override { return is_oversubscribed_; }
   AbortFlag& abort_flag() const override { return abort_flag_; }
   Device* device() const override { return device_; }
+  Attachments& attachments() override { return attachments_; }
   const void* native_mpi() const override { return &comm_.get(); }
 
   void barrier(Deadline /*deadline*/) override {
@@ -181,6 +182,7 @@ class MpiCommunicator final : public Communicator {
   bool is_oversubscribed_;
   Device* device_;
   int rank_ = 0;
+  Attachments attachments_;
 };
 
 /// Which file of which process holds a rank's part; -1 where it could not be made.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "colltune/kernels/abort_flag.h"
+#include "colltune/kernels/attachments.h"
 #include "colltune/kernels/locality.h"
 #include "colltune/kernels/messages.h"
 #include "colltune/kernels/symmetric_memory.h"
@@ -80,6 +81,8 @@ class Communicator {
   [[nodiscard]] virtual AbortFlag& abort_flag() const = 0;
   /// Where this rank's buffers lie; null: in the host's memory.
   [[nodiscard]] virtual Device* device() const { return nullptr; }
+  /// What implementations keep with it: gone before anything else of it.
+  [[nodiscard]] virtual Attachments& attachments() = 0;
   /// The `MPI_Comm` behind this communicator as an opaque pointer to it; null where there is none.
   [[nodiscard]] virtual const void* native_mpi() const = 0;
 };

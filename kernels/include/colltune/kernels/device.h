@@ -49,6 +49,16 @@ class DeviceLaunch {
   [[nodiscard]] virtual std::chrono::nanoseconds duration() = 0;
 };
 
+/// What a library puts on a device's queue in each call.
+class DeviceSubmission {
+ public:
+  virtual ~DeviceSubmission() = default;
+  /// Puts a call on `queue` (of a GPU: the cudaStream_t), or has it put there; never waits.
+  virtual void submit(void* queue) = 0;
+  /// Whether all of it is on the queue. Throws Error where the library reports one.
+  [[nodiscard]] virtual bool is_submitted() = 0;
+};
+
 /// What the buffers of calls lie on where they are not in the host's memory, and what runs kernels
 /// there: a GPU (cuda_device.h). Thread-safe; outlives what was made from it. Functions throw Error
 /// where the device refuses, with what it said.
@@ -98,6 +108,11 @@ class Device {
   [[nodiscard]] virtual std::unique_ptr<DeviceLaunch> make_launch(
       const DeviceAlgorithm& algorithm, std::span<const device::DeviceCall> calls,
       DeviceGrid grid) = 0;
+  /// A launch of what a library does, on a queue of its own. `submission` outlives it.
+  [[nodiscard]] virtual std::unique_ptr<DeviceLaunch> make_library_launch(
+      DeviceSubmission& submission) = 0;
+  /// What this thread asks of libraries from now on is meant for this device.
+  virtual void make_current() = 0;
 };
 
 /// Memory of a device. Moved, not copied.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "colltune/kernels/abort_flag.h"
 #include "colltune/vocabulary/problem.h"
@@ -30,6 +31,12 @@ struct Call {
   CallBuffers buffers;
 };
 
+/// What a library that chooses for itself did in a call.
+struct Executed {
+  std::string choice;             ///< "algorithm=ring,channels=8,protocol=ll"
+  bool is_what_was_named = true;  ///< else it did something else than the variant's settings say
+};
+
 /// A collective prepared for a rank: what sits between two clock reads. Start and wait alternate.
 /// No kernel writes a peer's user buffer, or reads its input, before that peer's start; `wait`
 /// returns only when no peer still reads this rank's input. Neither allocates memory. Not
@@ -47,6 +54,8 @@ class Operation {
   /// How long the last call took by the clock of the device that ran it, waiting for late ranks
   /// included; nothing where no device did.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> device_time() const { return {}; }
+  /// What a library that chooses for itself did in the calls so far, as far as it says.
+  [[nodiscard]] virtual std::optional<Executed> executed() const { return {}; }
   /// What making the communicators of parts of the ranks took that it runs on, when they were first
   /// made, for whichever operation: a caller pays it once. Nothing where it needs none.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> communicators_time() const {

@@ -88,6 +88,12 @@ struct Conditions {
   /// Making the communicators of parts of the ranks that the variant runs on, which a caller pays
   /// once and no sample holds. Empty: it needs none.
   std::optional<std::chrono::nanoseconds> communicators;
+  /// What a library that chooses for itself did: "algorithm=ring,channels=8,protocol=ll". Empty: it
+  /// did not say, or no library chose.
+  std::optional<std::string> executed;
+  /// The same where it did something else than the variant's settings say: the times are not the
+  /// variant's, and decide nothing.
+  std::optional<std::string> executed_instead;
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
@@ -105,6 +111,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("device_share", self.device_share);
   visit("hand_over_ns", self.hand_over);
   visit("communicators_ns", self.communicators);
+  visit("executed", self.executed);
+  visit("executed_instead", self.executed_instead);
 }
 
 /// Outcome and raw samples of one trial in one pass: one variant under one key, as one visit to it
@@ -149,6 +157,10 @@ struct Measurement {
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
+/// Whether its times are the variant's: it ended well, and ran what it is named after.
+[[nodiscard]] inline bool is_credited(const Measurement& measurement) {
+  return measurement.outcome == Outcome::ok && !measurement.conditions.executed_instead;
+}
 template <class Self, class Visit>
 requires std::same_as<std::remove_const_t<Self>, Measurement>
 constexpr void visit_fields(Self& self, Visit&& visit) {

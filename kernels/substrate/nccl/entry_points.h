@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "colltune/kernels/implementation.h"
+#include "nccl/library.h"
+
+namespace colltune::nccl {
+
+/// NCCL's own choice for each collective, and its forced choices: entries of the catalogue over the
+/// libraries that `runtime` opens.
+[[nodiscard]] Implementations make_library_choice(const std::shared_ptr<const Runtime>& runtime);
+[[nodiscard]] Implementations make_forced(const std::shared_ptr<const Runtime>& runtime);
+
+}  // namespace colltune::nccl

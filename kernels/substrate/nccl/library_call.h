@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "colltune/kernels/device.h"
+#include "colltune/kernels/operation.h"
+#include "colltune/nccl/choice.h"
+#include "nccl/member.h"
+
+namespace colltune::nccl {
+
+/// One rank's call of libnccl, as that takes it.
+struct NativeCall {
+  Collective collective = Collective::all_reduce;
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  int root = 0;
+  std::size_t count = 0;  ///< elements of a block
+  const void* send = nullptr;
+  void* receive = nullptr;
+  bool registers = false;  ///< the buffers, with NCCL's communicator, for as long as the call
+  std::size_t send_bytes = 0;
+  std::size_t receive_bytes = 0;
+};
+
+/// Buffers that NCCL's communicator knows: it then reads and writes them directly, where it can.
+class Registration {
+ public:
+  Registration() = default;
+  /// `bytes` may be 0: nothing.
+  Registration(std::shared_ptr<Member> member, const void* memory, std::size_t bytes);
+  Registration(Registration&& other) noexcept
+      : member_(std::move(other.member_)), handle_(std::exchange(other.handle_, nullptr)) {}
+  Registration& operator=(Registration&& other) noexcept {
+    std::swap(member_, other.member_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Registration();
+
+ private:
+  std::shared_ptr<Member> member_;
+  void* handle_ = nullptr;
+};
+
+/// A collective of NCCL's, on a queue of its own. Where it can be forced it sets what NCCL is to
+/// choose before each call; the first one is observed, and the later ones choose alike.
+class LibraryCall final : public Operation, private DeviceSubmission {
+ public:
+  /// `choice`: nothing is NCCL's own.
+  LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
+              const std::optional<Choice>& choice);
+
+  void start() override;
+  void wait(Deadline deadline) override;
+  std::optional<std::chrono::nanoseconds> device_time() const override {
+    return launch_->duration();
+  }
+  std::optional<Executed> executed() const override { return executed_; }
+
+  /// Whether the call that was begun has ended.
+  [[nodiscard]] bool has_ended() { return launch_->has_ended(); }
+
+ private:
+  void submit(void* queue) override;
+  bool is_submitted() override;
+  [[noreturn]] void give_up(bool is_aborted);
+  void read_back();
+
+  std::shared_ptr<Member> member_;
+  NativeCall call_;
+  std::optional<Choice> choice_;
+  std::optional<Function> function_;  ///< nothing: NCCL asks no tuner about such calls
+  bool is_submitted_ = true;
+  std::optional<Executed> executed_;
+  Registration send_registration_;
+  Registration receive_registration_;
+  std::unique_ptr<DeviceLaunch> launch_;
+};
+
+/// "algorithm=ring,channels=8,protocol=ll"; without channels where NCCL decides on them.
+[[nodiscard]] std::string choice_text(const Choice& choice);
+
+}  // namespace colltune::nccl

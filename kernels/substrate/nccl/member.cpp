@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "nccl/member.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+#include "colltune/kernels/bounded_wait.h"
+#include "colltune/vocabulary/error.h"
+#include "nccl/agreement.h"
+#include "nccl/library_call.h"
+
+namespace colltune::nccl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How far apart ranks come to their votes that were given one deadline.
+constexpr auto vote_time = std::chrono::seconds(5);
+// NCCL takes seconds to make a communicator, and some time to end one.
+constexpr auto pause_between_looks = std::chrono::microseconds(200);
+constexpr auto longest_end = std::chrono::seconds(10);
+// Words of `progress_`.
+constexpr int joined_word = 0;
+constexpr int calls_word = 1;
+constexpr std::uint64_t join_begun = 1;
+constexpr std::uint64_t join_done = 2;
+// Of a small call: one element of each rank's, the widest.
+constexpr std::uint64_t widest_element = 8;
+
+/// The member of a communicator, kept with it.
+class KeptMember final : public Attachment {
+ public:
+  explicit KeptMember(std::shared_ptr<Member> made) : member(std::move(made)) {}
+  std::shared_ptr<Member> member;
+};
+
+}  // namespace
+
+std::shared_ptr<Member> Member::of(Communicator& communicator, const Opened& opened,
+                                   Deadline deadline) {
+  auto* const kept = communicator.attachments().find<KeptMember>();
+  const bool is_lost = kept == nullptr || !kept->member->why_aborted_.empty();
+  if (first_rank_where(communicator, is_lost, deadline + vote_time) < 0) return kept->member;
+  if (kept != nullptr) {
+    // Where one rank has lost it the others' waits in vain.
+    kept->member->abort("another rank's was aborted");
+    communicator.attachments().drop(*kept);
+  }
+  auto& made = communicator.attachments().keep(std::make_unique<KeptMember>(
+      std::shared_ptr<Member>(new Member(communicator, opened, deadline))));
+  try {
+    made.member->make(deadline);
+  } catch (...) {
+    communicator.attachments().drop(made);
+    throw;
+  }
+  return made.member;
+}
+
+Member::Member(Communicator& communicator, const Opened& opened, Deadline deadline)
+    : communicator_(communicator),
+      opened_(opened),
+      device_(*communicator.device()),
+      abort_flag_(communicator.abort_flag()),
+      yields_at_once_(communicator.is_oversubscribed()),
+      board_(communicator.allocate({Signals::size(2)}, deadline)),
+      progress_(communicator, *board_, 0) {}
+
+void Member::make(Deadline deadline) {
+  const Deadline vote = deadline + vote_time;
+  require_alike(communicator_, "NCCL's version", version_text(opened_.version), vote);
+  require_alike(communicator_, "NCCL_* variables of their environments", opened_.environment, vote);
+  UniqueId id{};
+  act_together(
+      communicator_, "got no name for a communicator from NCCL",
+      [&] {
+        if (communicator_.rank() == 0)
+          check_nccl(functions(), nullptr, functions().get_unique_id(&id), "ncclGetUniqueId");
+        scratch_ = DeviceMemory(
+            device_, {2 * widest_element * static_cast<std::uint64_t>(communicator_.size())});
+        device_.fill(scratch_.bytes(), 0);
+      },
+      vote);
+  std::uint64_t newest = 0;
+  for (const auto& context : list_contexts()) newest = std::max(newest, context.number);
+  // Behind this nobody's tuner makes a context that the list above holds.
+  id = share_id(communicator_, id, vote);
+  act_together(
+      communicator_, "could not join NCCL's communicator", [&] { join(id, deadline); }, vote);
+  find_tuner_context(deadline, newest);
+  if (why_not_forced_.empty()) require_alike_snapshots(vote);
+}
+
+Member::~Member() {
+  if (handle_ == nullptr || !why_aborted_.empty()) return;
+  const auto end = Clock::now() + longest_end;
+  try {
+    check_nccl(functions(), handle_, functions().finalize(handle_), "ncclCommFinalize");
+    while (!is_ready()) {
+      if (Clock::now() > end) throw Error(StatusCode::deadline_exceeded, "ncclCommFinalize");
+      std::this_thread::sleep_for(pause_between_looks);
+    }
+    check_nccl(functions(), handle_, functions().destroy(handle_), "ncclCommDestroy");
+  } catch (const Error& error) {
+    std::fprintf(stderr, "colltune: an NCCL communicator is aborted at its end: %s\n",
+                 error.what());
+    abort(error.what());
+  }
+}
+
+void Member::join(const UniqueId& id, Deadline deadline) {
+  progress_.set(joined_word, join_begun);
+  device_.make_current();
+  Configuration configuration;
+  configuration.blocking = 0;
+  check_nccl(
+      functions(), nullptr,
+      functions().init(&handle_, communicator_.size(), id, communicator_.rank(), &configuration),
+      "ncclCommInitRankConfig");
+  try {
+    while (!is_ready()) {
+      if (abort_flag_.is_raised() || Clock::now() >= deadline) fail_to_join();
+      std::this_thread::sleep_for(pause_between_looks);
+    }
+  } catch (const Error& error) {
+    abort(error.what());
+    throw;
+  }
+  progress_.set(joined_word, join_done);
+}
+
+void Member::fail_to_join() {
+  const bool is_aborted = abort_flag_.is_raised();
+  const auto first_before = [&](std::uint64_t stage) {
+    for (int rank = 0; rank < communicator_.size(); ++rank)
+      if (rank != communicator_.rank() && shares_node_with(rank) &&
+          progress_.get(rank, joined_word) < stage)
+        return rank;
+    return -1;
+  };
+  if (const int late = first_before(join_begun); late >= 0)
+    throw RankMissing(late, "ncclCommInitRankConfig", is_aborted);
+  const int unfinished = first_before(join_done);
+  throw Error(is_aborted ? StatusCode::aborted : StatusCode::deadline_exceeded,
+              std::string("NCCL's communicator was not made ") +
+                  (is_aborted ? "before the abort flag was raised" : "in time") +
+                  "; all ranks of this node had begun, " +
+                  (unfinished < 0 ? "the others are done"
+                                  : "rank " + std::to_string(unfinished) + " is not done either"));
+}
+
+bool Member::shares_node_with(int rank) const {
+  const auto nodes = communicator_.nodes();
+  return nodes[static_cast<std::size_t>(rank)] ==
+         nodes[static_cast<std::size_t>(communicator_.rank())];
+}
+
+bool Member::is_ready() const {
+  Result state = result_success;
+  const Result result = functions().get_async_error(handle_, &state);
+  check_nccl(functions(), handle_, result, "ncclCommGetAsyncError");
+  check_nccl(functions(), handle_, state, "NCCL");
+  return state == result_success;
+}
+
+void Member::require_usable() const {
+  if (!why_aborted_.empty())
+    throw Error(StatusCode::unavailable, "NCCL's communicator was aborted: " + why_aborted_);
+}
+
+void Member::abort(const std::string& why) noexcept {
+  if (!why_aborted_.empty()) return;
+  why_aborted_ = why.empty() ? "for an unknown reason" : why;
+  if (handle_ == nullptr) return;
+  if (const Result result = functions().abort(handle_);
+      result != result_success && result != result_in_progress)
+    std::fprintf(stderr, "colltune: ncclCommAbort: %s\n", functions().get_error_string(result));
+}
+
+void Member::begin_call() noexcept { progress_.set(calls_word, ++calls_); }
+
+int Member::who_is_late() const noexcept {
+  for (int rank = 0; rank < communicator_.size(); ++rank)
+    if (shares_node_with(rank) && progress_.get(rank, calls_word) < calls_) return rank;
+  return -1;
+}
+
+}  // namespace colltune::nccl

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "nccl/native.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "numerics.h"
+
+namespace colltune::nccl {
+namespace {
+
+constexpr std::string_view version_feature = "nccl.version";
+constexpr std::string_view environment_feature = "nccl.environment";
+// Ranks that share a GPU are refused by NCCL, unless somebody tells it that they do not (each a
+// host of its own), or it is one that can do it and was told to.
+constexpr std::string_view sharing_feature = "nccl.shares_gpus";
+constexpr int first_version_with_sharing = version_code(2, 30, 3);
+
+/// Reductions of fp8 need the instructions of sm_90.
+constexpr std::int64_t fp8_compute_capability = 9;
+
+bool is_fp8(DataType type) { return type == DataType::f8e4m3 || type == DataType::f8e5m2; }
+
+bool may_share_gpus(const Opened& opened) {
+  if (std::getenv("NCCL_HOSTID") != nullptr) return true;
+  return opened.version >= first_version_with_sharing &&
+         opened.environment.find("NCCL_MULTI_RANK_GPU_ENABLE=1") != std::string::npos;
+}
+
+/// What only came with 2.28.
+std::string_view function_since_2_28(Collective collective) {
+  switch (collective) {
+    case Collective::all_to_all:
+      return "ncclAlltoAll";
+    case Collective::gather:
+      return "ncclGather";
+    case Collective::scatter:
+      return "ncclScatter";
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_reduce:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capability& capability) {
+  if (communicator.device() == nullptr || capability.has(version_feature) ||
+      capability.has("nccl.unavailable"))
+    return;
+  if (!capability.has("cuda.driver")) {
+    capability.features["nccl.unavailable"] = "NCCL wants a GPU under CUDA";
+    return;
+  }
+  const Opened& opened = runtime.open();
+  if (!opened.why_not.empty()) {
+    capability.features["nccl.unavailable"] = opened.why_not;
+    return;
+  }
+  capability.features[std::string(version_feature)] = version_text(opened.version);
+  const Functions& functions = opened.functions;
+  if (functions.all_to_all != nullptr) capability.features["nccl.ncclAlltoAll"] = "";
+  if (functions.gather != nullptr) capability.features["nccl.ncclGather"] = "";
+  if (functions.scatter != nullptr) capability.features["nccl.ncclScatter"] = "";
+  if (opened.why_no_tuner.empty())
+    capability.features["nccl.tuner"] = "";
+  else
+    capability.features["nccl.tuner.unavailable"] = opened.why_no_tuner;
+  if (!opened.environment.empty())
+    capability.features[std::string(environment_feature)] = opened.environment;
+  if (may_share_gpus(opened)) capability.features[std::string(sharing_feature)] = "";
+}
+
+Support supports_native_call(const Problem& problem, const Topology& topology,
+                             const Capability& capability, Collective collective) {
+  if (problem.collective != collective)
+    return Support::no("it is for " + std::string(name_of(collective)));
+  if (!capability.is_on_device()) {
+    const std::string_view why = capability.value("cuda.unavailable");
+    return Support::no(why.empty()
+                           ? "NCCL moves the memory of GPUs; the ranks' buffers lie in the host's"
+                           : std::string(why));
+  }
+  if (const std::string_view why = capability.value("nccl.unavailable"); !why.empty())
+    return Support::no(std::string(why));
+  const std::string_view version = capability.value(version_feature);
+  if (version.empty()) return Support::no("this rank did not look for NCCL");
+  if (const std::string_view function = function_since_2_28(collective);
+      !function.empty() && !capability.has("nccl." + std::string(function)))
+    return Support::no("NCCL " + std::string(version) + " has no " + std::string(function) +
+                       "; it came with 2.28");
+  if (const std::int64_t ranks = capability.number("device.ranks");
+      ranks > 1 && !capability.has(sharing_feature))
+    return Support::no(std::to_string(ranks) +
+                       " ranks share a GPU, and NCCL wants one for each rank");
+  if (problem.graph_capture)
+    return Support::no("it calls NCCL itself; no graph of the caller's can hold it");
+  if (collective == Collective::all_to_all && problem.in_place && topology.ranks > 1)
+    return Support::no("NCCL's all_to_all does not work in place");
+  if (const std::int64_t compute = capability.number("cuda.compute_capability");
+      reduces(problem) && is_fp8(problem.data_type) && compute > 0 &&
+      compute < fp8_compute_capability)
+    return Support::no("NCCL reduces fp8 from sm_90 on");
+  return Support::yes();
+}
+
+std::string_view environment_value(const Capability& capability, std::string_view variable) {
+  std::string_view all = capability.value(environment_feature);
+  while (!all.empty()) {
+    const std::size_t end = all.find(' ');
+    const std::string_view one = all.substr(0, end);
+    if (one.starts_with(variable) && one.substr(variable.size()).starts_with('='))
+      return one.substr(variable.size() + 1);
+    all = end == std::string_view::npos ? std::string_view{} : all.substr(end + 1);
+  }
+  return {};
+}
+
+NativeCall native_call(const Communicator& communicator, const Call& call) {
+  return {.collective = call.problem.collective,
+          .type = call.problem.data_type,
+          .op = call.problem.reduce_op,
+          .root = call.root,
+          .count = block_elements(call.problem, communicator.size()),
+          .send = call.buffers.send.data(),
+          .receive = call.buffers.receive.data(),
+          .registers = call.problem.registered,
+          .send_bytes = call.buffers.send.size(),
+          .receive_bytes = call.buffers.receive.size()};
+}
+
+Numerics numerics_of_native_call(const Problem& problem) {
+  return {.rounding = rounding_handed_on(problem), .numeric_class = NumericClass::same_bits};
+}
+
+Cost cost_of_native_call(const Problem& problem, int ranks, double steps) {
+  const auto size = static_cast<double>(problem.message_size.value);
+  return {.steps = steps,
+          .bytes_per_rank = bus_bandwidth_factor(problem.collective, ranks) * size,
+          .reduced_bytes = reduces(problem) ? size : 0};
+}
+
+}  // namespace colltune::nccl

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Compares what library_abi.h says with the nccl.h that the build found. Compiled, never called.
+
+#include <nccl.h>
+
+#include <cstddef>
+#include <type_traits>
+
+#include "colltune/nccl/library_abi.h"
+
+namespace colltune::nccl {
+namespace {
+
+static_assert(version_code(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH) == NCCL_VERSION_CODE);
+static_assert(sizeof(UniqueId) == sizeof(ncclUniqueId));
+static_assert(sizeof(Configuration) <= sizeof(ncclConfig_t));
+static_assert(offsetof(Configuration, magic) == offsetof(ncclConfig_t, magic));
+static_assert(offsetof(Configuration, version) == offsetof(ncclConfig_t, version));
+static_assert(offsetof(Configuration, blocking) == offsetof(ncclConfig_t, blocking));
+static_assert(offsetof(Configuration, cga_cluster_size) == offsetof(ncclConfig_t, cgaClusterSize));
+static_assert(offsetof(Configuration, fewest_ctas) == offsetof(ncclConfig_t, minCTAs));
+static_assert(offsetof(Configuration, most_ctas) == offsetof(ncclConfig_t, maxCTAs));
+static_assert(offsetof(Configuration, net_name) == offsetof(ncclConfig_t, netName));
+static_assert(offsetof(Configuration, split_share) == offsetof(ncclConfig_t, splitShare));
+static_assert(Configuration::undefined == NCCL_CONFIG_UNDEF_INT);
+
+constexpr ncclConfig_t initial = NCCL_CONFIG_INITIALIZER;
+static_assert(Configuration{}.magic == initial.magic);
+
+static_assert(native_type(DataType::i8) == ncclInt8 && native_type(DataType::u8) == ncclUint8);
+static_assert(native_type(DataType::i32) == ncclInt32 && native_type(DataType::u32) == ncclUint32);
+static_assert(native_type(DataType::i64) == ncclInt64 && native_type(DataType::u64) == ncclUint64);
+static_assert(native_type(DataType::f16) == ncclFloat16);
+static_assert(native_type(DataType::f32) == ncclFloat32);
+static_assert(native_type(DataType::f64) == ncclFloat64);
+static_assert(native_type(DataType::bf16) == ncclBfloat16);
+static_assert(native_type(DataType::f8e4m3) == ncclFloat8e4m3);
+static_assert(native_type(DataType::f8e5m2) == ncclFloat8e5m2);
+static_assert(native_op(ReduceOp::sum) == ncclSum && native_op(ReduceOp::prod) == ncclProd);
+static_assert(native_op(ReduceOp::max) == ncclMax && native_op(ReduceOp::min) == ncclMin);
+static_assert(native_op(ReduceOp::avg) == ncclAvg);
+static_assert(static_cast<int>(result_success) == ncclSuccess);
+static_assert(static_cast<int>(result_in_progress) == ncclInProgress);
+
+/// Whether two functions take as many arguments, each of the same size and kind.
+template <class Own, class Theirs>
+struct Alike : std::false_type {};
+template <class R, class... A, class S, class... B>
+requires(sizeof...(A) == sizeof...(B)) struct Alike<R (*)(A...), S (*)(B...)>
+    : std::bool_constant<sizeof(R) == sizeof(S) &&
+                         ((sizeof(A) == sizeof(B) &&
+                           std::is_pointer_v<A> == std::is_pointer_v<B>)&&...)> {
+};
+template <class Own, class Theirs>
+constexpr bool is_alike(Theirs*) {
+  return Alike<Own, Theirs*>::value;
+}
+static_assert(is_alike<GetVersion>(&ncclGetVersion) && is_alike<GetUniqueId>(&ncclGetUniqueId));
+static_assert(is_alike<CommInitRankConfig>(&ncclCommInitRankConfig));
+static_assert(is_alike<CommFunction>(&ncclCommFinalize) && is_alike<CommFunction>(&ncclCommAbort));
+static_assert(is_alike<CommFunction>(&ncclCommDestroy));
+static_assert(is_alike<CommGetAsyncError>(&ncclCommGetAsyncError));
+static_assert(is_alike<CommRegister>(&ncclCommRegister));
+static_assert(is_alike<CommDeregister>(&ncclCommDeregister));
+static_assert(is_alike<GetErrorString>(&ncclGetErrorString));
+static_assert(is_alike<GetLastError>(&ncclGetLastError));
+static_assert(is_alike<AllReduce>(&ncclAllReduce) && is_alike<AllGather>(&ncclAllGather));
+static_assert(is_alike<ReduceScatter>(&ncclReduceScatter) && is_alike<Reduce>(&ncclReduce));
+static_assert(is_alike<Broadcast>(&ncclBroadcast));
+#if NCCL_VERSION_CODE >= 22800  // the only way to ask a header what it declares
+static_assert(is_alike<AllToAll>(&ncclAlltoAll) && is_alike<Gather>(&ncclGather));
+static_assert(is_alike<Scatter>(&ncclScatter));
+#endif
+
+}  // namespace
+}  // namespace colltune::nccl

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <climits>
+#include <cstddef>
+#include <optional>
+
+#include "colltune/nccl/tuner_abi.h"
+#include "colltune/vocabulary/collective.h"
+
+/// What is used of libnccl.so.2, as its documentation describes it, so that it can be opened at run
+/// time: calls, numbers of types and operators, the configuration of a communicator. Where a build
+/// finds nccl.h, kernels/substrate/nccl/with_header/abi_check.cpp compares.
+namespace colltune::nccl {
+
+struct NativeCommunicator;  ///< ncclComm, of which nothing is known
+using NativeHandle = NativeCommunicator*;
+using Stream = void*;  ///< cudaStream_t
+
+/// ncclUniqueId: names a communicator that is being made.
+struct UniqueId {
+  char internal[128];
+};
+
+/// As ncclGetVersion codes it since 2.9: 22809 is 2.28.9.
+constexpr int version_code(int major, int minor, int patch) {
+  return major * 10000 + minor * 100 + patch;
+}
+
+/// The beginning of ncclConfig_t as NCCL 2.18 has it, and says so: later ones read what is there
+/// and take their own defaults for the rest.
+struct Configuration {
+  std::size_t size = sizeof(Configuration);
+  unsigned int magic = 0xcafebeef;
+  unsigned int version = version_code(2, 18, 0);
+  int blocking = undefined;
+  int cga_cluster_size = undefined;
+  int fewest_ctas = undefined;
+  int most_ctas = undefined;
+  const char* net_name = nullptr;
+  int split_share = undefined;
+
+  static constexpr int undefined = INT_MIN;
+};
+
+/// ncclDataType_t.
+constexpr int native_type(DataType type) {
+  switch (type) {
+    case DataType::i8:
+      return 0;
+    case DataType::u8:
+      return 1;
+    case DataType::i32:
+      return 2;
+    case DataType::u32:
+      return 3;
+    case DataType::i64:
+      return 4;
+    case DataType::u64:
+      return 5;
+    case DataType::f16:
+      return 6;
+    case DataType::f32:
+      return 7;
+    case DataType::f64:
+      return 8;
+    case DataType::bf16:
+      return 9;
+    case DataType::f8e4m3:
+      return 10;
+    case DataType::f8e5m2:
+      return 11;
+  }
+  return -1;
+}
+
+/// ncclRedOp_t; 0 for `none`, which no reduction has.
+constexpr int native_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::none:
+    case ReduceOp::sum:
+      return 0;
+    case ReduceOp::prod:
+      return 1;
+    case ReduceOp::max:
+      return 2;
+    case ReduceOp::min:
+      return 3;
+    case ReduceOp::avg:
+      return 4;
+  }
+  return 0;
+}
+
+// The functions of libnccl, by their names there.
+using GetVersion = Result (*)(int* version);
+using GetUniqueId = Result (*)(UniqueId* id);
+using CommInitRankConfig = Result (*)(NativeHandle* made, int ranks, UniqueId id, int rank,
+                                      Configuration* configuration);
+using CommFunction = Result (*)(NativeHandle communicator);  ///< Finalize, Destroy, Abort
+using CommGetAsyncError = Result (*)(NativeHandle communicator, Result* error);
+using CommRegister = Result (*)(NativeHandle communicator, void* memory, std::size_t bytes,
+                                void** handle);
+using CommDeregister = Result (*)(NativeHandle communicator, void* handle);
+using GetErrorString = const char* (*)(Result result);
+using GetLastError = const char* (*)(NativeHandle communicator);
+using AllReduce = Result (*)(const void* send, void* receive, std::size_t count, int type, int op,
+                             NativeHandle communicator, Stream stream);
+using ReduceScatter = AllReduce;
+using AllGather = Result (*)(const void* send, void* receive, std::size_t count, int type,
+                             NativeHandle communicator, Stream stream);
+using AllToAll = AllGather;
+using Broadcast = Result (*)(const void* send, void* receive, std::size_t count, int type, int root,
+                             NativeHandle communicator, Stream stream);
+using Gather = Broadcast;
+using Scatter = Broadcast;
+using Reduce = Result (*)(const void* send, void* receive, std::size_t count, int type, int op,
+                          int root, NativeHandle communicator, Stream stream);
+
+static_assert(sizeof(UniqueId) == 128);
+static_assert(offsetof(Configuration, blocking) == sizeof(std::size_t) + 8);
+static_assert(offsetof(Configuration, net_name) == sizeof(std::size_t) + 24);
+static_assert(sizeof(Configuration) == sizeof(std::size_t) + 40);
+
+}  // namespace colltune::nccl

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Which libraries are used, and what is said of those that are not.
+
+#include "nccl/library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "nccl_fixture.h"
+
+namespace colltune::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class NcclLibrary : public testing::Test {
+ protected:
+  /// What a rank on a pretended GPU finds out, of a world of two.
+  [[nodiscard]] static Capability detect(const nccl::Places& places) {
+    const Implementations entries = FakeNccl::entries(places);
+    const PretendedGpus gpus(2);
+    Capability found;
+    gpus.run([&](Communicator& communicator) {
+      Capability own = detect_capability(entries, communicator);
+      if (communicator.rank() == 0) found = std::move(own);
+    });
+    return found;
+  }
+  [[nodiscard]] static std::string why_not(const Capability& capability, const std::string& variant,
+                                           DataType type = DataType::f32) {
+    const Variant parsed = parse_variant(variant);
+    const Implementations entries = FakeNccl::entries({});
+    const Implementation& entry = *find_implementation(entries, parsed.implementation);
+    const bool reduces = shape_of(entry.collective()).reduces;
+    const Problem problem{.collective = entry.collective(),
+                          .data_type = type,
+                          .reduce_op = reduces ? ReduceOp::sum : ReduceOp::none,
+                          .message_size = {64 << 10}};
+    return entry.supports(problem, {.ranks_per_node = 2, .ranks = 2}, capability, parsed).reason();
+  }
+
+  FakeNccl nccl_;
+};
+
+TEST_F(NcclLibrary, OneThatFitsIsUsed) {
+  const Capability capability = detect(nccl_.places());
+  EXPECT_EQ(capability.value("nccl.version"), "2.28.9");
+  EXPECT_THAT(why_not(capability, "nccl.all_reduce"), IsEmpty());
+  EXPECT_THAT(why_not(capability, "nccl.all_to_all"), IsEmpty());
+  EXPECT_THAT(why_not(capability, forced("ring", "ll", 8)), IsEmpty());
+}
+
+TEST_F(NcclLibrary, ANewerOneIsUsed) {
+  FakeNcclSettings settings;
+  settings.version = 23501;
+  settings.tuner_interface = 6;
+  nccl_.configure(settings);
+  const Capability capability = detect(nccl_.places());
+  EXPECT_EQ(capability.value("nccl.version"), "2.35.1");
+  EXPECT_THAT(why_not(capability, forced("ring", "ll", 8)), IsEmpty());
+}
+
+TEST_F(NcclLibrary, OneThatIsTooOldIsNot) {
+  FakeNcclSettings settings;
+  settings.version = 22105;
+  nccl_.configure(settings);
+  const Capability capability = detect(nccl_.places());
+  EXPECT_FALSE(capability.has("nccl.version"));
+  for (const std::string& variant : {std::string("nccl.all_reduce"), forced("ring", "ll", 8)})
+    EXPECT_THAT(why_not(capability, variant), HasSubstr("NCCL 2.21.5 is too old"));
+}
+
+TEST_F(NcclLibrary, OneFromBefore228LacksThreeCollectives) {
+  const FakeNccl old(COLLTUNE_OLD_FAKE_NCCL);
+  FakeNcclSettings settings;
+  settings.version = 22703;
+  settings.tuner_interface = 4;
+  old.configure(settings);
+  const Capability capability = detect(old.places());
+  EXPECT_THAT(why_not(capability, "nccl.all_gather"), IsEmpty());
+  EXPECT_THAT(why_not(capability, "nccl.scatter"), HasSubstr("2.27.3 has no ncclScatter"));
+  EXPECT_THAT(why_not(capability, "nccl.gather"), HasSubstr("it came with 2.28"));
+  EXPECT_THAT(why_not(capability, "nccl.all_to_all"), HasSubstr("ncclAlltoAll"));
+}
+
+TEST_F(NcclLibrary, AMissingOneIsNamed) {
+  nccl::Places places = nccl_.places();
+  places.libraries = {"/nowhere/libnccl.so.2", "libnccl-of-nobody.so"};
+  const Capability capability = detect(places);
+  EXPECT_THAT(why_not(capability, "nccl.all_reduce"),
+              AllOf(HasSubstr("cannot be opened"), HasSubstr("/nowhere/libnccl.so.2"),
+                    HasSubstr("libnccl-of-nobody.so")));
+}
+
+TEST_F(NcclLibrary, AnotherLibraryIsNoNccl) {
+  nccl::Places places = nccl_.places();
+  places.libraries = {COLLTUNE_NCCL_TUNER};
+  EXPECT_THAT(why_not(detect(places), "nccl.all_reduce"), HasSubstr("is no libnccl"));
+}
+
+TEST_F(NcclLibrary, AnotherTunerLeavesOnlyTheBaseline) {
+  nccl::Places places = nccl_.places();
+  places.tuner = COLLTUNE_FAKE_NCCL;
+  const Capability capability = detect(places);
+  EXPECT_THAT(why_not(capability, "nccl.all_reduce"), IsEmpty());
+  EXPECT_THAT(why_not(capability, forced("ring", "ll", 8)),
+              HasSubstr("NCCL_TUNER_PLUGIN names another tuner than colltune's"));
+}
+
+TEST_F(NcclLibrary, TheEnvironmentRestrictsWhatIsForced) {
+  nccl::Places places = nccl_.places();
+  places.environment = "NCCL_ALGO=allreduce:tree NCCL_PROTO=^LL";
+  const Capability capability = detect(places);
+  EXPECT_THAT(why_not(capability, forced("ring", "simple", 0)), HasSubstr("NCCL_ALGO"));
+  EXPECT_THAT(why_not(capability, forced("tree", "ll", 0)), HasSubstr("NCCL_PROTO"));
+  EXPECT_THAT(why_not(capability, forced("tree", "simple", 0)), IsEmpty());
+  EXPECT_THAT(why_not(capability, "nccl.all_reduce"), IsEmpty());
+}
+
+TEST_F(NcclLibrary, VariablesThatOverrideAreFound) {
+  ::setenv("NCCL_ALGO", "ring", 1);
+  ::setenv("NCCL_DEBUG", "WARN", 1);
+  ::setenv("COLLTUNE_NCCL_LIBRARY", "/somewhere/libnccl.so", 1);
+  const nccl::Places places = nccl::find_places();
+  ::unsetenv("NCCL_ALGO");
+  ::unsetenv("NCCL_DEBUG");
+  ::unsetenv("COLLTUNE_NCCL_LIBRARY");
+  EXPECT_THAT(places.environment,
+              AllOf(HasSubstr("NCCL_ALGO=ring"), testing::Not(HasSubstr("NCCL_DEBUG")),
+                    testing::Not(HasSubstr("NCCL_TUNER_PLUGIN"))));
+  EXPECT_THAT(places.libraries, testing::ElementsAre("/somewhere/libnccl.so"));
+  EXPECT_EQ(places.tuner, COLLTUNE_NCCL_TUNER);
+  EXPECT_EQ(nccl::find_places().libraries.front(), "libnccl.so.2");
+}
+
+TEST_F(NcclLibrary, RanksInTheHostsMemoryDoNotEvenLook) {
+  const Implementations entries = nccl_.entries();
+  run_ranks(1, [&](Communicator& communicator) {
+    const Capability capability = detect_capability(entries, communicator);
+    EXPECT_FALSE(capability.has("nccl.version"));
+    EXPECT_THAT(why_not(capability, "nccl.all_reduce"), testing::Not(IsEmpty()));
+  });
+}
+
+TEST_F(NcclLibrary, WrongSettingsAreRefused) {
+  Capability capability = detect(nccl_.places());
+  EXPECT_THAT(why_not(capability, forced("ring", "ll", 64)), HasSubstr("the message is too short"));
+  EXPECT_THAT(why_not(capability, forced("star", "ll", 1)), HasSubstr("its parameters are"));
+  EXPECT_THAT(why_not(capability, forced("ring", "ll", 65)), HasSubstr("its parameters are"));
+  EXPECT_THAT(why_not(capability, forced("nvls", "ll", 1)), HasSubstr("no such algorithm"));
+  EXPECT_THAT(why_not(capability, forced("nvlstree", "simple", 1)), HasSubstr("across nodes"));
+  EXPECT_THAT(why_not(capability, "nccl.all_reduce{a=1}"), HasSubstr("no parameters"));
+  capability.features["cuda.compute_capability"] = "8.0";
+  EXPECT_THAT(why_not(capability, forced("nvls", "simple", 1)), HasSubstr("sm_90"));
+  EXPECT_THAT(why_not(capability, "nccl.all_reduce", DataType::f8e4m3), HasSubstr("fp8"));
+  capability.features["device.ranks"] = "2";
+  EXPECT_THAT(why_not(capability, "nccl.all_reduce"), HasSubstr("2 ranks share a GPU"));
+}
+
+}  // namespace
+}  // namespace colltune::test

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/nccl_tuner/loaded_tuner.h"
+#include "colltune/nccl/library_abi.h"
+#include "support/fake_nccl/fake_nccl.h"
+
+namespace colltune::test {
+
+/// A collective as one rank asked for it.
+struct FakeCall {
+  Collective collective{};
+  DataType type{};
+  ReduceOp op{};
+  int root = 0;
+  std::size_t count = 0;
+  const std::byte* send = nullptr;
+  std::byte* receive = nullptr;
+  FakeNcclChoice choice{};
+};
+
+/// Ranks that do the same call.
+struct Meeting {
+  std::vector<FakeCall> calls;
+  int arrived = 0;
+  int computed = 0;
+  int left = 0;
+  bool is_alike = true;
+};
+
+class FakeMember;
+
+/// One of NCCL's communicators. Everything in it is guarded by the library's mutex.
+struct FakeGroup {
+  std::uint64_t identity = 0;
+  int ranks = 0;
+  int joined = 0;
+  bool is_broken = false;                     ///< a member was aborted: no call ends any more
+  std::map<std::uint64_t, Meeting> meetings;  ///< by the number of the call
+};
+
+/// The library's state.
+struct FakeLibrary {
+  std::mutex mutex;  ///< guards all below
+  std::condition_variable changed;
+  FakeNcclSettings settings;
+  FakeNcclCounts counts;
+  std::array<FakeNcclChoice, most_fake_ranks> last{};
+  int held_rank = -1;
+  bool is_one_held = false;
+  std::uint64_t names = 0;
+  std::map<std::uint64_t, std::shared_ptr<FakeGroup>> groups;
+  std::vector<std::shared_ptr<FakeMember>> members;  ///< all that there ever were
+  std::map<std::string, std::unique_ptr<LoadedTuner>> tuners;
+  std::mutex environment;  ///< held while a tuner reads it
+};
+FakeLibrary& fake_library();
+
+/// A rank's part in a communicator: what ncclComm_t points to.
+class FakeMember : public std::enable_shared_from_this<FakeMember> {
+ public:
+  FakeMember(std::shared_ptr<FakeGroup> group, int rank);
+  FakeMember(const FakeMember&) = delete;
+  FakeMember& operator=(const FakeMember&) = delete;
+  ~FakeMember();
+
+  /// Has `act` done by its thread; its result is the state afterwards.
+  nccl::Result do_later(std::function<nccl::Result()> act);
+  nccl::Result state();
+  nccl::Result join();
+  nccl::Result ask_and_enqueue(FakeCall call, void* stream);
+  /// The tuner's context goes, and the thread.
+  void end(bool is_aborted);
+
+ private:
+  void run();
+  nccl::Result make_context();
+  [[nodiscard]] Costs costs_of(nccl::Function function, std::size_t bytes) const;
+  nccl::Result choose(const FakeCall& call, FakeNcclChoice& choice);
+  void carry_out(const FakeCall& call, std::uint64_t number);
+
+  std::shared_ptr<FakeGroup> group_;
+  int rank_;
+  const LoadedTuner* tuner_ = nullptr;
+  void* context_ = nullptr;
+  std::uint64_t calls_ = 0;
+  // Guarded by the library's mutex.
+  bool is_aborted_ = false;
+  bool has_ended_ = false;
+  int pending_ = 0;
+  nccl::Result state_ = nccl::result_success;
+  std::deque<std::function<nccl::Result()>> works_;
+  std::thread thread_;
+};
+
+}  // namespace colltune::test

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The functions of libnccl, and the fake library's own.
+
+#include <cstring>
+#include <memory>
+
+#include "support/fake_nccl/communicators.h"
+
+using namespace colltune;        // NOLINT: what follows is C
+using namespace colltune::test;  // NOLINT
+using nccl::NativeHandle;
+using nccl::Result;
+using nccl::Stream;
+
+namespace {
+
+FakeMember& member_of(NativeHandle handle) { return *reinterpret_cast<FakeMember*>(handle); }
+
+DataType type_of(int native) {
+  for (const auto& named : enum_names(DataType{}))
+    if (nccl::native_type(named.value) == native) return named.value;
+  return DataType::u8;
+}
+ReduceOp op_of(int native) {
+  for (const auto& named : enum_names(ReduceOp{}))
+    if (named.value != ReduceOp::none && nccl::native_op(named.value) == native) return named.value;
+  return ReduceOp::none;
+}
+
+Result call(const FakeCall& call, NativeHandle handle, Stream stream) {
+  FakeMember& member = member_of(handle);
+  return member.do_later([&member, call, stream] { return member.ask_and_enqueue(call, stream); });
+}
+
+FakeCall make_call(Collective collective, const void* send, void* receive, std::size_t count,
+                   int type) {
+  return {.collective = collective,
+          .type = type_of(type),
+          .op = ReduceOp::none,
+          .count = count,
+          .send = static_cast<const std::byte*>(send),
+          .receive = static_cast<std::byte*>(receive)};
+}
+
+}  // namespace
+
+extern "C" {
+#pragma GCC visibility push(default)
+
+Result ncclGetVersion(int* version) {
+  const std::lock_guard lock(fake_library().mutex);
+  *version = fake_library().settings.version;
+  return nccl::result_success;
+}
+
+Result ncclGetUniqueId(nccl::UniqueId* id) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  const std::uint64_t name = ++library.names;
+  // All bytes matter, as in the real one.
+  std::memset(id->internal, 0xA5, sizeof id->internal);
+  std::memcpy(id->internal, &name, sizeof name);
+  std::memcpy(id->internal + sizeof id->internal - sizeof name, &name, sizeof name);
+  return nccl::result_success;
+}
+
+Result ncclCommInitRankConfig(NativeHandle* made, int ranks, nccl::UniqueId id, int rank,
+                              nccl::Configuration* configuration) {
+  const nccl::Configuration expected;
+  std::uint64_t name = 0;
+  std::uint64_t again = 0;
+  std::memcpy(&name, id.internal, sizeof name);
+  std::memcpy(&again, id.internal + sizeof id.internal - sizeof name, sizeof name);
+  if (name != again || name == 0 || configuration->magic != expected.magic ||
+      configuration->size != sizeof expected || configuration->blocking != 0 ||
+      rank >= most_fake_ranks)
+    return nccl::result_invalid_argument;
+  FakeLibrary& library = fake_library();
+  std::shared_ptr<FakeMember> member;
+  {
+    const std::lock_guard lock(library.mutex);
+    auto& group = library.groups[name];
+    if (!group) group = std::make_shared<FakeGroup>();
+    group->identity = name;
+    group->ranks = ranks;
+    member = std::make_shared<FakeMember>(group, rank);
+    library.members.push_back(member);
+  }
+  *made = reinterpret_cast<NativeHandle>(member.get());
+  FakeMember& joining = *member;
+  return joining.do_later([&joining] { return joining.join(); });
+}
+
+Result ncclCommFinalize(NativeHandle handle) {
+  return member_of(handle).do_later([] { return nccl::result_success; });
+}
+Result ncclCommDestroy(NativeHandle handle) {
+  member_of(handle).end(false);
+  const std::lock_guard lock(fake_library().mutex);
+  ++fake_library().counts.destroyed;
+  return nccl::result_success;
+}
+Result ncclCommAbort(NativeHandle handle) {
+  member_of(handle).end(true);
+  const std::lock_guard lock(fake_library().mutex);
+  ++fake_library().counts.aborted;
+  return nccl::result_success;
+}
+Result ncclCommGetAsyncError(NativeHandle handle, Result* error) {
+  *error = member_of(handle).state();
+  return nccl::result_success;
+}
+const char* ncclGetErrorString(Result result) {
+  return result == nccl::result_system_error ? "unhandled system error" : "some error";
+}
+const char* ncclGetLastError(NativeHandle /*handle*/) { return "what the fake library says last"; }
+
+Result ncclCommRegister(NativeHandle handle, void* memory, std::size_t bytes, void** registered) {
+  if (handle == nullptr || bytes == 0) return nccl::result_invalid_argument;
+  *registered = memory;
+  const std::lock_guard lock(fake_library().mutex);
+  ++fake_library().counts.registered;
+  return nccl::result_success;
+}
+Result ncclCommDeregister(NativeHandle /*handle*/, void* /*registered*/) {
+  const std::lock_guard lock(fake_library().mutex);
+  --fake_library().counts.registered;
+  return nccl::result_success;
+}
+
+Result ncclAllReduce(const void* send, void* receive, std::size_t count, int type, int op,
+                     NativeHandle handle, Stream stream) {
+  FakeCall made = make_call(Collective::all_reduce, send, receive, count, type);
+  made.op = op_of(op);
+  return call(made, handle, stream);
+}
+Result ncclReduceScatter(const void* send, void* receive, std::size_t count, int type, int op,
+                         NativeHandle handle, Stream stream) {
+  FakeCall made = make_call(Collective::reduce_scatter, send, receive, count, type);
+  made.op = op_of(op);
+  return call(made, handle, stream);
+}
+Result ncclReduce(const void* send, void* receive, std::size_t count, int type, int op, int root,
+                  NativeHandle handle, Stream stream) {
+  FakeCall made = make_call(Collective::reduce, send, receive, count, type);
+  made.op = op_of(op);
+  made.root = root;
+  return call(made, handle, stream);
+}
+Result ncclAllGather(const void* send, void* receive, std::size_t count, int type,
+                     NativeHandle handle, Stream stream) {
+  return call(make_call(Collective::all_gather, send, receive, count, type), handle, stream);
+}
+Result ncclBroadcast(const void* send, void* receive, std::size_t count, int type, int root,
+                     NativeHandle handle, Stream stream) {
+  FakeCall made = make_call(Collective::broadcast, send, receive, count, type);
+  made.root = root;
+  return call(made, handle, stream);
+}
+
+void fake_nccl_configure(const FakeNcclSettings* settings) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  library.settings = *settings;
+  library.counts = {};
+  library.last.fill({});
+  library.held_rank = -1;
+  library.is_one_held = false;
+}
+FakeNcclCounts fake_nccl_count() {
+  const std::lock_guard lock(fake_library().mutex);
+  return fake_library().counts;
+}
+void fake_nccl_hold(int rank) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  library.held_rank = rank;
+  library.is_one_held = false;
+  library.changed.notify_all();
+}
+void fake_nccl_await_held() {
+  FakeLibrary& library = fake_library();
+  std::unique_lock lock(library.mutex);
+  library.changed.wait(lock, [&] { return library.is_one_held; });
+}
+FakeNcclChoice fake_nccl_last(int rank) {
+  const std::lock_guard lock(fake_library().mutex);
+  return fake_library().last[static_cast<std::size_t>(rank)];
+}
+
+#pragma GCC visibility pop
+}

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// What an older library does not have.
+
+#include "support/fake_nccl/communicators.h"
+
+using namespace colltune;        // NOLINT: what follows is C
+using namespace colltune::test;  // NOLINT
+using nccl::NativeHandle;
+using nccl::Result;
+
+namespace {
+
+Result call(Collective collective, const void* send, void* receive, std::size_t count, int type,
+            int root, NativeHandle handle, nccl::Stream stream) {
+  FakeCall made{.collective = collective,
+                .op = ReduceOp::none,
+                .root = root,
+                .count = count,
+                .send = static_cast<const std::byte*>(send),
+                .receive = static_cast<std::byte*>(receive)};
+  for (const auto& named : enum_names(DataType{}))
+    if (nccl::native_type(named.value) == type) made.type = named.value;
+  FakeMember& member = *reinterpret_cast<FakeMember*>(handle);
+  return member.do_later([&member, made, stream] { return member.ask_and_enqueue(made, stream); });
+}
+
+}  // namespace
+
+extern "C" {
+#pragma GCC visibility push(default)
+
+Result ncclAlltoAll(const void* send, void* receive, std::size_t count, int type,
+                    NativeHandle handle, nccl::Stream stream) {
+  return call(Collective::all_to_all, send, receive, count, type, 0, handle, stream);
+}
+Result ncclGather(const void* send, void* receive, std::size_t count, int type, int root,
+                  NativeHandle handle, nccl::Stream stream) {
+  return call(Collective::gather, send, receive, count, type, root, handle, stream);
+}
+Result ncclScatter(const void* send, void* receive, std::size_t count, int type, int root,
+                   NativeHandle handle, nccl::Stream stream) {
+  return call(Collective::scatter, send, receive, count, type, root, handle, stream);
+}
+
+#pragma GCC visibility pop
+}
