@@ -24,6 +24,7 @@
 #include "build_info.h"
 #include "colltune/kernels/cuda_device.h"
 #include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/nccl_environment.h"
 #include "colltune/supervise/launch_helper.h"
 #include "colltune/supervise/supervise.h"
 #include "colltune/sweep/sweep_spec.h"
@@ -175,6 +176,7 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   const auto begin = std::chrono::steady_clock::now();
   std::string malloc_settings = colltune::pin_malloc();
   colltune::prepare_mpi_environment();
+  colltune::prepare_nccl_environment();
   AbortFlag stop;
   const SignalListener listener(stop);
   int provided = 0;

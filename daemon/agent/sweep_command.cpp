@@ -201,7 +201,9 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   // Planned before anything is opened: what cannot be planned leaves no trace.
   SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
   if (options.dry_run) {
-    if (is_first) fmt::print("{}", render_plan(plan));
+    if (is_first)
+      fmt::print("{}\nIt takes {:.0f} s at the least, preparation besides.\n", render_plan(plan),
+                 static_cast<double>(least_duration(plan, {}).count()) / 1e9);
     return 0;
   }
   run_on_rank_zero(control, [&] {

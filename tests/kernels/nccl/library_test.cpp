@@ -8,8 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
+#include "colltune/kernels/nccl_environment.h"
 #include "nccl_fixture.h"
 
 namespace colltune::test {
@@ -137,6 +140,16 @@ TEST_F(NcclLibrary, VariablesThatOverrideAreFound) {
   EXPECT_THAT(places.libraries, testing::ElementsAre("/somewhere/libnccl.so"));
   EXPECT_EQ(places.tuner, COLLTUNE_NCCL_TUNER);
   EXPECT_EQ(nccl::find_places().libraries.front(), "libnccl.so.2");
+}
+
+TEST(NcclTuner, IsFoundBesideTheProgram) {
+  const auto root = std::filesystem::path(testing::TempDir()) / "nccl_library_test";
+  std::filesystem::create_directories(root / "lib");
+  EXPECT_EQ(find_nccl_tuner(root / "bin/colltune-agent"), "");
+  const auto file = root / "lib/libnccl-tuner-colltune.so";
+  std::ofstream(file).flush();
+  EXPECT_EQ(find_nccl_tuner(root / "bin/colltune-agent"), file.string());
+  std::filesystem::remove_all(root);
 }
 
 TEST_F(NcclLibrary, RanksInTheHostsMemoryDoNotEvenLook) {

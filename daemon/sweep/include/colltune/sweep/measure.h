@@ -56,9 +56,9 @@ struct PhaseTimes {
 
 /// How a cell is measured. The defaults are those of `colltune-agent`.
 struct MeasurePolicy {
-  int warm_up_runs = 3;  ///< of each variant
-  int min_rounds = 12;   ///< enough for the sign test over a few dozen variants
-  int max_rounds = 1000;  ///< of a first visit; further ones share as many
+  int warm_up_runs = 3;            ///< of each variant
+  int min_rounds = 12;             ///< enough for the sign test over a few dozen variants
+  int max_rounds = 1000;           ///< of a first visit; further ones share as many
   int max_samples_per_round = 32;  ///< of each variant
   int max_calls_per_sample = 16;
   /// Rounds shorter than this would be spent on the control plane.
@@ -133,6 +133,11 @@ class Measurer {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// What the plan takes at the least: every round that must be, with calls as fast as fast links
+/// allow. What is above that follows from how the machine behaves; a budget bounds it.
+[[nodiscard]] std::chrono::nanoseconds least_duration(const SweepPlan& plan,
+                                                      const MeasurePolicy& policy);
 
 /// The longest that ranks with nothing to do may wait for the next step of the control plane: its
 /// time-out must be longer.

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace colltune {
+
+/// What must stand in the environment of a process before NCCL makes its first communicator, so
+/// that its choices can be forced: NCCL_TUNER_PLUGIN, with the tuner that lies beside the program.
+/// Called before there are threads; leaves alone what the user has set.
+void prepare_nccl_environment();
+
+/// libnccl-tuner-colltune.so of the build or installation that `program` belongs to; empty: it has
+/// none.
+[[nodiscard]] std::string find_nccl_tuner(const std::filesystem::path& program);
+
+}  // namespace colltune
