@@ -27,6 +27,26 @@ TEST(ConformanceOverMpi, EveryImplementationIsRightAcrossNodes) {
   }
 }
 
+// A message whose bytes were stored past the caches, and not ordered before it was announced, is
+// read by the receiver as what was there before: in one run of many, so here are many.
+TEST(ConformanceOverMpi, WhatIsStoredPastTheCachesArrivesByMessage) {
+  AbortFlag abort_flag;
+  const auto world = make_mpi_world(abort_flag, soon_enough(), {.ranks_per_node = 1});
+  if (world->is_one_node()) GTEST_SKIP() << "needs two ranks";
+  const Implementations catalogue = make_catalogue();
+  for (const char* const stores : {"adaptive", "streaming_staging", "streaming_both"}) {
+    const Variant variant{"cpu.reduce_two_shot",
+                          {{"access", "staged"}, {"chunk", 16 << 10}, {"stores", stores}}};
+    ConformanceCase test{.calls = 60};
+    test.problem.collective = Collective::reduce;
+    test.problem.message_size = {512 << 10};
+    EXPECT_EQ(
+        find_fault(*world, *find_implementation(catalogue, variant.implementation), variant, test),
+        "")
+        << stores;
+  }
+}
+
 TEST(ConformanceOverMpi, TreesOverTheMachineAreRightOverDomains) {
   Implementations leaders = make_catalogue();
   std::erase_if(leaders, [](const auto& one) { return !one->name().ends_with("_leaders"); });

@@ -143,6 +143,7 @@ class ScheduledOperation final : public Operation {
       for (std::uint64_t wave = next_ - std::min(slots, next_ - first_); wave < next_; ++wave)
         finish_messages(slot_of(wave), deadline);
     }
+    order_stores();
     if (adaptation_) learn(*adaptation_);
   }
 
@@ -152,6 +153,14 @@ class ScheduledOperation final : public Operation {
     Waves::Wave wave;
     std::size_t slot = 0;
   };
+
+  /// What was stored past the caches comes before all that follows, for whoever else looks: the
+  /// transport, which may have another process read or write there, and whomever the caller tells
+  /// of his results. Signals do so themselves.
+  void order_stores() const noexcept {
+    if (stores_.results == CopyMode::non_temporal || stores_.staging == CopyMode::non_temporal)
+      fence_non_temporal_stores();
+  }
 
   void choose_stores(Adaptation& own) noexcept {
     if (const auto slowest = own.times.take()) own.choice.decide(*slowest);
@@ -244,6 +253,7 @@ class ScheduledOperation final : public Operation {
     if (size == 0) return;
     const std::size_t number = number_of(running.slot, step.message);
     is_posted_[number] = true;
+    order_stores();
     messages_->receive(number, step.from.front().rank, tag_of(step, running.slot),
                        {at(step.to, running), size});
   }
@@ -321,6 +331,7 @@ class ScheduledOperation final : public Operation {
     for (const int message : step.overtakes) finish_message(running.slot, message, deadline);
     switch (step.kind) {
       case StepKind::send:
+        order_stores();
         messages_->send(number_of(running.slot, step.message), step.to.rank,
                         tag_of(step, running.slot), {at(step.from.front(), running), size});
         if (step.is_awaited) finish_message(running.slot, step.message, deadline);
