@@ -113,6 +113,20 @@ TEST(Store, FiguresThatAreNoNumbersAreRefused) {
   EXPECT_TRUE(store.measurements("s").empty());
 }
 
+TEST(Store, KeepsWhatALibraryChose) {
+  const TemporaryFolder folder;
+  const Environment environment = some_environment();
+  Store store(folder / "a.db");
+  store.put_environment(environment);
+  store.begin_sweep(some_sweep("s", environment));
+  std::vector<Measurement> written{some_measurement(0, environment),
+                                   some_measurement(1, environment)};
+  written[0].conditions.executed = "algorithm=ring,channels=8,protocol=ll";
+  written[1].conditions.executed_instead = "algorithm=tree,protocol=simple";
+  store.append("s", written);
+  EXPECT_EQ(store.measurements("s"), written);
+}
+
 TEST(Store, NamesWhatIsMissing) {
   const TemporaryFolder folder;
   const Environment environment = some_environment();

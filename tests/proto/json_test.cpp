@@ -105,7 +105,10 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
                                  .clock_error = std::chrono::nanoseconds(5),
                                  .kept_waiting = 1.0 / 7,
                                  .device_share = 0.3,
-                                 .hand_over = std::chrono::nanoseconds(47)}});
+                                 .hand_over = std::chrono::nanoseconds(47),
+                                 .communicators = std::chrono::nanoseconds(48),
+                                 .executed = "algorithm=ring,channels=8,protocol=ll",
+                                 .executed_instead = "algorithm=tree,protocol=simple"}});
   expect_round_trip(LookupAnswer{.decision = some_decision(),
                                  .source = Source::interpolated,
                                  .match = MatchLevel::nearest_size,

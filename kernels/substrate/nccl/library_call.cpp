@@ -60,6 +60,10 @@ LibraryCall::LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
     receive_registration_ = Registration(member_, call.receive, call.receive_bytes);
 }
 
+LibraryCall::~LibraryCall() {
+  if (is_under_way_) member_->abort("an operation was given up while it ran");
+}
+
 void LibraryCall::start() {
   member_->require_usable();
   if (function_) {
@@ -67,6 +71,7 @@ void LibraryCall::start() {
     if (!executed_) member_->observe(true);
   }
   member_->begin_call();
+  is_under_way_ = true;
   launch_->start();
 }
 
@@ -122,6 +127,7 @@ void LibraryCall::wait(Deadline deadline) {
     member_->abort(error.what());
     throw;
   }
+  is_under_way_ = false;
   if (function_ && !executed_) read_back();
 }
 

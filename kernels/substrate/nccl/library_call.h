@@ -57,6 +57,10 @@ class LibraryCall final : public Operation, private DeviceSubmission {
   /// `choice`: nothing is NCCL's own.
   LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
               const std::optional<Choice>& choice);
+  LibraryCall(const LibraryCall&) = delete;
+  LibraryCall& operator=(const LibraryCall&) = delete;
+  /// Aborts the communicator where a call is still under way: nobody waits for it any more.
+  ~LibraryCall() override;
 
   void start() override;
   void wait(Deadline deadline) override;
@@ -78,6 +82,7 @@ class LibraryCall final : public Operation, private DeviceSubmission {
   NativeCall call_;
   std::optional<Choice> choice_;
   std::optional<Function> function_;  ///< nothing: NCCL asks no tuner about such calls
+  bool is_under_way_ = false;
   bool is_submitted_ = true;
   std::optional<Executed> executed_;
   Registration send_registration_;

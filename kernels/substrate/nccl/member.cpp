@@ -43,6 +43,10 @@ class KeptMember final : public Attachment {
 
 std::shared_ptr<Member> Member::of(Communicator& communicator, const Opened& opened,
                                    Deadline deadline) {
+  if (communicator.device() == nullptr)
+    throw Error(StatusCode::failed_precondition, "NCCL takes buffers on a device, and rank " +
+                                                     std::to_string(communicator.rank()) +
+                                                     " has none");
   auto* const kept = communicator.attachments().find<KeptMember>();
   const bool is_lost = kept == nullptr || !kept->member->why_aborted_.empty();
   if (first_rank_where(communicator, is_lost, deadline + vote_time) < 0) return kept->member;

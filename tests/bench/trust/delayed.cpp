@@ -93,6 +93,7 @@ class Delayed final : public Implementation {
   Collective collective() const override { return inner_->collective(); }
   std::string_view family() const override { return inner_->family(); }
   bool is_baseline() const override { return disguise_.is_baseline; }
+  bool runs_on_device() const override { return inner_->runs_on_device(); }
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {

@@ -54,7 +54,7 @@ Planted planted() {
 Implementations make_planted_catalogue(const Planted& plants) {
   Implementations made;
   for (auto& implementation : colltune::make_catalogue()) {
-    if (!implementation->is_baseline()) continue;
+    if (!implementation->is_baseline() || implementation->runs_on_device()) continue;
     const std::shared_ptr<const colltune::Implementation> inner = std::move(implementation);
     const std::string collective(colltune::name_of(inner->collective()));
     made.push_back(colltune::trust::make_delayed(

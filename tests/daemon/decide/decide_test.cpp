@@ -101,6 +101,18 @@ TEST(Decide, ALoadOnTheWholeWorldCountsForEachOfItsKeys) {
   EXPECT_EQ(verdicts()[Verdict::displaced], 1u);
 }
 
+TEST(Decide, TimesOfAnotherChoiceThanTheNamedOneDecideNothing) {
+  Measurement other = trial({.variant = "nccl.all_reduce_forced{algorithm=ring}", .median = 500});
+  const std::vector<Measurement> as_named{
+      trial({.variant = "nccl.all_reduce", .is_baseline = true}), other};
+  EXPECT_EQ(decide(as_named, {}, "s").front().ranked.front().variant, other.variant);
+  other.conditions.executed_instead = "algorithm=tree,protocol=ll";
+  const std::vector<Measurement> instead{as_named.front(), other};
+  for (const Decision& decision : decide(instead, {}, "s"))
+    for (const RankedVariant& ranked : decision.ranked) EXPECT_NE(ranked.variant, other.variant);
+  EXPECT_FALSE(is_credited(other));
+}
+
 TEST(Decide, DriftThatHitsAllAlikeIsNoNoise) {
   // 5 % faster in every round, though the rounds drift by 40 %.
   const Decision decision = decide_any({trial({"base", 1050, true}), trial({"fast", 1000})});

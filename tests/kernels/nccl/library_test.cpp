@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <string>
 
 #include "colltune/kernels/nccl_environment.h"
@@ -140,6 +141,16 @@ TEST_F(NcclLibrary, VariablesThatOverrideAreFound) {
   EXPECT_THAT(places.libraries, testing::ElementsAre("/somewhere/libnccl.so"));
   EXPECT_EQ(places.tuner, COLLTUNE_NCCL_TUNER);
   EXPECT_EQ(nccl::find_places().libraries.front(), "libnccl.so.2");
+}
+
+TEST(NcclLibraryItself, HasAllThatIsUsedWhereItIsInstalled) {
+  const nccl::Opened opened = nccl::open_libraries(nccl::find_places());
+  if (!opened.library) GTEST_SKIP() << opened.why_not;
+  EXPECT_THAT(opened.why_not, IsEmpty());
+  EXPECT_GE(opened.version, nccl::version_code(2, 24, 3));
+  std::cout << opened.path << " is NCCL " << nccl::version_text(opened.version) << '\n';
+  nccl::UniqueId id{};
+  EXPECT_EQ(opened.functions.get_unique_id(&id), nccl::result_success);
 }
 
 TEST(NcclTuner, IsFoundBesideTheProgram) {
