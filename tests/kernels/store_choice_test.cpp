@@ -90,7 +90,9 @@ TEST(StoreChoice, EachWayIsTimedOnceTheSlotsAreWrittenSo) {
   EXPECT_EQ(course(16, 1 << 20).period, 300U);
   EXPECT_EQ(course(16, 1 << 20).tried, 3U);
   EXPECT_EQ(course(2, 256 << 10).tried, 2U);
-  EXPECT_EQ(course(64, 16 << 20).period, 100U);
+  EXPECT_EQ(course(64, 16 << 20).period, 150U);
+  // Longer trials are as rare: none costs more than the others.
+  EXPECT_EQ(course(2, 2 << 20).period, 450U);
 }
 
 TEST(StoreChoice, TheSlowestRankDecides) {

@@ -40,6 +40,12 @@ Event make_event() {
   return Event(event);
 }
 
+std::chrono::nanoseconds time_between(const Event& begin, const Event& end) {
+  float milliseconds = 0;
+  check_cuda(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
+  return std::chrono::nanoseconds(std::llround(static_cast<double>(milliseconds) * 1e6));
+}
+
 int attribute(cudaDeviceAttr which, int gpu) {
   int value = 0;
   check_cuda(cudaDeviceGetAttribute(&value, which, gpu), "cudaDeviceGetAttribute");
@@ -85,12 +91,7 @@ class CudaLaunch final : public DeviceLaunch {
     return true;
   }
 
-  std::chrono::nanoseconds duration() override {
-    float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()),
-               "cudaEventElapsedTime");
-    return std::chrono::nanoseconds(std::llround(static_cast<double>(milliseconds) * 1e6));
-  }
+  std::chrono::nanoseconds duration() override { return time_between(begin_, end_); }
 
  private:
   void capture() {
@@ -176,12 +177,7 @@ class CudaLibraryLaunch final : public DeviceLaunch {
     return true;
   }
 
-  std::chrono::nanoseconds duration() override {
-    float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()),
-               "cudaEventElapsedTime");
-    return std::chrono::nanoseconds(std::llround(static_cast<double>(milliseconds) * 1e6));
-  }
+  std::chrono::nanoseconds duration() override { return time_between(begin_, end_); }
 
  private:
   /// Puts the last event behind the call as soon as all of that is on the stream.

@@ -39,8 +39,6 @@ constexpr std::array<Stores, 5> all_stores{
      {"streaming_staging", {CopyMode::cached, CopyMode::non_temporal}},
      {"streaming_both", {CopyMode::non_temporal, CopyMode::non_temporal}}}};
 constexpr std::string_view plain_stores = "cached";  // always legal
-// Where a message does not fit into a cache, what goes past the caches leaves room for the rest.
-constexpr std::uint64_t smallest_streamed_result = 512 << 10;
 // Where cores are far apart, a line that was just written comes from memory sooner than from the
 // other core's cache (kernels/README.md has figures). Below, waiting for the memory costs more.
 constexpr std::uint64_t smallest_streamed_staging = 2 << 10;
@@ -203,7 +201,7 @@ bool is_tried(const Stores& stores, const Schedule& schedule, const Shape& shape
     const bool writes = shape.access != Access::cma || shape_of(problem.collective).reduces;
     // Of eight collectives of 1 MiB none was the fastest so with staging, near or far: what makes
     // room for the results in no cache makes none for what others wait for.
-    return writes && !is_staged && message >= smallest_streamed_result;
+    return writes && !is_staged && message >= smallest_streamed_result.value;
   }
   return true;
 }

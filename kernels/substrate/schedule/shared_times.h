@@ -11,8 +11,8 @@
 
 namespace colltune {
 
-/// What the ranks of a node tell each other of their trials, without waiting for one another: a
-/// signal word for each way, which hold the number of the trial above the time.
+/// What the ranks of a node tell each other of their trials, without waiting for one another: in a
+/// signal word for each way, which holds the number of the trial above the time.
 class SharedTimes {
  public:
   static constexpr int words = static_cast<int>(StoreChoice::ways.size());

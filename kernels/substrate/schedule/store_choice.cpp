@@ -8,10 +8,10 @@
 namespace colltune {
 namespace {
 
-constexpr Bytes short_message{std::uint64_t{128} << 10};
-// Where a message does not fit into a cache, results that go past the caches leave room for the
-// rest.
-constexpr Bytes smallest_streamed_result{std::uint64_t{512} << 10};
+// Cores stay where they are for a tenth of a second at least: several trials should fall into that
+// where calls are short, and nowhere cost much. In lengths of a trial:
+constexpr std::uint64_t trials_apart = 50;
+constexpr std::uint64_t trials_apart_if_long = 25;
 constexpr Bytes long_message{std::uint64_t{1} << 20};
 
 }  // namespace
@@ -23,12 +23,7 @@ StoreChoice::Course StoreChoice::course_of(std::uint64_t waves, int slots, Bytes
     course.lead_in = turn;
   else if (waves < 4 * turn)  // from there on three quarters of a call meet what it wrote itself
     course.lead_in = 1;
-  // Cores stay where they are for a tenth of a second at least: several trials should fall into
-  // that where calls are short, and nowhere cost much: the slower ones are 1 to 4 % of the calls.
-  if (size < short_message)
-    course.period = 600;
-  else
-    course.period = size <= long_message ? 300 : 100;
+  course.period = course.trial() * (size <= long_message ? trials_apart : trials_apart_if_long);
   return course;
 }
 

@@ -12,6 +12,10 @@
 
 namespace colltune {
 
+// Where a message does not fit into a cache, results that go past the caches leave room for the
+// rest.
+inline constexpr Bytes smallest_streamed_result{std::uint64_t{512} << 10};
+
 /// How a call writes.
 struct StoreWay {
   CopyMode results = CopyMode::cached;  ///< into receive buffers
