@@ -248,7 +248,8 @@ class Planner {
     return kinds_of(world_of(world), availability_);
   }
 
-  /// The union of the kinds' search spaces, in order, with the overrides applied.
+  /// The union of the kinds' search spaces, in order, with the overrides applied; without what
+  /// another variant covers that all kinds can run.
   std::vector<Variant> search_space(const Implementation& implementation, const Cell& cell,
                                     const std::vector<int>& kinds) {
     std::vector<Variant> space;
@@ -256,6 +257,15 @@ class Planner {
       for (auto& variant :
            implementation.variants(cell.key.problem, cell.key.topology, capability(kind)))
         if (std::ranges::find(space, variant) == space.end()) space.push_back(std::move(variant));
+    std::vector<Variant> covered;
+    for (const Variant& wide : space)
+      for (const Variant& narrow : space)
+        if (implementation.covers(wide, narrow) && why_not_here(cell, wide).empty() &&
+            ask(implementation, cell, kinds, wide).reason.empty())
+          covered.push_back(narrow);
+    std::erase_if(space, [&](const Variant& variant) {
+      return std::ranges::find(covered, variant) != covered.end();
+    });
     return overrides_.apply(implementation.name(), std::move(space));
   }
 

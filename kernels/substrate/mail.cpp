@@ -10,8 +10,10 @@
 namespace colltune {
 namespace {
 
-constexpr std::size_t line = 128;  // two lines of 64 bytes: the prefetcher of x86-64 fetches pairs
+constexpr std::size_t line = 64;
+constexpr std::size_t pair_of_lines = 2 * line;  // what the prefetcher of x86-64 fetches
 constexpr std::size_t word = sizeof(std::uint64_t);
+constexpr std::size_t beside_flag = line - word;  // bytes
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -32,28 +34,93 @@ T load_part(std::span<const std::byte> from, std::size_t offset) {
   return value;
 }
 
-/// The message's number in the line in which it begins: one flag for all of it.
+/// The message's number before its first byte: one flag for all of it. Longer messages begin in the
+/// line behind, so that no vector of theirs lies in two lines.
 class Line final : public MailFormat {
  public:
   std::string_view name() const override { return "line"; }
-  std::size_t slot_size(std::size_t size) const override { return round_up(word + size, line); }
+  std::size_t slot_size(std::size_t size) const override {
+    return round_up(begin(size) + size, pair_of_lines);
+  }
   void clear(std::byte* slot, std::size_t) const override {
     word_at(slot, 0).store(0, std::memory_order_relaxed);
   }
-  void write(std::byte* slot, std::span<const std::byte> message,
-             std::uint64_t number) const override {
-    if (message.size() == word)  // without a call: this is in every small collective's way
+  bool streams() const override { return true; }
+  void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t number,
+             CopyMode stores) const override {
+    if (message.size() == word) {  // without a call: this is in every small collective's way
       std::memcpy(slot + word, message.data(), word);
-    else if (!message.empty())
-      std::memcpy(slot + word, message.data(), message.size());
+    } else if (begin(message.size()) == line) {
+      copy_bytes(slot + line, message.data(), message.size(), stores);
+      if (stores == CopyMode::non_temporal) fence_non_temporal_stores();
+    } else {
+      // Behind the flag's line first: who polls that takes it away again between two stores.
+      const std::size_t beside = std::min(beside_flag, message.size());
+      std::memcpy(slot + line, message.data() + beside, message.size() - beside);
+      std::memcpy(slot + word, message.data(), beside);
+    }
     word_at(slot, 0).store(number, std::memory_order_release);
   }
-  const std::byte* read(const std::byte* slot, const Part& part, std::size_t, std::uint64_t number,
+  const std::byte* read(const std::byte* slot, std::size_t size, std::uint64_t number,
                         std::span<std::byte>) const override {
     // Not an older one: the slot may hold the message of four before.
     if (word_at(slot, 0).load(std::memory_order_acquire) != number) return nullptr;
-    return slot + word + part.offset;
+    return slot + begin(size);
   }
+
+ private:
+  static constexpr std::size_t shortest_behind = 512;
+  static std::size_t begin(std::size_t size) { return size < shortest_behind ? word : line; }
+};
+
+/// The message's number in each line, before 56 bytes of data: lines come at the same time, where
+/// one flag for all is looked at before what lies behind it.
+class Lines final : public MailFormat {
+ public:
+  std::string_view name() const override { return "lines"; }
+  std::size_t slot_size(std::size_t size) const override {
+    return round_up(std::max<std::size_t>(1, lines_of(size)) * line, pair_of_lines);
+  }
+  void clear(std::byte* slot, std::size_t size) const override {
+    for (std::size_t i = 0; i < lines_of(size); ++i)
+      word_at(slot, i * words_per_line).store(0, std::memory_order_relaxed);
+  }
+  void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t number,
+             CopyMode) const override {
+    for (std::size_t i = 0; i < lines_of(message.size()); ++i) {
+      const auto data = message.subspan(i * beside_flag);
+      std::byte* const place = slot + i * line + word;
+      if (data.size() >= beside_flag)
+        std::memcpy(place, data.data(), beside_flag);
+      else
+        std::memcpy(place, data.data(), data.size());
+      word_at(slot, i * words_per_line).store(number, std::memory_order_release);
+    }
+  }
+  const std::byte* read(const std::byte* slot, std::size_t size, std::uint64_t number,
+                        std::span<std::byte> space) const override {
+    const std::size_t lines = lines_of(size);
+    for (std::size_t first = 0; first < lines; first += looked_at_at_once) {
+      bool has_come = true;
+      for (std::size_t i = first; i < std::min(lines, first + looked_at_at_once); ++i)
+        has_come &= word_at(slot, i * words_per_line).load(std::memory_order_acquire) == number;
+      if (!has_come) return nullptr;
+    }
+    for (std::size_t i = 0; i < lines; ++i) {
+      const std::byte* const place = slot + i * line + word;
+      const std::size_t rest = size - i * beside_flag;
+      if (rest >= beside_flag)
+        std::memcpy(space.data() + i * beside_flag, place, beside_flag);
+      else
+        std::memcpy(space.data() + i * beside_flag, place, rest);
+    }
+    return space.data();
+  }
+
+ private:
+  static constexpr std::size_t looked_at_at_once = 8;
+  static constexpr std::size_t words_per_line = line / word;
+  static std::size_t lines_of(std::size_t size) { return (size + beside_flag - 1) / beside_flag; }
 };
 
 /// Half of each word is data, half the message's number, modulo 2^32: a word that has come is seen
@@ -62,31 +129,29 @@ class Word final : public MailFormat {
  public:
   std::string_view name() const override { return "word"; }
   std::size_t slot_size(std::size_t size) const override {
-    return round_up(std::max<std::size_t>(1, (size + half - 1) / half) * word, line);
+    return round_up(std::max<std::size_t>(1, (size + half - 1) / half) * word, pair_of_lines);
   }
   void clear(std::byte* slot, std::size_t size) const override {
     for (std::size_t i = 0; i < slot_size(size) / word; ++i)
       word_at(slot, i).store(0, std::memory_order_relaxed);
   }
-  void write(std::byte* slot, std::span<const std::byte> message,
-             std::uint64_t number) const override {
+  void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t number,
+             CopyMode) const override {
     const std::uint64_t flag = flag_of(number);
     for (std::size_t i = 0; i * half < message.size(); ++i)
       word_at(slot, i).store(flag << 32 | load_part<std::uint32_t>(message, i * half),
                              std::memory_order_relaxed);
   }
-  const std::byte* read(const std::byte* slot, const Part& part, std::size_t, std::uint64_t number,
+  const std::byte* read(const std::byte* slot, std::size_t size, std::uint64_t number,
                         std::span<std::byte> space) const override {
     const std::uint64_t flag = flag_of(number);
-    const std::size_t first = part.offset / half;
-    const std::size_t end = (part.offset + part.size + half - 1) / half;
-    for (std::size_t i = first; i < end; ++i) {
+    for (std::size_t i = 0; i * half < size; ++i) {
       const std::uint64_t both = word_at(slot, i).load(std::memory_order_relaxed);
       if (both >> 32 != flag) return nullptr;
       const auto data = static_cast<std::uint32_t>(both);
-      std::memcpy(space.data() + (i - first) * half, &data, half);
+      std::memcpy(space.data() + i * half, &data, half);
     }
-    return space.data() + (part.offset - first * half);
+    return space.data();
   }
 
  private:
@@ -101,14 +166,15 @@ class Poison final : public MailFormat {
  public:
   std::string_view name() const override { return "poison"; }
   std::size_t slot_size(std::size_t size) const override {
-    return round_up((1 + 2 * words_of(size)) * word, line);
+    return round_up((1 + 2 * words_of(size)) * word, pair_of_lines);
   }
   bool needs_clearing() const override { return true; }
   void clear(std::byte* slot, std::size_t size) const override {
     for (std::size_t i = 0; i < 1 + 2 * words_of(size); ++i)
       word_at(slot, i).store(poison, std::memory_order_relaxed);
   }
-  void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t) const override {
+  void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t,
+             CopyMode) const override {
     const std::size_t words = words_of(message.size());
     std::uint64_t equal = 0;
     for (std::size_t i = 0; i < words; ++i) {
@@ -122,25 +188,22 @@ class Poison final : public MailFormat {
     // Whoever sees this sees the slots that were cleared before.
     word_at(slot, 0).store(equal, std::memory_order_release);
   }
-  const std::byte* read(const std::byte* slot, const Part& part, std::size_t size, std::uint64_t,
+  const std::byte* read(const std::byte* slot, std::size_t size, std::uint64_t,
                         std::span<std::byte> space) const override {
     const std::uint64_t equal = word_at(slot, 0).load(std::memory_order_acquire);
     if (equal == poison) return nullptr;
-    const std::size_t first = part.offset / word;
-    const std::size_t end = (part.offset + part.size + word - 1) / word;
-    for (std::size_t i = first; i < end; ++i) {
+    const std::size_t words = words_of(size);
+    for (std::size_t i = 0; i < words; ++i) {
       const std::uint64_t data = word_at(slot, 1 + i).load(std::memory_order_relaxed);
       if (data == poison) return nullptr;
-      std::memcpy(space.data() + (i - first) * word, &data, word);
+      std::memcpy(space.data() + i * word, &data, word);
     }
     for (std::uint64_t e = 0; e < equal; ++e) {
-      const std::uint64_t index =
-          word_at(slot, 1 + words_of(size) + e).load(std::memory_order_relaxed);
+      const std::uint64_t index = word_at(slot, 1 + words + e).load(std::memory_order_relaxed);
       if (index == poison) return nullptr;
-      if (index >= first && index < end)
-        std::memcpy(space.data() + (index - first) * word, &poison, word);
+      std::memcpy(space.data() + index * word, &poison, word);
     }
-    return space.data() + (part.offset - first * word);
+    return space.data();
   }
 
  private:
@@ -155,6 +218,7 @@ class Poison final : public MailFormat {
 std::vector<std::unique_ptr<const MailFormat>> make_mail_formats() {
   std::vector<std::unique_ptr<const MailFormat>> all;
   all.push_back(std::make_unique<Line>());
+  all.push_back(std::make_unique<Lines>());
   all.push_back(std::make_unique<Word>());
   all.push_back(std::make_unique<Poison>());
   return all;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "colltune/kernels/copy.h"
+
 namespace colltune {
 
 /// How a short message lies in symmetric memory so that its arrival needs no signal of its own: the
@@ -23,24 +25,23 @@ class MailFormat {
   static constexpr std::uint64_t cleared_ahead = 2;
 
   virtual ~MailFormat() = default;
-  /// "line", "word" or "poison".
+  /// "line", "lines", "word" or "poison".
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Bytes of a slot for messages of `size` bytes: whole cache lines.
   [[nodiscard]] virtual std::size_t slot_size(std::size_t size) const = 0;
   /// Makes a slot empty, before anybody looks at it.
   virtual void clear(std::byte* slot, std::size_t size) const = 0;
-  /// Writes message `number` (from 1).
-  virtual void write(std::byte* slot, std::span<const std::byte> message,
-                     std::uint64_t number) const = 0;
-  /// Bytes `part` of message `number`, of `size` bytes in all: in the slot itself, or copied to
-  /// `space`; null as long as they have not come.
-  struct Part {
-    std::size_t offset = 0;
-    std::size_t size = 0;
-  };
-  [[nodiscard]] virtual const std::byte* read(const std::byte* slot, const Part& part,
-                                              std::size_t size, std::uint64_t number,
+  /// Writes message `number` (from 1). `stores` is for formats that `streams` says heed it, where
+  /// messages are long enough for it to matter.
+  virtual void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t number,
+                     CopyMode stores) const = 0;
+  /// Message `number`, of `size` bytes: in the slot itself, or copied to `space`; null as long as
+  /// it has not come.
+  [[nodiscard]] virtual const std::byte* read(const std::byte* slot, std::size_t size,
+                                              std::uint64_t number,
                                               std::span<std::byte> space) const = 0;
+  /// Whether `write` can go past the caches.
+  [[nodiscard]] virtual bool streams() const { return false; }
   /// Whether a slot has to be cleared before it is used again.
   [[nodiscard]] virtual bool needs_clearing() const { return false; }
 };
@@ -51,7 +52,7 @@ class MailFormat {
 /// A format of that name; null where there is none.
 [[nodiscard]] std::unique_ptr<const MailFormat> make_mail_format(std::string_view name);
 
-/// Bytes that `read` may need for a part.
-[[nodiscard]] constexpr std::size_t space_for_part(std::size_t size) { return size + 24; }
+/// Bytes that `read` may need for a message.
+[[nodiscard]] constexpr std::size_t space_for(std::size_t size) { return size + 8; }
 
 }  // namespace colltune

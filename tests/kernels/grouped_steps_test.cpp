@@ -146,7 +146,7 @@ TEST(GroupedTopologies, AreThoseOfTheRoot) {
   EXPECT_TRUE(supports_grouped(problem, grouping, ranks, make_catalogue()));
   ranks.nodes = {0, 1, 1, 1};
   EXPECT_THAT(supports_grouped(problem, grouping, ranks, make_catalogue()).reason(),
-              testing::HasSubstr("across the groups, cpu.reduce_low_latency{format=line} on rank "
+              testing::HasSubstr("across the groups, cpu.reduce_low_latency{format=line,stores=cached} on rank "
                                  "0: it works in shared memory"));
 }
 

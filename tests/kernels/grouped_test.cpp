@@ -442,7 +442,7 @@ TEST(Grouped, RefusesWhatNoRanksCouldDo) {
                 one.group_of_rank = {0, 1, 1, 1};
               }),
               HasSubstr("in group 0 before the bridge there is no step for "
-                        "cpu.reduce_low_latency{format=line}"));
+                        "cpu.reduce_low_latency{format=line,stores=cached}"));
   EXPECT_THAT(told([](Grouping& one) { one.bridge.implementation = "cpu.nothing"; }),
               HasSubstr("; there is no cpu.nothing"));
   EXPECT_THAT(told([](Grouping& one) { one.bridge = *one.inside[0].before; }),

@@ -30,9 +30,9 @@ Composition form_of(const Problem& problem, CompositionMode mode) {
   Composition made = outline_of(*problem.mesh, mode, 1);
   for (Part& part : made.parts)
     part.variant =
-        parse_variant(part.role == PartRole::before  ? "cpu.reduce_scatter_low_latency{format=line}"
-                      : part.role == PartRole::after ? "cpu.all_gather_low_latency{format=line}"
-                                                     : "cpu.all_reduce_low_latency{format=line}");
+        parse_variant(part.role == PartRole::before  ? "cpu.reduce_scatter_low_latency{format=line,stores=cached}"
+                      : part.role == PartRole::after ? "cpu.all_gather_low_latency{format=line,stores=cached}"
+                                                     : "cpu.all_reduce_low_latency{format=line,stores=cached}");
   return made;
 }
 constexpr std::array forms{CompositionMode::sequential, CompositionMode::merged,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "schedule/store_choice.h"
+#include "store_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "schedule/shared_times.h"
+#include "shared_times.h"
 #include "support/run_ranks.h"
 
 namespace colltune {

@@ -13,9 +13,9 @@
 #include "cross_memory.h"
 #include "numerics.h"
 #include "schedule/scheduled_operation.h"
-#include "schedule/store_choice.h"
 #include "schedule/waves.h"
 #include "shared_memory_support.h"
+#include "store_choice.h"
 
 namespace colltune {
 namespace {
@@ -39,9 +39,6 @@ constexpr std::array<Stores, 5> all_stores{
      {"streaming_staging", {CopyMode::cached, CopyMode::non_temporal}},
      {"streaming_both", {CopyMode::non_temporal, CopyMode::non_temporal}}}};
 constexpr std::string_view plain_stores = "cached";  // always legal
-// Where cores are far apart, a line that was just written comes from memory sooner than from the
-// other core's cache (kernels/README.md has figures). Below, waiting for the memory costs more.
-constexpr std::uint64_t smallest_streamed_staging = 2 << 10;
 // What a sweep tries may take so much symmetric memory on each rank, and no call more than the
 // other.
 constexpr Bytes most_memory_tried{std::uint64_t{64} << 20};
@@ -192,7 +189,8 @@ bool writes_staging(const Schedule& schedule) {
 bool is_tried(const Stores& stores, const Schedule& schedule, const Shape& shape,
               const Problem& problem) {
   const std::uint64_t message = problem.message_size.value;
-  const bool is_staged = message >= smallest_streamed_staging && writes_staging(schedule);
+  const bool is_staged =
+      problem.message_size >= smallest_streamed_staging && writes_staging(schedule);
   if (stores.adapts) return is_staged;
   // Cores may be moved while a program runs: what is right now is no fixed way (README.md).
   if (stores.way.staging == CopyMode::non_temporal) return false;
@@ -206,9 +204,9 @@ bool is_tried(const Stores& stores, const Schedule& schedule, const Shape& shape
   return true;
 }
 
-Variant with_stores(Variant variant, const Stores& stores) {
+Variant with_stores(Variant variant, std::string_view stores) {
   for (Parameter& parameter : variant.parameters)
-    if (parameter.name == "stores") parameter.value = std::string(stores.word);
+    if (parameter.name == "stores") parameter.value = std::string(stores);
   return variant;
 }
 
@@ -234,6 +232,10 @@ class ScheduledImplementation final : public Implementation {
             const Variant& variant) const override;
   int settling_calls(const Problem& problem, const Topology& topology,
                      const Variant& variant) const override;
+  bool covers(const Variant& wide, const Variant& narrow) const override {
+    const auto fixed = with_stores(wide, plain_stores);
+    return wide != fixed && narrow == fixed && options_of(wide).adapts;
+  }
   Numerics numerics(const Problem& problem, const Variant& variant) const override;
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override;
@@ -313,7 +315,8 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
         memory_of(schedule, shape, problem, options_of(variant)) > most_memory_tried)
       continue;
     for (const Stores& stores : all_stores)
-      if (is_tried(stores, schedule, shape, problem)) tried.push_back(with_stores(variant, stores));
+      if (is_tried(stores, schedule, shape, problem))
+        tried.push_back(with_stores(variant, stores.word));
   }
   return tried;
 }

@@ -12,13 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "adaptive_stores.h"
 #include "colltune/kernels/bounded_wait.h"
 #include "colltune/kernels/messages.h"
 #include "colltune/kernels/reduction.h"
 #include "colltune/kernels/signals.h"
 #include "cross_memory.h"
-#include "schedule/shared_times.h"
-#include "schedule/store_choice.h"
 #include "schedule/waves.h"
 
 namespace colltune {
@@ -55,13 +54,6 @@ bool streams(const ScheduleOptions& options) {
          options.stores.staging == CopyMode::non_temporal || options.adapts;
 }
 
-/// Stores that adapt, on one rank.
-struct Adaptation {
-  StoreChoice choice;
-  SharedTimes times;
-  std::chrono::steady_clock::time_point started{};  ///< a call that is timed
-};
-
 /// Runs this rank's part of a schedule, wave after wave. Each rank has one signal word per phase,
 /// whose epochs number the steps of all calls so far: nothing is ever reset.
 class ScheduledOperation final : public Operation {
@@ -87,9 +79,9 @@ class ScheduledOperation final : public Operation {
       lengths_.push_back({rank.phases[0].size(), rank.phases[1].size()});
     own_ = std::move(schedule.ranks[static_cast<std::size_t>(rank_)]);
     if (options.adapts)
-      adaptation_.emplace(Adaptation{StoreChoice(StoreChoice::course_of(waves_.count(), shape.slots,
-                                                                        call.problem.message_size)),
-                                     SharedTimes(signals_, communicator, phase_words)});
+      adaptive_.emplace(
+          StoreChoice::course_of(waves_.count(), shape.slots, call.problem.message_size), signals_,
+          communicator, phase_words);
     find_buffers(communicator, call.buffers, deadline);
     if (schedule.tags > 0) open_messages(communicator, schedule.tags, deadline);
     std::size_t most = 0;
@@ -113,7 +105,7 @@ class ScheduledOperation final : public Operation {
     if (waves_.count() == 0) return;
     first_ = next_;
     next_ += waves_.count();
-    if (adaptation_) choose_stores(*adaptation_);
+    if (adaptive_) stores_ = adaptive_->begin();
     if (own_.is_start_awaited)
       signals_.set(word_of(Phase::lead), epoch(rank_, Phase::lead, first_, 0));
     begin_wave(first_, Deadline::max());
@@ -144,11 +136,10 @@ class ScheduledOperation final : public Operation {
         finish_messages(slot_of(wave), deadline);
     }
     order_stores();
-    if (adaptation_) learn(*adaptation_);
+    if (adaptive_) adaptive_->end();
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Running {
     Waves::Wave wave;
     std::size_t slot = 0;
@@ -160,17 +151,6 @@ class ScheduledOperation final : public Operation {
   void order_stores() const noexcept {
     if (stores_.results == CopyMode::non_temporal || stores_.staging == CopyMode::non_temporal)
       fence_non_temporal_stores();
-  }
-
-  void choose_stores(Adaptation& own) noexcept {
-    if (const auto slowest = own.times.take()) own.choice.decide(*slowest);
-    stores_ = own.choice.way();
-    if (own.choice.is_timed()) own.started = Clock::now();
-  }
-
-  void learn(Adaptation& own) noexcept {
-    const auto took = own.choice.is_timed() ? Clock::now() - own.started : Clock::duration{};
-    if (own.choice.completed(took)) own.times.publish(own.choice.fastest());
   }
 
   void find_buffers(Communicator& communicator, const CallBuffers& buffers, Deadline deadline) {
@@ -403,7 +383,7 @@ class ScheduledOperation final : public Operation {
   const AbortFlag& abort_flag_;
   bool yields_at_once_;
   StoreWay stores_;
-  std::optional<Adaptation> adaptation_{};  ///< of `stores_`, for each call
+  std::optional<AdaptiveStores> adaptive_{};  ///< say `stores_`, for each call
   std::size_t element_size_;
   Reduction last_;
   Reduction part_;

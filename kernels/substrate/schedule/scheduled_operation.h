@@ -8,7 +8,7 @@
 #include "colltune/kernels/copy.h"
 #include "colltune/kernels/operation.h"
 #include "schedule/schedule.h"
-#include "schedule/store_choice.h"
+#include "store_choice.h"
 
 namespace colltune {
 

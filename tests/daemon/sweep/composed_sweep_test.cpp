@@ -102,7 +102,7 @@ TEST(ComposedSweep, GroupsThatWereTunedAloneUseTheirWinnersInside) {
           if (part.role == PartRole::before) variants.insert(to_string(part.variant));
     return variants;
   };
-  const std::string winner = "cpu.reduce_low_latency{format=line}";
+  const std::string winner = "cpu.reduce_low_latency{format=line,stores=cached}";
   EXPECT_FALSE(insides({}).contains(winner));
   Decision decision{.key = {.problem = {.collective = Collective::reduce,
                                         .data_type = DataType::f32,
@@ -265,7 +265,7 @@ TEST(ComposedSweep, WhatSomeRankCannotRunIsSkippedWithTheReason) {
       if (skipped.variant == name) return skipped.reason;
     return std::string();
   };
-  const Variant word = parse_variant("cpu.all_reduce_low_latency{format=line}");
+  const Variant word = parse_variant("cpu.all_reduce_low_latency{format=line,stores=cached}");
   const Variant staged =
       parse_variant("cpu.all_reduce_one_shot{access=staged,chunk=16384,stores=cached}");
   const auto substituted = [](std::vector<Part> parts) {

@@ -73,6 +73,12 @@ class Implementation {
     return 0;
   }
 
+  /// Whether `wide` finds out from call to call when to run as `narrow`, another variant, does: who
+  /// measures both measures one thing twice.
+  [[nodiscard]] virtual bool covers(const Variant& /*wide*/, const Variant& /*narrow*/) const {
+    return false;
+  }
+
   /// Whether ranks that run unlike builds of this project may meet in its calls: where a library
   /// does all that they do together. What the project's own code puts between ranks is promised
   /// within one build alone.

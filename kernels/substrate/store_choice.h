@@ -12,6 +12,9 @@
 
 namespace colltune {
 
+// Where cores are far apart, a line that was just written comes from memory sooner than from the
+// other core's cache (kernels/README.md has figures). Below, waiting for the memory costs more.
+inline constexpr Bytes smallest_streamed_staging{std::uint64_t{2} << 10};
 // Where a message does not fit into a cache, results that go past the caches leave room for the
 // rest.
 inline constexpr Bytes smallest_streamed_result{std::uint64_t{512} << 10};

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "schedule/store_choice.h"
+#include "store_choice.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "schedule/shared_times.h"
+#include "shared_times.h"
 
 #include <algorithm>
 

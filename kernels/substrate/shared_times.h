@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "colltune/kernels/signals.h"
-#include "schedule/store_choice.h"
+#include "store_choice.h"
 
 namespace colltune {
 
