@@ -25,8 +25,10 @@ namespace colltune::cpu {
 namespace {
 
 constexpr Bytes largest_message{64 << 10};
-// Formats that take more room than the message pay for it where messages are longer.
-constexpr std::uint64_t largest_tried_by_word = 2 << 10;
+// Messages that are copied out, and those that are looked at word by word, pay for it where they
+// are longer: at 512 bytes half as much again, and more.
+constexpr Bytes largest_tried_by_line{2 << 10};
+constexpr Bytes largest_tried_by_word{256};
 // A message that is taken back from the peers' caches as a whole: as many requests as a core has on
 // their way at a time.
 constexpr std::size_t longest_taken_back = 1024;
@@ -259,7 +261,7 @@ class LowLatencyImplementation final : public Implementation {
                                 const Capability&) const override {
     std::vector<Variant> all;
     for (const auto& format : make_mail_formats()) {
-      if (format->name() != "line" && problem.message_size.value > largest_tried_by_word) continue;
+      if (problem.message_size > largest_tried(format->name())) continue;
       if (format->streams() && problem.message_size >= smallest_streamed_staging)
         all.push_back(variant_of(format->name(), adaptive));
       all.push_back(variant_of(format->name(), cached));
@@ -322,6 +324,11 @@ class LowLatencyImplementation final : public Implementation {
  private:
   [[nodiscard]] Variant variant_of(std::string_view format, std::string_view stores) const {
     return {name_, {{"format", std::string(format)}, {"stores", std::string(stores)}}};
+  }
+  static Bytes largest_tried(std::string_view format) {
+    return format == "line"    ? largest_message
+           : format == "lines" ? largest_tried_by_line
+                               : largest_tried_by_word;
   }
   static std::string why_unknown(const Variant& variant) {
     const auto setting = [&](std::string_view name) {
