@@ -156,8 +156,15 @@ TEST_P(DeviceBodies, AMissingRankEndsTheCallWithItsName) {
 }
 
 #ifndef __SANITIZE_THREAD__
+TEST_P(DeviceBodies, LinesThatAreNotSeenWholeAreNoticed) {
+  if (!GetParam().needs_whole_lines) GTEST_SKIP() << "it has no lines";
+  const DeviceLaunch launch{.problem = problem(2, 700), .faults = {.breaks_lines = true}};
+  EXPECT_NE(run_on_host(GetParam(), launch).fault, "");
+}
+
 TEST_P(DeviceBodies, MissingBlockBarriersAreNoticed) {
-  if (GetParam().scratch_fill != 0 || GetParam().name.ends_with("low_latency"))
+  if (GetParam().scratch_fill != 0 || GetParam().needs_whole_lines ||
+      GetParam().name.ends_with("low_latency"))
     GTEST_SKIP() << "its threads wait for their own words";
   if (GetParam().list_copies != nullptr) GTEST_SKIP() << "its threads share nothing";
   DeviceLaunch launch{

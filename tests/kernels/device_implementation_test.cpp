@@ -81,8 +81,10 @@ class DeviceImplementations : public testing::Test {
   }
   [[nodiscard]] static Capability device_capability() {
     return {.architecture = "pretended",
-            .features = {
-                {"device.processors", "16"}, {"device.ranks", "4"}, {"device.processes", "1"}}};
+            .features = {{"device.processors", "16"},
+                         {"device.ranks", "4"},
+                         {"device.processes", "1"},
+                         {"device.whole_lines", "own"}}};
   }
   [[nodiscard]] std::string why_not(const Problem& problem, const Capability& capability,
                                     const std::string& variant, int nodes = 1) const {
@@ -233,6 +235,22 @@ TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
       std::string::npos);
 }
 
+TEST_F(DeviceImplementations, LinesGoWhereTheyAreSeenWhole) {
+  const std::string in_lines = "cuda.all_reduce_one_shot_low_latency_128";
+  const std::string good = in_lines + "{blocks=1,launch=stream,scratch=device,threads=32}";
+  Capability capability = device_capability();
+  EXPECT_EQ(why_not(small_sum(), capability, good), "") << "four ranks share the device";
+  EXPECT_EQ(why_not(small_sum(), capability,
+                    in_lines + "{blocks=1,launch=stream,scratch=host,threads=32}"),
+            "scratch must be device");
+  capability.features["device.ranks"] = "2";
+  EXPECT_NE(why_not(small_sum(), capability, good).find("no link like NVLink"), std::string::npos);
+  capability.features["device.whole_lines"] = "peers";
+  EXPECT_EQ(why_not(small_sum(), capability, good), "");
+  capability.features.erase("device.whole_lines");
+  EXPECT_NE(why_not(small_sum(), capability, good).find("no link like NVLink"), std::string::npos);
+}
+
 TEST_F(DeviceImplementations, CostsAreThoseOfTheLiterature) {
   const Topology topology{.nodes = 1, .ranks_per_node = 4, .ranks = 4};
   Problem problem = small_sum();
@@ -245,6 +263,7 @@ TEST_F(DeviceImplementations, CostsAreThoseOfTheLiterature) {
   EXPECT_EQ(cost(one_shot).steps, 1);
   EXPECT_EQ(cost(one_shot).bytes_per_rank, 3 << 20);
   EXPECT_EQ(cost("cuda.all_reduce_one_shot_low_latency").bytes_per_rank, 6 << 20);
+  EXPECT_EQ(cost("cuda.all_reduce_one_shot_low_latency_128").bytes_per_rank, (3 << 20) * 16.0 / 15);
   EXPECT_EQ(cost("cuda.all_reduce_two_shot_pull").bytes_per_rank, 6 << 18);
   EXPECT_EQ(cost("cuda.all_reduce_ring").steps, 6);
   EXPECT_EQ(cost("cuda.all_reduce_ring").bytes_per_rank, 6 << 18);

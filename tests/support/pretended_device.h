@@ -31,7 +31,9 @@ class PretendedDevice final : public Device {
   std::map<std::string, std::string, std::less<>> features() const override {
     if (is_broken_) throw Error(StatusCode::internal, "the pretended device is broken");
     std::map<std::string, std::string, std::less<>> found{
-        {"device.name", "host threads"}, {"device.processors", std::to_string(processors_)}};
+        {"device.name", "host threads"},
+        {"device.processors", std::to_string(processors_)},
+        {"device.whole_lines", "peers"}};
     if (has_cuda_) found.emplace("cuda.driver", "pretended");
     return found;
   }

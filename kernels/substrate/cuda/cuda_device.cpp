@@ -231,7 +231,8 @@ class CudaDevice final : public Device {
             {"cuda.runtime", version_text(runtime)},
             {"cuda.compute_capability",
              std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
-            {"cuda.peers", std::to_string(count_peers())}};
+            {"cuda.peers", std::to_string(count_peers())},
+            {"device.whole_lines", has_whole_lines() ? "peers" : "own"}};
   }
 
   std::byte* allocate(Bytes bytes, Memory memory) override {
@@ -332,6 +333,21 @@ class CudaDevice final : public Device {
     for (int other = 0; other < count_cuda_devices().count; ++other)
       if (other != gpu_ && can_reach(other)) ++peers;
     return peers;
+  }
+  /// NVLink keeps 128 bytes that a warp stores at once together (NCCL sends LL128 over nothing
+  /// else). What tells it from PCI Express without asking for links is that it carries atomics.
+  [[nodiscard]] bool has_whole_lines() const {
+    int peers = 0;
+    for (int other = 0; other < count_cuda_devices().count; ++other) {
+      if (other == gpu_ || !can_reach(other)) continue;
+      int has_atomics = 0;
+      check_cuda(
+          cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported, gpu_, other),
+          "cudaDeviceGetP2PAttribute");
+      if (has_atomics == 0) return false;
+      ++peers;
+    }
+    return peers > 0;
   }
   void move(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes == 0) return;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "device/device_call.h"
+#include "device/packets.h"
 
 namespace colltune::device {
 
@@ -35,6 +36,36 @@ class CudaContext {
   __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     atomic(word).store(value, ::cuda::memory_order_relaxed);
   }
+
+  // Of a line of 128 bytes: eight neighbouring threads, 16 bytes each, in one store and one load.
+  static constexpr int threads_of_line = 8;
+  [[nodiscard]] __device__ static bool any_of_line(bool any) {
+    return __any_sync(line_mask(), any ? 1 : 0) != 0;
+  }
+  __device__ static void store_lane(std::uint64_t* line, int lane, const Packet& packet,
+                                    std::uint64_t flag) {
+    std::uint64_t words[2];
+    __builtin_memcpy(words, &packet, sizeof words);
+    if (lane + 1 == threads_of_line) words[1] = flag;
+    __syncwarp(line_mask());
+    asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(line + 2 * lane), "l"(words[0]),
+                 "l"(words[1])
+                 : "memory");
+  }
+  [[nodiscard]] __device__ static bool load_lane(const std::uint64_t* line, int lane,
+                                                 std::uint64_t flag, Packet& packet) {
+    std::uint64_t words[2];
+    __syncwarp(line_mask());
+    asm volatile("ld.relaxed.sys.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(words[0]), "=l"(words[1])
+                 : "l"(line + 2 * lane)
+                 : "memory");
+    const std::uint64_t found =
+        __shfl_sync(line_mask(), words[1], threads_of_line - 1, threads_of_line);
+    if (lane + 1 == threads_of_line) words[1] = 0;
+    __builtin_memcpy(&packet, words, sizeof words);
+    return found == flag;
+  }
   [[nodiscard]] __device__ static std::uint64_t now_ns() {
     std::uint64_t now = 0;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -43,6 +74,10 @@ class CudaContext {
   __device__ static void pause() { __nanosleep(20); }
 
  private:
+  /// The threads of this thread's line, in its warp.
+  [[nodiscard]] __device__ static unsigned line_mask() {
+    return 0xffU << (threadIdx.x % 32 / threads_of_line * threads_of_line);
+  }
   __device__ static ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_system> atomic(
       const std::uint64_t* word) {
     return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_system>(

@@ -101,7 +101,7 @@ class DeviceImplementation final : public Implementation {
             add(blocks, threads, chunk, in_device);
       }
     // For devices that do not reach each other: the link to the host needs few blocks.
-    if (!problem.registered && !is_copied)
+    if (!problem.registered && !is_copied && !algorithm_.needs_whole_lines)
       for (const std::int64_t blocks : {std::int64_t{1}, std::int64_t{8}})
         if (blocks == 1 || blocks <= most_blocks) add(blocks, 256, chunk_sizes[1], in_host);
     return all;
@@ -121,6 +121,10 @@ class DeviceImplementation final : public Implementation {
       return Support::no("its copies need registered buffers");
     if (problem.in_place && !algorithm_.works_in_place)
       return Support::no("it does not work in place");
+    if (algorithm_.needs_whole_lines && !sees_whole_lines(topology, capability))
+      return Support::no(
+          "its lines of 128 bytes must be seen whole; no link like NVLink that does so is known to "
+          "lie between the ranks' GPUs");
     if (std::string why = why_not_set(variant); !why.empty()) return Support::no(std::move(why));
     if (problem.registered && word(variant, "scratch") == in_host)
       return Support::no("scratch=host is for plain buffers");
@@ -193,6 +197,13 @@ class DeviceImplementation final : public Implementation {
     return {};
   }
 
+  /// Whether lines are seen whole between all ranks: on one device, or on its peers too.
+  static bool sees_whole_lines(const Topology& topology, const Capability& capability) {
+    const std::string_view where = capability.value("device.whole_lines");
+    return where == "peers" ||
+           (where == "own" && capability.number("device.ranks") == topology.ranks);
+  }
+
   /// How many blocks of each rank run at once, where all ranks on its device have as many.
   static std::int64_t blocks_of_a_rank(const Capability& capability) {
     return capability.number("device.processors") /
@@ -211,9 +222,9 @@ class DeviceImplementation final : public Implementation {
     if (algorithm_.has_chunks && !is_within("chunk", 16, std::int64_t{1} << 30))
       return "chunk must be a number of bytes from 16 to 1 GiB";
     const std::string* const scratch = find_word(variant, "scratch");
-    const bool is_copied = algorithm_.list_copies != nullptr;
-    if (scratch == nullptr || (*scratch != in_device && (is_copied || *scratch != in_host)))
-      return is_copied ? "scratch must be device" : "scratch must be device or host";
+    const bool has_host = algorithm_.list_copies == nullptr && !algorithm_.needs_whole_lines;
+    if (scratch == nullptr || (*scratch != in_device && (!has_host || *scratch != in_host)))
+      return has_host ? "scratch must be device or host" : "scratch must be device";
     const std::string* const launch = find_word(variant, "launch");
     if (launch == nullptr || (*launch != by_stream && *launch != by_graph))
       return "launch must be stream or graph";

@@ -73,8 +73,10 @@ class Device {
   [[nodiscard]] virtual std::string architecture() const = 0;  ///< "sm_90"
   /// The piece of hardware: two of one identity share it.
   [[nodiscard]] virtual std::string identity() const = 0;
-  /// What it can do, under dotted names: "device.processors" (how many blocks run at once) and
-  /// names of its own.
+  /// What it can do, under dotted names: "device.processors" (how many blocks run at once),
+  /// "device.whole_lines" (whether 128 bytes that neighbouring threads write at once are seen whole
+  /// or not at all: "own" in its own memory, "peers" in that of all devices that it reaches, too)
+  /// and names of its own.
   [[nodiscard]] virtual std::map<std::string, std::string, std::less<>> features() const = 0;
 
   /// Aligned to 256 bytes at least. What is released is kept for later allocations as long as a
