@@ -47,7 +47,7 @@ class DeviceBodies : public testing::TestWithParam<DeviceAlgorithm> {
     const DeviceOutcome outcome = run_on_host(GetParam(), launch);
     EXPECT_EQ(outcome.fault, "") << describe(launch.problem) << ", " << launch.ranks << " ranks of "
                                  << launch.blocks << " x " << launch.threads << ", chunk "
-                                 << launch.chunk;
+                                 << launch.chunk << ", " << launch.slots << " slots";
     EXPECT_EQ(outcome.missing, -1);
   }
   /// Plain and registered, in place and not.
@@ -97,14 +97,16 @@ TEST_P(DeviceBodies, AreRightForAnyGridAndChunk) {
   for (const int blocks : is_thorough ? std::vector{1, 3} : std::vector{2})
     for (const int threads : is_thorough ? std::vector{1, 3} : std::vector{2})
       for (const std::uint64_t chunk : {0UL, 48UL, 1024UL})
-        if (chunk == 0 || GetParam().has_chunks)
-          for_each_way({.problem = problem(3, 700),
-                        .ranks = 3,
-                        .root = root_of(3),
-                        .blocks = blocks,
-                        .threads = threads,
-                        .chunk = chunk},
-                       expect_right);
+        for (const int slots : {2, 5})
+          if ((chunk == 0 && slots == 2) || GetParam().has_chunks)
+            for_each_way({.problem = problem(3, 700),
+                          .ranks = 3,
+                          .root = root_of(3),
+                          .blocks = blocks,
+                          .threads = threads,
+                          .chunk = chunk,
+                          .slots = slots},
+                         expect_right);
 }
 
 TEST_P(DeviceBodies, ALateRankSpoilsNothing) {

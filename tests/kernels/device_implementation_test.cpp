@@ -233,6 +233,14 @@ TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
               "cuda.all_reduce_ring{blocks=1,chunk=8,launch=stream,scratch=device,threads=32}")
           .find("chunk must be a number of bytes from 16 to 1 GiB"),
       std::string::npos);
+  EXPECT_EQ(why_not(small_sum(), device_capability(),
+                    "cuda.all_reduce_pipeline{blocks=1,chunk=64,launch=stream,scratch=device,"
+                    "slots=1,threads=32}"),
+            "slots must be a number from 2 to 16");
+  EXPECT_EQ(why_not(small_sum(), device_capability(),
+                    "cuda.all_reduce_one_shot{blocks=1,launch=stream,scratch=device,slots=2,"
+                    "threads=32}"),
+            "its parameters are blocks, launch, scratch, threads");
 }
 
 TEST_F(DeviceImplementations, LinesGoWhereTheyAreSeenWhole) {
@@ -265,6 +273,8 @@ TEST_F(DeviceImplementations, CostsAreThoseOfTheLiterature) {
   EXPECT_EQ(cost("cuda.all_reduce_one_shot_low_latency").bytes_per_rank, 6 << 20);
   EXPECT_EQ(cost("cuda.all_reduce_one_shot_low_latency_128").bytes_per_rank, (3 << 20) * 16.0 / 15);
   EXPECT_EQ(cost("cuda.all_reduce_two_shot_pull").bytes_per_rank, 6 << 18);
+  EXPECT_EQ(cost("cuda.all_reduce_pipeline").steps, 3) << "windows of 4 times 128 KiB";
+  EXPECT_EQ(cost("cuda.all_reduce_pipeline").bytes_per_rank, 6 << 18);
   EXPECT_EQ(cost("cuda.all_reduce_ring").steps, 6);
   EXPECT_EQ(cost("cuda.all_reduce_ring").bytes_per_rank, 6 << 18);
   for (const auto& one : all_) {

@@ -52,7 +52,7 @@ struct DeviceAlgorithm {
   unsigned char scratch_fill = 0;
   /// Rank order means that every result is combined at once.
   NumericClass numeric_class = NumericClass::rank_order;
-  /// Whether `DeviceCall::chunk` matters.
+  /// Whether `DeviceCall::chunk` and `slots` matter.
   bool has_chunks = false;
   /// Whether a rank writes results into the peers' receive buffers where they are registered, or
   /// reads their inputs there.

@@ -46,6 +46,7 @@ struct DeviceCall {
   std::uint64_t* counters = nullptr;
   Control* control = nullptr;
   std::uint64_t chunk = 0;     ///< bytes; for bodies that cut the message
+  int slots = 2;               ///< chunks between two ranks that are under way at most; the same
   std::uint64_t limit_ns = 0;  ///< of each wait, by the device's own clock
 };
 

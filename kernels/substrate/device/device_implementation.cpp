@@ -27,6 +27,9 @@ constexpr std::array<std::int64_t, 5> block_counts{1, 4, 16, 32, 64};
 constexpr std::array<std::int64_t, 2> thread_counts{256, 512};
 constexpr std::int64_t most_threads = 512;  // registers for more the kernels do not have
 constexpr std::array<std::int64_t, 3> chunk_sizes{128 << 10, 512 << 10, 2 << 20};
+// One that is filled while the other is read; more where ranks do not keep in step.
+constexpr std::array<std::int64_t, 2> slot_counts{2, 4};
+constexpr std::int64_t most_slots = 16;
 // Where scratch memory lies.
 constexpr std::string_view in_device = "device";
 constexpr std::string_view in_host = "host";
@@ -72,7 +75,7 @@ class DeviceImplementation final : public Implementation {
     std::vector<Variant> all;
     const bool is_copied = algorithm_.list_copies != nullptr;
     const auto add = [&](std::int64_t blocks, std::int64_t threads, std::int64_t chunk,
-                         std::string_view scratch) {
+                         std::int64_t slots, std::string_view scratch) {
       for (const std::string_view launch : {by_stream, by_graph}) {
         if (launch == by_graph &&
             (!problem.registered || (!is_copied && call.bytes > most_bytes_of_graph)))
@@ -81,12 +84,13 @@ class DeviceImplementation final : public Implementation {
         if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
         variant.parameters.push_back({"launch", std::string(launch)});
         variant.parameters.push_back({"scratch", std::string(scratch)});
+        if (algorithm_.has_chunks) variant.parameters.push_back({"slots", slots});
         variant.parameters.push_back({"threads", threads});
         all.push_back(std::move(variant));
       }
     };
     if (is_copied && !shape_of(algorithm_.collective).reduces) {
-      add(1, 32, 0, in_device);  // its kernels only meet
+      add(1, 32, 0, 0, in_device);  // its kernels only meet
       return all;
     }
     for (const std::int64_t blocks : block_counts)
@@ -96,14 +100,17 @@ class DeviceImplementation final : public Implementation {
         const bool is_smallest = blocks == 1 && threads == thread_counts.front();
         if (!is_smallest && (blocks > most_blocks || !has_work)) continue;
         for (const std::int64_t chunk : chunk_sizes)
-          if (chunk == chunk_sizes.front() ||
-              (algorithm_.has_chunks && static_cast<std::uint64_t>(chunk) < call.bytes))
-            add(blocks, threads, chunk, in_device);
+          for (const std::int64_t slots : slot_counts)
+            if ((chunk == chunk_sizes.front() && slots == slot_counts.front()) ||
+                (algorithm_.has_chunks &&
+                 static_cast<std::uint64_t>(chunk * slots) < 2 * call.bytes))
+              add(blocks, threads, chunk, slots, in_device);
       }
     // For devices that do not reach each other: the link to the host needs few blocks.
     if (!problem.registered && !is_copied && !algorithm_.needs_whole_lines)
       for (const std::int64_t blocks : {std::int64_t{1}, std::int64_t{8}})
-        if (blocks == 1 || blocks <= most_blocks) add(blocks, 256, chunk_sizes[1], in_host);
+        if (blocks == 1 || blocks <= most_blocks)
+          add(blocks, 256, chunk_sizes[1], slot_counts.front(), in_host);
     return all;
   }
 
@@ -221,6 +228,8 @@ class DeviceImplementation final : public Implementation {
       return "threads must be a multiple of 32 up to " + std::to_string(most_threads);
     if (algorithm_.has_chunks && !is_within("chunk", 16, std::int64_t{1} << 30))
       return "chunk must be a number of bytes from 16 to 1 GiB";
+    if (algorithm_.has_chunks && !is_within("slots", 2, most_slots))
+      return "slots must be a number from 2 to " + std::to_string(most_slots);
     const std::string* const scratch = find_word(variant, "scratch");
     const bool has_host = algorithm_.list_copies == nullptr && !algorithm_.needs_whole_lines;
     if (scratch == nullptr || (*scratch != in_device && (!has_host || *scratch != in_host)))
@@ -228,9 +237,9 @@ class DeviceImplementation final : public Implementation {
     const std::string* const launch = find_word(variant, "launch");
     if (launch == nullptr || (*launch != by_stream && *launch != by_graph))
       return "launch must be stream or graph";
-    if (variant.parameters.size() != (algorithm_.has_chunks ? 5U : 4U))
+    if (variant.parameters.size() != (algorithm_.has_chunks ? 6U : 4U))
       return std::string("its parameters are blocks, ") + (algorithm_.has_chunks ? "chunk, " : "") +
-             "launch, scratch, threads";
+             "launch, scratch, " + (algorithm_.has_chunks ? "slots, " : "") + "threads";
     return {};
   }
 
@@ -238,7 +247,10 @@ class DeviceImplementation final : public Implementation {
                                               const Variant& variant) const {
     device::DeviceCall call = describe_device_call(problem, ranks, 0);
     call.registered = problem.registered && algorithm_.uses_registered;
-    if (algorithm_.has_chunks) call.chunk = static_cast<std::uint64_t>(number(variant, "chunk"));
+    if (algorithm_.has_chunks) {
+      call.chunk = static_cast<std::uint64_t>(number(variant, "chunk"));
+      call.slots = static_cast<int>(number(variant, "slots"));
+    }
     call.scratch_bytes = algorithm_.scratch_bytes(call);
     return call;
   }
