@@ -44,6 +44,7 @@ struct Options {
   std::vector<std::string> sizes{"8KiB", "64KiB", "1MiB", "16MiB", "256MiB"};
   std::string only;
   int calls = 20;
+  bool is_captured = false;
   double seconds = 240;
   std::string json;
 };
@@ -182,9 +183,13 @@ int run(const Options& options) {
   Bench bench(options, *device);
   const Capability capability = bench.capability(catalogue);
   const double copy = bench.copy_rate();
-  nlohmann::json result{{"gpu", capability.features},      {"ranks", options.ranks},
-                        {"placement", "shared_device"},    {"copy_GB_per_s", copy},
-                        {"rows", nlohmann::json::array()}, {"complete", true}};
+  nlohmann::json result{{"gpu", capability.features},
+                        {"ranks", options.ranks},
+                        {"placement", "shared_device"},
+                        {"copy_GB_per_s", copy},
+                        {"graph_capture", options.is_captured},
+                        {"rows", nlohmann::json::array()},
+                        {"complete", true}};
   fmt::print("{}, {}: {} virtual ranks; a plain copy moves {:.0f} GB/s (reads and writes)\n\n",
              capability.value("device.name"), capability.architecture, options.ranks, copy);
   fmt::print("{:>10} {:>10} {:>10} {:>9} {:>8}  {}\n", "size", "device", "host", "algbw", "of copy",
@@ -208,7 +213,8 @@ int run(const Options& options) {
                       .data_type = DataType::f32,
                       .reduce_op = shape_of(implementation->collective()).reduces ? ReduceOp::sum
                                                                                   : ReduceOp::none,
-                      .registered = true};
+                      .registered = true,
+                      .graph_capture = options.is_captured};
       problem.message_size = round_message_size(problem.collective, problem.data_type,
                                                 parse_bytes(size), options.ranks);
       std::string best;
@@ -267,6 +273,7 @@ int main(int argc, char** argv) {
   app.add_option("--only", options.only, "implementations whose names hold this");
   app.add_option("--calls", options.calls, "timed calls of each variant")
       ->check(CLI::Range(1, 10000));
+  app.add_flag("--captured", options.is_captured, "calls that the caller captures into a graph");
   app.add_option("--seconds", options.seconds, "give up after so long");
   app.add_option("--json", options.json, "file to write");
   CLI11_PARSE(app, argc, argv);

@@ -41,17 +41,25 @@ class PretendedLaunch final : public DeviceLaunch {
     has_ended_.store(false);
     // The one before has ended: nobody waits for it here.
     stream_ = std::jthread([this] {
-      run_kernel();
-      for (const device::DeviceCopy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
-      if (algorithm_.list_copies != nullptr) run_kernel();
+      run_call();
       end_ = std::chrono::steady_clock::now();
       has_ended_.store(true, std::memory_order_release);
     });
+  }
+  void submit(void* queue) override {
+    auto* const stream = static_cast<PretendedStream*>(queue);
+    stream->enqueue(
+        stream, [](void* launch) { static_cast<PretendedLaunch*>(launch)->run_call(); }, this);
   }
   bool has_ended() override { return has_ended_.load(std::memory_order_acquire); }
   std::chrono::nanoseconds duration() override { return end_ - begin_; }
 
  private:
+  void run_call() {
+    run_kernel();
+    for (const device::DeviceCopy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
+    if (algorithm_.list_copies != nullptr) run_kernel();
+  }
   void run_kernel() {
     std::deque<device::HostBlock> blocks;
     std::vector<std::jthread> threads;
@@ -130,6 +138,7 @@ class PretendedLibraryLaunch final : public DeviceLaunch {
     begin_ = std::chrono::steady_clock::now();
     submission_.submit(static_cast<PretendedStream*>(&queue_));
   }
+  void submit(void* queue) override { submission_.submit(queue); }
   bool has_ended() override { return submission_.is_submitted() && queue_.is_empty(); }
   std::chrono::nanoseconds duration() override { return queue_.last_end() - begin_; }
 

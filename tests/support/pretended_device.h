@@ -33,7 +33,8 @@ class PretendedDevice final : public Device {
     std::map<std::string, std::string, std::less<>> found{
         {"device.name", "host threads"},
         {"device.processors", std::to_string(processors_)},
-        {"device.whole_lines", "peers"}};
+        {"device.whole_lines", "peers"},
+        {"device.multicast", "pretended"}};
     if (has_cuda_) found.emplace("cuda.driver", "pretended");
     return found;
   }

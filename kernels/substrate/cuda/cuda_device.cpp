@@ -79,8 +79,13 @@ class CudaLaunch final : public DeviceLaunch {
     if (replay_)
       check_cuda(cudaGraphLaunch(replay_.get(), stream_.get()), "cudaGraphLaunch");
     else
-      launch();
+      launch(stream_.get());
     check_cuda(cudaEventRecord(end_.get(), stream_.get()), "cudaEventRecord");
+  }
+
+  void submit(void* queue) override {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    launch(static_cast<cudaStream_t>(queue));
   }
 
   bool has_ended() override {
@@ -101,7 +106,7 @@ class CudaLaunch final : public DeviceLaunch {
                "cudaStreamBeginCapture");
     std::exception_ptr refused;
     try {
-      launch();
+      launch(stream_.get());
     } catch (...) {
       refused = std::current_exception();
     }
@@ -120,21 +125,21 @@ class CudaLaunch final : public DeviceLaunch {
     check_cuda(cudaStreamSynchronize(stream_.get()), "cudaGraphUpload");
   }
 
-  void launch() {
-    launch_kernel();
+  void launch(cudaStream_t stream) {
+    launch_kernel(stream);
     for (const device::DeviceCopy& copy : copies_)
-      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream_.get()),
+      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream),
                  "cudaMemcpyAsync");
-    if (meets_again_) launch_kernel();
+    if (meets_again_) launch_kernel(stream);
   }
 
-  void launch_kernel() {
+  void launch_kernel(cudaStream_t stream) {
     std::byte* calls = calls_.bytes().data();
     int blocks = grid_.blocks;
     void* arguments[] = {&calls, &blocks};
     check_cuda(cudaLaunchCooperativeKernel(
                    kernel_, dim3(static_cast<unsigned>(ranks_ * grid_.blocks)),
-                   dim3(static_cast<unsigned>(grid_.threads)), arguments, 0, stream_.get()),
+                   dim3(static_cast<unsigned>(grid_.threads)), arguments, 0, stream),
                "cudaLaunchCooperativeKernel");
   }
 
@@ -167,6 +172,11 @@ class CudaLibraryLaunch final : public DeviceLaunch {
     is_closed_ = false;
     submission_.submit(stream_.get());
     static_cast<void>(close());
+  }
+
+  void submit(void* queue) override {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    submission_.submit(queue);
   }
 
   bool has_ended() override {

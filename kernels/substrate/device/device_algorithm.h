@@ -58,6 +58,8 @@ struct DeviceAlgorithm {
   /// reads their inputs there.
   bool uses_registered = true;
   bool works_in_place = true;
+  /// Whether it takes `DeviceCall::multicast`.
+  bool needs_multicast = false;
   /// Whether it takes 128 bytes that threads write together to be seen whole or not at all.
   bool needs_whole_lines = false;
   /// Where it is set: between registered buffers alone; the body is run, then the device's copy

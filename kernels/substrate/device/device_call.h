@@ -42,6 +42,9 @@ struct DeviceCall {
   /// The ranks' scratch memory: signals first (`signals_size`), then `scratch_bytes` of data.
   std::byte* scratch[most_ranks] = {};
   std::uint64_t scratch_bytes = 0;
+  /// All ranks' scratch memory at once, for a device's own instructions: what is stored here is
+  /// stored with every rank, what is loaded is the sum over all. Null: there is no such address.
+  std::byte* multicast = nullptr;
   /// This rank's own, one per block: how far its signals have counted.
   std::uint64_t* counters = nullptr;
   Control* control = nullptr;

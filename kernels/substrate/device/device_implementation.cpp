@@ -77,8 +77,8 @@ class DeviceImplementation final : public Implementation {
     const auto add = [&](std::int64_t blocks, std::int64_t threads, std::int64_t chunk,
                          std::int64_t slots, std::string_view scratch) {
       for (const std::string_view launch : {by_stream, by_graph}) {
-        if (launch == by_graph &&
-            (!problem.registered || (!is_copied && call.bytes > most_bytes_of_graph)))
+        if (launch == by_graph && (!problem.registered || problem.graph_capture ||
+                                   (!is_copied && call.bytes > most_bytes_of_graph)))
           continue;
         Variant variant{algorithm_.name, {{"blocks", blocks}}};
         if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
@@ -107,7 +107,7 @@ class DeviceImplementation final : public Implementation {
               add(blocks, threads, chunk, slots, in_device);
       }
     // For devices that do not reach each other: the link to the host needs few blocks.
-    if (!problem.registered && !is_copied && !algorithm_.needs_whole_lines)
+    if (!problem.registered && has_host_form())
       for (const std::int64_t blocks : {std::int64_t{1}, std::int64_t{8}})
         if (blocks == 1 || blocks <= most_blocks)
           add(blocks, 256, chunk_sizes[1], slot_counts.front(), in_host);
@@ -122,8 +122,6 @@ class DeviceImplementation final : public Implementation {
     if (topology.nodes > 1)
       return Support::no("it works among the GPUs of a node; the ranks are on " +
                          std::to_string(topology.nodes) + " nodes");
-    if (problem.graph_capture)
-      return Support::no("it launches its kernel itself; no graph of the caller's can hold it");
     if (algorithm_.list_copies != nullptr && !problem.registered)
       return Support::no("its copies need registered buffers");
     if (problem.in_place && !algorithm_.works_in_place)
@@ -132,9 +130,14 @@ class DeviceImplementation final : public Implementation {
       return Support::no(
           "its lines of 128 bytes must be seen whole; no link like NVLink that does so is known to "
           "lie between the ranks' GPUs");
+    if (algorithm_.needs_multicast)
+      if (std::string why = why_no_multicast(problem, capability); !why.empty())
+        return Support::no(std::move(why));
     if (std::string why = why_not_set(variant); !why.empty()) return Support::no(std::move(why));
     if (problem.registered && word(variant, "scratch") == in_host)
       return Support::no("scratch=host is for plain buffers");
+    if (problem.graph_capture && word(variant, "launch") == by_graph)
+      return Support::no("launch=graph is for calls that no caller captures");
     if (!problem.registered && word(variant, "launch") == by_graph)
       return Support::no("launch=graph is for registered buffers: a graph keeps their addresses");
     if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
@@ -185,8 +188,11 @@ class DeviceImplementation final : public Implementation {
                               .call = common,
                               .grid = {.blocks = static_cast<int>(number(variant, "blocks")),
                                        .threads = static_cast<int>(number(variant, "threads")),
-                                       .replays_graph = word(variant, "launch") == by_graph},
-                              .has_host_scratch = word(variant, "scratch") == in_host},
+                                       // Where the caller captures, start() replays what it would.
+                                       .replays_graph = call.problem.graph_capture ||
+                                                        word(variant, "launch") == by_graph},
+                              .has_host_scratch = word(variant, "scratch") == in_host,
+                              .is_captured = call.problem.graph_capture},
                              call.buffers, deadline);
   }
 
@@ -211,10 +217,31 @@ class DeviceImplementation final : public Implementation {
            (where == "own" && capability.number("device.ranks") == topology.ranks);
   }
 
+  static std::string why_no_multicast(const Problem& problem, const Capability& capability) {
+    if (!capability.has("device.multicast"))
+      return "it needs memory that reaches all GPUs at once (multicast over NVLink switches), "
+             "which "
+             "this device does not offer";
+    if (const std::int64_t ranks = capability.number("device.ranks"); ranks > 1)
+      return std::to_string(ranks) + " ranks share a GPU, and multicast reaches each GPU once";
+    const bool sums = problem.reduce_op == ReduceOp::sum || problem.reduce_op == ReduceOp::avg;
+    const bool is_added = problem.data_type == DataType::f32 ||
+                          problem.data_type == DataType::f16 || problem.data_type == DataType::bf16;
+    if (shape_of(problem.collective).reduces && !(sums && is_added))
+      return "the switches add up f32, f16 and bf16 alone";
+    return {};
+  }
+
   /// How many blocks of each rank run at once, where all ranks on its device have as many.
   static std::int64_t blocks_of_a_rank(const Capability& capability) {
     return capability.number("device.processors") /
            std::max<std::int64_t>(1, capability.number("device.ranks"));
+  }
+
+  /// Whether it works through the host's memory.
+  [[nodiscard]] bool has_host_form() const {
+    return algorithm_.list_copies == nullptr && !algorithm_.needs_whole_lines &&
+           !algorithm_.needs_multicast;
   }
 
   std::string why_not_set(const Variant& variant) const {
@@ -231,7 +258,7 @@ class DeviceImplementation final : public Implementation {
     if (algorithm_.has_chunks && !is_within("slots", 2, most_slots))
       return "slots must be a number from 2 to " + std::to_string(most_slots);
     const std::string* const scratch = find_word(variant, "scratch");
-    const bool has_host = algorithm_.list_copies == nullptr && !algorithm_.needs_whole_lines;
+    const bool has_host = has_host_form();
     if (scratch == nullptr || (*scratch != in_device && (!has_host || *scratch != in_host)))
       return has_host ? "scratch must be device or host" : "scratch must be device";
     const std::string* const launch = find_word(variant, "launch");

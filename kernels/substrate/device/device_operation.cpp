@@ -52,9 +52,10 @@ struct Board {
 class DeviceOperation final : public Operation {
  public:
   DeviceOperation(std::shared_ptr<JointLaunch> launch, std::size_t place,
-                  const Communicator& communicator)
+                  const Communicator& communicator, bool is_captured)
       : launch_(std::move(launch)),
         place_(place),
+        is_captured_(is_captured),
         abort_flag_(communicator.abort_flag()),
         yields_at_once_(communicator.is_oversubscribed()) {}
 
@@ -62,6 +63,12 @@ class DeviceOperation final : public Operation {
   void wait(Deadline deadline) override {
     launch_->wait(place_, deadline, abort_flag_, yields_at_once_);
   }
+  void submit(void* queue) override {
+    if (!is_captured_) return Operation::submit(queue);
+    launch_->submit(queue);
+  }
+  void end_submitted() override { launch_->end_submitted(); }
+  void check_submitted() const override { launch_->check(abort_flag_.is_raised()); }
   std::optional<std::chrono::nanoseconds> device_time() const override {
     return launch_->duration();
   }
@@ -69,6 +76,7 @@ class DeviceOperation final : public Operation {
  private:
   std::shared_ptr<JointLaunch> launch_;
   std::size_t place_;
+  bool is_captured_;
   const AbortFlag& abort_flag_;
   bool yields_at_once_;
 };
@@ -111,7 +119,7 @@ class Preparation {
     communicator_.barrier(deadline_);  // nobody's board goes away before it has been read
     const auto place = std::ranges::find(group, communicator_.rank()) - group.begin();
     return std::make_unique<DeviceOperation>(std::move(joint), static_cast<std::size_t>(place),
-                                             communicator_);
+                                             communicator_, plan_.is_captured);
   }
 
  private:

@@ -104,6 +104,22 @@ class HostContext {
     std::memcpy(&packet, words, sizeof words);
     return true;
   }
+
+  // Of all ranks' scratch memory: a host has no address for it, and goes from rank to rank.
+  template <class Reducer>
+  [[nodiscard]] static Packet sum_everywhere(const DeviceCall& call, std::uint64_t at,
+                                             const Reducer& reducer) {
+    const auto input = [&](int rank) {
+      return read_packet(call.scratch[rank] + at, 0, packet_bytes);
+    };
+    auto sums = reducer.first(input(0));
+    for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
+    return reducer.finish(sums, false);
+  }
+  static void store_everywhere(const DeviceCall& call, std::uint64_t at, const Packet& packet) {
+    for (int rank = 0; rank < call.ranks; ++rank)
+      write_packet(call.scratch[rank] + at, 0, packet_bytes, packet);
+  }
   [[nodiscard]] static std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(
         std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());

@@ -17,6 +17,7 @@ namespace colltune::device {
 ///     load_signal, store_signal  of 64-bit words, with acquire and release for all ranks
 ///     load_relaxed, store_relaxed
 ///     store_lane, load_lane, any_of_line, threads_of_line   of lines of 128 bytes (line_wire.h)
+///     sum_everywhere, store_everywhere   a packet at a place in the scratch memory of all ranks
 ///     now_ns(), pause()
 ///
 /// Signals count on from call to call, so nothing is reset, and the count lies in memory, so that a
