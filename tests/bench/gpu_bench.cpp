@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,15 @@ class Bench {
   std::mutex mutex_;
 };
 
+/// How the GPU runs now, as far as it tells.
+nlohmann::json describe_state(const Device& device) {
+  const std::optional<DeviceState> state = device.state();
+  if (!state) return nullptr;
+  return {{"clock_khz", state->clock_khz},
+          {"throttles", names_of_throttles(state->throttles)},
+          {"power_state", state->power_state}};
+}
+
 /// Bytes that a rank reads and writes in the GPU's memory, where it was counted: registered
 /// buffers, n ranks, messages of S. Two-shot: its share of all inputs (S) and the others' results
 /// are read, S is written. Ring: each of 2(n-1) hops reads what has come and writes what goes on,
@@ -183,6 +193,7 @@ int run(const Options& options) {
   Bench bench(options, *device);
   const Capability capability = bench.capability(catalogue);
   const double copy = bench.copy_rate();
+  const nlohmann::json state_before = describe_state(*device);
   nlohmann::json result{{"gpu", capability.features},
                         {"ranks", options.ranks},
                         {"placement", "shared_device"},
@@ -255,6 +266,15 @@ int run(const Options& options) {
            {"of_copy", moved == 0 ? nlohmann::json() : nlohmann::json(of_copy)}});
     }
   }
+  result["state_before"] = state_before;
+  result["state_after"] = describe_state(*device);
+  for (const char* const when : {"state_before", "state_after"})
+    if (const nlohmann::json& state = result[when]; !state.is_null())
+      fmt::print("{}: {} kHz, power state {}, held down by {}\n", when,
+                 state["clock_khz"].get<std::uint64_t>(), state["power_state"].get<int>(),
+                 state["throttles"].get<std::string>().empty()
+                     ? "nothing"
+                     : state["throttles"].get<std::string>());
   if (!result["complete"].get<bool>())
     fmt::print("\nstopped after {} s: not everything was measured\n", options.seconds);
   if (!options.json.empty()) std::ofstream(options.json) << result.dump(1) << '\n';

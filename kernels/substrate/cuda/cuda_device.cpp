@@ -14,6 +14,7 @@
 #include "cuda/cuda_error.h"
 #include "cuda/cuda_memory.h"
 #include "device/device_algorithm.h"
+#include "device/nvml.h"
 
 namespace colltune {
 namespace {
@@ -214,6 +215,9 @@ class CudaDevice final : public Device {
       throw Error(StatusCode::failed_precondition,
                   "GPU " + std::to_string(gpu) + " starts no cooperative kernels");
     copies_ = make_stream();
+    char bus_id[32] = {};
+    check_cuda(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, gpu), "cudaDeviceGetPCIBusId");
+    nvml_ = NvmlDevice::open(bus_id);
   }
 
   std::string architecture() const override {
@@ -233,16 +237,23 @@ class CudaDevice final : public Device {
     int runtime = 0;
     check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
     check_cuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-    return {{"device.name", properties_.name},
-            {"device.processors", std::to_string(properties_.multiProcessorCount)},
-            {"device.memory.bytes", std::to_string(properties_.totalGlobalMem)},
-            {"device.cache.bytes", std::to_string(properties_.l2CacheSize)},
-            {"cuda.driver", version_text(driver)},
-            {"cuda.runtime", version_text(runtime)},
-            {"cuda.compute_capability",
-             std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
-            {"cuda.peers", std::to_string(count_peers())},
-            {"device.whole_lines", has_whole_lines() ? "peers" : "own"}};
+    std::map<std::string, std::string, std::less<>> found{
+        {"device.name", properties_.name},
+        {"device.processors", std::to_string(properties_.multiProcessorCount)},
+        {"device.memory.bytes", std::to_string(properties_.totalGlobalMem)},
+        {"device.cache.bytes", std::to_string(properties_.l2CacheSize)},
+        {"cuda.driver", version_text(driver)},
+        {"cuda.runtime", version_text(runtime)},
+        {"cuda.compute_capability",
+         std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
+        {"cuda.peers", std::to_string(count_peers())},
+        {"device.whole_lines", has_whole_lines() ? "peers" : "own"}};
+    if (nvml_) found.emplace("device.links", std::to_string(nvml_->count_links()));
+    return found;
+  }
+  std::optional<DeviceState> state() const override {
+    if (!nvml_) return std::nullopt;
+    return nvml_->state();
   }
 
   std::byte* allocate(Bytes bytes, Memory memory) override {
@@ -369,7 +380,8 @@ class CudaDevice final : public Device {
   int gpu_;
   cudaDeviceProp properties_{};
   CudaMemory memory_;
-  Stream copies_;  ///< of read, write and fill
+  Stream copies_;                           ///< of read, write and fill
+  std::unique_ptr<const NvmlDevice> nvml_;  ///< null where it tells nothing
 };
 
 }  // namespace

@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "colltune/kernels/device_state.h"
 #include "colltune/vocabulary/bytes.h"
 
 namespace colltune {
@@ -83,6 +85,8 @@ class Device {
   /// "device.multicast" (where kernels reach the scratch memory of all ranks at once) and names of
   /// its own.
   [[nodiscard]] virtual std::map<std::string, std::string, std::less<>> features() const = 0;
+  /// How it runs now; nothing where nobody tells. Takes some microseconds: not for timed regions.
+  [[nodiscard]] virtual std::optional<DeviceState> state() const { return {}; }
 
   /// Aligned to 256 bytes at least. What is released is kept for later allocations as long as a
   /// kernel of a peer might still look at it. Throws Error(resource_exhausted).
