@@ -502,6 +502,18 @@ TEST_F(DeviceImplementations, DevicesThatCannotReachEachOtherAreAnErrorOnAllRank
     EXPECT_NE(reason.find("rank 0: first cannot reach second"), std::string::npos) << reason;
 }
 
+// It says that it can, which proves nothing.
+TEST_F(DeviceImplementations, ADeviceWhoseWritesDoNotComeIsAnErrorOnAllRanks) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  second.lose_fills_of_peers();
+  for (const std::string& reason : prepare_in_vain({&first, &second, &second}, find(one_shot)))
+    EXPECT_NE(reason.find("rank 0: what the device of rank 1 wrote into this rank's memory did not "
+                          "come"),
+              std::string::npos)
+        << reason;
+}
+
 TEST_F(DeviceImplementations, ThroughTheHostsMemoryDevicesNeedNotReachEachOther) {
   PretendedDevice first("first");
   PretendedDevice second("second");

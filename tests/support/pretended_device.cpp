@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -185,6 +186,13 @@ void PretendedDevice::read(std::span<std::byte> to, const std::byte* from) {
   std::copy_n(from, to.size(), to.begin());
 }
 void PretendedDevice::fill(std::span<std::byte> bytes, unsigned char value) {
+  if (loses_fills_) {
+    const std::lock_guard lock(mutex_);
+    auto after = allocations_.upper_bound(bytes.data());
+    if (after == allocations_.begin() ||
+        bytes.data() >= std::prev(after)->first + std::prev(after)->second.size)
+      return;
+  }
   std::ranges::fill(bytes, std::byte{value});
 }
 
