@@ -109,6 +109,7 @@ SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants) {
                  .compositions = {},
                  .in_place = {.off = !problem.in_place, .on = problem.in_place},
                  .registered = {.off = !problem.registered, .on = problem.registered},
+                 .graph_capture = {.off = !problem.graph_capture, .on = problem.graph_capture},
                  .null_test = false};
   if (problem.mesh) {
     spec.collectives.clear();

@@ -110,7 +110,8 @@ class Planner {
 
   void check_extent() const {
     const std::size_t axes = (spec_.in_place.off + spec_.in_place.on) *
-                             static_cast<std::size_t>(spec_.registered.off + spec_.registered.on);
+                             static_cast<std::size_t>(spec_.registered.off + spec_.registered.on) *
+                             values_of(spec_.graph_capture).size();
     const std::size_t operations =
         spec_.collectives.size() * spec_.reduce_ops.size() + spec_.meshes.size();
     const std::size_t keys = plan_.worlds.size() * operations * spec_.data_types.size() *
@@ -133,15 +134,17 @@ class Planner {
           reduces ? spec_.reduce_ops : std::vector<ReduceOp>{ReduceOp::none};
       for (const DataType type : spec_.data_types)
         for (const ReduceOp op : ops)
-          for (const bool registered : values_of(spec_.registered))
-            for (const bool in_place : values_of(spec_.in_place))
-              append_sizes(world, sizes,
-                           {.collective = collective,
-                            .data_type = type,
-                            .reduce_op = op,
-                            .in_place = in_place,
-                            .registered = registered},
-                           problems);
+          for (const bool captured : values_of(spec_.graph_capture))
+            for (const bool registered : values_of(spec_.registered))
+              for (const bool in_place : values_of(spec_.in_place))
+                append_sizes(world, sizes,
+                             {.collective = collective,
+                              .data_type = type,
+                              .reduce_op = op,
+                              .in_place = in_place,
+                              .registered = registered,
+                              .graph_capture = captured},
+                             problems);
     }
     for (const MeshReduction& mesh : spec_.meshes) {
       Problem problem{.kind = ProblemKind::mesh_reduce, .reduce_op = ReduceOp::none, .mesh = mesh};

@@ -180,6 +180,7 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   }
   if (root.contains("in_place")) spec.in_place = read_axis(root.at("in_place"));
   if (root.contains("registered")) spec.registered = read_axis(root.at("registered"));
+  if (root.contains("graph_capture")) spec.graph_capture = read_axis(root.at("graph_capture"));
   if (root.contains("implementations")) {
     const json& patterns = root.at("implementations");
     spec.include = patterns.value("include", spec.include);

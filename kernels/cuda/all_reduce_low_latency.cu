@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 // All-reduce in which the data itself tells that it has come: a flag in each word (NCCL's LL; twice
-// the bytes) or a word that is not poison any more (TensorRT-LLM). One-shot: every rank writes its
-// whole input to every other one: 1 hop, (n - 1) S bytes. Two-shot: it writes each rank its share,
-// and the reduced share to all: 2 hops, 2 (n - 1) S / n bytes (MSCCL++'s "packet").
+// the bytes), one in each line of 128 bytes (NCCL's LL128; 16/15 of the bytes) or a word that is
+// not poison any more (TensorRT-LLM). One-shot: every rank writes its whole input to every other
+// one: 1 hop, (n - 1) S bytes. Two-shot: it writes each rank its share, and the reduced share to
+// all: 2 hops, 2 (n - 1) S / n bytes (MSCCL++'s "packet").
 
 #include "device/device_algorithm.h"
+#include "device/line_wire.h"
 #include "device/low_latency.h"
 #include "device/poison_wire.h"
 
@@ -21,21 +23,22 @@ struct AllReduceOneShotWords {
     using namespace device;
     Team<Context> team(context, call);
     Wire<Context> wire(team, call, call.bytes, team.base());
-    const PacketRange all{0, packets_of(call.bytes)};
-    for_each_packet(context, all, [&](std::uint64_t index) {
-      const Packet packet = read_packet(call.send, index, call.bytes);
+    const PacketRange all{0, Wire<Context>::units_of(call.bytes)};
+    Wire<Context>::for_each_piece(context, all, [&](std::uint64_t index) {
+      const Packet packet = Wire<Context>::read_from(call.send, index, call.bytes);
       for (int distance = 1; distance < call.ranks; ++distance) {
         const int peer = (call.rank + distance) % call.ranks;
         wire.write(peer, index, packet);
         wire.clear(peer, index);
       }
     });
-    for_each_packet(context, all, [&](std::uint64_t index) {
+    Wire<Context>::for_each_piece(context, all, [&](std::uint64_t index) {
       const auto input = [&](int rank) {
-        return rank == call.rank ? read_packet(call.send, index, call.bytes)
+        return rank == call.rank ? Wire<Context>::read_from(call.send, index, call.bytes)
                                  : wire.read(rank, index);
       };
-      write_packet(call.receive, index, call.bytes, combine_all(reducer, call.ranks, input));
+      Wire<Context>::write_to(call.receive, index, call.bytes,
+                              combine_all(reducer, call.ranks, input));
     });
     if (context.sync_block(wire.is_lost())) return;
     team.finish(1);
@@ -53,33 +56,36 @@ struct AllReduceTwoShotWords {
     Team<Context> team(context, call);
     // Lines of the inputs, then lines of the results.
     Wire<Context> wire(team, call, call.bytes, team.base(), 2);
-    const std::uint64_t packets = packets_of(call.bytes);
+    const std::uint64_t units = Wire<Context>::units_of(call.bytes);
     const auto for_each_peer = [&](auto act) {
       for (int distance = 1; distance < call.ranks; ++distance)
         act((call.rank + distance) % call.ranks);
     };
     for_each_peer([&](int peer) {
-      for_each_packet(context, part_of(packets, peer, call.ranks), [&](std::uint64_t index) {
-        wire.write(peer, index, read_packet(call.send, index, call.bytes));
-        wire.clear(peer, index, 1);
-      });
+      Wire<Context>::for_each_piece(
+          context, part_of(units, peer, call.ranks), [&](std::uint64_t index) {
+            wire.write(peer, index, Wire<Context>::read_from(call.send, index, call.bytes));
+            wire.clear(peer, index, 1);
+          });
     });
-    for_each_packet(context, part_of(packets, call.rank, call.ranks), [&](std::uint64_t index) {
-      const auto input = [&](int rank) {
-        return rank == call.rank ? read_packet(call.send, index, call.bytes)
-                                 : wire.read(rank, index);
-      };
-      const Packet result = combine_all(reducer, call.ranks, input);
-      write_packet(call.receive, index, call.bytes, result);
-      for_each_peer([&](int peer) {
-        wire.write(peer, index, result, 1);
-        wire.clear(peer, index);
-      });
-    });
+    Wire<Context>::for_each_piece(
+        context, part_of(units, call.rank, call.ranks), [&](std::uint64_t index) {
+          const auto input = [&](int rank) {
+            return rank == call.rank ? Wire<Context>::read_from(call.send, index, call.bytes)
+                                     : wire.read(rank, index);
+          };
+          const Packet result = combine_all(reducer, call.ranks, input);
+          Wire<Context>::write_to(call.receive, index, call.bytes, result);
+          for_each_peer([&](int peer) {
+            wire.write(peer, index, result, 1);
+            wire.clear(peer, index);
+          });
+        });
     for_each_peer([&](int peer) {
-      for_each_packet(context, part_of(packets, peer, call.ranks), [&](std::uint64_t index) {
-        write_packet(call.receive, index, call.bytes, wire.read(peer, index, 1));
-      });
+      Wire<Context>::for_each_piece(
+          context, part_of(units, peer, call.ranks), [&](std::uint64_t index) {
+            Wire<Context>::write_to(call.receive, index, call.bytes, wire.read(peer, index, 1));
+          });
     });
     if (context.sync_block(wire.is_lost())) return;
     team.finish(1);
@@ -119,7 +125,8 @@ DeviceAlgorithms make(const std::string& protocol, const std::string& source) {
                            .scratch_bytes = scratch_bytes<Wire, 1>,
                            .cost = cost_of_one_shot<Wire>,
                            .scratch_fill = Wire<device::HostContext>::poison_byte,
-                           .uses_registered = false};
+                           .uses_registered = false,
+                           .needs_whole_lines = Wire<device::HostContext>::needs_whole_lines};
   DeviceAlgorithm two_shot = one_shot;
   two_shot.name = "cuda.all_reduce_two_shot_" + protocol;
   two_shot.description =
@@ -134,6 +141,8 @@ DeviceAlgorithms make(const std::string& protocol, const std::string& source) {
 
 DeviceAlgorithms make_all_reduce_low_latency() {
   DeviceAlgorithms all = make<device::FlaggedWire>("low_latency", "NCCL LL, MSCCL++ packet");
+  for (DeviceAlgorithm& algorithm : make<device::LineWire>("low_latency_128", "NCCL LL128"))
+    all.push_back(std::move(algorithm));
   for (DeviceAlgorithm& algorithm : make<device::PoisonWire>("poison", "TensorRT-LLM"))
     all.push_back(std::move(algorithm));
   return all;

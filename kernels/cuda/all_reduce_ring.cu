@@ -3,7 +3,7 @@
 // Ring: the message goes round in windows of n segments of `chunk` bytes; a reduce-scatter and an
 // all-gather of n - 1 steps each, 2 (n - 1) S / n bytes per rank through one neighbour (Patarasuk,
 // Yuan 2009; NCCL's ring). Each block runs a ring of its own over its packets of each segment. A
-// neighbour's slots are written again two windows later, when it has given back the credit.
+// neighbour's slots are written again `slots` windows later, when it has given back the credit.
 // Partial sums are handed on in the element type. The all-gather may go round both ways at once, in
 // half as many steps: links carry as much in either direction.
 
@@ -13,16 +13,6 @@
 
 namespace colltune::cuda {
 namespace {
-
-/// Bytes of a segment: whole packets, at least one.
-COLLTUNE_DEVICE std::uint64_t segment_bytes(const device::DeviceCall& call) {
-  const std::uint64_t packets = device::packets_of(call.bytes);
-  const std::uint64_t even = (packets + static_cast<std::uint64_t>(call.ranks) - 1) /
-                             static_cast<std::uint64_t>(call.ranks);
-  const std::uint64_t wanted = call.chunk / device::packet_bytes;
-  const std::uint64_t segment = wanted != 0 && wanted < even ? wanted : even;
-  return (segment == 0 ? 1 : segment) * device::packet_bytes;
-}
 
 /// Steps that the all-gather goes forwards.
 COLLTUNE_DEVICE int forward_steps(int ranks, bool both_ways) {
@@ -56,6 +46,7 @@ struct AllReduceRing {
     const int forwards = forward_steps(ranks, both_ways);
     const int backwards = ranks - 1 - forwards;
     const auto hops = static_cast<std::uint64_t>(2 * (ranks - 1));
+    const auto slots = static_cast<std::uint64_t>(call.slots);
     std::uint64_t step = 0;
     std::uint64_t number = 0;  // of the window
     for (std::uint64_t first = 0; first < packets; first += window, ++number) {
@@ -69,7 +60,8 @@ struct AllReduceRing {
       // What arrives by hop `hop` of the window, as if the message began with the segment: of the
       // sums, then forwards, then backwards.
       const auto slot = [&](int at, int hop, const PacketRange& of) {
-        return data_of(call, at) + (number % 2 * hops + static_cast<std::uint64_t>(hop)) * segment -
+        return data_of(call, at) +
+               (number % slots * hops + static_cast<std::uint64_t>(hop)) * segment -
                of.first * packet_bytes;
       };
       const auto read = [&](int hop, const PacketRange& of, std::uint64_t index) {
@@ -83,8 +75,10 @@ struct AllReduceRing {
       const auto back = [&](int hop) {
         return number * static_cast<std::uint64_t>(backwards) + static_cast<std::uint64_t>(hop);
       };
-      if (number >= 2 && !team.await(next, number - 1, Channel::credit)) return;
-      if (number >= 2 && backwards > 0 && !team.await(before, number - 1, Channel::credit)) return;
+      if (number >= slots && !team.await(next, number - slots + 1, Channel::credit)) return;
+      if (number >= slots && backwards > 0 &&
+          !team.await(before, number - slots + 1, Channel::credit))
+        return;
 
       for (int hop = 0; hop < sums; ++hop) {
         const PacketRange sent = range(call.rank - 1 - hop);
@@ -145,7 +139,8 @@ struct AllReduceRing {
 namespace {
 
 std::uint64_t scratch(const device::DeviceCall& call) {
-  return 4 * static_cast<std::uint64_t>(call.ranks - 1) * segment_bytes(call);
+  return 2 * static_cast<std::uint64_t>(call.slots * (call.ranks - 1)) *
+         device::segment_bytes(call);
 }
 
 template <bool both_ways>

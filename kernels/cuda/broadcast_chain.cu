@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Broadcast down a chain from the root, chunk by chunk: S bytes in and out of each rank, n - 1 hops
 // until the first chunk is at the end (pipelined chain; NCCL's broadcast). Registered buffers are
-// written where they are. Plain ones go through two slots of a chunk on each rank, which are
+// written where they are. Plain ones go through `slots` slots of a chunk on each rank, which are
 // written again when they have been given back.
 
 #include "device/device_algorithm.h"
@@ -34,18 +34,20 @@ struct BroadcastChain {
     const int before = (call.rank + call.ranks - 1) % call.ranks;
     const bool is_end = next == call.root;
     const std::uint64_t chunk = chunk_bytes(call);
+    const auto slots = static_cast<std::uint64_t>(call.slots);
     std::uint64_t number = 0;
     // Nobody's receive buffer is written before its call.
     if (!team.barrier(1)) return;
     for (std::uint64_t first = 0; first < call.bytes; first += chunk, ++number) {
       const std::uint64_t size = call.bytes - first < chunk ? call.bytes - first : chunk;
-      const auto slot = [&](int at) { return data_of(call, at) + number % 2 * chunk; };
+      const auto slot = [&](int at) { return data_of(call, at) + number % slots * chunk; };
       if (!is_root && !team.await(before, number + 2)) return;
       const std::byte* const from = is_root     ? call.send + first
                                     : is_direct ? call.receive + first
                                                 : slot(call.rank);
       if (!is_end) {
-        if (!is_direct && number >= 2 && !team.await(next, number, Channel::credit)) return;
+        if (!is_direct && number >= slots && !team.await(next, number - slots + 2, Channel::credit))
+          return;
         copy_bytes(context, is_direct ? call.receives[next] + first : slot(next), from, size);
         team.post(next, number + 2);
       }
@@ -63,7 +65,10 @@ DeviceAlgorithms make_broadcast_chain() {
       {.name = "cuda.broadcast_chain",
        .description = "chunks down a chain: n-1+S/chunk steps, S bytes per rank (NCCL)",
        .collective = Collective::broadcast,
-       .scratch_bytes = [](const device::DeviceCall& call) { return 2 * chunk_bytes(call); },
+       .scratch_bytes =
+           [](const device::DeviceCall& call) {
+             return static_cast<std::uint64_t>(call.slots) * chunk_bytes(call);
+           },
        .cost =
            [](const device::DeviceCall& call) {
              const double size = device::size_of_message(call);

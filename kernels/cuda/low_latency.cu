@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 // Blocks from each rank to each, whose words tell by themselves that they have come: with a flag
-// each (NCCL's LL; twice the bytes), or by not being poison any more (NCCL's custom algorithms): 1
-// hop, (n - 1) S bytes per rank for blocks of S. All-gather (one block to all), all-to-all (another
-// one to each), reduce-scatter (the same, combined in rank order).
+// each (NCCL's LL; twice the bytes), with one for each line of 128 bytes (NCCL's LL128; 16/15), or
+// by not being poison any more (NCCL's custom algorithms): 1 hop, (n - 1) S bytes per rank for
+// blocks of S. All-gather (one block to all), all-to-all (another one to each), reduce-scatter (the
+// same, combined in rank order).
 
 #include "device/device_algorithm.h"
+#include "device/line_wire.h"
 #include "device/low_latency.h"
 #include "device/poison_wire.h"
 
@@ -21,28 +23,30 @@ struct LowLatencyExchange {
     using namespace device;
     Team<Context> team(context, call);
     Wire<Context> wire(team, call, call.bytes, team.base());
-    const PacketRange all{0, packets_of(call.bytes)};
+    const PacketRange all{0, Wire<Context>::units_of(call.bytes)};
     const auto input = [&](int to, std::uint64_t index) {
       const std::byte* const from =
           collective == Collective::all_gather ? call.send : block_of(call.send, to, call.bytes);
-      return read_packet(from, index, call.bytes);
+      return Wire<Context>::read_from(from, index, call.bytes);
     };
-    for_each_packet(context, all, [&](std::uint64_t index) {
+    Wire<Context>::for_each_piece(context, all, [&](std::uint64_t index) {
       for (int distance = 1; distance < call.ranks; ++distance) {
         const int peer = (call.rank + distance) % call.ranks;
         wire.write(peer, index, input(peer, index));
         wire.clear(peer, index);
       }
     });
-    for_each_packet(context, all, [&](std::uint64_t index) {
+    Wire<Context>::for_each_piece(context, all, [&](std::uint64_t index) {
       const auto block = [&](int rank) {
         return rank == call.rank ? input(rank, index) : wire.read(rank, index);
       };
       if constexpr (collective == Collective::reduce_scatter) {
-        write_packet(call.receive, index, call.bytes, combine_all(reducer, call.ranks, block));
+        Wire<Context>::write_to(call.receive, index, call.bytes,
+                                combine_all(reducer, call.ranks, block));
       } else {
         for (int rank = 0; rank < call.ranks; ++rank)
-          write_packet(block_of(call.receive, rank, call.bytes), index, call.bytes, block(rank));
+          Wire<Context>::write_to(block_of(call.receive, rank, call.bytes), index, call.bytes,
+                                  block(rank));
       }
     });
     if (context.sync_block(wire.is_lost())) return;
@@ -69,7 +73,8 @@ DeviceAlgorithm make(const std::string& protocol, const std::string& description
                          collective == Collective::reduce_scatter ? call.ranks * size : 0};
            },
        .scratch_fill = Wire<device::HostContext>::poison_byte,
-       .uses_registered = false});
+       .uses_registered = false,
+       .needs_whole_lines = Wire<device::HostContext>::needs_whole_lines});
 }
 
 template <template <class> class Wire>
@@ -85,6 +90,9 @@ DeviceAlgorithms make_all(const std::string& protocol, const std::string& how) {
 DeviceAlgorithms make_low_latency() {
   DeviceAlgorithms all =
       make_all<device::FlaggedWire>("low_latency", ", each word with a flag (NCCL LL)");
+  for (DeviceAlgorithm& algorithm : make_all<device::LineWire>(
+           "low_latency_128", ", each line of 128 bytes with a flag (NCCL LL128)"))
+    all.push_back(std::move(algorithm));
   for (DeviceAlgorithm& algorithm :
        make_all<device::PoisonWire>("poison", " over poison (NCCL's custom algorithms)"))
     all.push_back(std::move(algorithm));

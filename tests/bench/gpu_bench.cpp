@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct Options {
   std::vector<std::string> sizes{"8KiB", "64KiB", "1MiB", "16MiB", "256MiB"};
   std::string only;
   int calls = 20;
+  bool is_captured = false;
   double seconds = 240;
   std::string json;
 };
@@ -161,6 +163,15 @@ class Bench {
   std::mutex mutex_;
 };
 
+/// How the GPU runs now, as far as it tells.
+nlohmann::json describe_state(const Device& device) {
+  const std::optional<DeviceState> state = device.state();
+  if (!state) return nullptr;
+  return {{"clock_khz", state->clock_khz},
+          {"throttles", names_of_throttles(state->throttles)},
+          {"power_state", state->power_state}};
+}
+
 /// Bytes that a rank reads and writes in the GPU's memory, where it was counted: registered
 /// buffers, n ranks, messages of S. Two-shot: its share of all inputs (S) and the others' results
 /// are read, S is written. Ring: each of 2(n-1) hops reads what has come and writes what goes on,
@@ -182,9 +193,14 @@ int run(const Options& options) {
   Bench bench(options, *device);
   const Capability capability = bench.capability(catalogue);
   const double copy = bench.copy_rate();
-  nlohmann::json result{{"gpu", capability.features},      {"ranks", options.ranks},
-                        {"placement", "shared_device"},    {"copy_GB_per_s", copy},
-                        {"rows", nlohmann::json::array()}, {"complete", true}};
+  const nlohmann::json state_before = describe_state(*device);
+  nlohmann::json result{{"gpu", capability.features},
+                        {"ranks", options.ranks},
+                        {"placement", "shared_device"},
+                        {"copy_GB_per_s", copy},
+                        {"graph_capture", options.is_captured},
+                        {"rows", nlohmann::json::array()},
+                        {"complete", true}};
   fmt::print("{}, {}: {} virtual ranks; a plain copy moves {:.0f} GB/s (reads and writes)\n\n",
              capability.value("device.name"), capability.architecture, options.ranks, copy);
   fmt::print("{:>10} {:>10} {:>10} {:>9} {:>8}  {}\n", "size", "device", "host", "algbw", "of copy",
@@ -208,7 +224,8 @@ int run(const Options& options) {
                       .data_type = DataType::f32,
                       .reduce_op = shape_of(implementation->collective()).reduces ? ReduceOp::sum
                                                                                   : ReduceOp::none,
-                      .registered = true};
+                      .registered = true,
+                      .graph_capture = options.is_captured};
       problem.message_size = round_message_size(problem.collective, problem.data_type,
                                                 parse_bytes(size), options.ranks);
       std::string best;
@@ -249,6 +266,15 @@ int run(const Options& options) {
            {"of_copy", moved == 0 ? nlohmann::json() : nlohmann::json(of_copy)}});
     }
   }
+  result["state_before"] = state_before;
+  result["state_after"] = describe_state(*device);
+  for (const char* const when : {"state_before", "state_after"})
+    if (const nlohmann::json& state = result[when]; !state.is_null())
+      fmt::print("{}: {} kHz, power state {}, held down by {}\n", when,
+                 state["clock_khz"].get<std::uint64_t>(), state["power_state"].get<int>(),
+                 state["throttles"].get<std::string>().empty()
+                     ? "nothing"
+                     : state["throttles"].get<std::string>());
   if (!result["complete"].get<bool>())
     fmt::print("\nstopped after {} s: not everything was measured\n", options.seconds);
   if (!options.json.empty()) std::ofstream(options.json) << result.dump(1) << '\n';
@@ -267,6 +293,7 @@ int main(int argc, char** argv) {
   app.add_option("--only", options.only, "implementations whose names hold this");
   app.add_option("--calls", options.calls, "timed calls of each variant")
       ->check(CLI::Range(1, 10000));
+  app.add_flag("--captured", options.is_captured, "calls that the caller captures into a graph");
   app.add_option("--seconds", options.seconds, "give up after so long");
   app.add_option("--json", options.json, "file to write");
   CLI11_PARSE(app, argc, argv);

@@ -46,10 +46,11 @@ import json, sys
 summary = json.load(open(sys.argv[1]))
 status = {step["step"]: step["status"] for step in summary["steps"]}
 assert summary["capability"] == "90", summary
-assert all(status[step] == "ok" for step in ("machine", "conformance", "speeds", "sweep")), status
+assert all(status[step] == "ok" for step in ("machine", "conformance", "speeds", "captured", "sweep")), status
 assert "sanitizer" in status, status
 PYTHON
 grep -q "ranks 4" "$folder/results/speeds.txt" || fail "the table's text was not kept"
+grep -q -- "--captured" "$folder/results/captured.txt" || fail "captured calls were not measured as such"
 grep -q "config .*gpu.json" "$folder/results/sweep.txt" || fail "the sweep got no configuration"
 
 program kernels_cuda_device_test 'echo "a kernel is wrong"; exit 1'

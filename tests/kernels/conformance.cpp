@@ -237,6 +237,13 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
     cases.push_back(cases[i]);
     cases.back().problem.registered = true;
   }
+  // Calls that the caller captures, of what can be captured: some of the plain and registered ones.
+  if (!implementation.runs_on_device()) return cases;
+  const std::size_t uncaptured = cases.size();
+  for (std::size_t i = 0; i < uncaptured; i += full ? 1 : 5) {
+    cases.push_back(cases[i]);
+    cases.back().problem.graph_capture = true;
+  }
   return cases;
 }
 

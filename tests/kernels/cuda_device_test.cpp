@@ -97,7 +97,7 @@ TEST_F(OnAGpu, ARankKnowsItsGpu) {
         EXPECT_EQ(capability.value("device.ranks"), "2");
         for (const char* const feature :
              {"device.name", "device.processors", "device.memory.bytes", "cuda.driver",
-              "cuda.runtime", "cuda.compute_capability", "cuda.peers"})
+              "cuda.runtime", "cuda.compute_capability", "cuda.peers", "device.whole_lines"})
           EXPECT_TRUE(capability.has(feature)) << feature;
       },
       {}, devices);

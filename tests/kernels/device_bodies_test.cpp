@@ -47,7 +47,7 @@ class DeviceBodies : public testing::TestWithParam<DeviceAlgorithm> {
     const DeviceOutcome outcome = run_on_host(GetParam(), launch);
     EXPECT_EQ(outcome.fault, "") << describe(launch.problem) << ", " << launch.ranks << " ranks of "
                                  << launch.blocks << " x " << launch.threads << ", chunk "
-                                 << launch.chunk;
+                                 << launch.chunk << ", " << launch.slots << " slots";
     EXPECT_EQ(outcome.missing, -1);
   }
   /// Plain and registered, in place and not.
@@ -97,14 +97,16 @@ TEST_P(DeviceBodies, AreRightForAnyGridAndChunk) {
   for (const int blocks : is_thorough ? std::vector{1, 3} : std::vector{2})
     for (const int threads : is_thorough ? std::vector{1, 3} : std::vector{2})
       for (const std::uint64_t chunk : {0UL, 48UL, 1024UL})
-        if (chunk == 0 || GetParam().has_chunks)
-          for_each_way({.problem = problem(3, 700),
-                        .ranks = 3,
-                        .root = root_of(3),
-                        .blocks = blocks,
-                        .threads = threads,
-                        .chunk = chunk},
-                       expect_right);
+        for (const int slots : {2, 5})
+          if ((chunk == 0 && slots == 2) || GetParam().has_chunks)
+            for_each_way({.problem = problem(3, 700),
+                          .ranks = 3,
+                          .root = root_of(3),
+                          .blocks = blocks,
+                          .threads = threads,
+                          .chunk = chunk,
+                          .slots = slots},
+                         expect_right);
 }
 
 TEST_P(DeviceBodies, ALateRankSpoilsNothing) {
@@ -156,8 +158,15 @@ TEST_P(DeviceBodies, AMissingRankEndsTheCallWithItsName) {
 }
 
 #ifndef __SANITIZE_THREAD__
+TEST_P(DeviceBodies, LinesThatAreNotSeenWholeAreNoticed) {
+  if (!GetParam().needs_whole_lines) GTEST_SKIP() << "it has no lines";
+  const DeviceLaunch launch{.problem = problem(2, 700), .faults = {.breaks_lines = true}};
+  EXPECT_NE(run_on_host(GetParam(), launch).fault, "");
+}
+
 TEST_P(DeviceBodies, MissingBlockBarriersAreNoticed) {
-  if (GetParam().scratch_fill != 0 || GetParam().name.ends_with("low_latency"))
+  if (GetParam().scratch_fill != 0 || GetParam().needs_whole_lines ||
+      GetParam().name.ends_with("low_latency"))
     GTEST_SKIP() << "its threads wait for their own words";
   if (GetParam().list_copies != nullptr) GTEST_SKIP() << "its threads share nothing";
   DeviceLaunch launch{

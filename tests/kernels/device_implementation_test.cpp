@@ -9,13 +9,18 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
+#include <span>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/cuda_device.h"
 #include "conformance.h"
 #include "support/pretended_device.h"
+#include "support/pretended_stream.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -81,8 +86,10 @@ class DeviceImplementations : public testing::Test {
   }
   [[nodiscard]] static Capability device_capability() {
     return {.architecture = "pretended",
-            .features = {
-                {"device.processors", "16"}, {"device.ranks", "4"}, {"device.processes", "1"}}};
+            .features = {{"device.processors", "16"},
+                         {"device.ranks", "4"},
+                         {"device.processes", "1"},
+                         {"device.whole_lines", "own"}}};
   }
   [[nodiscard]] std::string why_not(const Problem& problem, const Capability& capability,
                                     const std::string& variant, int nodes = 1) const {
@@ -185,7 +192,11 @@ TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
             std::string::npos);
   Problem problem = small_sum();
   problem.graph_capture = true;
-  EXPECT_NE(why_not(problem, device_capability(), good).find("graph"), std::string::npos);
+  EXPECT_EQ(why_not(problem, device_capability(), good), "");
+  problem.registered = true;
+  EXPECT_EQ(why_not(problem, device_capability(),
+                    one_shot + "{blocks=4,launch=graph,scratch=device,threads=64}"),
+            "launch=graph is for calls that no caller captures");
   problem = small_sum();
   problem.message_size = {std::uint64_t{8} << 30};
   EXPECT_NE(why_not(problem, device_capability(), good).find("scratch memory"), std::string::npos);
@@ -231,6 +242,65 @@ TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
               "cuda.all_reduce_ring{blocks=1,chunk=8,launch=stream,scratch=device,threads=32}")
           .find("chunk must be a number of bytes from 16 to 1 GiB"),
       std::string::npos);
+  EXPECT_EQ(why_not(small_sum(), device_capability(),
+                    "cuda.all_reduce_pipeline{blocks=1,chunk=64,launch=stream,scratch=device,"
+                    "slots=1,threads=32}"),
+            "slots must be a number from 2 to 16");
+  EXPECT_EQ(why_not(small_sum(), device_capability(),
+                    "cuda.all_reduce_one_shot{blocks=1,launch=stream,scratch=device,slots=2,"
+                    "threads=32}"),
+            "its parameters are blocks, launch, scratch, threads");
+}
+
+// As multicast wants it.
+TEST_F(DeviceImplementations, AreRightWhereEachRankHasADeviceOfItsOwn) {
+  std::deque<PretendedDevice> own;
+  std::vector<Device*> devices;
+  for (const char* const name : {"first", "second", "third"})
+    devices.push_back(&own.emplace_back(name, 4));
+  std::atomic<int> run = 0;
+  Implementations catalogue = make_device_implementations();
+  std::erase_if(catalogue, [](const auto& one) { return !one->name().ends_with("_multicast"); });
+  EXPECT_EQ(catalogue.size(), 5u);
+  run_ranks(
+      3, [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); }, {},
+      devices);
+  EXPECT_GT(run, 3 * 30);
+}
+
+TEST_F(DeviceImplementations, MulticastSaysWhatItNeeds) {
+  const std::string good =
+      "cuda.all_reduce_two_shot_multicast{blocks=1,launch=stream,scratch=device,threads=32}";
+  Capability capability = device_capability();
+  EXPECT_NE(why_not(small_sum(), capability, good).find("this device does not offer"),
+            std::string::npos);
+  capability.features["device.multicast"] = "pretended";
+  EXPECT_EQ(why_not(small_sum(), capability, good),
+            "4 ranks share a GPU, and multicast reaches each GPU once");
+  capability.features["device.ranks"] = "1";
+  EXPECT_EQ(why_not(small_sum(), capability, good), "");
+  Problem problem = small_sum();
+  problem.data_type = DataType::f64;
+  EXPECT_NE(why_not(problem, capability, good).find("f32, f16 and bf16 alone"), std::string::npos);
+  problem = small_sum();
+  problem.reduce_op = ReduceOp::max;
+  EXPECT_NE(why_not(problem, capability, good).find("f32, f16 and bf16 alone"), std::string::npos);
+}
+
+TEST_F(DeviceImplementations, LinesGoWhereTheyAreSeenWhole) {
+  const std::string in_lines = "cuda.all_reduce_one_shot_low_latency_128";
+  const std::string good = in_lines + "{blocks=1,launch=stream,scratch=device,threads=32}";
+  Capability capability = device_capability();
+  EXPECT_EQ(why_not(small_sum(), capability, good), "") << "four ranks share the device";
+  EXPECT_EQ(why_not(small_sum(), capability,
+                    in_lines + "{blocks=1,launch=stream,scratch=host,threads=32}"),
+            "scratch must be device");
+  capability.features["device.ranks"] = "2";
+  EXPECT_NE(why_not(small_sum(), capability, good).find("no link like NVLink"), std::string::npos);
+  capability.features["device.whole_lines"] = "peers";
+  EXPECT_EQ(why_not(small_sum(), capability, good), "");
+  capability.features.erase("device.whole_lines");
+  EXPECT_NE(why_not(small_sum(), capability, good).find("no link like NVLink"), std::string::npos);
 }
 
 TEST_F(DeviceImplementations, CostsAreThoseOfTheLiterature) {
@@ -245,7 +315,10 @@ TEST_F(DeviceImplementations, CostsAreThoseOfTheLiterature) {
   EXPECT_EQ(cost(one_shot).steps, 1);
   EXPECT_EQ(cost(one_shot).bytes_per_rank, 3 << 20);
   EXPECT_EQ(cost("cuda.all_reduce_one_shot_low_latency").bytes_per_rank, 6 << 20);
+  EXPECT_EQ(cost("cuda.all_reduce_one_shot_low_latency_128").bytes_per_rank, (3 << 20) * 16.0 / 15);
   EXPECT_EQ(cost("cuda.all_reduce_two_shot_pull").bytes_per_rank, 6 << 18);
+  EXPECT_EQ(cost("cuda.all_reduce_pipeline").steps, 3) << "windows of 4 times 128 KiB";
+  EXPECT_EQ(cost("cuda.all_reduce_pipeline").bytes_per_rank, 6 << 18);
   EXPECT_EQ(cost("cuda.all_reduce_ring").steps, 6);
   EXPECT_EQ(cost("cuda.all_reduce_ring").bytes_per_rank, 6 << 18);
   for (const auto& one : all_) {
@@ -429,6 +502,18 @@ TEST_F(DeviceImplementations, DevicesThatCannotReachEachOtherAreAnErrorOnAllRank
     EXPECT_NE(reason.find("rank 0: first cannot reach second"), std::string::npos) << reason;
 }
 
+// It says that it can, which proves nothing.
+TEST_F(DeviceImplementations, ADeviceWhoseWritesDoNotComeIsAnErrorOnAllRanks) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  second.lose_fills_of_peers();
+  for (const std::string& reason : prepare_in_vain({&first, &second, &second}, find(one_shot)))
+    EXPECT_NE(reason.find("rank 0: what the device of rank 1 wrote into this rank's memory did not "
+                          "come"),
+              std::string::npos)
+        << reason;
+}
+
 TEST_F(DeviceImplementations, ThroughTheHostsMemoryDevicesNeedNotReachEachOther) {
   PretendedDevice first("first");
   PretendedDevice second("second");
@@ -454,6 +539,110 @@ TEST_F(DeviceImplementations, ThroughTheHostsMemoryDevicesNeedNotReachEachOther)
         }
       },
       {}, devices);
+}
+
+/// A queue that a caller captures: what is put on it is kept, and run with each replay.
+struct CapturingStream : PretendedStream {
+  CapturingStream() : PretendedStream{&CapturingStream::keep} {}
+  static void keep(PretendedStream* stream, void (*work)(void*), void* argument) {
+    static_cast<CapturingStream*>(stream)->captured.emplace_back(work, argument);
+  }
+  void replay() const {
+    for (const auto& [work, argument] : captured) work(argument);
+  }
+  std::vector<std::pair<void (*)(void*), void*>> captured;
+};
+
+/// Four floats on each rank, in a call that the caller captures.
+struct CapturedCall {
+  CapturedCall(Communicator& communicator, const Implementation& implementation)
+      : send(*communicator.device(), {16}), receive(*communicator.device(), {16}) {
+    Problem problem = small_sum();
+    problem.graph_capture = true;
+    operation =
+        implementation.prepare(communicator, {problem, 0, {send.bytes(), receive.bytes()}},
+                               variant_of(std::string(implementation.name())), soon_enough());
+  }
+  DeviceMemory send;
+  DeviceMemory receive;
+  std::unique_ptr<Operation> operation;
+};
+
+TEST_F(DeviceImplementations, ACapturedCallCountsOnFromReplayToReplay) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  PretendedDevice third("third");
+  const std::vector<Device*> devices{&first, &second, &third};
+  for (const std::string name :
+       {"cuda.all_reduce_one_shot", "cuda.all_reduce_one_shot_low_latency",
+        "cuda.all_reduce_one_shot_low_latency_128", "cuda.all_reduce_two_shot_poison"})
+    run_ranks(
+        3,
+        [&](Communicator& communicator) {
+          const CapturedCall call(communicator, find(name));
+          CapturingStream stream;
+          call.operation->submit(static_cast<PretendedStream*>(&stream));
+          EXPECT_EQ(stream.captured.size(), 1u);
+          for (int replay = 0; replay < 6; ++replay) {
+            const auto value = static_cast<float>(communicator.rank() + replay);
+            const std::vector<float> input(4, value);
+            communicator.device()->write(call.send.bytes().data(), std::as_bytes(std::span(input)));
+            stream.replay();
+            std::vector<float> sums(4);
+            communicator.device()->read(std::as_writable_bytes(std::span(sums)),
+                                        call.receive.bytes().data());
+            EXPECT_EQ(sums, std::vector<float>(4, static_cast<float>(3 + 3 * replay)))
+                << name << ", replay " << replay;
+          }
+          EXPECT_NO_THROW(call.operation->check_submitted());
+          communicator.barrier(soon_enough());
+        },
+        {}, devices);
+}
+
+TEST_F(DeviceImplementations, ARankThatDoesNotReplayIsNamed) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  const std::vector<Device*> devices{&first, &second};
+  run_ranks(
+      2,
+      [&](Communicator& communicator) {
+        const CapturedCall call(communicator, find(one_shot));
+        CapturingStream stream;
+        call.operation->submit(static_cast<PretendedStream*>(&stream));
+        if (communicator.rank() == 0) {
+          // What the device's own limit does in the end, the host may do at once.
+          std::jthread impatient([&] {
+            std::this_thread::sleep_for(20ms);
+            call.operation->end_submitted();
+          });
+          stream.replay();
+          try {
+            call.operation->check_submitted();
+            ADD_FAILURE() << "the replay came to an end";
+          } catch (const RankMissing& error) {
+            EXPECT_EQ(error.rank(), 1);
+          }
+        }
+        communicator.barrier(soon_enough());
+      },
+      {}, devices);
+}
+
+TEST_F(DeviceImplementations, WhatCannotBeCapturedSaysSo) {
+  PretendedDevice device;
+  run_ranks(
+      2,
+      [&](Communicator& communicator) {
+        CapturingStream stream;
+        const CapturedCall shared(communicator, find(one_shot));
+        const SmallCall uncaptured(communicator, find(one_shot));
+        EXPECT_THROW(shared.operation->submit(static_cast<PretendedStream*>(&stream)), Error);
+        EXPECT_THROW(uncaptured.operation->submit(static_cast<PretendedStream*>(&stream)), Error);
+        EXPECT_TRUE(stream.captured.empty());
+        communicator.barrier(soon_enough());
+      },
+      {}, std::vector<Device*>{&device, &device});
 }
 
 TEST_F(DeviceImplementations, MoreBlocksThanRunAtOnceAreAnErrorOnAllRanks) {

@@ -125,6 +125,7 @@ class Launch {
     DeviceCall call = describe_device_call(launch_.problem, launch_.ranks, launch_.root);
     call.control = &control_;
     call.chunk = launch_.chunk;
+    call.slots = launch_.slots;
     call.limit_ns = static_cast<std::uint64_t>(launch_.limit.count());
     return call;
   }

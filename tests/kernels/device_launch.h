@@ -21,6 +21,7 @@ struct DeviceLaunch {
   int blocks = 2;
   int threads = 2;
   std::uint64_t chunk = 0;
+  int slots = 2;
   int calls = 5;                    ///< back to back: a rank may be a call ahead
   bool has_late_rank = false;       ///< in each call another one begins late
   std::uint64_t first_counter = 0;  ///< where the signals' counts begin

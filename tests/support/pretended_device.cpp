@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -41,17 +42,25 @@ class PretendedLaunch final : public DeviceLaunch {
     has_ended_.store(false);
     // The one before has ended: nobody waits for it here.
     stream_ = std::jthread([this] {
-      run_kernel();
-      for (const device::DeviceCopy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
-      if (algorithm_.list_copies != nullptr) run_kernel();
+      run_call();
       end_ = std::chrono::steady_clock::now();
       has_ended_.store(true, std::memory_order_release);
     });
+  }
+  void submit(void* queue) override {
+    auto* const stream = static_cast<PretendedStream*>(queue);
+    stream->enqueue(
+        stream, [](void* launch) { static_cast<PretendedLaunch*>(launch)->run_call(); }, this);
   }
   bool has_ended() override { return has_ended_.load(std::memory_order_acquire); }
   std::chrono::nanoseconds duration() override { return end_ - begin_; }
 
  private:
+  void run_call() {
+    run_kernel();
+    for (const device::DeviceCopy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
+    if (algorithm_.list_copies != nullptr) run_kernel();
+  }
   void run_kernel() {
     std::deque<device::HostBlock> blocks;
     std::vector<std::jthread> threads;
@@ -130,6 +139,7 @@ class PretendedLibraryLaunch final : public DeviceLaunch {
     begin_ = std::chrono::steady_clock::now();
     submission_.submit(static_cast<PretendedStream*>(&queue_));
   }
+  void submit(void* queue) override { submission_.submit(queue); }
   bool has_ended() override { return submission_.is_submitted() && queue_.is_empty(); }
   std::chrono::nanoseconds duration() override { return queue_.last_end() - begin_; }
 
@@ -176,6 +186,13 @@ void PretendedDevice::read(std::span<std::byte> to, const std::byte* from) {
   std::copy_n(from, to.size(), to.begin());
 }
 void PretendedDevice::fill(std::span<std::byte> bytes, unsigned char value) {
+  if (loses_fills_) {
+    const std::lock_guard lock(mutex_);
+    auto after = allocations_.upper_bound(bytes.data());
+    if (after == allocations_.begin() ||
+        bytes.data() >= std::prev(after)->first + std::prev(after)->second.size)
+      return;
+  }
   std::ranges::fill(bytes, std::byte{value});
 }
 

@@ -31,7 +31,10 @@ class PretendedDevice final : public Device {
   std::map<std::string, std::string, std::less<>> features() const override {
     if (is_broken_) throw Error(StatusCode::internal, "the pretended device is broken");
     std::map<std::string, std::string, std::less<>> found{
-        {"device.name", "host threads"}, {"device.processors", std::to_string(processors_)}};
+        {"device.name", "host threads"},
+        {"device.processors", std::to_string(processors_)},
+        {"device.whole_lines", "peers"},
+        {"device.multicast", "pretended"}};
     if (has_cuda_) found.emplace("cuda.driver", "pretended");
     return found;
   }
@@ -69,6 +72,8 @@ class PretendedDevice final : public Device {
   void pretend_cuda() { has_cuda_ = true; }
   /// From now on other devices cannot be reached.
   void forbid_peers() { reaches_peers_ = false; }
+  /// From now on what it fills of other devices' memory is lost, though it says that it reaches it.
+  void lose_fills_of_peers() { loses_fills_ = true; }
 
  private:
   std::string identity_;
@@ -76,6 +81,7 @@ class PretendedDevice final : public Device {
   std::string architecture_;
   std::atomic<std::size_t> most_memory_ = ~std::size_t{0};
   std::atomic<bool> reaches_peers_ = true;
+  std::atomic<bool> loses_fills_ = false;
   std::atomic<bool> is_broken_ = false;
   std::atomic<bool> has_cuda_ = false;
   std::atomic<int> mapped_ = 0;

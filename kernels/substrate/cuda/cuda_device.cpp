@@ -14,6 +14,7 @@
 #include "cuda/cuda_error.h"
 #include "cuda/cuda_memory.h"
 #include "device/device_algorithm.h"
+#include "device/nvml.h"
 
 namespace colltune {
 namespace {
@@ -79,8 +80,13 @@ class CudaLaunch final : public DeviceLaunch {
     if (replay_)
       check_cuda(cudaGraphLaunch(replay_.get(), stream_.get()), "cudaGraphLaunch");
     else
-      launch();
+      launch(stream_.get());
     check_cuda(cudaEventRecord(end_.get(), stream_.get()), "cudaEventRecord");
+  }
+
+  void submit(void* queue) override {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    launch(static_cast<cudaStream_t>(queue));
   }
 
   bool has_ended() override {
@@ -101,7 +107,7 @@ class CudaLaunch final : public DeviceLaunch {
                "cudaStreamBeginCapture");
     std::exception_ptr refused;
     try {
-      launch();
+      launch(stream_.get());
     } catch (...) {
       refused = std::current_exception();
     }
@@ -120,21 +126,21 @@ class CudaLaunch final : public DeviceLaunch {
     check_cuda(cudaStreamSynchronize(stream_.get()), "cudaGraphUpload");
   }
 
-  void launch() {
-    launch_kernel();
+  void launch(cudaStream_t stream) {
+    launch_kernel(stream);
     for (const device::DeviceCopy& copy : copies_)
-      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream_.get()),
+      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream),
                  "cudaMemcpyAsync");
-    if (meets_again_) launch_kernel();
+    if (meets_again_) launch_kernel(stream);
   }
 
-  void launch_kernel() {
+  void launch_kernel(cudaStream_t stream) {
     std::byte* calls = calls_.bytes().data();
     int blocks = grid_.blocks;
     void* arguments[] = {&calls, &blocks};
     check_cuda(cudaLaunchCooperativeKernel(
                    kernel_, dim3(static_cast<unsigned>(ranks_ * grid_.blocks)),
-                   dim3(static_cast<unsigned>(grid_.threads)), arguments, 0, stream_.get()),
+                   dim3(static_cast<unsigned>(grid_.threads)), arguments, 0, stream),
                "cudaLaunchCooperativeKernel");
   }
 
@@ -167,6 +173,11 @@ class CudaLibraryLaunch final : public DeviceLaunch {
     is_closed_ = false;
     submission_.submit(stream_.get());
     static_cast<void>(close());
+  }
+
+  void submit(void* queue) override {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    submission_.submit(queue);
   }
 
   bool has_ended() override {
@@ -204,6 +215,9 @@ class CudaDevice final : public Device {
       throw Error(StatusCode::failed_precondition,
                   "GPU " + std::to_string(gpu) + " starts no cooperative kernels");
     copies_ = make_stream();
+    char bus_id[32] = {};
+    check_cuda(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, gpu), "cudaDeviceGetPCIBusId");
+    nvml_ = NvmlDevice::open(bus_id);
   }
 
   std::string architecture() const override {
@@ -223,15 +237,23 @@ class CudaDevice final : public Device {
     int runtime = 0;
     check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
     check_cuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-    return {{"device.name", properties_.name},
-            {"device.processors", std::to_string(properties_.multiProcessorCount)},
-            {"device.memory.bytes", std::to_string(properties_.totalGlobalMem)},
-            {"device.cache.bytes", std::to_string(properties_.l2CacheSize)},
-            {"cuda.driver", version_text(driver)},
-            {"cuda.runtime", version_text(runtime)},
-            {"cuda.compute_capability",
-             std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
-            {"cuda.peers", std::to_string(count_peers())}};
+    std::map<std::string, std::string, std::less<>> found{
+        {"device.name", properties_.name},
+        {"device.processors", std::to_string(properties_.multiProcessorCount)},
+        {"device.memory.bytes", std::to_string(properties_.totalGlobalMem)},
+        {"device.cache.bytes", std::to_string(properties_.l2CacheSize)},
+        {"cuda.driver", version_text(driver)},
+        {"cuda.runtime", version_text(runtime)},
+        {"cuda.compute_capability",
+         std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
+        {"cuda.peers", std::to_string(count_peers())},
+        {"device.whole_lines", has_whole_lines() ? "peers" : "own"}};
+    if (nvml_) found.emplace("device.links", std::to_string(nvml_->count_links()));
+    return found;
+  }
+  std::optional<DeviceState> state() const override {
+    if (!nvml_) return std::nullopt;
+    return nvml_->state();
   }
 
   std::byte* allocate(Bytes bytes, Memory memory) override {
@@ -333,6 +355,21 @@ class CudaDevice final : public Device {
       if (other != gpu_ && can_reach(other)) ++peers;
     return peers;
   }
+  /// NVLink keeps 128 bytes that a warp stores at once together (NCCL sends LL128 over nothing
+  /// else). What tells it from PCI Express without asking for links is that it carries atomics.
+  [[nodiscard]] bool has_whole_lines() const {
+    int peers = 0;
+    for (int other = 0; other < count_cuda_devices().count; ++other) {
+      if (other == gpu_ || !can_reach(other)) continue;
+      int has_atomics = 0;
+      check_cuda(
+          cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported, gpu_, other),
+          "cudaDeviceGetP2PAttribute");
+      if (has_atomics == 0) return false;
+      ++peers;
+    }
+    return peers > 0;
+  }
   void move(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes == 0) return;
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
@@ -343,7 +380,8 @@ class CudaDevice final : public Device {
   int gpu_;
   cudaDeviceProp properties_{};
   CudaMemory memory_;
-  Stream copies_;  ///< of read, write and fill
+  Stream copies_;                           ///< of read, write and fill
+  std::unique_ptr<const NvmlDevice> nvml_;  ///< null where it tells nothing
 };
 
 }  // namespace

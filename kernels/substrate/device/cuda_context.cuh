@@ -7,6 +7,8 @@
 #include <cstdint>
 
 #include "device/device_call.h"
+#include "device/packets.h"
+#include "typed.h"
 
 namespace colltune::device {
 
@@ -35,6 +37,55 @@ class CudaContext {
   __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     atomic(word).store(value, ::cuda::memory_order_relaxed);
   }
+
+  // Of a line of 128 bytes: eight neighbouring threads, 16 bytes each, in one store and one load.
+  static constexpr int threads_of_line = 8;
+  [[nodiscard]] __device__ static bool any_of_line(bool any) {
+    return __any_sync(line_mask(), any ? 1 : 0) != 0;
+  }
+  __device__ static void store_lane(std::uint64_t* line, int lane, const Packet& packet,
+                                    std::uint64_t flag) {
+    std::uint64_t words[2];
+    __builtin_memcpy(words, &packet, sizeof words);
+    if (lane + 1 == threads_of_line) words[1] = flag;
+    __syncwarp(line_mask());
+    asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(line + 2 * lane), "l"(words[0]),
+                 "l"(words[1])
+                 : "memory");
+  }
+  [[nodiscard]] __device__ static bool load_lane(const std::uint64_t* line, int lane,
+                                                 std::uint64_t flag, Packet& packet) {
+    std::uint64_t words[2];
+    __syncwarp(line_mask());
+    asm volatile("ld.relaxed.sys.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(words[0]), "=l"(words[1])
+                 : "l"(line + 2 * lane)
+                 : "memory");
+    const std::uint64_t found =
+        __shfl_sync(line_mask(), words[1], threads_of_line - 1, threads_of_line);
+    if (lane + 1 == threads_of_line) words[1] = 0;
+    __builtin_memcpy(&packet, words, sizeof words);
+    return found == flag;
+  }
+
+  // Of all ranks' scratch memory, by what NVLink's switches add up and spread (sm_90 on). The sums
+  // of 16-bit types are made in float, rounded once.
+  template <class Reducer>
+  [[nodiscard]] __device__ static Packet sum_everywhere(const DeviceCall& call, std::uint64_t at,
+                                                        const Reducer&) {
+    return sum_at(call.multicast + at, typename Reducer::Element{});
+  }
+  __device__ static void store_everywhere(const DeviceCall& call, std::uint64_t at,
+                                          const Packet& packet) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(call.multicast + at),
+        "r"(packet.words[0]), "r"(packet.words[1]), "r"(packet.words[2]), "r"(packet.words[3])
+        : "memory");
+#else
+    __trap();  // no older GPU has multicast memory
+#endif
+  }
   [[nodiscard]] __device__ static std::uint64_t now_ns() {
     std::uint64_t now = 0;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -43,6 +94,44 @@ class CudaContext {
   __device__ static void pause() { __nanosleep(20); }
 
  private:
+#if __CUDA_ARCH__ >= 900
+  [[nodiscard]] __device__ static Packet sum_at(const std::byte* place, float) {
+    Packet sum;
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(sum.words[0]), "=r"(sum.words[1]), "=r"(sum.words[2]), "=r"(sum.words[3])
+                 : "l"(place)
+                 : "memory");
+    return sum;
+  }
+  [[nodiscard]] __device__ static Packet sum_at(const std::byte* place, Float16) {
+    Packet sum;
+    asm volatile(
+        "multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.f16x2 {%0, %1, %2, %3}, [%4];"
+        : "=r"(sum.words[0]), "=r"(sum.words[1]), "=r"(sum.words[2]), "=r"(sum.words[3])
+        : "l"(place)
+        : "memory");
+    return sum;
+  }
+  [[nodiscard]] __device__ static Packet sum_at(const std::byte* place, BFloat16) {
+    Packet sum;
+    asm volatile(
+        "multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.bf16x2 {%0, %1, %2, %3}, [%4];"
+        : "=r"(sum.words[0]), "=r"(sum.words[1]), "=r"(sum.words[2]), "=r"(sum.words[3])
+        : "l"(place)
+        : "memory");
+    return sum;
+  }
+#else
+  template <class Element>
+  [[nodiscard]] __device__ static Packet sum_at(const std::byte*, Element) {
+    __trap();  // no older GPU has multicast memory
+    return {};
+  }
+#endif
+  /// The threads of this thread's line, in its warp.
+  [[nodiscard]] __device__ static unsigned line_mask() {
+    return 0xffU << (threadIdx.x % 32 / threads_of_line * threads_of_line);
+  }
   __device__ static ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_system> atomic(
       const std::uint64_t* word) {
     return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_system>(

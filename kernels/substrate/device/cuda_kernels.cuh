@@ -14,11 +14,19 @@ template <class Body, class Reducer>
   return reinterpret_cast<const void*>(kernel);
 }
 
+/// Whether `Body` leaves sums to what lies between the devices, which knows few types.
+template <class Body>
+constexpr bool sums_in_the_network = [] {
+  if constexpr (requires { Body::sums_in_the_network; }) return Body::sums_in_the_network;
+  return false;
+}();
+
 /// The kernels of `Body`. A pair of type and operator of its own where training and inference spend
 /// their time; all others share one kernel, so that they do not multiply what is compiled.
 template <class Body>
 [[nodiscard]] Kernels kernels_of() {
-  Kernels kernels{.any = address_of_kernel<Body, AnyReducer>()};
+  Kernels kernels;
+  if constexpr (!sums_in_the_network<Body>) kernels.any = address_of_kernel<Body, AnyReducer>();
   if constexpr (Body::reduces) {
     kernels.f32_sum = address_of_kernel<Body, TypedReducer<float, Sum>>();
     kernels.f16_sum = address_of_kernel<Body, TypedReducer<Float16, Sum>>();

@@ -52,12 +52,16 @@ struct DeviceAlgorithm {
   unsigned char scratch_fill = 0;
   /// Rank order means that every result is combined at once.
   NumericClass numeric_class = NumericClass::rank_order;
-  /// Whether `DeviceCall::chunk` matters.
+  /// Whether `DeviceCall::chunk` and `slots` matter.
   bool has_chunks = false;
   /// Whether a rank writes results into the peers' receive buffers where they are registered, or
   /// reads their inputs there.
   bool uses_registered = true;
   bool works_in_place = true;
+  /// Whether it takes `DeviceCall::multicast`.
+  bool needs_multicast = false;
+  /// Whether it takes 128 bytes that threads write together to be seen whole or not at all.
+  bool needs_whole_lines = false;
   /// Where it is set: between registered buffers alone; the body is run, then the device's copy
   /// engines make the copies that a rank's call is listed, then the body is run again.
   void (*list_copies)(const device::DeviceCall& call, device::DeviceCopies& copies) = nullptr;

@@ -42,10 +42,14 @@ struct DeviceCall {
   /// The ranks' scratch memory: signals first (`signals_size`), then `scratch_bytes` of data.
   std::byte* scratch[most_ranks] = {};
   std::uint64_t scratch_bytes = 0;
+  /// All ranks' scratch memory at once, for a device's own instructions: what is stored here is
+  /// stored with every rank, what is loaded is the sum over all. Null: there is no such address.
+  std::byte* multicast = nullptr;
   /// This rank's own, one per block: how far its signals have counted.
   std::uint64_t* counters = nullptr;
   Control* control = nullptr;
   std::uint64_t chunk = 0;     ///< bytes; for bodies that cut the message
+  int slots = 2;               ///< chunks between two ranks that are under way at most; the same
   std::uint64_t limit_ns = 0;  ///< of each wait, by the device's own clock
 };
 

@@ -27,6 +27,9 @@ constexpr std::array<std::int64_t, 5> block_counts{1, 4, 16, 32, 64};
 constexpr std::array<std::int64_t, 2> thread_counts{256, 512};
 constexpr std::int64_t most_threads = 512;  // registers for more the kernels do not have
 constexpr std::array<std::int64_t, 3> chunk_sizes{128 << 10, 512 << 10, 2 << 20};
+// One that is filled while the other is read; more where ranks do not keep in step.
+constexpr std::array<std::int64_t, 2> slot_counts{2, 4};
+constexpr std::int64_t most_slots = 16;
 // Where scratch memory lies.
 constexpr std::string_view in_device = "device";
 constexpr std::string_view in_host = "host";
@@ -72,21 +75,22 @@ class DeviceImplementation final : public Implementation {
     std::vector<Variant> all;
     const bool is_copied = algorithm_.list_copies != nullptr;
     const auto add = [&](std::int64_t blocks, std::int64_t threads, std::int64_t chunk,
-                         std::string_view scratch) {
+                         std::int64_t slots, std::string_view scratch) {
       for (const std::string_view launch : {by_stream, by_graph}) {
-        if (launch == by_graph &&
-            (!problem.registered || (!is_copied && call.bytes > most_bytes_of_graph)))
+        if (launch == by_graph && (!problem.registered || problem.graph_capture ||
+                                   (!is_copied && call.bytes > most_bytes_of_graph)))
           continue;
         Variant variant{algorithm_.name, {{"blocks", blocks}}};
         if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
         variant.parameters.push_back({"launch", std::string(launch)});
         variant.parameters.push_back({"scratch", std::string(scratch)});
+        if (algorithm_.has_chunks) variant.parameters.push_back({"slots", slots});
         variant.parameters.push_back({"threads", threads});
         all.push_back(std::move(variant));
       }
     };
     if (is_copied && !shape_of(algorithm_.collective).reduces) {
-      add(1, 32, 0, in_device);  // its kernels only meet
+      add(1, 32, 0, 0, in_device);  // its kernels only meet
       return all;
     }
     for (const std::int64_t blocks : block_counts)
@@ -96,14 +100,17 @@ class DeviceImplementation final : public Implementation {
         const bool is_smallest = blocks == 1 && threads == thread_counts.front();
         if (!is_smallest && (blocks > most_blocks || !has_work)) continue;
         for (const std::int64_t chunk : chunk_sizes)
-          if (chunk == chunk_sizes.front() ||
-              (algorithm_.has_chunks && static_cast<std::uint64_t>(chunk) < call.bytes))
-            add(blocks, threads, chunk, in_device);
+          for (const std::int64_t slots : slot_counts)
+            if ((chunk == chunk_sizes.front() && slots == slot_counts.front()) ||
+                (algorithm_.has_chunks &&
+                 static_cast<std::uint64_t>(chunk * slots) < 2 * call.bytes))
+              add(blocks, threads, chunk, slots, in_device);
       }
     // For devices that do not reach each other: the link to the host needs few blocks.
-    if (!problem.registered && !is_copied)
+    if (!problem.registered && has_host_form())
       for (const std::int64_t blocks : {std::int64_t{1}, std::int64_t{8}})
-        if (blocks == 1 || blocks <= most_blocks) add(blocks, 256, chunk_sizes[1], in_host);
+        if (blocks == 1 || blocks <= most_blocks)
+          add(blocks, 256, chunk_sizes[1], slot_counts.front(), in_host);
     return all;
   }
 
@@ -115,15 +122,22 @@ class DeviceImplementation final : public Implementation {
     if (topology.nodes > 1)
       return Support::no("it works among the GPUs of a node; the ranks are on " +
                          std::to_string(topology.nodes) + " nodes");
-    if (problem.graph_capture)
-      return Support::no("it launches its kernel itself; no graph of the caller's can hold it");
     if (algorithm_.list_copies != nullptr && !problem.registered)
       return Support::no("its copies need registered buffers");
     if (problem.in_place && !algorithm_.works_in_place)
       return Support::no("it does not work in place");
+    if (algorithm_.needs_whole_lines && !sees_whole_lines(topology, capability))
+      return Support::no(
+          "its lines of 128 bytes must be seen whole; no link like NVLink that does so is known to "
+          "lie between the ranks' GPUs");
+    if (algorithm_.needs_multicast)
+      if (std::string why = why_no_multicast(problem, capability); !why.empty())
+        return Support::no(std::move(why));
     if (std::string why = why_not_set(variant); !why.empty()) return Support::no(std::move(why));
     if (problem.registered && word(variant, "scratch") == in_host)
       return Support::no("scratch=host is for plain buffers");
+    if (problem.graph_capture && word(variant, "launch") == by_graph)
+      return Support::no("launch=graph is for calls that no caller captures");
     if (!problem.registered && word(variant, "launch") == by_graph)
       return Support::no("launch=graph is for registered buffers: a graph keeps their addresses");
     if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
@@ -174,8 +188,11 @@ class DeviceImplementation final : public Implementation {
                               .call = common,
                               .grid = {.blocks = static_cast<int>(number(variant, "blocks")),
                                        .threads = static_cast<int>(number(variant, "threads")),
-                                       .replays_graph = word(variant, "launch") == by_graph},
-                              .has_host_scratch = word(variant, "scratch") == in_host},
+                                       // Where the caller captures, start() replays what it would.
+                                       .replays_graph = call.problem.graph_capture ||
+                                                        word(variant, "launch") == by_graph},
+                              .has_host_scratch = word(variant, "scratch") == in_host,
+                              .is_captured = call.problem.graph_capture},
                              call.buffers, deadline);
   }
 
@@ -193,10 +210,38 @@ class DeviceImplementation final : public Implementation {
     return {};
   }
 
+  /// Whether lines are seen whole between all ranks: on one device, or on its peers too.
+  static bool sees_whole_lines(const Topology& topology, const Capability& capability) {
+    const std::string_view where = capability.value("device.whole_lines");
+    return where == "peers" ||
+           (where == "own" && capability.number("device.ranks") == topology.ranks);
+  }
+
+  static std::string why_no_multicast(const Problem& problem, const Capability& capability) {
+    if (!capability.has("device.multicast"))
+      return "it needs memory that reaches all GPUs at once (multicast over NVLink switches), "
+             "which "
+             "this device does not offer";
+    if (const std::int64_t ranks = capability.number("device.ranks"); ranks > 1)
+      return std::to_string(ranks) + " ranks share a GPU, and multicast reaches each GPU once";
+    const bool sums = problem.reduce_op == ReduceOp::sum || problem.reduce_op == ReduceOp::avg;
+    const bool is_added = problem.data_type == DataType::f32 ||
+                          problem.data_type == DataType::f16 || problem.data_type == DataType::bf16;
+    if (shape_of(problem.collective).reduces && !(sums && is_added))
+      return "the switches add up f32, f16 and bf16 alone";
+    return {};
+  }
+
   /// How many blocks of each rank run at once, where all ranks on its device have as many.
   static std::int64_t blocks_of_a_rank(const Capability& capability) {
     return capability.number("device.processors") /
            std::max<std::int64_t>(1, capability.number("device.ranks"));
+  }
+
+  /// Whether it works through the host's memory.
+  [[nodiscard]] bool has_host_form() const {
+    return algorithm_.list_copies == nullptr && !algorithm_.needs_whole_lines &&
+           !algorithm_.needs_multicast;
   }
 
   std::string why_not_set(const Variant& variant) const {
@@ -210,16 +255,18 @@ class DeviceImplementation final : public Implementation {
       return "threads must be a multiple of 32 up to " + std::to_string(most_threads);
     if (algorithm_.has_chunks && !is_within("chunk", 16, std::int64_t{1} << 30))
       return "chunk must be a number of bytes from 16 to 1 GiB";
+    if (algorithm_.has_chunks && !is_within("slots", 2, most_slots))
+      return "slots must be a number from 2 to " + std::to_string(most_slots);
     const std::string* const scratch = find_word(variant, "scratch");
-    const bool is_copied = algorithm_.list_copies != nullptr;
-    if (scratch == nullptr || (*scratch != in_device && (is_copied || *scratch != in_host)))
-      return is_copied ? "scratch must be device" : "scratch must be device or host";
+    const bool has_host = has_host_form();
+    if (scratch == nullptr || (*scratch != in_device && (!has_host || *scratch != in_host)))
+      return has_host ? "scratch must be device or host" : "scratch must be device";
     const std::string* const launch = find_word(variant, "launch");
     if (launch == nullptr || (*launch != by_stream && *launch != by_graph))
       return "launch must be stream or graph";
-    if (variant.parameters.size() != (algorithm_.has_chunks ? 5U : 4U))
+    if (variant.parameters.size() != (algorithm_.has_chunks ? 6U : 4U))
       return std::string("its parameters are blocks, ") + (algorithm_.has_chunks ? "chunk, " : "") +
-             "launch, scratch, threads";
+             "launch, scratch, " + (algorithm_.has_chunks ? "slots, " : "") + "threads";
     return {};
   }
 
@@ -227,7 +274,10 @@ class DeviceImplementation final : public Implementation {
                                               const Variant& variant) const {
     device::DeviceCall call = describe_device_call(problem, ranks, 0);
     call.registered = problem.registered && algorithm_.uses_registered;
-    if (algorithm_.has_chunks) call.chunk = static_cast<std::uint64_t>(number(variant, "chunk"));
+    if (algorithm_.has_chunks) {
+      call.chunk = static_cast<std::uint64_t>(number(variant, "chunk"));
+      call.slots = static_cast<int>(number(variant, "slots"));
+    }
     call.scratch_bytes = algorithm_.scratch_bytes(call);
     return call;
   }

@@ -24,6 +24,9 @@ namespace {
 // does not.
 constexpr std::uint64_t longest_device_wait_ns = 300'000'000'000;
 
+/// What a device writes to its peers to see whether it comes there.
+constexpr unsigned char probe_byte = 0xC5;
+
 /// Bytes of a rank, as those of its process see them and as others open them.
 struct SharedBytes {
   std::byte* here = nullptr;
@@ -46,15 +49,16 @@ struct Board {
   JointLaunch::Member* member = nullptr;  ///< to be moved from by the first of its group
   std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< of the first of a process
   std::shared_ptr<JointLaunch>* joint = nullptr;               ///< of the first of a group
-  Failure failures[4]{};                                       ///< of each step
+  Failure failures[5]{};                                       ///< of each step
 };
 
 class DeviceOperation final : public Operation {
  public:
   DeviceOperation(std::shared_ptr<JointLaunch> launch, std::size_t place,
-                  const Communicator& communicator)
+                  const Communicator& communicator, bool is_captured)
       : launch_(std::move(launch)),
         place_(place),
+        is_captured_(is_captured),
         abort_flag_(communicator.abort_flag()),
         yields_at_once_(communicator.is_oversubscribed()) {}
 
@@ -62,6 +66,12 @@ class DeviceOperation final : public Operation {
   void wait(Deadline deadline) override {
     launch_->wait(place_, deadline, abort_flag_, yields_at_once_);
   }
+  void submit(void* queue) override {
+    if (!is_captured_) return Operation::submit(queue);
+    launch_->submit(queue);
+  }
+  void end_submitted() override { launch_->end_submitted(); }
+  void check_submitted() const override { launch_->check(abort_flag_.is_raised()); }
   std::optional<std::chrono::nanoseconds> device_time() const override {
     return launch_->duration();
   }
@@ -69,6 +79,7 @@ class DeviceOperation final : public Operation {
  private:
   std::shared_ptr<JointLaunch> launch_;
   std::size_t place_;
+  bool is_captured_;
   const AbortFlag& abort_flag_;
   bool yields_at_once_;
 };
@@ -108,10 +119,11 @@ class Preparation {
       own_board().joint = &joint;
     });
     if (!leads) joint = *board(group.front()).joint;
+    agree(4, [this] { check_probes(); });
     communicator_.barrier(deadline_);  // nobody's board goes away before it has been read
     const auto place = std::ranges::find(group, communicator_.rank()) - group.begin();
     return std::make_unique<DeviceOperation>(std::move(joint), static_cast<std::size_t>(place),
-                                             communicator_);
+                                             communicator_, plan_.is_captured);
   }
 
  private:
@@ -245,6 +257,39 @@ class Preparation {
     return calls;
   }
 
+  /// The first word that a rank signals with in the scratch memory at `scratch`.
+  static std::span<std::byte> signal_word(std::byte* scratch, int rank) {
+    return {scratch + 2 * sizeof(std::uint64_t) * static_cast<std::size_t>(rank),
+            sizeof(std::uint64_t)};
+  }
+  [[nodiscard]] bool shares_device(const Board& of) const {
+    return of.process == own_board().process && of.device == &device_;
+  }
+
+  /// That drivers say that a device reaches another one does not make it so: what its own engines
+  /// write must have come.
+  void write_probes(const device::DeviceCall& call) {
+    if (plan_.has_host_scratch) return;
+    for (int rank = 0; rank < communicator_.size(); ++rank)
+      if (!shares_device(board(rank)))
+        device_.fill(signal_word(call.scratch[rank], call.rank), probe_byte);
+  }
+  /// Of the leaders of all other devices, in this rank's memory; nothing is left of them.
+  void check_probes() {
+    if (plan_.has_host_scratch) return;
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+      if (board(rank).joint == nullptr || shares_device(board(rank))) continue;
+      const std::span<std::byte> word = signal_word(own_board().scratch.here, rank);
+      std::vector<std::byte> found(word.size());
+      device_.read(found, word.data());
+      if (found != std::vector<std::byte>(word.size(), std::byte{probe_byte}))
+        throw Error(StatusCode::failed_precondition,
+                    "what the device of rank " + std::to_string(rank) +
+                        " wrote into this rank's memory did not come");
+      device_.fill(word, 0);
+    }
+  }
+
   std::shared_ptr<JointLaunch> make_joint_launch(const std::vector<int>& group) {
     DeviceMemory control_memory(device_, {sizeof(device::Control)}, Device::Memory::shared);
     auto* const control = ::new (static_cast<void*>(control_memory.bytes().data())) device::Control;
@@ -253,6 +298,7 @@ class Preparation {
     try {
       const auto calls = describe_calls(group, opened, *control);
       launch = device_.make_launch(plan_.algorithm, calls, plan_.grid);
+      write_probes(calls.front());
     } catch (...) {
       for (std::byte* const one : opened) device_.close(one);
       throw;

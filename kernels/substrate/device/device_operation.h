@@ -19,6 +19,7 @@ struct DevicePlan {
   /// Scratch memory, and the signals in it, in the host's memory: no device need reach another one.
   /// For plain buffers.
   bool has_host_scratch = false;
+  bool is_captured = false;  ///< by the caller
 };
 
 /// `plan` for this rank's `buffers`, which lie on its device. Collective; all ranks throw, or none,

@@ -7,7 +7,10 @@
 #include <barrier>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <thread>
+
+#include "device/packets.h"
 
 namespace colltune::device {
 
@@ -15,6 +18,7 @@ namespace colltune::device {
 struct HostFaults {
   bool relaxes_signals = false;       ///< posts and awaits order nothing
   bool skips_block_barriers = false;  ///< threads of a block do not wait for each other
+  bool breaks_lines = false;          ///< the flag of a line is seen before its data
 };
 
 /// What the threads of one block share on the host.
@@ -73,6 +77,49 @@ class HostContext {
   static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     atomic(word).store(value, std::memory_order_relaxed);
   }
+
+  // Of a line of 128 bytes: one thread does all lanes, from the first to the last. The order of
+  // memory stands for the line's being seen whole.
+  static constexpr int threads_of_line = 1;
+  [[nodiscard]] static bool any_of_line(bool any) { return any; }
+  void store_lane(std::uint64_t* line, int lane, const Packet& packet, std::uint64_t flag) const {
+    const bool flag_is_first = block_.faults().breaks_lines;
+    if (flag_is_first && lane == 0) {
+      store_signal(line + flag_of_line, flag);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::uint64_t words[2];
+    std::memcpy(words, &packet, sizeof words);
+    line[2 * lane] = words[0];
+    if (2 * lane + 1 != flag_of_line)
+      line[2 * lane + 1] = words[1];
+    else if (!flag_is_first)
+      store_signal(line + flag_of_line, flag);
+  }
+  [[nodiscard]] bool load_lane(const std::uint64_t* line, int lane, std::uint64_t flag,
+                               Packet& packet) const {
+    if (load_signal(line + flag_of_line) != flag) return false;
+    const std::uint64_t words[2] = {line[2 * lane],
+                                    2 * lane + 1 != flag_of_line ? line[2 * lane + 1] : 0};
+    std::memcpy(&packet, words, sizeof words);
+    return true;
+  }
+
+  // Of all ranks' scratch memory: a host has no address for it, and goes from rank to rank.
+  template <class Reducer>
+  [[nodiscard]] static Packet sum_everywhere(const DeviceCall& call, std::uint64_t at,
+                                             const Reducer& reducer) {
+    const auto input = [&](int rank) {
+      return read_packet(call.scratch[rank] + at, 0, packet_bytes);
+    };
+    auto sums = reducer.first(input(0));
+    for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
+    return reducer.finish(sums, false);
+  }
+  static void store_everywhere(const DeviceCall& call, std::uint64_t at, const Packet& packet) {
+    for (int rank = 0; rank < call.ranks; ++rank)
+      write_packet(call.scratch[rank] + at, 0, packet_bytes, packet);
+  }
   [[nodiscard]] static std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(
         std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
@@ -80,6 +127,8 @@ class HostContext {
   static void pause() { std::this_thread::yield(); }
 
  private:
+  static constexpr int flag_of_line = 15;  ///< its place among the words
+
   static std::atomic_ref<std::uint64_t> atomic(const std::uint64_t* word) {
     return std::atomic_ref(*const_cast<std::uint64_t*>(word));
   }

@@ -117,9 +117,23 @@ void JointLaunch::wait(std::size_t place, Deadline deadline, const AbortFlag& ab
                                             " did not end within 10 s after it was told to");
   }
   // Told to end, a kernel that waits for nobody comes to its end all the same.
+  check(abort_flag.is_raised());
+}
+
+void JointLaunch::submit(void* queue) {
+  if (members_.size() > 1)
+    throw Error(StatusCode::failed_precondition,
+                std::to_string(members_.size()) +
+                    " ranks share the device, and their kernels start together: no graph of one of "
+                    "them can hold them");
+  launch_->submit(queue);
+}
+
+void JointLaunch::end_submitted() { atomic(control().abort).store(1); }
+
+void JointLaunch::check(bool was_aborted) const {
   if (const std::uint64_t missing = atomic(control().missing).load(); missing != 0)
-    throw RankMissing(static_cast<int>(missing) - 1, "a signal on the device",
-                      abort_flag.is_raised());
+    throw RankMissing(static_cast<int>(missing) - 1, "a signal on the device", was_aborted);
 }
 
 }  // namespace colltune

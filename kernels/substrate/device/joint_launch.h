@@ -46,6 +46,13 @@ class JointLaunch {
   /// has given up nothing is launched any more: its buffers may be gone, and whoever comes late
   /// gets Error(aborted).
   void wait(std::size_t place, Deadline deadline, const AbortFlag& abort_flag, bool yields_at_once);
+  /// Puts a call of the only member on `queue` instead. Throws Error where there are others: their
+  /// kernels start together, and no queue of one of them can hold that.
+  void submit(void* queue);
+  /// Has all waits of the kernels end, now and later.
+  void end_submitted();
+  /// Throws RankMissing where a kernel has waited for a rank in vain.
+  void check(bool was_aborted) const;
   /// Of the last call, by the device's clock; after `wait`.
   [[nodiscard]] std::chrono::nanoseconds duration() const { return launch_->duration(); }
 

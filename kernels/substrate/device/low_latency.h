@@ -16,7 +16,7 @@ namespace colltune::device {
 /// again has read the words of the call between from everyone, who so had ended the call before
 /// that. So every rank must read something from every other one in each call.
 template <class Context>
-class FlaggedWire {
+class FlaggedWire : public PacketPieces<Context> {
  public:
   static constexpr unsigned char poison_byte = 0;
   static constexpr int expansion = 2;  ///< bytes on the wire for each of a message

@@ -76,6 +76,30 @@ COLLTUNE_DEVICE void for_each_packet(const Context& context, const PacketRange& 
   for (std::uint64_t index = range.first + begin; index < range.last; index += stride) act(index);
 }
 
+/// How wires that carry packet by packet cut a message: `units_of` are what ranks share out among
+/// each other, and each has one piece or several.
+template <class Context>
+struct PacketPieces {
+  static constexpr bool needs_whole_lines = false;
+
+  [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t units_of(std::uint64_t bytes) {
+    return packets_of(bytes);
+  }
+  template <class Act>
+  static COLLTUNE_DEVICE void for_each_piece(const Context& context, const PacketRange& range,
+                                             Act act) {
+    for_each_packet(context, range, act);
+  }
+  [[nodiscard]] static COLLTUNE_DEVICE Packet read_from(const std::byte* from, std::uint64_t piece,
+                                                        std::uint64_t bytes) {
+    return read_packet(from, piece, bytes);
+  }
+  static COLLTUNE_DEVICE void write_to(std::byte* to, std::uint64_t piece, std::uint64_t bytes,
+                                       const Packet& packet) {
+    write_packet(to, piece, bytes, packet);
+  }
+};
+
 /// Copies `bytes` bytes, by all blocks.
 template <class Context>
 COLLTUNE_DEVICE void copy_bytes(const Context& context, std::byte* to, const std::byte* from,

@@ -17,7 +17,7 @@ namespace colltune::device {
 /// A payload word that equals the poison, or the one value that stands for such words, is told in a
 /// word beside, with the number of the call.
 template <class Context>
-class PoisonWire {
+class PoisonWire : public PacketPieces<Context> {
  public:
   static constexpr unsigned char poison_byte = 0xA9;
   static constexpr int expansion = 1;

@@ -24,6 +24,7 @@ namespace colltune::device {
 template <class T, class Op>
 class TypedReducer {
  public:
+  using Element = T;
   static constexpr int elements = packet_bytes / sizeof(T);
   struct Sums {
     colltune::Accumulator<T> values[elements];

@@ -24,6 +24,16 @@ template <class Byte>
   return packets_of(bytes) * packet_bytes;
 }
 
+/// Where a message is cut into segments, one for each rank, again and again: their bytes. Whole
+/// packets, at least one: `call.chunk`, or all of it.
+[[nodiscard]] COLLTUNE_DEVICE std::uint64_t segment_bytes(const DeviceCall& call) {
+  const auto ranks = static_cast<std::uint64_t>(call.ranks);
+  const std::uint64_t even = (packets_of(call.bytes) + ranks - 1) / ranks;
+  const std::uint64_t wanted = call.chunk / packet_bytes;
+  const std::uint64_t segment = wanted != 0 && wanted < even ? wanted : even;
+  return (segment == 0 ? 1 : segment) * packet_bytes;
+}
+
 /// Two slots of `bytes` that calls use in turn: where the one of the `number`-th call begins.
 [[nodiscard]] COLLTUNE_DEVICE std::uint64_t staging_slot(std::uint64_t number,
                                                          std::uint64_t bytes) {

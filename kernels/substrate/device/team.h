@@ -16,6 +16,8 @@ namespace colltune::device {
 ///                                of them; whether any of them said `any`
 ///     load_signal, store_signal  of 64-bit words, with acquire and release for all ranks
 ///     load_relaxed, store_relaxed
+///     store_lane, load_lane, any_of_line, threads_of_line   of lines of 128 bytes (line_wire.h)
+///     sum_everywhere, store_everywhere   a packet at a place in the scratch memory of all ranks
 ///     now_ns(), pause()
 ///
 /// Signals count on from call to call, so nothing is reset, and the count lies in memory, so that a
@@ -62,9 +64,17 @@ class Team {
   /// A number that differs from call to call and is the same on all ranks.
   [[nodiscard]] COLLTUNE_DEVICE std::uint64_t base() const { return base_; }
 
+  [[nodiscard]] COLLTUNE_DEVICE Context& context() { return context_; }
+
   /// Waits until `is_there()`; false where the wait was given up. `peer`: who is awaited.
   template <class Condition>
   [[nodiscard]] COLLTUNE_DEVICE bool wait_until(int peer, Condition is_there) {
+    return wait_until(peer, is_there, [](bool gives_up) { return gives_up; });
+  }
+  /// The same by several threads, to all of which `is_there()` gives one answer: `any(bool)` says
+  /// whether one of them has said yes, so that they give up together.
+  template <class Condition, class Any>
+  [[nodiscard]] COLLTUNE_DEVICE bool wait_until(int peer, Condition is_there, Any any) {
     const std::uint64_t begin = Context::now_ns();
     // The clock and the flag, which lies in the host's memory, are looked at now and then only.
     constexpr int looks = 256;
@@ -75,7 +85,7 @@ class Team {
       }
       look = 0;
       const bool is_late = Context::now_ns() - begin > call_.limit_ns;
-      if (!is_late && Context::load_relaxed(&call_.control->abort) == 0) continue;
+      if (!any(is_late || Context::load_relaxed(&call_.control->abort) != 0)) continue;
       if (Context::load_relaxed(&call_.control->missing) == 0)
         Context::store_relaxed(&call_.control->missing, static_cast<std::uint64_t>(peer) + 1);
       Context::store_relaxed(&call_.control->abort, 1);

@@ -31,6 +31,7 @@ SweepSpec small_sweep() {
           .sizes = parse_sizes("1KiB"),
           .in_place = {.off = true, .on = true},
           .registered = {.off = true, .on = true},
+          .graph_capture = {.off = true, .on = true},
           .passes = 1,
           .soak = {.runs = 20}};
 }
@@ -45,7 +46,8 @@ TEST(DeviceSweep, KernelsAreMeasuredVerifiedAndDecided) {
   EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
   ASSERT_EQ(run.journal.plans.size(), 1u);
   const SweepPlan& plan = run.journal.plans[0];
-  EXPECT_EQ(plan.cells.size(), 8u) << "two collectives, in place or not, registered or not";
+  EXPECT_EQ(plan.cells.size(), 16u)
+      << "two collectives, in place or not, registered or not, captured or not";
   ASSERT_FALSE(run.outcome.measurements.empty());
   for (const Measurement& measured : run.outcome.measurements) {
     EXPECT_EQ(measured.outcome, Outcome::ok)
@@ -71,6 +73,7 @@ TEST(DeviceSweep, UnlikeRanksOnDevicesAreGrouped) {
   spec.collectives = {Collective::all_reduce};
   spec.in_place = {.off = true, .on = false};
   spec.registered = {.off = true, .on = false};
+  spec.graph_capture = {.off = true, .on = false};
   spec.include = {"cuda.*two_shot*", "cuda.*one_shot", "cuda.broadcast_chain"};
   SweepRun run;
   run.differ = [](int rank, Capability& capability) {
@@ -98,6 +101,7 @@ TEST(DeviceSweep, RanksWithoutTheirDevicesArchitectureAreAnotherKind) {
   spec.collectives = {Collective::all_reduce, Collective::reduce, Collective::broadcast};
   spec.in_place = {.off = true, .on = false};
   spec.registered = {.off = true, .on = false};
+  spec.graph_capture = {.off = true, .on = false};
   spec.include = {"cuda.*two_shot*", "cuda.*one_shot", "cuda.broadcast_chain"};
   spec.partial_worlds = true;
   SweepRun run;

@@ -78,6 +78,7 @@ TEST(SweepSpec, DefaultsOfAbsentKeys) {
   EXPECT_TRUE(spec.worlds.empty());
   EXPECT_EQ(spec.in_place, (BooleanAxis{.off = true, .on = false}));
   EXPECT_EQ(spec.registered, (BooleanAxis{.off = true, .on = false}));
+  EXPECT_EQ(spec.graph_capture, (BooleanAxis{.off = true, .on = false}));
   EXPECT_TRUE(spec.include.empty());
   EXPECT_TRUE(spec.exclude.empty());
   EXPECT_TRUE(spec.parameters.empty());
@@ -99,7 +100,7 @@ TEST(SweepSpec, EveryKeyIsRead) {
     "collectives": ["broadcast", "all_reduce"], "types": ["f16", "i8"], "ops": ["avg", "max"],
     "sizes": ["1KiB..4KiB x2", 8],
     "worlds": [{"nodes": 2, "ranks_per_node": 3}],
-    "in_place": [true, false], "registered": [true],
+    "in_place": [true, false], "registered": [true], "graph_capture": [false, true],
     "implementations": {"include": ["mpi.*", "cpu.*"], "exclude": ["cpu.x"]},
     "parameters": {"mpi.*": {"segment": [0, 1024], "mode": ["fast"]}},
     "budget_seconds": 2.5, "passes": 7, "precision": 0.1, "seed": 42,
@@ -114,6 +115,7 @@ TEST(SweepSpec, EveryKeyIsRead) {
   EXPECT_THAT(spec.worlds, ElementsAre(WorldSpec{.nodes = 2, .ranks_per_node = 3}));
   EXPECT_EQ(spec.in_place, (BooleanAxis{.off = true, .on = true}));
   EXPECT_EQ(spec.registered, (BooleanAxis{.off = false, .on = true}));
+  EXPECT_EQ(spec.graph_capture, (BooleanAxis{.off = true, .on = true}));
   EXPECT_THAT(spec.include, ElementsAre("mpi.*", "cpu.*"));
   EXPECT_THAT(spec.exclude, ElementsAre("cpu.x"));
   ASSERT_EQ(spec.parameters.size(), 2u);
@@ -225,6 +227,7 @@ TEST(SweepSpec, WrongValuesNamePathFoundAndAllowed) {
       {R"("in_place": [])", "/in_place: found []"},
       {R"("in_place": [true, true])", "/in_place: found [true,true]"},
       {R"("registered": [null])", "/registered/0: found null"},
+      {R"("graph_capture": [])", "/graph_capture"},
       {R"("implementations": {"include": "mpi.*"})", "/implementations/include: found \"mpi.*\""},
       {R"("implementations": {"exclude": [""]})", "/implementations/exclude/0: found \"\""},
       {R"("parameters": {"mpi.*": {"segment": []}})", "/parameters/mpi.*/segment: found []"},

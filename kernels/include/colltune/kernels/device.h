@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "colltune/kernels/device_state.h"
 #include "colltune/vocabulary/bytes.h"
 
 namespace colltune {
@@ -43,6 +45,10 @@ class DeviceLaunch {
   virtual ~DeviceLaunch() = default;
   /// Returns at once; not before the last one has ended. Throws Error where the device refuses.
   virtual void start() = 0;
+  /// The same on `queue`, somebody else's queue of this device, which may be captured into a graph:
+  /// returns at once; neither `has_ended` nor `duration` speak of it. Throws Error where the device
+  /// refuses.
+  virtual void submit(void* queue) = 0;
   /// Whether what was started has ended. Throws Error where the device reports a fault.
   [[nodiscard]] virtual bool has_ended() = 0;
   /// How long the last one took by the device's clock, after it has ended.
@@ -73,9 +79,14 @@ class Device {
   [[nodiscard]] virtual std::string architecture() const = 0;  ///< "sm_90"
   /// The piece of hardware: two of one identity share it.
   [[nodiscard]] virtual std::string identity() const = 0;
-  /// What it can do, under dotted names: "device.processors" (how many blocks run at once) and
-  /// names of its own.
+  /// What it can do, under dotted names: "device.processors" (how many blocks run at once),
+  /// "device.whole_lines" (whether 128 bytes that neighbouring threads write at once are seen whole
+  /// or not at all: "own" in its own memory, "peers" in that of all devices that it reaches, too),
+  /// "device.multicast" (where kernels reach the scratch memory of all ranks at once) and names of
+  /// its own.
   [[nodiscard]] virtual std::map<std::string, std::string, std::less<>> features() const = 0;
+  /// How it runs now; nothing where nobody tells. Takes some microseconds: not for timed regions.
+  [[nodiscard]] virtual std::optional<DeviceState> state() const { return {}; }
 
   /// Aligned to 256 bytes at least. What is released is kept for later allocations as long as a
   /// kernel of a peer might still look at it. Throws Error(resource_exhausted).

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "colltune/kernels/abort_flag.h"
+#include "colltune/vocabulary/error.h"
 #include "colltune/vocabulary/problem.h"
 
 namespace colltune {
@@ -51,6 +52,17 @@ class Operation {
   /// ranks are on several nodes, a message that MPI does not let go of may still touch the call's
   /// buffers, which then must stay as long as the process.
   virtual void wait(Deadline deadline) = 0;
+  /// In the place of start and wait: puts a call on `queue`, a queue of the rank's device that the
+  /// caller captures into a graph (of a GPU: the cudaStream_t, in capture), or just uses. Only of
+  /// operations for problems with graph_capture. All ranks replay it as often, one replay behind
+  /// the other; the operation and its buffers stay as long. Nobody waits for them here: a replay
+  /// that some rank leaves out ends on the others after five minutes, or with `end_submitted`; then
+  /// `check_submitted` names the rank. Throws Error where the call cannot be put on a queue.
+  virtual void submit(void* queue);
+  /// From any thread: what was submitted waits for nobody any more, and its results are worthless.
+  virtual void end_submitted() {}
+  /// When all replays so far have ended: throws RankMissing where a rank did not come to one.
+  virtual void check_submitted() const {}
   /// How long the last call took by the clock of the device that ran it, waiting for late ranks
   /// included; nothing where no device did.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> device_time() const { return {}; }
@@ -62,5 +74,9 @@ class Operation {
     return {};
   }
 };
+
+inline void Operation::submit(void* /*queue*/) {
+  throw Error(StatusCode::failed_precondition, "this call cannot be captured into a graph");
+}
 
 }  // namespace colltune

@@ -97,6 +97,7 @@ struct SweepSpec {
   std::vector<CompositionMode> compositions{CompositionMode::substituted, CompositionMode::grouped};
   BooleanAxis in_place;
   BooleanAxis registered;
+  BooleanAxis graph_capture;
   std::vector<std::string> include;  ///< patterns over implementation names; empty: all
   std::vector<std::string> exclude;
   std::vector<ParameterOverride> parameters;
@@ -129,6 +130,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("compositions", self.compositions);
   visit("in_place", self.in_place);
   visit("registered", self.registered);
+  visit("graph_capture", self.graph_capture);
   visit("include", self.include);
   visit("exclude", self.exclude);
   visit("parameters", self.parameters);

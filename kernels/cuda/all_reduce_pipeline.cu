@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Reduce-scatter and all-gather in a pipeline: the message goes in windows of n segments of `chunk`
+// bytes, one for each rank. Every rank writes the others' segments to them, reduces its own in rank
+// order, and writes the result to all: 2 (n - 1) S / n bytes per rank. While the inputs of a window
+// are under way the one before is reduced and the one before that is collected, so that the links
+// are never idle between two rounds of a window (PyTorch's and Triton-distributed's pipelined
+// two-shot). `slots` windows are under way at most. All through scratch memory: where buffers are
+// registered two_shot moves the message without, in one window.
+
+#include "device/device_algorithm.h"
+#include "device/staging.h"
+#include "device/team.h"
+
+namespace colltune::cuda {
+namespace {
+
+/// What a rank has come to, as it tells it: it does window k's inputs, then window k - 1's results.
+COLLTUNE_DEVICE std::uint64_t inputs_of(std::uint64_t window) { return 2 * window + 1; }
+COLLTUNE_DEVICE std::uint64_t results_of(std::uint64_t window) { return 2 * window + 4; }
+
+}  // namespace
+
+struct AllReducePipeline {
+  static constexpr bool reduces = true;
+
+  template <class Context, class Reducer>
+  COLLTUNE_DEVICE static void run(Context& context, const device::DeviceCall& call,
+                                  const Reducer& reducer) {
+    using namespace device;
+    Team<Context> team(context, call);
+    const auto slots = static_cast<std::uint64_t>(call.slots);
+    const std::uint64_t windows = windows_of(call);
+    const std::uint64_t of_window = packets_of_window(call);
+    const std::uint64_t packets = packets_of(call.bytes);
+    const std::uint64_t whole = packets * packet_bytes;
+    const auto range = [&](std::uint64_t window, int of) {
+      const std::uint64_t first = window * of_window;
+      const std::uint64_t here = packets - first < of_window ? packets - first : of_window;
+      const PacketRange part = part_of(here, of, call.ranks);
+      return PacketRange{first + part.first, first + part.last};
+    };
+    // In the memory of `at`, as if the message began with it: the segment `of` a rank, of inputs
+    // (round 0) from that rank, of results (round 1) by that rank.
+    const auto place = [&](int at, std::uint64_t window, std::uint64_t round, int of,
+                           const PacketRange& segment) {
+      const std::uint64_t row = window % slots * 2 + round;
+      return block_of(data_of(call, at) +
+                          row * static_cast<std::uint64_t>(call.ranks) * segment_bytes(call),
+                      of, segment_bytes(call)) -
+             segment.first * packet_bytes;
+    };
+    const auto peer_at = [&](int distance) { return (call.rank + distance) % call.ranks; };
+    const auto await_all = [&](std::uint64_t step, Channel channel) {
+      for (int distance = 1; distance < call.ranks; ++distance)
+        if (!team.await(peer_at(distance), step, channel)) return false;
+      return true;
+    };
+    const auto post_all = [&](std::uint64_t step, Channel channel) {
+      for (int distance = 1; distance < call.ranks; ++distance)
+        team.post(peer_at(distance), step, channel);
+    };
+
+    const auto send_inputs = [&](std::uint64_t window) {
+      // Who has sent the results of a window has read its inputs.
+      if (window >= slots && !await_all(results_of(window - slots), Channel::progress))
+        return false;
+      for (int distance = 1; distance < call.ranks; ++distance) {
+        const int peer = peer_at(distance);
+        const PacketRange segment = range(window, peer);
+        std::byte* const to = place(peer, window, 0, call.rank, segment);
+        for_each_packet(context, segment, [&](std::uint64_t index) {
+          write_packet(to, index, whole, read_packet(call.send, index, call.bytes));
+        });
+      }
+      post_all(inputs_of(window), Channel::progress);
+      return true;
+    };
+    const auto reduce_segment = [&](std::uint64_t window) {
+      if (!await_all(inputs_of(window), Channel::progress)) return false;
+      if (window >= slots && !await_all(window - slots + 1, Channel::credit)) return false;
+      const PacketRange segment = range(window, call.rank);
+      for_each_packet(context, segment, [&](std::uint64_t index) {
+        const auto input = [&](int rank) {
+          return rank == call.rank
+                     ? read_packet(call.send, index, call.bytes)
+                     : read_packet(place(call.rank, window, 0, rank, segment), index, whole);
+        };
+        const Packet result = combine_all(reducer, call.ranks, input);
+        write_packet(call.receive, index, call.bytes, result);
+        for (int distance = 1; distance < call.ranks; ++distance)
+          write_packet(place(peer_at(distance), window, 1, call.rank, segment), index, whole,
+                       result);
+      });
+      post_all(results_of(window), Channel::progress);
+      return true;
+    };
+    const auto collect_results = [&](std::uint64_t window) {
+      if (!await_all(results_of(window), Channel::progress)) return false;
+      for (int distance = 1; distance < call.ranks; ++distance) {
+        const int peer = peer_at(distance);
+        const PacketRange segment = range(window, peer);
+        const std::byte* const from = place(call.rank, window, 1, peer, segment);
+        for_each_packet(context, segment, [&](std::uint64_t index) {
+          write_packet(call.receive, index, call.bytes, read_packet(from, index, whole));
+        });
+      }
+      post_all(window + 1, Channel::credit);
+      return true;
+    };
+    for (std::uint64_t turn = 0; turn < windows + 2; ++turn) {
+      if (turn < windows && !send_inputs(turn)) return;
+      if (turn >= 1 && turn - 1 < windows && !reduce_segment(turn - 1)) return;
+      if (turn >= 2 && !collect_results(turn - 2)) return;
+    }
+    // No barrier: who has all results knows that its inputs have been read everywhere, and results
+    // of the next call come to a rank that has begun it.
+    team.finish(results_of(windows));
+  }
+
+ private:
+  [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t packets_of_window(
+      const device::DeviceCall& call) {
+    return static_cast<std::uint64_t>(call.ranks) * device::segment_bytes(call) /
+           device::packet_bytes;
+  }
+  [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t windows_of(const device::DeviceCall& call) {
+    const std::uint64_t of_window = packets_of_window(call);
+    return (device::packets_of(call.bytes) + of_window - 1) / of_window;
+  }
+};
+
+DeviceAlgorithms make_all_reduce_pipeline() {
+  return {make_device<AllReducePipeline>(
+      {.name = "cuda.all_reduce_pipeline",
+       .description =
+           "shares to their reducers and results to all, chunk by chunk, three chunks at "
+           "a time: 2(n-1)S/n bytes per rank (PyTorch, Triton-distributed)",
+       .collective = Collective::all_reduce,
+       .scratch_bytes =
+           [](const device::DeviceCall& call) {
+             return 2 * static_cast<std::uint64_t>(call.slots * call.ranks) *
+                    device::segment_bytes(call);
+           },
+       .cost =
+           [](const device::DeviceCall& call) {
+             const double size = device::size_of_message(call);
+             const double window = call.ranks * static_cast<double>(device::segment_bytes(call));
+             return Cost{1 + (size > window ? size / window : 1),
+                         2 * device::peers_of(call) * size / call.ranks, size};
+           },
+       .has_chunks = true,
+       .uses_registered = false})};
+}
+
+}  // namespace colltune::cuda
