@@ -126,6 +126,11 @@ void open_tuner(const Places& places, Opened& opened) {
         "libnccl-tuner-colltune.so was not found beside the program";
     return;
   }
+  opened.is_without_tuner = places.tuner == "none";
+  if (opened.is_without_tuner) {
+    opened.why_no_tuner = "NCCL loads no tuner: NCCL_TUNER_PLUGIN=none";
+    return;
+  }
   const std::string file = tuner_file(places.tuner);
   // The very copy that NCCL gets: the loader keeps one.
   opened.tuner.reset(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));

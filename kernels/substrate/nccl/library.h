@@ -72,8 +72,9 @@ struct Opened {
   std::string why_not{};  ///< there is no NCCL to use; empty: there is
   SharedObject tuner{};
   TunerControl control{};
-  std::string why_no_tuner{};  ///< NCCL's choice can be neither forced nor read back
-  std::string environment{};   ///< Places::environment
+  std::string why_no_tuner{};     ///< NCCL's choice can be neither forced nor read back
+  bool is_without_tuner = false;  ///< NCCL loads none of anybody's
+  std::string environment{};      ///< Places::environment
 };
 [[nodiscard]] Opened open_libraries(const Places& places);
 

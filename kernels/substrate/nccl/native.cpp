@@ -3,6 +3,7 @@
 
 #include "nccl/native.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <string>
 
@@ -17,6 +18,8 @@ constexpr std::string_view environment_feature = "nccl.environment";
 // host of its own), or it is one that can do it and was told to.
 constexpr std::string_view sharing_feature = "nccl.shares_gpus";
 constexpr int first_version_with_sharing = version_code(2, 30, 3);
+// Whose configuration library_abi.h describes.
+constexpr int first_version_with_policies = version_code(2, 28, 0);
 
 /// Reductions of fp8 need the instructions of sm_90.
 constexpr std::int64_t fp8_compute_capability = 9;
@@ -48,7 +51,26 @@ std::string_view function_since_2_28(Collective collective) {
   return {};
 }
 
+/// version_code of what version_text says.
+int version_of(const Capability& capability) {
+  int parts[3] = {};
+  const std::string_view text = capability.value(version_feature);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (int& part : parts) {
+    at = std::from_chars(at, end, part).ptr;
+    if (at != end) ++at;  // the point
+  }
+  return version_code(parts[0], parts[1], parts[2]);
+}
+
 }  // namespace
+
+std::vector<Collective> all_collectives() {
+  std::vector<Collective> all;
+  for (const auto& named : enum_names(Collective{})) all.push_back(named.value);
+  return all;
+}
 
 void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capability& capability) {
   if (communicator.device() == nullptr || capability.has(version_feature) ||
@@ -72,6 +94,7 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
     capability.features["nccl.tuner"] = "";
   else
     capability.features["nccl.tuner.unavailable"] = opened.why_no_tuner;
+  if (opened.is_without_tuner) capability.features[std::string(without_tuner_feature)] = "";
   if (!opened.environment.empty())
     capability.features[std::string(environment_feature)] = opened.environment;
   if (may_share_gpus(opened)) capability.features[std::string(sharing_feature)] = "";
@@ -119,6 +142,24 @@ std::string_view environment_value(const Capability& capability, std::string_vie
       return one.substr(variable.size() + 1);
     all = end == std::string_view::npos ? std::string_view{} : all.substr(end + 1);
   }
+  return {};
+}
+
+std::string why_not_ctas(const Capability& capability) {
+  for (const std::string_view variable :
+       {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"})
+    if (!environment_value(capability, variable).empty())
+      return std::string(variable) + " in the environment overrides it";
+  return {};
+}
+
+std::string why_not_policy(const Capability& capability, CtaPolicy policy) {
+  if (policy == CtaPolicy::own) return {};
+  if (!environment_value(capability, "NCCL_CTA_POLICY").empty())
+    return "NCCL_CTA_POLICY in the environment overrides it";
+  if (version_of(capability) < first_version_with_policies)
+    return "NCCL " + std::string(capability.value(version_feature)) +
+           " is too old: policies are set from 2.28 on";
   return {};
 }
 

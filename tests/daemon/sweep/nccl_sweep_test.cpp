@@ -51,10 +51,13 @@ class NcclSweep : public testing::Test {
 
 TEST_F(NcclSweep, NcclIsTheBaselineAndItsChoicesCompete) {
   SweepRun run;
-  sweep(run, 2, catalogue(), spec(), {}, gpus_.all());
+  SweepSpec wanted = spec();
+  wanted.sizes = parse_sizes("64KiB");
+  sweep(run, 2, catalogue(), wanted, {}, gpus_.all());
   EXPECT_THAT(run.errors, Each(""));
   std::size_t baselines = 0;
   std::set<std::string> executed;
+  std::set<std::string> configured;
   for (const Measurement& measured : run.outcome.measurements) {
     EXPECT_EQ(measured.outcome, Outcome::ok)
         << to_string(measured.variant) << ": " << measured.detail;
@@ -68,6 +71,11 @@ TEST_F(NcclSweep, NcclIsTheBaselineAndItsChoicesCompete) {
       EXPECT_EQ(*measured.conditions.executed, "algorithm=tree,protocol=ll");
       continue;
     }
+    if (measured.variant.implementation == "nccl.all_reduce_configured") {
+      EXPECT_EQ(*measured.conditions.executed, "algorithm=tree,protocol=ll");
+      configured.insert(to_string(measured.variant));
+      continue;
+    }
     EXPECT_EQ(measured.variant.implementation, "nccl.all_reduce_forced");
     EXPECT_THAT(*measured.conditions.executed,
                 StartsWith("algorithm=" + word(measured.variant, "algorithm")));
@@ -75,6 +83,8 @@ TEST_F(NcclSweep, NcclIsTheBaselineAndItsChoicesCompete) {
   }
   EXPECT_EQ(baselines, 2U) << "and its twin";
   EXPECT_GT(executed.size(), 10U);
+  EXPECT_THAT(configured,
+              testing::ElementsAre("nccl.all_reduce_configured{ctas=32,policy=default}"));
   std::set<std::string> families;
   for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))
     families.insert(decision.family);
@@ -143,7 +153,9 @@ TEST_F(NcclSweep, WithoutGpusEveryVariantIsSkippedWithTheReason) {
       EXPECT_FALSE(entry.reason.empty());
       skipped.insert(entry.variant.substr(0, entry.variant.find('{')));
     }
-  EXPECT_THAT(skipped, testing::UnorderedElementsAre("nccl.all_reduce", "nccl.all_reduce_forced"));
+  EXPECT_THAT(skipped,
+              testing::UnorderedElementsAre("nccl.all_reduce", "nccl.all_reduce_configured",
+                                            "nccl.all_reduce_forced"));
 }
 
 /// Eight GPUs of a node, every collective with a choice, 1 KiB to 8 GiB.

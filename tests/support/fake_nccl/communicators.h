@@ -58,6 +58,7 @@ struct FakeLibrary {
   FakeNcclSettings settings;
   FakeNcclCounts counts;
   std::array<FakeNcclChoice, most_fake_ranks> last{};
+  std::array<std::vector<FakeNcclMade>, most_fake_ranks> made{};
   int held_rank = -1;
   bool is_one_held = false;
   std::uint64_t names = 0;

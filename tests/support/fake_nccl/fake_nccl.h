@@ -54,5 +54,13 @@ struct FakeNcclChoice {
   int channels = 0;
 };
 using FakeNcclLast = FakeNcclChoice (*)(int rank);
+/// What a communicator was made with; 0: what the library takes by itself.
+struct FakeNcclMade {
+  int fewest_ctas = 0;
+  int most_ctas = 0;
+  int policy = 0;
+};
+/// Those of `rank` so far, the first `most` in `into`; returns how many there are.
+using FakeNcclListMade = int (*)(int rank, FakeNcclMade* into, int most);
 
 }  // namespace colltune::test
