@@ -64,6 +64,8 @@ std::string find_functions(void* library, Functions& functions) {
   need("ncclCommGetAsyncError", functions.get_async_error);
   need("ncclCommRegister", functions.register_buffer);
   need("ncclCommDeregister", functions.deregister_buffer);
+  need("ncclRedOpCreatePreMulSum", functions.create_premultiplied_sum);
+  need("ncclRedOpDestroy", functions.destroy_op);
   need("ncclGetErrorString", functions.get_error_string);
   need("ncclGetLastError", functions.get_last_error);
   need("ncclAllReduce", functions.all_reduce);

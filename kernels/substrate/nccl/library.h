@@ -30,6 +30,8 @@ struct Functions {
   CommGetAsyncError get_async_error = nullptr;
   CommRegister register_buffer = nullptr;
   CommDeregister deregister_buffer = nullptr;
+  RedOpCreatePreMulSum create_premultiplied_sum = nullptr;
+  RedOpDestroy destroy_op = nullptr;
   GetErrorString get_error_string = nullptr;
   GetLastError get_last_error = nullptr;
   AllReduce all_reduce = nullptr;

@@ -22,7 +22,8 @@ struct NativeCall {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   int root = 0;
-  std::size_t count = 0;  ///< elements of a block
+  bool is_premultiplied = false;  ///< an average as the sum of the ranks' shares
+  std::size_t count = 0;          ///< elements of a block
   const void* send = nullptr;
   void* receive = nullptr;
   bool registers = false;  ///< the buffers, with NCCL's communicator, for as long as the call
@@ -48,6 +49,20 @@ class Registration {
  private:
   std::shared_ptr<Member> member_;
   void* handle_ = nullptr;
+};
+
+/// An operator of NCCL's for one communicator: the sum of inputs that each rank divides first.
+class PremultipliedSum {
+ public:
+  PremultipliedSum(std::shared_ptr<Member> member, DataType type);
+  PremultipliedSum(const PremultipliedSum&) = delete;
+  PremultipliedSum& operator=(const PremultipliedSum&) = delete;
+  ~PremultipliedSum();
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  std::shared_ptr<Member> member_;
+  int number_ = 0;
 };
 
 /// A collective of NCCL's, on a queue of its own. Where it can be forced it sets what NCCL is to
@@ -85,6 +100,7 @@ class LibraryCall final : public Operation, private DeviceSubmission {
   bool is_under_way_ = false;
   bool is_submitted_ = true;
   std::optional<Executed> executed_;
+  std::optional<PremultipliedSum> own_op_;  ///< in the place of `call_.op`
   Registration send_registration_;
   Registration receive_registration_;
   std::unique_ptr<DeviceLaunch> launch_;

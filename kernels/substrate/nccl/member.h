@@ -52,6 +52,7 @@ class Member {
   [[nodiscard]] NativeHandle handle() const { return handle_; }
   [[nodiscard]] const Functions& functions() const { return opened_.functions; }
   [[nodiscard]] Device& device() const { return device_; }
+  [[nodiscard]] int ranks() const { return communicator_.size(); }
   [[nodiscard]] const AbortFlag& abort_flag() const { return abort_flag_; }
   [[nodiscard]] bool yields_at_once() const { return yields_at_once_; }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "nccl/agreement.h"
 #include "nccl/library_call.h"
 #include "nccl/native.h"
 
@@ -63,8 +64,14 @@ class OwnChoiceEntry final : public Implementation {
                                      const Variant& variant, Deadline deadline) const override {
     const CallSettings settings = form_.settings(variant.parameters);
     auto member = Member::of(communicator, runtime_->open(), settings.communicator, deadline);
-    return std::make_unique<LibraryCall>(std::move(member), native_call(communicator, call),
-                                         std::nullopt);
+    NativeCall native = native_call(communicator, call);
+    native.is_premultiplied = settings.is_premultiplied;
+    std::unique_ptr<Operation> made;
+    act_together(
+        communicator, "could not prepare a call of NCCL's",
+        [&] { made = std::make_unique<LibraryCall>(std::move(member), native, std::nullopt); },
+        deadline);
+    return made;
   }
 
  private:

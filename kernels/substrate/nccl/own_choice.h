@@ -16,6 +16,7 @@ namespace colltune::nccl {
 /// What a call asks of NCCL besides the problem.
 struct CallSettings {
   CommunicatorSettings communicator{};
+  bool is_premultiplied = false;  ///< NativeCall's
 };
 
 /// A way to call NCCL and let it choose algorithm, protocol and channels: an entry of the catalogue

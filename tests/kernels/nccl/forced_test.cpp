@@ -37,6 +37,7 @@ TEST_F(NcclForced, EveryEntryIsRightInEveryCollective) {
   }
   EXPECT_EQ(nccl_.counts().aborted, 0);
   EXPECT_EQ(nccl_.counts().registered, 0) << "all were taken back";
+  EXPECT_EQ(nccl_.counts().operators, 0) << "all were destroyed";
 }
 
 TEST_F(NcclForced, AChoiceIsForcedAndReadBack) {

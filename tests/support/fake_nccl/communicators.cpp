@@ -4,6 +4,7 @@
 #include "support/fake_nccl/communicators.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -17,6 +18,8 @@ namespace colltune::test {
 namespace {
 
 using nccl::Result;
+
+constexpr int first_own_op = 100;
 
 /// NCCL's own choice is the first of these that is there.
 float cost_of(const nccl::Entry& entry) {
@@ -33,6 +36,17 @@ std::size_t bytes_of(const FakeCall& call, int ranks) {
   const std::size_t block = call.count * size_of(call.type);
   return shape_of(call.collective).has_block_per_rank() ? block * static_cast<std::size_t>(ranks)
                                                         : block;
+}
+
+std::vector<std::byte> multiplied(const std::byte* from, std::size_t count, DataType type,
+                                  const std::vector<std::byte>& scalar) {
+  std::vector<std::byte> factors;
+  for (std::size_t i = 0; i < count; ++i)
+    factors.insert(factors.end(), scalar.begin(), scalar.end());
+  std::vector<std::byte> products(factors.size());
+  reduce_in_rank_order(std::array{from, static_cast<const std::byte*>(factors.data())},
+                       products.data(), count, {.type = type, .op = ReduceOp::prod, .ranks = 2});
+  return products;
 }
 
 /// What `rank` receives.
@@ -58,7 +72,14 @@ std::vector<std::byte> result_of(const Meeting& meeting, int rank) {
   };
   const auto reduced = [&](int number) {
     std::vector<std::byte> sum(block);
-    reduce_in_rank_order(from_all(number), sum.data(), own.count,
+    std::vector<std::vector<std::byte>> products;
+    std::vector<const std::byte*> sources = from_all(number);
+    if (!own.scalar.empty()) {
+      for (const std::byte* const source : sources)
+        products.push_back(multiplied(source, own.count, own.type, own.scalar));
+      std::ranges::transform(products, sources.begin(), [](const auto& one) { return one.data(); });
+    }
+    reduce_in_rank_order(sources, sum.data(), own.count,
                          {.type = own.type, .op = own.op, .ranks = ranks});
     return sum;
   };
@@ -130,6 +151,34 @@ Result FakeMember::state() {
   const std::lock_guard lock(fake_library().mutex);
   if (state_ != nccl::result_success) return state_;
   return pending_ > 0 ? nccl::result_in_progress : nccl::result_success;
+}
+
+int FakeMember::add_op(const void* scalar, DataType type) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  ++library.counts.operators;
+  const int number = first_own_op + static_cast<int>(ops_.size());
+  const auto* const bytes = static_cast<const std::byte*>(scalar);
+  ops_[number] = {.type = type, .scalar = {bytes, bytes + size_of(type)}};
+  return number;
+}
+
+Result FakeMember::remove_op(int op) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  if (ops_.erase(op) == 0) return nccl::result_invalid_argument;
+  --library.counts.operators;
+  return nccl::result_success;
+}
+
+void FakeMember::set_op(int op, FakeCall& call) {
+  for (const auto& named : enum_names(ReduceOp{}))
+    if (named.value != ReduceOp::none && nccl::native_op(named.value) == op) call.op = named.value;
+  const std::lock_guard lock(fake_library().mutex);
+  const auto own = ops_.find(op);
+  if (own == ops_.end() || own->second.type != call.type) return;
+  call.op = ReduceOp::sum;
+  call.scalar = own->second.scalar;
 }
 
 Result FakeMember::join() {

@@ -29,6 +29,7 @@ struct FakeCall {
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
   FakeNcclChoice choice{};
+  std::vector<std::byte> scalar{};  ///< that each input is multiplied by first; empty: none
 };
 
 /// Ranks that do the same call.
@@ -82,6 +83,11 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   nccl::Result state();
   nccl::Result join();
   nccl::Result ask_and_enqueue(FakeCall call, void* stream);
+  /// An operator: sums of inputs times `scalar`. What it was given, or an error for an unknown one.
+  int add_op(const void* scalar, DataType type);
+  nccl::Result remove_op(int op);
+  /// What the number `op` of NCCL's or of add_op means.
+  void set_op(int op, FakeCall& call);
   /// The tuner's context goes, and the thread.
   void end(bool is_aborted);
 
@@ -102,6 +108,11 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   bool has_ended_ = false;
   int pending_ = 0;
   nccl::Result state_ = nccl::result_success;
+  struct Op {
+    DataType type{};
+    std::vector<std::byte> scalar;
+  };
+  std::map<int, Op> ops_;
   std::deque<std::function<nccl::Result()>> works_;
   std::thread thread_;
 };

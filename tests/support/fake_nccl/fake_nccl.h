@@ -38,6 +38,7 @@ struct FakeNcclCounts {
   int destroyed = 0;  ///< of these, ended in peace
   int aborted = 0;
   int registered = 0;  ///< buffers that are so now
+  int operators = 0;   ///< that were made and not destroyed
   int calls = 0;       ///< of collectives, of all ranks
 };
 

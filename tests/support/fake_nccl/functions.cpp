@@ -23,11 +23,6 @@ DataType type_of(int native) {
     if (nccl::native_type(named.value) == native) return named.value;
   return DataType::u8;
 }
-ReduceOp op_of(int native) {
-  for (const auto& named : enum_names(ReduceOp{}))
-    if (named.value != ReduceOp::none && nccl::native_op(named.value) == native) return named.value;
-  return ReduceOp::none;
-}
 
 Result call(const FakeCall& call, NativeHandle handle, Stream stream) {
   FakeMember& member = member_of(handle);
@@ -144,22 +139,30 @@ Result ncclCommDeregister(NativeHandle /*handle*/, void* /*registered*/) {
   return nccl::result_success;
 }
 
+Result ncclRedOpCreatePreMulSum(int* op, void* scalar, int type, int residence,
+                                NativeHandle handle) {
+  if (residence != nccl::scalar_host_immediate) return nccl::result_invalid_argument;
+  *op = member_of(handle).add_op(scalar, type_of(type));
+  return nccl::result_success;
+}
+Result ncclRedOpDestroy(int op, NativeHandle handle) { return member_of(handle).remove_op(op); }
+
 Result ncclAllReduce(const void* send, void* receive, std::size_t count, int type, int op,
                      NativeHandle handle, Stream stream) {
   FakeCall made = make_call(Collective::all_reduce, send, receive, count, type);
-  made.op = op_of(op);
+  member_of(handle).set_op(op, made);
   return call(made, handle, stream);
 }
 Result ncclReduceScatter(const void* send, void* receive, std::size_t count, int type, int op,
                          NativeHandle handle, Stream stream) {
   FakeCall made = make_call(Collective::reduce_scatter, send, receive, count, type);
-  made.op = op_of(op);
+  member_of(handle).set_op(op, made);
   return call(made, handle, stream);
 }
 Result ncclReduce(const void* send, void* receive, std::size_t count, int type, int op, int root,
                   NativeHandle handle, Stream stream) {
   FakeCall made = make_call(Collective::reduce, send, receive, count, type);
-  made.op = op_of(op);
+  member_of(handle).set_op(op, made);
   made.root = root;
   return call(made, handle, stream);
 }

@@ -125,6 +125,12 @@ using CommGetAsyncError = Result (*)(NativeHandle communicator, Result* error);
 using CommRegister = Result (*)(NativeHandle communicator, void* memory, std::size_t bytes,
                                 void** handle);
 using CommDeregister = Result (*)(NativeHandle communicator, void* handle);
+/// ncclRedOpCreatePreMulSum: the sum of inputs that were multiplied by `scalar`, of `type`.
+using RedOpCreatePreMulSum = Result (*)(int* made, void* scalar, int type, int residence,
+                                        NativeHandle communicator);
+using RedOpDestroy = Result (*)(int op, NativeHandle communicator);
+/// The scalar lies in the host's memory, and is read before the function returns.
+inline constexpr int scalar_host_immediate = 1;
 using GetErrorString = const char* (*)(Result result);
 using GetLastError = const char* (*)(NativeHandle communicator);
 using AllReduce = Result (*)(const void* send, void* receive, std::size_t count, int type, int op,
