@@ -73,6 +73,10 @@ std::string find_functions(void* library, Functions& functions) {
   need("ncclAllGather", functions.all_gather);
   need("ncclBroadcast", functions.broadcast);
   need("ncclReduce", functions.reduce);
+  need("ncclMemAlloc", functions.allocate_memory);
+  need("ncclMemFree", functions.free_memory);
+  find_function(library, "ncclCommWindowRegister", functions.register_window);
+  find_function(library, "ncclCommWindowDeregister", functions.deregister_window);
   find_function(library, "ncclAlltoAll", functions.all_to_all);
   find_function(library, "ncclGather", functions.gather);
   find_function(library, "ncclScatter", functions.scatter);

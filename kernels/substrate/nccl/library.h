@@ -39,6 +39,10 @@ struct Functions {
   AllGather all_gather = nullptr;
   Broadcast broadcast = nullptr;
   Reduce reduce = nullptr;
+  MemAlloc allocate_memory = nullptr;
+  MemFree free_memory = nullptr;
+  CommWindowRegister register_window = nullptr;  ///< since 2.27, as the one below
+  CommWindowDeregister deregister_window = nullptr;
   AllToAll all_to_all = nullptr;  ///< since 2.28, as the two below
   Gather gather = nullptr;
   Scatter scatter = nullptr;

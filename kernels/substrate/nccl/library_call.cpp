@@ -20,6 +20,11 @@ namespace {
 constexpr int looks_between_checks = 1024;
 constexpr std::size_t widest_element = 8;
 
+std::uint64_t count_asked(const Member& member) {
+  const auto seen = member.last_call();
+  return seen ? seen->count : 0;
+}
+
 }  // namespace
 
 std::string choice_text(const Choice& choice) {
@@ -69,11 +74,12 @@ PremultipliedSum::~PremultipliedSum() {
 }
 
 LibraryCall::LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
-                         const std::optional<Choice>& choice)
+                         const std::optional<Choice>& choice, Windows windows)
     : member_(std::move(member)),
       call_(call),
       choice_(choice),
       function_(member_->why_not_forced().empty() ? function_of(call.collective) : std::nullopt),
+      windows_(std::move(windows)),
       launch_(member_->device().make_library_launch(*this)) {
   if (call.is_premultiplied) own_op_.emplace(member_, call.type);
   if (!call.registers) return;
@@ -94,7 +100,10 @@ void LibraryCall::start() {
   member_->require_usable();
   if (function_) {
     member_->force(choice_, *function_);
-    if (!executed_) member_->observe(true);
+    if (!executed_) {
+      asked_before_ = count_asked(*member_);
+      member_->observe(true);
+    }
   }
   member_->begin_call();
   is_under_way_ = true;
@@ -170,13 +179,19 @@ void LibraryCall::give_up(bool is_aborted) {
 void LibraryCall::read_back() {
   member_->observe(false);
   const auto seen = member_->last_call();
+  if (!windows_.empty() && count_asked(*member_) == asked_before_) {
+    executed_ = Executed{.choice = "tuner=not_asked"};
+    return;
+  }
   if (!seen || seen->algorithm < 0) return;
   const Choice ran{.algorithm = static_cast<Algorithm>(seen->algorithm),
                    .protocol = static_cast<Protocol>(seen->protocol),
                    .channels = seen->channels};
+  // What lies in windows was to be done by other kernels than those of the table.
   const bool is_as_asked =
-      !choice_ || (seen->outcome == colltune_nccl_forced && ran.algorithm == choice_->algorithm &&
-                   ran.protocol == choice_->protocol);
+      (!choice_ && windows_.empty()) ||
+      (choice_ && seen->outcome == colltune_nccl_forced && ran.algorithm == choice_->algorithm &&
+       ran.protocol == choice_->protocol);
   executed_ = Executed{.choice = choice_text(ran), .is_what_was_named = is_as_asked};
 }
 

@@ -13,6 +13,7 @@
 #include "colltune/kernels/operation.h"
 #include "colltune/nccl/choice.h"
 #include "nccl/member.h"
+#include "nccl/windows.h"
 
 namespace colltune::nccl {
 
@@ -69,9 +70,10 @@ class PremultipliedSum {
 /// choose before each call; the first one is observed, and the later ones choose alike.
 class LibraryCall final : public Operation, private DeviceSubmission {
  public:
-  /// `choice`: nothing is NCCL's own.
+  /// `choice`: nothing is NCCL's own. `windows`: those that the buffers lie in, for as long as the
+  /// call; NCCL may then do it without asking its tuner.
   LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
-              const std::optional<Choice>& choice);
+              const std::optional<Choice>& choice, Windows windows = {});
   LibraryCall(const LibraryCall&) = delete;
   LibraryCall& operator=(const LibraryCall&) = delete;
   /// Aborts the communicator where a call is still under way: nobody waits for it any more.
@@ -99,7 +101,9 @@ class LibraryCall final : public Operation, private DeviceSubmission {
   std::optional<Function> function_;  ///< nothing: NCCL asks no tuner about such calls
   bool is_under_way_ = false;
   bool is_submitted_ = true;
+  std::uint64_t asked_before_ = 0;  ///< by NCCL of its tuner, before the first call
   std::optional<Executed> executed_;
+  Windows windows_;
   std::optional<PremultipliedSum> own_op_;  ///< in the place of `call_.op`
   Registration send_registration_;
   Registration receive_registration_;

@@ -19,8 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How far apart ranks come to their votes that were given one deadline.
-constexpr auto vote_time = std::chrono::seconds(5);
 // NCCL takes seconds to make a communicator, and some time to end one.
 constexpr auto pause_between_looks = std::chrono::microseconds(200);
 constexpr auto longest_end = std::chrono::seconds(10);
@@ -208,6 +206,18 @@ bool Member::is_ready() const {
   check_nccl(functions(), handle_, result, "ncclCommGetAsyncError");
   check_nccl(functions(), handle_, state, "NCCL");
   return state == result_success;
+}
+
+void Member::finish(const std::string& what, Deadline deadline) {
+  while (!is_ready()) {
+    const bool is_aborted = abort_flag_.is_raised();
+    if (is_aborted || Clock::now() >= deadline) {
+      abort(what + (is_aborted ? " was given up on the abort flag" : " timed out"));
+      throw Error(is_aborted ? StatusCode::aborted : StatusCode::deadline_exceeded,
+                  what + " did not end " + (is_aborted ? "before the abort flag" : "in time"));
+    }
+    std::this_thread::sleep_for(pause_between_looks);
+  }
 }
 
 void Member::require_usable() const {

@@ -58,6 +58,9 @@ class Member {
 
   /// Whether what was begun without waiting is done. Throws Error where NCCL reports one.
   [[nodiscard]] bool is_ready() const;
+  /// Waits for it. Throws Error(deadline_exceeded), or aborted for the abort flag, with NCCL's
+  /// communicator aborted. `what` was begun.
+  void finish(const std::string& what, Deadline deadline);
   [[nodiscard]] bool is_usable() const { return why_aborted_.empty(); }
   /// Throws Error(unavailable) where the communicator was aborted.
   void require_usable() const;

@@ -13,6 +13,7 @@ namespace colltune::nccl {
 namespace {
 
 constexpr std::string_view version_feature = "nccl.version";
+constexpr std::string_view windows_feature = "nccl.windows";
 constexpr std::string_view environment_feature = "nccl.environment";
 // Ranks that share a GPU are refused by NCCL, unless somebody tells it that they do not (each a
 // host of its own), or it is one that can do it and was told to.
@@ -88,6 +89,8 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
   capability.features[std::string(version_feature)] = version_text(opened.version);
   const Functions& functions = opened.functions;
   if (functions.all_to_all != nullptr) capability.features["nccl.ncclAlltoAll"] = "";
+  if (functions.register_window != nullptr && functions.deregister_window != nullptr)
+    capability.features[std::string(windows_feature)] = "";
   if (functions.gather != nullptr) capability.features["nccl.ncclGather"] = "";
   if (functions.scatter != nullptr) capability.features["nccl.ncclScatter"] = "";
   if (opened.why_no_tuner.empty())
@@ -142,6 +145,18 @@ std::string_view environment_value(const Capability& capability, std::string_vie
       return one.substr(variable.size() + 1);
     all = end == std::string_view::npos ? std::string_view{} : all.substr(end + 1);
   }
+  return {};
+}
+
+std::string why_not_windows(const Topology& topology, const Capability& capability) {
+  if (!capability.has(windows_feature))
+    return "NCCL " + std::string(capability.value(version_feature)) +
+           " has no ncclCommWindowRegister; it came with 2.27";
+  if (topology.ranks < 2) return "a single rank copies";
+  if (topology.nodes > 1) return "NCCL's kernels for symmetric windows are for one node";
+  for (const std::string_view variable : {"NCCL_WIN_ENABLE", "NCCL_CUMEM_ENABLE"})
+    if (environment_value(capability, variable) == "0")
+      return std::string(variable) + "=0 in the environment leaves no windows";
   return {};
 }
 

@@ -32,6 +32,8 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
 [[nodiscard]] std::string_view environment_value(const Capability& capability,
                                                  std::string_view variable);
 
+/// Why NCCL has no symmetric windows between the ranks of such a topology; empty where it may.
+[[nodiscard]] std::string why_not_windows(const Topology& topology, const Capability& capability);
 /// Why a communicator's numbers of CTAs, or its policy, cannot be set on such a rank: NCCL is too
 /// old for it, or the environment, which has the last word, says otherwise. Empty where they can.
 [[nodiscard]] std::string why_not_ctas(const Capability& capability);

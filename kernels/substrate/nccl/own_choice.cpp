@@ -60,17 +60,30 @@ class OwnChoiceEntry final : public Implementation {
   void detect(Communicator& communicator, Capability& capability) const override {
     detect_nccl(*runtime_, communicator, capability);
   }
+  BufferSource* buffer_source() const override { return form_.windows.get(); }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
     const CallSettings settings = form_.settings(variant.parameters);
     auto member = Member::of(communicator, runtime_->open(), settings.communicator, deadline);
     NativeCall native = native_call(communicator, call);
     native.is_premultiplied = settings.is_premultiplied;
+    Windows windows;
+    if (form_.windows)
+      windows = open_windows(communicator, member, *form_.windows, call.buffers, deadline);
+    if (!windows.empty() && shape_of(collective_).has_root) {
+      native.send = place_in_window(communicator, *windows.front(), call.buffers.send, deadline);
+      native.receive =
+          place_in_window(communicator, *windows.front(), call.buffers.receive, deadline);
+    }
+    // What lies in windows is registered by them.
+    native.registers = native.registers && !form_.windows;
     std::unique_ptr<Operation> made;
     act_together(
         communicator, "could not prepare a call of NCCL's",
-        [&] { made = std::make_unique<LibraryCall>(std::move(member), native, std::nullopt); },
-        deadline);
+        [&] {
+          made = std::make_unique<LibraryCall>(member, native, std::nullopt, std::move(windows));
+        },
+        deadline + vote_time);
     return made;
   }
 

@@ -10,6 +10,7 @@
 #include "colltune/kernels/implementation.h"
 #include "nccl/library.h"
 #include "nccl/member.h"
+#include "nccl/windows.h"
 
 namespace colltune::nccl {
 
@@ -33,6 +34,9 @@ struct OwnChoice {
   /// can. Asked where NCCL's plain call is there.
   std::string (*why_not)(const Problem&, const Topology&, const Capability&,
                          const std::vector<Parameter>&) = nullptr;
+  /// Its buffers lie in memory of this, in windows that are symmetric between the ranks; null: they
+  /// lie anywhere.
+  std::shared_ptr<WindowMemory> windows{};
   /// Of parameters that can be run.
   CallSettings (*settings)(const std::vector<Parameter>&) = nullptr;
 };

@@ -61,7 +61,8 @@ class FakeNccl {
   [[nodiscard]] static Implementations entries(const nccl::Places& places) {
     const auto runtime = std::make_shared<const nccl::Runtime>([places] { return places; });
     Implementations all = nccl::make_library_choice(runtime);
-    for (const auto make : {&nccl::make_forced, &nccl::make_configured, &nccl::make_premultiplied})
+    for (const auto make : {&nccl::make_forced, &nccl::make_configured, &nccl::make_premultiplied,
+                            &nccl::make_symmetric})
       for (auto& one : make(runtime)) all.push_back(std::move(one));
     return all;
   }

@@ -3,6 +3,7 @@
 // The functions of libnccl, and the fake library's own.
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -90,7 +91,8 @@ Result ncclCommInitRankConfig(NativeHandle* made, int ranks, nccl::UniqueId id, 
     if (!group) group = std::make_shared<FakeGroup>();
     group->identity = name;
     group->ranks = ranks;
-    member = std::make_shared<FakeMember>(group, rank);
+    member = std::make_shared<FakeMember>(group, rank,
+                                          static_cast<nccl::CtaPolicy>(std::max(0, policy)));
     library.members.push_back(member);
     library.made[static_cast<std::size_t>(rank)].push_back(
         {.fewest_ctas = std::max(0, configuration->fewest_ctas),
@@ -136,6 +138,24 @@ Result ncclCommRegister(NativeHandle handle, void* memory, std::size_t bytes, vo
 Result ncclCommDeregister(NativeHandle /*handle*/, void* /*registered*/) {
   const std::lock_guard lock(fake_library().mutex);
   --fake_library().counts.registered;
+  return nccl::result_success;
+}
+
+Result ncclMemAlloc(void** made, std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  *made = std::aligned_alloc(page, (bytes + page - 1) / page * page);
+  library.allocations[*made] = bytes;
+  ++library.counts.allocations;
+  return nccl::result_success;
+}
+Result ncclMemFree(void* memory) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  if (library.allocations.erase(memory) == 0) return nccl::result_invalid_argument;
+  --library.counts.allocations;
+  std::free(memory);
   return nccl::result_success;
 }
 

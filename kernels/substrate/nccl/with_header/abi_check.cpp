@@ -71,6 +71,7 @@ static_assert(is_alike<GetLastError>(&ncclGetLastError));
 static_assert(is_alike<AllReduce>(&ncclAllReduce) && is_alike<AllGather>(&ncclAllGather));
 static_assert(is_alike<ReduceScatter>(&ncclReduceScatter) && is_alike<Reduce>(&ncclReduce));
 static_assert(is_alike<Broadcast>(&ncclBroadcast));
+static_assert(is_alike<MemAlloc>(&ncclMemAlloc) && is_alike<MemFree>(&ncclMemFree));
 #if NCCL_VERSION_CODE >= 22800  // the only way to ask a header what it declares
 static_assert(sizeof(Configuration) <= sizeof(ncclConfig_t));
 static_assert(offsetof(Configuration, traffic_class) == offsetof(ncclConfig_t, trafficClass));
@@ -86,6 +87,9 @@ static_assert(offsetof(Configuration, nvlink_centric) ==
 static_assert(static_cast<int>(CtaPolicy::own) == NCCL_CTA_POLICY_DEFAULT);
 static_assert(static_cast<int>(CtaPolicy::efficiency) == NCCL_CTA_POLICY_EFFICIENCY);
 static_assert(static_cast<int>(CtaPolicy::zero) == NCCL_CTA_POLICY_ZERO);
+static_assert(is_alike<CommWindowRegister>(&ncclCommWindowRegister));
+static_assert(is_alike<CommWindowDeregister>(&ncclCommWindowDeregister));
+static_assert(symmetric_window == NCCL_WIN_COLL_SYMMETRIC);
 static_assert(is_alike<AllToAll>(&ncclAlltoAll) && is_alike<Gather>(&ncclGather));
 static_assert(is_alike<Scatter>(&ncclScatter));
 #endif

@@ -131,6 +131,16 @@ using RedOpCreatePreMulSum = Result (*)(int* made, void* scalar, int type, int r
 using RedOpDestroy = Result (*)(int op, NativeHandle communicator);
 /// The scalar lies in the host's memory, and is read before the function returns.
 inline constexpr int scalar_host_immediate = 1;
+struct NativeWindowMemory;  ///< ncclWindow_vidmem, of which nothing is known
+using NativeWindow = NativeWindowMemory*;
+/// Since 2.27.
+using CommWindowRegister = Result (*)(NativeHandle communicator, void* memory, std::size_t bytes,
+                                      NativeWindow* made, int flags);
+using CommWindowDeregister = Result (*)(NativeHandle communicator, NativeWindow window);
+/// NCCL_WIN_COLL_SYMMETRIC: what lies at one offset in all ranks' windows is one buffer of a call.
+inline constexpr int symmetric_window = 1;
+using MemAlloc = Result (*)(void** made, std::size_t bytes);
+using MemFree = Result (*)(void* memory);
 using GetErrorString = const char* (*)(Result result);
 using GetLastError = const char* (*)(NativeHandle communicator);
 using AllReduce = Result (*)(const void* send, void* receive, std::size_t count, int type, int op,
