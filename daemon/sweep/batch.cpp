@@ -27,7 +27,7 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     const bool is_inspected = static_cast<int>(run) == batch.inspected;
     if (is_inspected) watch.close(trial.seen);
     const RunInput input =
-        is_inspected ? context.data->arm(check) : context.data->run_input(context.plan.input_mode);
+        is_inspected ? trial.data->arm(check) : trial.data->run_input(context.plan.input_mode);
     if (is_inspected) watch.open();
     // A rank whose call failed still comes to every start: the ranks stay in step.
     const auto run_begin = Clock::now();
@@ -64,7 +64,7 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
   }
   if (!world.is_member()) return;
   watch.close(trial.seen);
-  if (auto stray = context.data->inspect_guards(); stray && !trial.fault)
+  if (auto stray = trial.data->inspect_guards(); stray && !trial.fault)
     trial.fault = std::move(stray);
 }
 

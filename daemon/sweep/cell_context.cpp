@@ -127,7 +127,7 @@ void CellContext::bury(std::span<Trial* const> voted) {
 }
 
 std::optional<Fault> CellContext::inspect_run(const Trial& trial, const CellData::Check& check) {
-  auto fault = data->inspect(check);
+  auto fault = trial.data->inspect(check);
   if (fault) fault->message += fmt::format(" (run {} of this variant)", trial.runs);
   return fault;
 }

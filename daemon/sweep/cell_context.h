@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -39,7 +40,8 @@ struct CellContext {
   World& world;
   std::string key_digest;
   std::vector<Trial> trials;
-  std::optional<CellData> data;  ///< empty on ranks beyond the world
+  /// By where the buffers come from; null: from anywhere. Empty on ranks beyond the world.
+  std::map<BufferSource*, CellData> data;
   int calls_per_sample = 1;
   StartPolicy start;  ///< of timed runs
 

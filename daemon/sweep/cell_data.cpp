@@ -95,13 +95,23 @@ BufferArena::Regions BufferArena::registered(Communicator& communicator, Bytes b
                        registered_bytes_ / 2);
 }
 
-BufferArena::Regions BufferArena::on(Device& device, Bytes bytes) {
+BufferArena::Regions BufferArena::on(Device& device, BufferSource* source, Bytes bytes) {
   const std::size_t region = round_up(bytes);
-  if (device_memory_.bytes().size() < 2 * region) {
-    device_memory_ = DeviceMemory();
-    device_memory_ = DeviceMemory(device, {2 * region});
+  std::span<std::byte> memory;
+  if (source == nullptr) {
+    if (device_memory_.bytes().size() < 2 * region) {
+      device_memory_ = DeviceMemory();
+      device_memory_ = DeviceMemory(device, {2 * region});
+    }
+    memory = device_memory_.bytes();
+  } else {
+    auto& owned = library_memory_[source];
+    if (!owned || owned->bytes().size() < 2 * region) {
+      owned.reset();
+      owned = source->allocate(device, {2 * region});
+    }
+    memory = owned->bytes();
   }
-  const std::span<std::byte> memory = device_memory_.bytes();
   Regions regions = inner_regions(memory, memory.size() / 2);
   regions.device = &device;
   return regions;
@@ -208,9 +218,8 @@ std::optional<Fault> CellData::compare(const Check& check) {
   if (const auto mismatch = find_mismatch(verified_call(check), rank_, check.rounding, received))
     return Fault{Outcome::wrong, fmt::format("element {} is {}, expected {}", mismatch->element,
                                              mismatch->got, mismatch->expected)};
-  const bool is_strict =
-      check.rounding != Rounding::each_step ||
-      (check.pattern == DataPattern::exact && !averages(problem_));
+  const bool is_strict = check.rounding != Rounding::each_step ||
+                         (check.pattern == DataPattern::exact && !averages(problem_));
   if (received.size() <= largest_known_result && !known.is_strict)
     known = {{received.begin(), received.end()}, check.rounding, is_strict};
   return std::nullopt;

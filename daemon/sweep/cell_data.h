@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "colltune/kernels/buffer_source.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/device.h"
 #include "colltune/kernels/operation.h"
@@ -36,8 +38,8 @@ class BufferArena {
   [[nodiscard]] Regions plain(Bytes bytes);
   /// The same in symmetric memory. Collective over `communicator`; all ranks throw, or none.
   [[nodiscard]] Regions registered(Communicator& communicator, Bytes bytes, Deadline deadline);
-  /// The same on a device, whose memory serves for both.
-  [[nodiscard]] Regions on(Device& device, Bytes bytes);
+  /// The same on a device, whose memory serves for both; in memory of `source`, where there is one.
+  [[nodiscard]] Regions on(Device& device, BufferSource* source, Bytes bytes);
 
  private:
   struct Free {
@@ -48,6 +50,7 @@ class BufferArena {
   std::unique_ptr<SymmetricMemory> registered_memory_;
   std::size_t registered_bytes_ = 0;
   DeviceMemory device_memory_;
+  std::map<BufferSource*, std::unique_ptr<BufferMemory>> library_memory_;
 };
 
 /// One rank's buffers for a cell and the data that its calls are verified with.

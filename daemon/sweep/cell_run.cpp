@@ -43,14 +43,14 @@ CellRun::CellRun(const Setting& setting, const Cell& cell, World& world)
       rounds_(context_),
       core_(read_own_core_state()) {}
 
-BufferArena::Regions CellRun::regions_for(Bytes largest_message) {
+BufferArena::Regions CellRun::regions_for(BufferSource* source, Bytes largest_message) {
   World& world = context_.world;
   if (Device* const device = world.starts->device()) {
     if (context_.plan.input_mode == InputMode::rotating)
       throw Error(StatusCode::failed_precondition,
                   "the input mode rotating pushes inputs out of a processor's caches; these lie on "
                   "a device: use rewritten or hot");
-    return world.arena.on(*device, largest_message);
+    return world.arena.on(*device, source, largest_message);
   }
   if (!context_.cell.key.problem.registered) return world.arena.plain(largest_message);
   return world.arena.registered(
@@ -58,13 +58,22 @@ BufferArena::Regions CellRun::regions_for(Bytes largest_message) {
       Clock::now() + context_.limits_of(context_.trials.front()).call_limit);
 }
 
-void CellRun::make_data(Bytes largest_message) {
+void CellRun::make_data(Trial& trial, const Implementations& implementations,
+                        Bytes largest_message) {
   const PhaseScope scope(context_.phases, Phase::preparation);
-  World& world = context_.world;
-  const auto no_buffers = catch_fault([&] {
-    context_.data.emplace(context_.cell.key.problem, *world.starts, regions_for(largest_message));
+  trial.fault = catch_fault([&] {
+    const auto* const implementation =
+        find_implementation(implementations, trial.planned->variant.implementation);
+    BufferSource* const source =
+        implementation == nullptr ? nullptr : implementation->buffer_source();
+    auto known = context_.data.find(source);
+    if (known == context_.data.end())
+      known = context_.data
+                  .try_emplace(source, context_.cell.key.problem, *context_.world.starts,
+                               regions_for(source, largest_message))
+                  .first;
+    trial.data = &known->second;
   });
-  for (Trial& trial : context_.trials) trial.fault = no_buffers;
 }
 
 void CellRun::prepare_trial(Trial& trial, const Implementations& implementations) {
@@ -78,14 +87,14 @@ void CellRun::prepare_trial(Trial& trial, const Implementations& implementations
       const auto world = static_cast<std::size_t>(context_.cell.world);
       const Members& members = context_.plan.worlds.at(world).members;
       if (!context_.cell.key.problem.mesh) {
-        trial.operation = prepare_composed(communicator, context_.data->call(), *composition,
-                                           members, implementations, deadline);
+        trial.operation = prepare_composed(communicator, trial.data->call(), *composition, members,
+                                           implementations, deadline);
         return;
       }
       auto& subgroups = context_.world.subgroups;
       if (subgroups == nullptr) subgroups = std::make_unique<Subgroups>(communicator);
-      trial.operation = prepare_mesh_reduce(*subgroups, context_.data->call(), *composition,
-                                            members, implementations, deadline);
+      trial.operation = prepare_mesh_reduce(*subgroups, trial.data->call(), *composition, members,
+                                            implementations, deadline);
       trial.communicators = trial.operation->communicators_time();
       return;
     }
@@ -93,8 +102,7 @@ void CellRun::prepare_trial(Trial& trial, const Implementations& implementations
     if (implementation == nullptr)
       throw Error(StatusCode::not_found,
                   "this rank's build has no implementation " + variant.implementation);
-    trial.operation =
-        implementation->prepare(communicator, context_.data->call(), variant, deadline);
+    trial.operation = implementation->prepare(communicator, trial.data->call(), variant, deadline);
   });
 }
 
@@ -105,7 +113,8 @@ void CellRun::prepare(const Implementations& implementations, Bytes largest_mess
     trials[i].name = to_string(context_.cell.variants[i].variant);
   }
   context_.enter_preparation(trials.front());
-  if (context_.world.is_member()) make_data(largest_message);
+  if (context_.world.is_member())
+    for (Trial& trial : trials) make_data(trial, implementations, largest_message);
   // A rank without buffers must not leave the others alone in prepare.
   context_.vote_on(context_.alive());
   for (Trial* trial : context_.alive()) {
@@ -124,11 +133,10 @@ void CellRun::verify(Trial& trial, const CellData::Check& check) {
     const PhaseScope scope(context_.phases, Phase::verification);
     CellData::Check own = check;
     own.rounding = trial.planned->rounding;
-    const Deadline deadline =
-        start_together(*context_.world.starts, context_.data->arm(own), limits);
+    const Deadline deadline = start_together(*context_.world.starts, trial.data->arm(own), limits);
     trial.fault = catch_fault([&] { (void)time_calls(*trial.operation, 1, deadline); });
     if (trial.fault)
-      (void)context_.data->inspect_guards();
+      (void)trial.data->inspect_guards();
     else
       trial.fault = context_.inspect_run(trial, own);
   }

@@ -52,8 +52,8 @@ class CellRun {
   [[nodiscard]] CellContext& context() { return context_; }
 
  private:
-  void make_data(Bytes largest_message);
-  [[nodiscard]] BufferArena::Regions regions_for(Bytes largest_message);
+  void make_data(Trial& trial, const Implementations& implementations, Bytes largest_message);
+  [[nodiscard]] BufferArena::Regions regions_for(BufferSource* source, Bytes largest_message);
   void prepare_trial(Trial& trial, const Implementations& implementations);
   void verify(Trial& trial, const CellData::Check& check);
   void verify_all(const CellData::Check& check);

@@ -28,11 +28,18 @@ nanoseconds least_duration(const SweepPlan& plan, const MeasurePolicy& policy) {
   nanoseconds total{};
   for (const Cell& cell : plan.cells) {
     nanoseconds all{};
-    for (const PlannedVariant& planned : cell.variants) all += expected_call(planned);
+    nanoseconds warm_up{};  // of all: as many runs each as Rounds::warm_up makes
+    for (const PlannedVariant& planned : cell.variants) {
+      all += expected_call(planned);
+      warm_up += std::max(policy.warm_up_runs, planned.settling_calls + 1) * expected_call(planned);
+    }
     const auto count = static_cast<std::int64_t>(cell.variants.size());
     const auto visit_of = [&](std::int64_t variants) {
-      const nanoseconds once = all / std::max<std::int64_t>(1, count) * variants;
-      return (verified_runs + policy.warm_up_runs) * once +
+      const auto part = [&](nanoseconds of_all) {
+        return of_all / std::max<std::int64_t>(1, count) * variants;
+      };
+      const nanoseconds once = part(all);
+      return verified_runs * once + part(warm_up) +
              policy.min_rounds * std::max(policy.round_target, once);
     };
     total += visit_of(count);

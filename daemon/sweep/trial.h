@@ -28,11 +28,14 @@ struct Fault {
 /// else `failed`.
 [[nodiscard]] std::optional<Fault> catch_fault(const std::function<void()>& action);
 
+class CellData;
+
 /// One variant of the cell that is being measured. `outcome` is the same on all ranks; what else
 /// is gathered lies on rank 0 alone.
 struct Trial {
   const PlannedVariant* planned = nullptr;
   std::string name;                      ///< of the variant, printed
+  CellData* data = nullptr;              ///< its buffers; null on ranks beyond the world
   std::unique_ptr<Operation> operation;  ///< null on ranks beyond the world
   std::optional<Fault> fault;            ///< this rank's, until the next vote
   Outcome outcome = Outcome::ok;

@@ -149,7 +149,7 @@ class Forced final : public Implementation {
     const auto choice = choice_of(variant);
     if (!choice)
       throw Error(StatusCode::internal, to_string(variant) + " was not made by " + name_);
-    auto member = Member::of(communicator, runtime_->open(), deadline);
+    auto member = Member::of(communicator, runtime_->open(), {}, deadline);
     if (!member->why_not_forced().empty())  // on all ranks, or none
       throw Error(StatusCode::failed_precondition, member->why_not_forced());
     require_entry(communicator, *member, call.problem, *choice, deadline);

@@ -48,12 +48,19 @@ bool is_full_run() {
 /// writes lies in the host's memory; on a device it is a copy.
 class TestMemory {
  public:
-  TestMemory(Communicator& communicator, const ConformanceCase& test)
+  TestMemory(Communicator& communicator, const Implementation& implementation,
+             const ConformanceCase& test)
       : device_(communicator.device()) {
     const Problem& problem = test.problem;
     const int ranks = communicator.size();
     const std::size_t bytes = guarded_size(problem, ranks);
-    if (device_ != nullptr) on_device_ = DeviceMemory(*device_, {bytes});
+    if (BufferSource* const source = implementation.buffer_source()) {
+      of_library_ = source->allocate(*device_, {bytes});
+      memory_ = of_library_->bytes();
+    } else if (device_ != nullptr) {
+      on_device_ = DeviceMemory(*device_, {bytes});
+      memory_ = on_device_.bytes();
+    }
     if (device_ == nullptr && problem.registered) {
       registered_ = communicator.allocate({bytes}, soon_enough());
       whole_ = registered_->part(communicator.rank()).first(bytes);
@@ -68,18 +75,17 @@ class TestMemory {
   [[nodiscard]] CallBuffers of_call() const {
     const auto move = [&](std::span<std::byte> bytes) {
       if (device_ == nullptr || bytes.empty()) return bytes;
-      return on_device_.bytes().subspan(static_cast<std::size_t>(bytes.data() - whole_.data()),
-                                        bytes.size());
+      return memory_.subspan(static_cast<std::size_t>(bytes.data() - whole_.data()), bytes.size());
     };
     return {move(buffers->send), move(buffers->receive)};
   }
   /// Makes what the test wrote the call's.
   void give() const {
-    if (device_ != nullptr) device_->write(on_device_.bytes().data(), whole_);
+    if (device_ != nullptr) device_->write(memory_.data(), whole_);
   }
   /// Makes what the call wrote the test's.
   void take() const {
-    if (device_ != nullptr) device_->read(whole_, on_device_.bytes().data());
+    if (device_ != nullptr) device_->read(whole_, memory_.data());
   }
 
   std::optional<GuardedBuffers> buffers{};
@@ -87,6 +93,8 @@ class TestMemory {
  private:
   Device* device_;
   DeviceMemory on_device_;
+  std::unique_ptr<BufferMemory> of_library_;
+  std::span<std::byte> memory_;  ///< of the device
   std::unique_ptr<SymmetricMemory> registered_;
   std::vector<std::byte> plain_;
   std::span<std::byte> whole_;
@@ -96,7 +104,7 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
                       const Variant& variant, const ConformanceCase& test) {
   const int rank = communicator.rank();
   const int ranks = communicator.size();
-  const TestMemory memory(communicator, test);
+  const TestMemory memory(communicator, implementation, test);
   const GuardedBuffers& buffers = *memory.buffers;
   const auto operation = implementation.prepare(
       communicator, {test.problem, test.root, memory.of_call()}, variant, soon_enough());

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,6 +14,9 @@
 /// What the ranks of a communicator settle with each other before they call NCCL. All calls are
 /// collective.
 namespace colltune::nccl {
+
+/// How far apart ranks come to their votes that were given one deadline.
+inline constexpr std::chrono::seconds vote_time{5};
 
 /// Runs what may fail on some ranks alone; all ranks throw where it threw on one: that rank its own
 /// Error, the others that it did, and who. `what` reads on after "rank 3 ".

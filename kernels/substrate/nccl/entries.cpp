@@ -19,6 +19,15 @@ constexpr std::uint64_t traffic_of_channel = 16 << 10;
 constexpr std::uint64_t most_bytes_of_channel = std::uint64_t{64} << 20;
 constexpr std::uint64_t most_bytes_of_ll = std::uint64_t{16} << 20;
 constexpr std::array<int, 6> channel_counts{1, 2, 4, 8, 16, 32};
+// Each is a communicator more. Where channels can be forced, what NCCL's default communicators
+// have (16 to 32, by the GPU) need not be tried again by CTAs: only more.
+constexpr std::array<int, 4> cta_counts{4, 16, 32, 64};
+constexpr int fewest_unforced_ctas = 32;
+
+/// Whether so many channels have no more each than is worth trying.
+bool is_little_for(std::uint64_t bytes, int channels) {
+  return bytes / static_cast<std::uint64_t>(channels) <= most_bytes_of_channel;
+}
 
 bool has_all_protocols(Algorithm algorithm) {
   return algorithm == Algorithm::ring || algorithm == Algorithm::tree;
@@ -120,9 +129,26 @@ std::vector<int> channels_to_try(Function function, const Entry& entry, std::uin
   const int most = most_channels_of(function, entry.protocol, bytes);
   if (takes_channels_on_trust(entry.algorithm) || most == 1) return channels;
   for (const int count : channel_counts)
-    if (count <= most && bytes / static_cast<std::uint64_t>(count) <= most_bytes_of_channel)
-      channels.push_back(count);
+    if (count <= most && is_little_for(bytes, count)) channels.push_back(count);
   return channels;
+}
+
+int most_ctas_of(Collective collective, std::uint64_t bytes) {
+  // NCCL chooses the protocol: LL has the most. What it asks no tuner about moves each byte once,
+  // as all_gather does.
+  return most_channels_of(function_of(collective).value_or(Function::all_gather), Protocol::ll,
+                          bytes);
+}
+
+std::vector<int> ctas_to_try(Collective collective, std::uint64_t bytes) {
+  std::vector<int> ctas;
+  const int most = most_ctas_of(collective, bytes);
+  if (most == 1) return ctas;
+  for (const int count : cta_counts)
+    if (count <= most && is_little_for(bytes, count) &&
+        (!function_of(collective) || count >= fewest_unforced_ctas))
+      ctas.push_back(count);
+  return ctas;
 }
 
 bool is_allowed_by(std::string_view text, Function function, std::string_view what) {

@@ -35,6 +35,11 @@ struct Entry {
 [[nodiscard]] std::vector<int> channels_to_try(Function function, const Entry& entry,
                                                std::uint64_t bytes);
 
+/// The most CTAs that have something to do in a call, one for each channel, and those worth trying,
+/// ascending: none where they would change nothing, or nothing that cannot be forced.
+[[nodiscard]] int most_ctas_of(Collective collective, std::uint64_t bytes);
+[[nodiscard]] std::vector<int> ctas_to_try(Collective collective, std::uint64_t bytes);
+
 /// NCCL_ALGO or NCCL_PROTO as NCCL reads them: "list[;function:list]…", a list of names between
 /// commas, all but those where it begins with '^'. `what` is one of them in lower case. Whether the
 /// text lets a call of `function` use it. A text that NCCL would refuse allows all here: NCCL says

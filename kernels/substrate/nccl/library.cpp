@@ -64,6 +64,8 @@ std::string find_functions(void* library, Functions& functions) {
   need("ncclCommGetAsyncError", functions.get_async_error);
   need("ncclCommRegister", functions.register_buffer);
   need("ncclCommDeregister", functions.deregister_buffer);
+  need("ncclRedOpCreatePreMulSum", functions.create_premultiplied_sum);
+  need("ncclRedOpDestroy", functions.destroy_op);
   need("ncclGetErrorString", functions.get_error_string);
   need("ncclGetLastError", functions.get_last_error);
   need("ncclAllReduce", functions.all_reduce);
@@ -71,6 +73,10 @@ std::string find_functions(void* library, Functions& functions) {
   need("ncclAllGather", functions.all_gather);
   need("ncclBroadcast", functions.broadcast);
   need("ncclReduce", functions.reduce);
+  need("ncclMemAlloc", functions.allocate_memory);
+  need("ncclMemFree", functions.free_memory);
+  find_function(library, "ncclCommWindowRegister", functions.register_window);
+  find_function(library, "ncclCommWindowDeregister", functions.deregister_window);
   find_function(library, "ncclAlltoAll", functions.all_to_all);
   find_function(library, "ncclGather", functions.gather);
   find_function(library, "ncclScatter", functions.scatter);
@@ -124,6 +130,11 @@ void open_tuner(const Places& places, Opened& opened) {
     opened.why_no_tuner =
         "NCCL loads no tuner of colltune's: NCCL_TUNER_PLUGIN is not set, and "
         "libnccl-tuner-colltune.so was not found beside the program";
+    return;
+  }
+  opened.is_without_tuner = places.tuner == "none";
+  if (opened.is_without_tuner) {
+    opened.why_no_tuner = "NCCL loads no tuner: NCCL_TUNER_PLUGIN=none";
     return;
   }
   const std::string file = tuner_file(places.tuner);

@@ -30,6 +30,8 @@ struct Functions {
   CommGetAsyncError get_async_error = nullptr;
   CommRegister register_buffer = nullptr;
   CommDeregister deregister_buffer = nullptr;
+  RedOpCreatePreMulSum create_premultiplied_sum = nullptr;
+  RedOpDestroy destroy_op = nullptr;
   GetErrorString get_error_string = nullptr;
   GetLastError get_last_error = nullptr;
   AllReduce all_reduce = nullptr;
@@ -37,6 +39,10 @@ struct Functions {
   AllGather all_gather = nullptr;
   Broadcast broadcast = nullptr;
   Reduce reduce = nullptr;
+  MemAlloc allocate_memory = nullptr;
+  MemFree free_memory = nullptr;
+  CommWindowRegister register_window = nullptr;  ///< since 2.27, as the one below
+  CommWindowDeregister deregister_window = nullptr;
   AllToAll all_to_all = nullptr;  ///< since 2.28, as the two below
   Gather gather = nullptr;
   Scatter scatter = nullptr;
@@ -72,8 +78,9 @@ struct Opened {
   std::string why_not{};  ///< there is no NCCL to use; empty: there is
   SharedObject tuner{};
   TunerControl control{};
-  std::string why_no_tuner{};  ///< NCCL's choice can be neither forced nor read back
-  std::string environment{};   ///< Places::environment
+  std::string why_no_tuner{};     ///< NCCL's choice can be neither forced nor read back
+  bool is_without_tuner = false;  ///< NCCL loads none of anybody's
+  std::string environment{};      ///< Places::environment
 };
 [[nodiscard]] Opened open_libraries(const Places& places);
 

@@ -3,6 +3,7 @@
 
 #include "nccl/library_call.h"
 
+#include <array>
 #include <cstdio>
 #include <functional>
 #include <tuple>
@@ -10,12 +11,19 @@
 
 #include "colltune/kernels/bounded_wait.h"
 #include "colltune/vocabulary/error.h"
+#include "typed.h"
 
 namespace colltune::nccl {
 namespace {
 
 // Looks at the device between two looks at what NCCL says of its communicator: that takes a lock.
 constexpr int looks_between_checks = 1024;
+constexpr std::size_t widest_element = 8;
+
+std::uint64_t count_asked(const Member& member) {
+  const auto seen = member.last_call();
+  return seen ? seen->count : 0;
+}
 
 }  // namespace
 
@@ -43,13 +51,37 @@ Registration::~Registration() {
     std::fprintf(stderr, "colltune: ncclCommDeregister: %s\n", nccl.get_error_string(result));
 }
 
+PremultipliedSum::PremultipliedSum(std::shared_ptr<Member> member, DataType type)
+    : member_(std::move(member)) {
+  std::array<std::byte, widest_element> share{};
+  with_element_type(type, [&]<class T>(T) {
+    store_element<T>(share.data(), 0,
+                     Accumulator<T>(1) / static_cast<Accumulator<T>>(member_->ranks()));
+  });
+  const Functions& nccl = member_->functions();
+  check_nccl(nccl, member_->handle(),
+             nccl.create_premultiplied_sum(&number_, share.data(), native_type(type),
+                                           scalar_host_immediate, member_->handle()),
+             "ncclRedOpCreatePreMulSum");
+}
+
+PremultipliedSum::~PremultipliedSum() {
+  // An aborted communicator has forgotten it.
+  if (!member_->is_usable()) return;
+  const Functions& nccl = member_->functions();
+  if (const Result result = nccl.destroy_op(number_, member_->handle()); result != result_success)
+    std::fprintf(stderr, "colltune: ncclRedOpDestroy: %s\n", nccl.get_error_string(result));
+}
+
 LibraryCall::LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
-                         const std::optional<Choice>& choice)
+                         const std::optional<Choice>& choice, Windows windows)
     : member_(std::move(member)),
       call_(call),
       choice_(choice),
       function_(member_->why_not_forced().empty() ? function_of(call.collective) : std::nullopt),
+      windows_(std::move(windows)),
       launch_(member_->device().make_library_launch(*this)) {
+  if (call.is_premultiplied) own_op_.emplace(member_, call.type);
   if (!call.registers) return;
   send_registration_ = Registration(member_, call.send, call.send_bytes);
   // In place one lies in the other, or is the same.
@@ -68,7 +100,10 @@ void LibraryCall::start() {
   member_->require_usable();
   if (function_) {
     member_->force(choice_, *function_);
-    if (!executed_) member_->observe(true);
+    if (!executed_) {
+      asked_before_ = count_asked(*member_);
+      member_->observe(true);
+    }
   }
   member_->begin_call();
   is_under_way_ = true;
@@ -79,7 +114,7 @@ void LibraryCall::submit(void* queue) {
   const Functions& nccl = member_->functions();
   const NativeHandle handle = member_->handle();
   const int type = native_type(call_.type);
-  const int op = native_op(call_.op);
+  const int op = own_op_ ? own_op_->number() : native_op(call_.op);
   const auto [send, receive, count] = std::tuple(call_.send, call_.receive, call_.count);
   const auto ask = [&] {
     switch (call_.collective) {
@@ -144,13 +179,19 @@ void LibraryCall::give_up(bool is_aborted) {
 void LibraryCall::read_back() {
   member_->observe(false);
   const auto seen = member_->last_call();
+  if (!windows_.empty() && count_asked(*member_) == asked_before_) {
+    executed_ = Executed{.choice = "tuner=not_asked"};
+    return;
+  }
   if (!seen || seen->algorithm < 0) return;
   const Choice ran{.algorithm = static_cast<Algorithm>(seen->algorithm),
                    .protocol = static_cast<Protocol>(seen->protocol),
                    .channels = seen->channels};
+  // What lies in windows was to be done by other kernels than those of the table.
   const bool is_as_asked =
-      !choice_ || (seen->outcome == colltune_nccl_forced && ran.algorithm == choice_->algorithm &&
-                   ran.protocol == choice_->protocol);
+      (!choice_ && windows_.empty()) ||
+      (choice_ && seen->outcome == colltune_nccl_forced && ran.algorithm == choice_->algorithm &&
+       ran.protocol == choice_->protocol);
   executed_ = Executed{.choice = choice_text(ran), .is_what_was_named = is_as_asked};
 }
 

@@ -13,6 +13,7 @@
 #include "colltune/kernels/operation.h"
 #include "colltune/nccl/choice.h"
 #include "nccl/member.h"
+#include "nccl/windows.h"
 
 namespace colltune::nccl {
 
@@ -22,7 +23,8 @@ struct NativeCall {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   int root = 0;
-  std::size_t count = 0;  ///< elements of a block
+  bool is_premultiplied = false;  ///< an average as the sum of the ranks' shares
+  std::size_t count = 0;          ///< elements of a block
   const void* send = nullptr;
   void* receive = nullptr;
   bool registers = false;  ///< the buffers, with NCCL's communicator, for as long as the call
@@ -50,13 +52,28 @@ class Registration {
   void* handle_ = nullptr;
 };
 
+/// An operator of NCCL's for one communicator: the sum of inputs that each rank divides first.
+class PremultipliedSum {
+ public:
+  PremultipliedSum(std::shared_ptr<Member> member, DataType type);
+  PremultipliedSum(const PremultipliedSum&) = delete;
+  PremultipliedSum& operator=(const PremultipliedSum&) = delete;
+  ~PremultipliedSum();
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  std::shared_ptr<Member> member_;
+  int number_ = 0;
+};
+
 /// A collective of NCCL's, on a queue of its own. Where it can be forced it sets what NCCL is to
 /// choose before each call; the first one is observed, and the later ones choose alike.
 class LibraryCall final : public Operation, private DeviceSubmission {
  public:
-  /// `choice`: nothing is NCCL's own.
+  /// `choice`: nothing is NCCL's own. `windows`: those that the buffers lie in, for as long as the
+  /// call; NCCL may then do it without asking its tuner.
   LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
-              const std::optional<Choice>& choice);
+              const std::optional<Choice>& choice, Windows windows = {});
   LibraryCall(const LibraryCall&) = delete;
   LibraryCall& operator=(const LibraryCall&) = delete;
   /// Aborts the communicator where a call is still under way: nobody waits for it any more.
@@ -84,7 +101,10 @@ class LibraryCall final : public Operation, private DeviceSubmission {
   std::optional<Function> function_;  ///< nothing: NCCL asks no tuner about such calls
   bool is_under_way_ = false;
   bool is_submitted_ = true;
+  std::uint64_t asked_before_ = 0;  ///< by NCCL of its tuner, before the first call
   std::optional<Executed> executed_;
+  Windows windows_;
+  std::optional<PremultipliedSum> own_op_;  ///< in the place of `call_.op`
   Registration send_registration_;
   Registration receive_registration_;
   std::unique_ptr<DeviceLaunch> launch_;

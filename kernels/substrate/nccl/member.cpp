@@ -19,8 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How far apart ranks come to their votes that were given one deadline.
-constexpr auto vote_time = std::chrono::seconds(5);
 // NCCL takes seconds to make a communicator, and some time to end one.
 constexpr auto pause_between_looks = std::chrono::microseconds(200);
 constexpr auto longest_end = std::chrono::seconds(10);
@@ -32,43 +30,82 @@ constexpr std::uint64_t join_done = 2;
 // Of a small call: one element of each rank's, the widest.
 constexpr std::uint64_t widest_element = 8;
 
-/// The member of a communicator, kept with it.
-class KeptMember final : public Attachment {
+/// The members of a communicator, kept with it, in the order in which they were made.
+class KeptMembers final : public Attachment {
  public:
-  explicit KeptMember(std::shared_ptr<Member> made) : member(std::move(made)) {}
-  std::shared_ptr<Member> member;
+  struct Kept {
+    CommunicatorSettings settings;
+    std::shared_ptr<Member> member;
+  };
+  static KeptMembers& of(Communicator& communicator) {
+    if (auto* const kept = communicator.attachments().find<KeptMembers>()) return *kept;
+    return communicator.attachments().keep(std::make_unique<KeptMembers>());
+  }
+
+  [[nodiscard]] std::shared_ptr<Member> find(const CommunicatorSettings& settings) const {
+    const auto found = std::ranges::find(kept_, settings, &Kept::settings);
+    return found == kept_.end() ? nullptr : found->member;
+  }
+  void add(const CommunicatorSettings& settings, std::shared_ptr<Member> member) {
+    kept_.push_back({settings, std::move(member)});
+  }
+  void drop(const CommunicatorSettings& settings) {
+    std::erase_if(kept_, [&](const Kept& one) { return one.settings == settings; });
+  }
+  /// Collective: what is added next has room.
+  void make_room(Communicator& communicator, Deadline deadline) {
+    if (kept_.size() < most_members) return;
+    for (const Kept& one : kept_)
+      if (first_rank_where(communicator, one.member.use_count() > 1, deadline) < 0)
+        return drop(CommunicatorSettings(one.settings));
+    throw Error(StatusCode::resource_exhausted,
+                "operations use " + std::to_string(most_members) +
+                    " communicators of NCCL's already, each with settings of its own");
+  }
+
+ private:
+  std::vector<Kept> kept_;
 };
+
+Configuration configuration_of(const CommunicatorSettings& settings) {
+  Configuration configuration;
+  configuration.blocking = 0;
+  if (settings.ctas > 0) configuration.fewest_ctas = configuration.most_ctas = settings.ctas;
+  if (settings.policy != CtaPolicy::own) {
+    configuration.mean_all();
+    configuration.cta_policy = static_cast<int>(settings.policy);
+  }
+  return configuration;
+}
 
 }  // namespace
 
 std::shared_ptr<Member> Member::of(Communicator& communicator, const Opened& opened,
-                                   Deadline deadline) {
+                                   const CommunicatorSettings& settings, Deadline deadline) {
   if (communicator.device() == nullptr)
     throw Error(StatusCode::failed_precondition, "NCCL takes buffers on a device, and rank " +
                                                      std::to_string(communicator.rank()) +
                                                      " has none");
-  auto* const kept = communicator.attachments().find<KeptMember>();
-  const bool is_lost = kept == nullptr || !kept->member->why_aborted_.empty();
-  if (first_rank_where(communicator, is_lost, deadline + vote_time) < 0) return kept->member;
-  if (kept != nullptr) {
-    // Where one rank has lost it the others' waits in vain.
-    kept->member->abort("another rank's was aborted");
-    communicator.attachments().drop(*kept);
-  }
-  auto& made = communicator.attachments().keep(std::make_unique<KeptMember>(
-      std::shared_ptr<Member>(new Member(communicator, opened, deadline))));
-  try {
-    made.member->make(deadline);
-  } catch (...) {
-    communicator.attachments().drop(made);
-    throw;
-  }
-  return made.member;
+  KeptMembers& kept = KeptMembers::of(communicator);
+  std::shared_ptr<Member> known = kept.find(settings);
+  const bool is_lost = known == nullptr || !known->why_aborted_.empty();
+  if (first_rank_where(communicator, is_lost, deadline + vote_time) < 0) return known;
+  // Where one rank has lost it the others' waits in vain.
+  if (known != nullptr) known->abort("another rank's was aborted");
+  known.reset();
+  kept.drop(settings);
+  kept.make_room(communicator, deadline + vote_time);
+  std::shared_ptr<Member> made(new Member(communicator, opened, settings, deadline));
+  made->make(deadline);
+  kept.add(settings, made);
+  return made;
 }
 
-Member::Member(Communicator& communicator, const Opened& opened, Deadline deadline)
+Member::Member(Communicator& communicator, const Opened& opened,
+               const CommunicatorSettings& settings, Deadline deadline)
     : communicator_(communicator),
       opened_(opened),
+      settings_(settings),
       device_(*communicator.device()),
       abort_flag_(communicator.abort_flag()),
       yields_at_once_(communicator.is_oversubscribed()),
@@ -120,8 +157,7 @@ Member::~Member() {
 void Member::join(const UniqueId& id, Deadline deadline) {
   progress_.set(joined_word, join_begun);
   device_.make_current();
-  Configuration configuration;
-  configuration.blocking = 0;
+  Configuration configuration = configuration_of(settings_);
   check_nccl(
       functions(), nullptr,
       functions().init(&handle_, communicator_.size(), id, communicator_.rank(), &configuration),
@@ -170,6 +206,18 @@ bool Member::is_ready() const {
   check_nccl(functions(), handle_, result, "ncclCommGetAsyncError");
   check_nccl(functions(), handle_, state, "NCCL");
   return state == result_success;
+}
+
+void Member::finish(const std::string& what, Deadline deadline) {
+  while (!is_ready()) {
+    const bool is_aborted = abort_flag_.is_raised();
+    if (is_aborted || Clock::now() >= deadline) {
+      abort(what + (is_aborted ? " was given up on the abort flag" : " timed out"));
+      throw Error(is_aborted ? StatusCode::aborted : StatusCode::deadline_exceeded,
+                  what + " did not end " + (is_aborted ? "before the abort flag" : "in time"));
+    }
+    std::this_thread::sleep_for(pause_between_looks);
+  }
 }
 
 void Member::require_usable() const {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,15 +20,29 @@
 
 namespace colltune::nccl {
 
-/// A rank's part in one of NCCL's communicators: made once for each of colltune's, and kept with
-/// it. One thread at a time, as the communicator.
+/// What one of NCCL's communicators is made with.
+struct CommunicatorSettings {
+  int ctas = 0;  ///< no fewer and no more; 0: NCCL decides
+  CtaPolicy policy = CtaPolicy::own;
+
+  friend auto operator<=>(const CommunicatorSettings&, const CommunicatorSettings&) = default;
+};
+
+/// As many of NCCL's communicators are kept with one of colltune's: each has memory for all its
+/// channels on every GPU.
+inline constexpr std::size_t most_members = 8;
+
+/// A rank's part in one of NCCL's communicators: made once for each of colltune's and each set of
+/// settings, and kept with it. One thread at a time, as the communicator.
 class Member {
  public:
-  /// The one of `communicator`, made where there is none, or where it was aborted: that takes NCCL
-  /// seconds. Collective; all ranks throw or none, except for RankMissing. Refuses ranks that would
-  /// not choose alike (Error failed_precondition): they have unlike versions of NCCL, restrictions
-  /// in their environments, or decision snapshots.
+  /// The one of `communicator` with `settings`, made where there is none, or where it was aborted:
+  /// that takes NCCL seconds. Where there are most_members, the oldest one ends that no operation
+  /// uses; Error(resource_exhausted) where all are used. Collective; all ranks throw or none,
+  /// except for RankMissing. Refuses ranks that would not choose alike (Error failed_precondition):
+  /// they have unlike versions of NCCL, restrictions in their environments, or decision snapshots.
   [[nodiscard]] static std::shared_ptr<Member> of(Communicator& communicator, const Opened& opened,
+                                                  const CommunicatorSettings& settings,
                                                   Deadline deadline);
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
@@ -36,11 +52,15 @@ class Member {
   [[nodiscard]] NativeHandle handle() const { return handle_; }
   [[nodiscard]] const Functions& functions() const { return opened_.functions; }
   [[nodiscard]] Device& device() const { return device_; }
+  [[nodiscard]] int ranks() const { return communicator_.size(); }
   [[nodiscard]] const AbortFlag& abort_flag() const { return abort_flag_; }
   [[nodiscard]] bool yields_at_once() const { return yields_at_once_; }
 
   /// Whether what was begun without waiting is done. Throws Error where NCCL reports one.
   [[nodiscard]] bool is_ready() const;
+  /// Waits for it. Throws Error(deadline_exceeded), or aborted for the abort flag, with NCCL's
+  /// communicator aborted. `what` was begun.
+  void finish(const std::string& what, Deadline deadline);
   [[nodiscard]] bool is_usable() const { return why_aborted_.empty(); }
   /// Throws Error(unavailable) where the communicator was aborted.
   void require_usable() const;
@@ -67,7 +87,8 @@ class Member {
   [[nodiscard]] int who_is_late() const noexcept;
 
  private:
-  Member(Communicator& communicator, const Opened& opened, Deadline deadline);
+  Member(Communicator& communicator, const Opened& opened, const CommunicatorSettings& settings,
+         Deadline deadline);
 
   void make(Deadline deadline);
   void join(const UniqueId& id, Deadline deadline);
@@ -81,6 +102,7 @@ class Member {
 
   Communicator& communicator_;
   const Opened& opened_;
+  CommunicatorSettings settings_;
   Device& device_;
   const AbortFlag& abort_flag_;
   bool yields_at_once_;

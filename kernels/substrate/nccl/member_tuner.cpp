@@ -18,8 +18,6 @@
 namespace colltune::nccl {
 namespace {
 
-constexpr auto vote_time = std::chrono::seconds(5);
-
 /// The same for the same choice: the tuner keeps one of each.
 std::uint64_t id_of(const std::optional<Choice>& choice, Function function) {
   if (!choice) return 1;

@@ -3,6 +3,7 @@
 
 #include "nccl/native.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <string>
 
@@ -12,11 +13,14 @@ namespace colltune::nccl {
 namespace {
 
 constexpr std::string_view version_feature = "nccl.version";
+constexpr std::string_view windows_feature = "nccl.windows";
 constexpr std::string_view environment_feature = "nccl.environment";
 // Ranks that share a GPU are refused by NCCL, unless somebody tells it that they do not (each a
 // host of its own), or it is one that can do it and was told to.
 constexpr std::string_view sharing_feature = "nccl.shares_gpus";
 constexpr int first_version_with_sharing = version_code(2, 30, 3);
+// Whose configuration library_abi.h describes.
+constexpr int first_version_with_policies = version_code(2, 28, 0);
 
 /// Reductions of fp8 need the instructions of sm_90.
 constexpr std::int64_t fp8_compute_capability = 9;
@@ -48,7 +52,26 @@ std::string_view function_since_2_28(Collective collective) {
   return {};
 }
 
+/// version_code of what version_text says.
+int version_of(const Capability& capability) {
+  int parts[3] = {};
+  const std::string_view text = capability.value(version_feature);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (int& part : parts) {
+    at = std::from_chars(at, end, part).ptr;
+    if (at != end) ++at;  // the point
+  }
+  return version_code(parts[0], parts[1], parts[2]);
+}
+
 }  // namespace
+
+std::vector<Collective> all_collectives() {
+  std::vector<Collective> all;
+  for (const auto& named : enum_names(Collective{})) all.push_back(named.value);
+  return all;
+}
 
 void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capability& capability) {
   if (communicator.device() == nullptr || capability.has(version_feature) ||
@@ -66,12 +89,15 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
   capability.features[std::string(version_feature)] = version_text(opened.version);
   const Functions& functions = opened.functions;
   if (functions.all_to_all != nullptr) capability.features["nccl.ncclAlltoAll"] = "";
+  if (functions.register_window != nullptr && functions.deregister_window != nullptr)
+    capability.features[std::string(windows_feature)] = "";
   if (functions.gather != nullptr) capability.features["nccl.ncclGather"] = "";
   if (functions.scatter != nullptr) capability.features["nccl.ncclScatter"] = "";
   if (opened.why_no_tuner.empty())
     capability.features["nccl.tuner"] = "";
   else
     capability.features["nccl.tuner.unavailable"] = opened.why_no_tuner;
+  if (opened.is_without_tuner) capability.features[std::string(without_tuner_feature)] = "";
   if (!opened.environment.empty())
     capability.features[std::string(environment_feature)] = opened.environment;
   if (may_share_gpus(opened)) capability.features[std::string(sharing_feature)] = "";
@@ -119,6 +145,36 @@ std::string_view environment_value(const Capability& capability, std::string_vie
       return one.substr(variable.size() + 1);
     all = end == std::string_view::npos ? std::string_view{} : all.substr(end + 1);
   }
+  return {};
+}
+
+std::string why_not_windows(const Topology& topology, const Capability& capability) {
+  if (!capability.has(windows_feature))
+    return "NCCL " + std::string(capability.value(version_feature)) +
+           " has no ncclCommWindowRegister; it came with 2.27";
+  if (topology.ranks < 2) return "a single rank copies";
+  if (topology.nodes > 1) return "NCCL's kernels for symmetric windows are for one node";
+  for (const std::string_view variable : {"NCCL_WIN_ENABLE", "NCCL_CUMEM_ENABLE"})
+    if (environment_value(capability, variable) == "0")
+      return std::string(variable) + "=0 in the environment leaves no windows";
+  return {};
+}
+
+std::string why_not_ctas(const Capability& capability) {
+  for (const std::string_view variable :
+       {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"})
+    if (!environment_value(capability, variable).empty())
+      return std::string(variable) + " in the environment overrides it";
+  return {};
+}
+
+std::string why_not_policy(const Capability& capability, CtaPolicy policy) {
+  if (policy == CtaPolicy::own) return {};
+  if (!environment_value(capability, "NCCL_CTA_POLICY").empty())
+    return "NCCL_CTA_POLICY in the environment overrides it";
+  if (version_of(capability) < first_version_with_policies)
+    return "NCCL " + std::string(capability.value(version_feature)) +
+           " is too old: policies are set from 2.28 on";
   return {};
 }
 

@@ -51,10 +51,13 @@ class NcclSweep : public testing::Test {
 
 TEST_F(NcclSweep, NcclIsTheBaselineAndItsChoicesCompete) {
   SweepRun run;
-  sweep(run, 2, catalogue(), spec(), {}, gpus_.all());
+  SweepSpec wanted = spec();
+  wanted.sizes = parse_sizes("64KiB");
+  sweep(run, 2, catalogue(), wanted, {}, gpus_.all());
   EXPECT_THAT(run.errors, Each(""));
   std::size_t baselines = 0;
   std::set<std::string> executed;
+  std::set<std::string> configured;
   for (const Measurement& measured : run.outcome.measurements) {
     EXPECT_EQ(measured.outcome, Outcome::ok)
         << to_string(measured.variant) << ": " << measured.detail;
@@ -68,6 +71,11 @@ TEST_F(NcclSweep, NcclIsTheBaselineAndItsChoicesCompete) {
       EXPECT_EQ(*measured.conditions.executed, "algorithm=tree,protocol=ll");
       continue;
     }
+    if (measured.variant.implementation == "nccl.all_reduce_configured") {
+      EXPECT_EQ(*measured.conditions.executed, "algorithm=tree,protocol=ll");
+      configured.insert(to_string(measured.variant));
+      continue;
+    }
     EXPECT_EQ(measured.variant.implementation, "nccl.all_reduce_forced");
     EXPECT_THAT(*measured.conditions.executed,
                 StartsWith("algorithm=" + word(measured.variant, "algorithm")));
@@ -75,10 +83,34 @@ TEST_F(NcclSweep, NcclIsTheBaselineAndItsChoicesCompete) {
   }
   EXPECT_EQ(baselines, 2U) << "and its twin";
   EXPECT_GT(executed.size(), 10U);
+  EXPECT_THAT(configured,
+              testing::ElementsAre("nccl.all_reduce_configured{ctas=32,policy=default}"));
   std::set<std::string> families;
   for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))
     families.insert(decision.family);
   EXPECT_THAT(families, testing::IsSupersetOf({"nccl", "colltune"}));
+}
+
+TEST_F(NcclSweep, RegisteredProblemsTryWindowsInMemoryOfTheLibrary) {
+  SweepSpec wanted = spec();
+  wanted.collectives = {Collective::all_gather};
+  wanted.registered = {.off = false, .on = true};
+  wanted.include = {"cuda.all_gather*", "nccl.all_gather", "nccl.*_symmetric"};
+  SweepRun run;
+  sweep(run, 2, catalogue(), wanted, {}, gpus_.all());
+  EXPECT_THAT(run.errors, Each(""));
+  std::size_t symmetric = 0;
+  for (const Measurement& measured : run.outcome.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok)
+        << to_string(measured.variant) << ": " << measured.detail;
+    if (measured.variant.implementation != "nccl.all_gather_symmetric") continue;
+    ++symmetric;
+    EXPECT_EQ(measured.conditions.executed, "tuner=not_asked");
+    EXPECT_GT(measured.verified_calls, 2U);
+  }
+  EXPECT_EQ(symmetric, 2U) << "kernels, and copy engines";
+  EXPECT_EQ(nccl_.counts().windows, 0);
+  EXPECT_EQ(nccl_.counts().allocations, 0) << "all went back";
 }
 
 TEST_F(NcclSweep, WhatRanInsteadIsRecordedAndDecidesNothing) {
@@ -143,7 +175,10 @@ TEST_F(NcclSweep, WithoutGpusEveryVariantIsSkippedWithTheReason) {
       EXPECT_FALSE(entry.reason.empty());
       skipped.insert(entry.variant.substr(0, entry.variant.find('{')));
     }
-  EXPECT_THAT(skipped, testing::UnorderedElementsAre("nccl.all_reduce", "nccl.all_reduce_forced"));
+  std::set<std::string> all;
+  for (const auto& entry : nccl_.entries())
+    if (entry->collective() == Collective::all_reduce) all.emplace(entry->name());
+  EXPECT_EQ(skipped, all);
 }
 
 /// Eight GPUs of a node, every collective with a choice, 1 KiB to 8 GiB.

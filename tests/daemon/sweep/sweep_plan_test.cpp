@@ -3,6 +3,7 @@
 
 #include "colltune/sweep/sweep_plan.h"
 #include "colltune/sweep/flight_recorder.h"
+#include "colltune/sweep/measure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -597,6 +598,19 @@ TEST(Plan, SharedPlanIsTheSameOnAllRanksAndSoIsAnError) {
                  Error);
   });
   for (const auto& plan : plans) EXPECT_EQ(plan, expected);
+}
+
+TEST(LeastDuration, CountsTheCallsOfVariantsThatSettle) {
+  constexpr std::chrono::milliseconds call{1};
+  constexpr int limit_over_expected = 10'000;
+  SweepPlan plan{.cells = {{.variants = {{.call_limit = limit_over_expected * call}}}},
+                 .passes = 2};
+  const MeasurePolicy policy;
+  const auto settled = least_duration(plan, policy);
+  plan.cells[0].variants[0].settling_calls = policy.warm_up_runs - 1;
+  EXPECT_EQ(least_duration(plan, policy), settled) << "as many as are made anyway";
+  plan.cells[0].variants[0].settling_calls += 100;
+  EXPECT_EQ(least_duration(plan, policy), settled + plan.passes * 100 * call);
 }
 
 TEST(RenderPlan, ListsWorldsVariantsAndReasons) {

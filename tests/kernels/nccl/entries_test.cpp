@@ -68,6 +68,14 @@ TEST(NcclEntries, ChannelsToTryArePruned) {
       ElementsAre(0));
 }
 
+TEST(NcclEntries, CtasToTryAreWhatCannotBeForced) {
+  EXPECT_THAT(ctas_to_try(Collective::all_reduce, 1 << 20), ElementsAre(32, 64));
+  EXPECT_THAT(ctas_to_try(Collective::all_reduce, 64 << 10), ElementsAre(32));
+  EXPECT_THAT(ctas_to_try(Collective::all_to_all, 1 << 20), ElementsAre(4, 16, 32, 64));
+  EXPECT_THAT(ctas_to_try(Collective::all_to_all, std::uint64_t{4} << 30), ElementsAre(64));
+  EXPECT_THAT(ctas_to_try(Collective::all_to_all, 1 << 10), IsEmpty());
+}
+
 TEST(NcclEntries, TheEnvironmentRestricts) {
   const auto allows = [](const char* text, Function function, const char* what) {
     return is_allowed_by(text, function, what);

@@ -51,6 +51,18 @@ class Errors {
 
 class NcclFaults : public testing::Test {
  protected:
+  /// Three ranks prepare a call, which makes NCCL's communicator.
+  void make_communicators(Errors& errors) const {
+    const PretendedGpus gpus(3);
+    gpus.run([&](Communicator& communicator) {
+      // Long enough that all ranks have begun to join by then.
+      errors.run(communicator, [&] {
+        const SumCall call(communicator, entries_, own_choice, 64,
+                           std::chrono::steady_clock::now() + 500ms);
+      });
+    });
+  }
+
   FakeNccl nccl_;
   Implementations entries_ = nccl_.entries();
 };
@@ -141,15 +153,8 @@ TEST_F(NcclFaults, AStuckInitialisationEndsAtTheDeadline) {
   FakeNcclSettings settings;
   settings.rank_stuck_in_init = 1;
   nccl_.configure(settings);
-  const PretendedGpus gpus(3);
   Errors errors;
-  gpus.run([&](Communicator& communicator) {
-    // Long enough that all ranks have begun to join by then.
-    errors.run(communicator, [&] {
-      const SumCall call(communicator, entries_, own_choice, 64,
-                         std::chrono::steady_clock::now() + 500ms);
-    });
-  });
+  make_communicators(errors);
   EXPECT_THAT(errors.codes(), AllOf(SizeIs(3), Each(StatusCode::deadline_exceeded)));
   EXPECT_THAT(errors.texts(), Each(HasSubstr("communicator was not made in time")));
   EXPECT_EQ(nccl_.counts().joined, 0);
@@ -160,14 +165,8 @@ TEST_F(NcclFaults, AnInitialisationThatFailsOnOneRankFailsOnAll) {
   FakeNcclSettings settings;
   settings.rank_refused_in_init = 2;
   nccl_.configure(settings);
-  const PretendedGpus gpus(3);
   Errors errors;
-  gpus.run([&](Communicator& communicator) {
-    errors.run(communicator, [&] {
-      const SumCall call(communicator, entries_, own_choice, 64,
-                         std::chrono::steady_clock::now() + 500ms);
-    });
-  });
+  make_communicators(errors);
   EXPECT_THAT(errors.texts(), SizeIs(3));
   EXPECT_THAT(errors.texts(), testing::Contains(AllOf(HasSubstr("rank 2: NCCL: unhandled system"),
                                                       HasSubstr("fake library says last"))));

@@ -37,6 +37,9 @@ TEST_F(NcclForced, EveryEntryIsRightInEveryCollective) {
   }
   EXPECT_EQ(nccl_.counts().aborted, 0);
   EXPECT_EQ(nccl_.counts().registered, 0) << "all were taken back";
+  EXPECT_EQ(nccl_.counts().operators, 0) << "all were destroyed";
+  EXPECT_EQ(nccl_.counts().windows, 0);
+  EXPECT_EQ(nccl_.counts().allocations, 0);
 }
 
 TEST_F(NcclForced, AChoiceIsForcedAndReadBack) {

@@ -44,6 +44,15 @@ class FakeNccl {
     return function<FakeNcclLast>("fake_nccl_last")(rank);
   }
 
+  /// The communicators that `rank` has made since the library was configured.
+  [[nodiscard]] std::vector<FakeNcclMade> made(int rank) const {
+    constexpr int most = 32;
+    std::vector<FakeNcclMade> all(most);
+    all.resize(static_cast<std::size_t>(
+        function<FakeNcclListMade>("fake_nccl_made")(rank, all.data(), most)));
+    return all;
+  }
+
   [[nodiscard]] nccl::Places places() const {
     return {.libraries = {path_}, .tuner = COLLTUNE_NCCL_TUNER, .environment = {}};
   }
@@ -52,7 +61,9 @@ class FakeNccl {
   [[nodiscard]] static Implementations entries(const nccl::Places& places) {
     const auto runtime = std::make_shared<const nccl::Runtime>([places] { return places; });
     Implementations all = nccl::make_library_choice(runtime);
-    for (auto& one : nccl::make_forced(runtime)) all.push_back(std::move(one));
+    for (const auto make : {&nccl::make_forced, &nccl::make_configured, &nccl::make_premultiplied,
+                            &nccl::make_symmetric})
+      for (auto& one : make(runtime)) all.push_back(std::move(one));
     return all;
   }
 

@@ -4,6 +4,7 @@
 #include "support/fake_nccl/communicators.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -17,6 +18,8 @@ namespace colltune::test {
 namespace {
 
 using nccl::Result;
+
+constexpr int first_own_op = 100;
 
 /// NCCL's own choice is the first of these that is there.
 float cost_of(const nccl::Entry& entry) {
@@ -33,6 +36,17 @@ std::size_t bytes_of(const FakeCall& call, int ranks) {
   const std::size_t block = call.count * size_of(call.type);
   return shape_of(call.collective).has_block_per_rank() ? block * static_cast<std::size_t>(ranks)
                                                         : block;
+}
+
+std::vector<std::byte> multiplied(const std::byte* from, std::size_t count, DataType type,
+                                  const std::vector<std::byte>& scalar) {
+  std::vector<std::byte> factors;
+  for (std::size_t i = 0; i < count; ++i)
+    factors.insert(factors.end(), scalar.begin(), scalar.end());
+  std::vector<std::byte> products(factors.size());
+  reduce_in_rank_order(std::array{from, static_cast<const std::byte*>(factors.data())},
+                       products.data(), count, {.type = type, .op = ReduceOp::prod, .ranks = 2});
+  return products;
 }
 
 /// What `rank` receives.
@@ -58,7 +72,14 @@ std::vector<std::byte> result_of(const Meeting& meeting, int rank) {
   };
   const auto reduced = [&](int number) {
     std::vector<std::byte> sum(block);
-    reduce_in_rank_order(from_all(number), sum.data(), own.count,
+    std::vector<std::vector<std::byte>> products;
+    std::vector<const std::byte*> sources = from_all(number);
+    if (!own.scalar.empty()) {
+      for (const std::byte* const source : sources)
+        products.push_back(multiplied(source, own.count, own.type, own.scalar));
+      std::ranges::transform(products, sources.begin(), [](const auto& one) { return one.data(); });
+    }
+    reduce_in_rank_order(sources, sum.data(), own.count,
                          {.type = own.type, .op = own.op, .ranks = ranks});
     return sum;
   };
@@ -94,8 +115,8 @@ FakeLibrary& fake_library() {
   return *library;
 }
 
-FakeMember::FakeMember(std::shared_ptr<FakeGroup> group, int rank)
-    : group_(std::move(group)), rank_(rank), thread_([this] { run(); }) {}
+FakeMember::FakeMember(std::shared_ptr<FakeGroup> group, int rank, nccl::CtaPolicy policy)
+    : group_(std::move(group)), rank_(rank), policy_(policy), thread_([this] { run(); }) {}
 
 FakeMember::~FakeMember() { end(true); }
 
@@ -130,6 +151,86 @@ Result FakeMember::state() {
   const std::lock_guard lock(fake_library().mutex);
   if (state_ != nccl::result_success) return state_;
   return pending_ > 0 ? nccl::result_in_progress : nccl::result_success;
+}
+
+Result FakeMember::open_window(std::byte* memory, std::size_t bytes, nccl::NativeWindow* made) {
+  FakeLibrary& library = fake_library();
+  std::unique_lock lock(library.mutex);
+  const auto allocation = library.allocations.find(memory);
+  if (allocation == library.allocations.end() || allocation->second < bytes)
+    return nccl::result_invalid_argument;
+  if (!library.settings.makes_windows) return nccl::result_success;
+  const std::uint64_t number = ++windows_made_;
+  if (library.settings.rank_without_window != rank_) ++group_->windows[number];
+  library.changed.notify_all();
+  library.changed.wait(lock,
+                       [&] { return is_aborted_ || group_->windows[number] == group_->ranks; });
+  if (is_aborted_) return nccl::result_remote_error;
+  windows_[memory] = bytes;
+  ++library.counts.windows;
+  *made = reinterpret_cast<nccl::NativeWindow>(memory);
+  return nccl::result_success;
+}
+
+Result FakeMember::close_window(nccl::NativeWindow window) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  if (windows_.erase(reinterpret_cast<std::byte*>(window)) == 0)
+    return nccl::result_invalid_argument;
+  --library.counts.windows;
+  return nccl::result_success;
+}
+
+bool FakeMember::lies_in_windows(const FakeCall& call) const {
+  const std::lock_guard lock(fake_library().mutex);
+  const auto lies = [&](const std::byte* buffer) {
+    return std::ranges::any_of(windows_, [&](const auto& window) {
+      return buffer >= window.first && buffer < window.first + window.second;
+    });
+  };
+  return lies(call.send) && lies(call.receive);
+}
+
+int FakeMember::entry_in_windows(const FakeCall& call) const {
+  if (!lies_in_windows(call)) return -1;
+  const bool reduces = shape_of(call.collective).reduces;
+  if (policy_ == nccl::CtaPolicy::zero && !reduces && call.collective != Collective::broadcast)
+    return copy_engine_entry;
+  if (call.collective == Collective::all_gather) return symmetric_kernel_entry;
+  const bool has_kernel =
+      call.collective == Collective::all_reduce || call.collective == Collective::reduce_scatter;
+  const bool is_sum = call.op == ReduceOp::sum && call.scalar.empty();
+  return has_kernel && is_sum && is_floating(call.type) && call.type != DataType::f64
+             ? symmetric_kernel_entry
+             : -1;
+}
+
+int FakeMember::add_op(const void* scalar, DataType type) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  ++library.counts.operators;
+  const int number = first_own_op + static_cast<int>(ops_.size());
+  const auto* const bytes = static_cast<const std::byte*>(scalar);
+  ops_[number] = {.type = type, .scalar = {bytes, bytes + size_of(type)}};
+  return number;
+}
+
+Result FakeMember::remove_op(int op) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  if (ops_.erase(op) == 0) return nccl::result_invalid_argument;
+  --library.counts.operators;
+  return nccl::result_success;
+}
+
+void FakeMember::set_op(int op, FakeCall& call) {
+  for (const auto& named : enum_names(ReduceOp{}))
+    if (named.value != ReduceOp::none && nccl::native_op(named.value) == op) call.op = named.value;
+  const std::lock_guard lock(fake_library().mutex);
+  const auto own = ops_.find(op);
+  if (own == ops_.end() || own->second.type != call.type) return;
+  call.op = ReduceOp::sum;
+  call.scalar = own->second.scalar;
 }
 
 Result FakeMember::join() {
@@ -193,6 +294,12 @@ Costs FakeMember::costs_of(nccl::Function function, std::size_t bytes) const {
 }
 
 Result FakeMember::choose(const FakeCall& call, FakeNcclChoice& choice) {
+  if (const int entry = entry_in_windows(call); entry >= 0 && group_->ranks > 1) {
+    choice.entry = entry;
+    const std::lock_guard lock(fake_library().mutex);
+    fake_library().last[static_cast<std::size_t>(rank_)] = choice;
+    return nccl::result_success;
+  }
   const auto function = nccl::function_of(call.collective);
   if (!function || group_->ranks == 1) return nccl::result_success;
   const std::size_t bytes = bytes_of(call, group_->ranks);

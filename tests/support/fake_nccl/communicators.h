@@ -29,6 +29,7 @@ struct FakeCall {
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
   FakeNcclChoice choice{};
+  std::vector<std::byte> scalar{};  ///< that each input is multiplied by first; empty: none
 };
 
 /// Ranks that do the same call.
@@ -49,6 +50,7 @@ struct FakeGroup {
   int joined = 0;
   bool is_broken = false;                     ///< a member was aborted: no call ends any more
   std::map<std::uint64_t, Meeting> meetings;  ///< by the number of the call
+  std::map<std::uint64_t, int> windows;       ///< by their number: ranks that came to make it
 };
 
 /// The library's state.
@@ -58,20 +60,22 @@ struct FakeLibrary {
   FakeNcclSettings settings;
   FakeNcclCounts counts;
   std::array<FakeNcclChoice, most_fake_ranks> last{};
+  std::array<std::vector<FakeNcclMade>, most_fake_ranks> made{};
   int held_rank = -1;
   bool is_one_held = false;
   std::uint64_t names = 0;
   std::map<std::uint64_t, std::shared_ptr<FakeGroup>> groups;
   std::vector<std::shared_ptr<FakeMember>> members;  ///< all that there ever were
   std::map<std::string, std::unique_ptr<LoadedTuner>> tuners;
-  std::mutex environment;  ///< held while a tuner reads it
+  std::map<void*, std::size_t> allocations;  ///< of ncclMemAlloc
+  std::mutex environment;                    ///< held while a tuner reads it
 };
 FakeLibrary& fake_library();
 
 /// A rank's part in a communicator: what ncclComm_t points to.
 class FakeMember : public std::enable_shared_from_this<FakeMember> {
  public:
-  FakeMember(std::shared_ptr<FakeGroup> group, int rank);
+  FakeMember(std::shared_ptr<FakeGroup> group, int rank, nccl::CtaPolicy policy);
   FakeMember(const FakeMember&) = delete;
   FakeMember& operator=(const FakeMember&) = delete;
   ~FakeMember();
@@ -81,6 +85,14 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   nccl::Result state();
   nccl::Result join();
   nccl::Result ask_and_enqueue(FakeCall call, void* stream);
+  /// A window over memory of ncclMemAlloc: `made` is written when all ranks have come.
+  nccl::Result open_window(std::byte* memory, std::size_t bytes, nccl::NativeWindow* made);
+  nccl::Result close_window(nccl::NativeWindow window);
+  /// An operator: sums of inputs times `scalar`. What it was given, or an error for an unknown one.
+  int add_op(const void* scalar, DataType type);
+  nccl::Result remove_op(int op);
+  /// What the number `op` of NCCL's or of add_op means.
+  void set_op(int op, FakeCall& call);
   /// The tuner's context goes, and the thread.
   void end(bool is_aborted);
 
@@ -88,11 +100,15 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   void run();
   nccl::Result make_context();
   [[nodiscard]] Costs costs_of(nccl::Function function, std::size_t bytes) const;
+  [[nodiscard]] bool lies_in_windows(const FakeCall& call) const;
+  /// What it does where all lies in windows; -1: nothing else than elsewhere.
+  [[nodiscard]] int entry_in_windows(const FakeCall& call) const;
   nccl::Result choose(const FakeCall& call, FakeNcclChoice& choice);
   void carry_out(const FakeCall& call, std::uint64_t number);
 
   std::shared_ptr<FakeGroup> group_;
   int rank_;
+  nccl::CtaPolicy policy_;
   const LoadedTuner* tuner_ = nullptr;
   void* context_ = nullptr;
   std::uint64_t calls_ = 0;
@@ -101,6 +117,13 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   bool has_ended_ = false;
   int pending_ = 0;
   nccl::Result state_ = nccl::result_success;
+  struct Op {
+    DataType type{};
+    std::vector<std::byte> scalar;
+  };
+  std::map<int, Op> ops_;
+  std::map<std::byte*, std::size_t> windows_;  ///< by their first byte: their bytes
+  std::uint64_t windows_made_ = 0;
   std::deque<std::function<nccl::Result()>> works_;
   std::thread thread_;
 };

@@ -28,6 +28,8 @@ struct FakeNcclSettings {
   std::uint64_t long_bytes = ~std::uint64_t{0};
   /// The file that the tuner of a rank finds in its environment; null: what is there.
   const char* snapshot[most_fake_ranks] = {};
+  bool makes_windows = true;      ///< else it gives none, without an error
+  int rank_without_window = -1;   ///< never comes to the others that make one
   int rank_stuck_in_init = -1;    ///< never comes to the others; others wait for it
   int rank_refused_in_init = -1;  ///< ends with an error
 };
@@ -37,8 +39,11 @@ struct FakeNcclCounts {
   int joined = 0;     ///< members of communicators that were made
   int destroyed = 0;  ///< of these, ended in peace
   int aborted = 0;
-  int registered = 0;  ///< buffers that are so now
-  int calls = 0;       ///< of collectives, of all ranks
+  int registered = 0;   ///< buffers that are so now
+  int windows = 0;      ///< that are open now, of all ranks
+  int allocations = 0;  ///< of memory that were not given back
+  int operators = 0;    ///< that were made and not destroyed
+  int calls = 0;        ///< of collectives, of all ranks
 };
 
 // Its own functions, besides NCCL's.
@@ -48,11 +53,22 @@ using FakeNcclCount = FakeNcclCounts (*)();
 using FakeNcclHold = void (*)(int rank);
 /// Returns when a call of the held rank has come to where it is held.
 using FakeNcclAwaitHeld = void (*)();
-/// What a rank chose in its last call, as algorithm * 3 + protocol; -1: none.
+// What it does without asking its tuner, where all buffers of a call lie in windows.
+inline constexpr int symmetric_kernel_entry = 100;
+inline constexpr int copy_engine_entry = 101;
+/// What a rank chose in its last call, as algorithm * 3 + protocol, or one of these; -1: none.
 struct FakeNcclChoice {
   int entry = -1;
   int channels = 0;
 };
 using FakeNcclLast = FakeNcclChoice (*)(int rank);
+/// What a communicator was made with; 0: what the library takes by itself.
+struct FakeNcclMade {
+  int fewest_ctas = 0;
+  int most_ctas = 0;
+  int policy = 0;
+};
+/// Those of `rank` so far, the first `most` in `into`; returns how many there are.
+using FakeNcclListMade = int (*)(int rank, FakeNcclMade* into, int most);
 
 }  // namespace colltune::test

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of libnccl, and the fake library's own.
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -22,15 +24,15 @@ DataType type_of(int native) {
     if (nccl::native_type(named.value) == native) return named.value;
   return DataType::u8;
 }
-ReduceOp op_of(int native) {
-  for (const auto& named : enum_names(ReduceOp{}))
-    if (named.value != ReduceOp::none && nccl::native_op(named.value) == native) return named.value;
-  return ReduceOp::none;
-}
 
 Result call(const FakeCall& call, NativeHandle handle, Stream stream) {
   FakeMember& member = member_of(handle);
   return member.do_later([&member, call, stream] { return member.ask_and_enqueue(call, stream); });
+}
+
+bool knows_2_28() {
+  const std::lock_guard lock(fake_library().mutex);
+  return fake_library().settings.version >= nccl::version_code(2, 28, 0);
 }
 
 FakeCall make_call(Collective collective, const void* send, void* receive, std::size_t count,
@@ -73,10 +75,15 @@ Result ncclCommInitRankConfig(NativeHandle* made, int ranks, nccl::UniqueId id, 
   std::memcpy(&name, id.internal, sizeof name);
   std::memcpy(&again, id.internal + sizeof id.internal - sizeof name, sizeof name);
   if (name != again || name == 0 || configuration->magic != expected.magic ||
-      configuration->size != sizeof expected || configuration->blocking != 0 ||
-      rank >= most_fake_ranks)
+      configuration->blocking != 0 || rank >= most_fake_ranks)
     return nccl::result_invalid_argument;
   FakeLibrary& library = fake_library();
+  // Until 2.28 a library knows the beginning alone.
+  const bool is_whole = configuration->size == sizeof expected;
+  if (is_whole ? configuration->version != nccl::version_code(2, 28, 0) || !knows_2_28()
+               : configuration->size != expected.size || configuration->version != expected.version)
+    return nccl::result_invalid_argument;
+  const int policy = is_whole ? configuration->cta_policy : nccl::Configuration::undefined;
   std::shared_ptr<FakeMember> member;
   {
     const std::lock_guard lock(library.mutex);
@@ -84,8 +91,13 @@ Result ncclCommInitRankConfig(NativeHandle* made, int ranks, nccl::UniqueId id, 
     if (!group) group = std::make_shared<FakeGroup>();
     group->identity = name;
     group->ranks = ranks;
-    member = std::make_shared<FakeMember>(group, rank);
+    member = std::make_shared<FakeMember>(group, rank,
+                                          static_cast<nccl::CtaPolicy>(std::max(0, policy)));
     library.members.push_back(member);
+    library.made[static_cast<std::size_t>(rank)].push_back(
+        {.fewest_ctas = std::max(0, configuration->fewest_ctas),
+         .most_ctas = std::max(0, configuration->most_ctas),
+         .policy = std::max(0, policy)});
   }
   *made = reinterpret_cast<NativeHandle>(member.get());
   FakeMember& joining = *member;
@@ -129,22 +141,48 @@ Result ncclCommDeregister(NativeHandle /*handle*/, void* /*registered*/) {
   return nccl::result_success;
 }
 
+Result ncclMemAlloc(void** made, std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  *made = std::aligned_alloc(page, (bytes + page - 1) / page * page);
+  library.allocations[*made] = bytes;
+  ++library.counts.allocations;
+  return nccl::result_success;
+}
+Result ncclMemFree(void* memory) {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  if (library.allocations.erase(memory) == 0) return nccl::result_invalid_argument;
+  --library.counts.allocations;
+  std::free(memory);
+  return nccl::result_success;
+}
+
+Result ncclRedOpCreatePreMulSum(int* op, void* scalar, int type, int residence,
+                                NativeHandle handle) {
+  if (residence != nccl::scalar_host_immediate) return nccl::result_invalid_argument;
+  *op = member_of(handle).add_op(scalar, type_of(type));
+  return nccl::result_success;
+}
+Result ncclRedOpDestroy(int op, NativeHandle handle) { return member_of(handle).remove_op(op); }
+
 Result ncclAllReduce(const void* send, void* receive, std::size_t count, int type, int op,
                      NativeHandle handle, Stream stream) {
   FakeCall made = make_call(Collective::all_reduce, send, receive, count, type);
-  made.op = op_of(op);
+  member_of(handle).set_op(op, made);
   return call(made, handle, stream);
 }
 Result ncclReduceScatter(const void* send, void* receive, std::size_t count, int type, int op,
                          NativeHandle handle, Stream stream) {
   FakeCall made = make_call(Collective::reduce_scatter, send, receive, count, type);
-  made.op = op_of(op);
+  member_of(handle).set_op(op, made);
   return call(made, handle, stream);
 }
 Result ncclReduce(const void* send, void* receive, std::size_t count, int type, int op, int root,
                   NativeHandle handle, Stream stream) {
   FakeCall made = make_call(Collective::reduce, send, receive, count, type);
-  made.op = op_of(op);
+  member_of(handle).set_op(op, made);
   made.root = root;
   return call(made, handle, stream);
 }
@@ -165,6 +203,7 @@ void fake_nccl_configure(const FakeNcclSettings* settings) {
   library.settings = *settings;
   library.counts = {};
   library.last.fill({});
+  library.made.fill({});
   library.held_rank = -1;
   library.is_one_held = false;
 }
@@ -183,6 +222,12 @@ void fake_nccl_await_held() {
   FakeLibrary& library = fake_library();
   std::unique_lock lock(library.mutex);
   library.changed.wait(lock, [&] { return library.is_one_held; });
+}
+int fake_nccl_made(int rank, FakeNcclMade* into, int most) {
+  const std::lock_guard lock(fake_library().mutex);
+  const auto& made = fake_library().made[static_cast<std::size_t>(rank)];
+  std::copy_n(made.begin(), std::min(made.size(), static_cast<std::size_t>(most)), into);
+  return static_cast<int>(made.size());
 }
 FakeNcclChoice fake_nccl_last(int rank) {
   const std::lock_guard lock(fake_library().mutex);

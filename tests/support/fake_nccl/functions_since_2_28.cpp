@@ -30,6 +30,19 @@ Result call(Collective collective, const void* send, void* receive, std::size_t 
 extern "C" {
 #pragma GCC visibility push(default)
 
+// Since 2.27.
+Result ncclCommWindowRegister(NativeHandle handle, void* memory, std::size_t bytes,
+                              nccl::NativeWindow* made, int flags) {
+  if (flags != nccl::symmetric_window || bytes == 0) return nccl::result_invalid_argument;
+  FakeMember& member = *reinterpret_cast<FakeMember*>(handle);
+  return member.do_later([&member, memory, bytes, made] {
+    return member.open_window(static_cast<std::byte*>(memory), bytes, made);
+  });
+}
+Result ncclCommWindowDeregister(NativeHandle handle, nccl::NativeWindow window) {
+  return reinterpret_cast<FakeMember*>(handle)->close_window(window);
+}
+
 Result ncclAlltoAll(const void* send, void* receive, std::size_t count, int type,
                     NativeHandle handle, nccl::Stream stream) {
   return call(Collective::all_to_all, send, receive, count, type, 0, handle, stream);

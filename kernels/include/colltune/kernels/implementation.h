@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "colltune/kernels/buffer_source.h"
 #include "colltune/kernels/capability.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/cost.h"
@@ -83,6 +84,9 @@ class Implementation {
   /// does all that they do together. What the project's own code puts between ranks is promised
   /// within one build alone.
   [[nodiscard]] virtual bool meets_other_builds() const { return false; }
+
+  /// Where the buffers of its calls must come from; null: from anywhere on its device.
+  [[nodiscard]] virtual BufferSource* buffer_source() const { return nullptr; }
 
   /// Adds to `capability` what only this implementation knows how to find out (which algorithms the
   /// running library has, …), under names of its own. Collective over `communicator` where the

@@ -14,7 +14,7 @@ namespace {
 
 static_assert(version_code(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH) == NCCL_VERSION_CODE);
 static_assert(sizeof(UniqueId) == sizeof(ncclUniqueId));
-static_assert(sizeof(Configuration) <= sizeof(ncclConfig_t));
+static_assert(Configuration{}.size <= sizeof(ncclConfig_t));
 static_assert(offsetof(Configuration, magic) == offsetof(ncclConfig_t, magic));
 static_assert(offsetof(Configuration, version) == offsetof(ncclConfig_t, version));
 static_assert(offsetof(Configuration, blocking) == offsetof(ncclConfig_t, blocking));
@@ -63,12 +63,33 @@ static_assert(is_alike<CommFunction>(&ncclCommDestroy));
 static_assert(is_alike<CommGetAsyncError>(&ncclCommGetAsyncError));
 static_assert(is_alike<CommRegister>(&ncclCommRegister));
 static_assert(is_alike<CommDeregister>(&ncclCommDeregister));
+static_assert(is_alike<RedOpCreatePreMulSum>(&ncclRedOpCreatePreMulSum));
+static_assert(is_alike<RedOpDestroy>(&ncclRedOpDestroy));
+static_assert(scalar_host_immediate == ncclScalarHostImmediate);
 static_assert(is_alike<GetErrorString>(&ncclGetErrorString));
 static_assert(is_alike<GetLastError>(&ncclGetLastError));
 static_assert(is_alike<AllReduce>(&ncclAllReduce) && is_alike<AllGather>(&ncclAllGather));
 static_assert(is_alike<ReduceScatter>(&ncclReduceScatter) && is_alike<Reduce>(&ncclReduce));
 static_assert(is_alike<Broadcast>(&ncclBroadcast));
+static_assert(is_alike<MemAlloc>(&ncclMemAlloc) && is_alike<MemFree>(&ncclMemFree));
 #if NCCL_VERSION_CODE >= 22800  // the only way to ask a header what it declares
+static_assert(sizeof(Configuration) <= sizeof(ncclConfig_t));
+static_assert(offsetof(Configuration, traffic_class) == offsetof(ncclConfig_t, trafficClass));
+static_assert(offsetof(Configuration, name) == offsetof(ncclConfig_t, commName));
+static_assert(offsetof(Configuration, collnet) == offsetof(ncclConfig_t, collnetEnable));
+static_assert(offsetof(Configuration, cta_policy) == offsetof(ncclConfig_t, CTAPolicy));
+static_assert(offsetof(Configuration, shrink_share) == offsetof(ncclConfig_t, shrinkShare));
+static_assert(offsetof(Configuration, nvls_ctas) == offsetof(ncclConfig_t, nvlsCTAs));
+static_assert(offsetof(Configuration, channels_per_net_peer) ==
+              offsetof(ncclConfig_t, nChannelsPerNetPeer));
+static_assert(offsetof(Configuration, nvlink_centric) ==
+              offsetof(ncclConfig_t, nvlinkCentricSched));
+static_assert(static_cast<int>(CtaPolicy::own) == NCCL_CTA_POLICY_DEFAULT);
+static_assert(static_cast<int>(CtaPolicy::efficiency) == NCCL_CTA_POLICY_EFFICIENCY);
+static_assert(static_cast<int>(CtaPolicy::zero) == NCCL_CTA_POLICY_ZERO);
+static_assert(is_alike<CommWindowRegister>(&ncclCommWindowRegister));
+static_assert(is_alike<CommWindowDeregister>(&ncclCommWindowDeregister));
+static_assert(symmetric_window == NCCL_WIN_COLL_SYMMETRIC);
 static_assert(is_alike<AllToAll>(&ncclAlltoAll) && is_alike<Gather>(&ncclGather));
 static_assert(is_alike<Scatter>(&ncclScatter));
 #endif

@@ -28,10 +28,10 @@ constexpr int version_code(int major, int minor, int patch) {
   return major * 10000 + minor * 100 + patch;
 }
 
-/// The beginning of ncclConfig_t as NCCL 2.18 has it, and says so: later ones read what is there
-/// and take their own defaults for the rest.
+/// ncclConfig_t as NCCL 2.28 has it. It says how much of it is meant: its beginning as of 2.18
+/// unless it is told otherwise, and later libraries take their own defaults for the rest.
 struct Configuration {
-  std::size_t size = sizeof(Configuration);
+  std::size_t size = sizeof(std::size_t) + 40;
   unsigned int magic = 0xcafebeef;
   unsigned int version = version_code(2, 18, 0);
   int blocking = undefined;
@@ -39,9 +39,31 @@ struct Configuration {
   int fewest_ctas = undefined;
   int most_ctas = undefined;
   const char* net_name = nullptr;
-  int split_share = undefined;
+  int split_share = undefined;  ///< the last of 2.18
+  int traffic_class = undefined;
+  const char* name = nullptr;
+  int collnet = undefined;
+  int cta_policy = undefined;
+  int shrink_share = undefined;
+  int nvls_ctas = undefined;
+  int channels_per_net_peer = undefined;
+  int nvlink_centric = undefined;
+
+  /// From now on all of it is meant: only for libraries from 2.28 on.
+  constexpr void mean_all() {
+    size = sizeof(Configuration);
+    version = version_code(2, 28, 0);
+  }
 
   static constexpr int undefined = INT_MIN;
+};
+
+/// NCCL_CTA_POLICY_*: what NCCL spends of the GPU on its kernels. It was given two more in 2.27,
+/// and the last in 2.28.
+enum class CtaPolicy {
+  own = 0,         ///< what is fast
+  efficiency = 1,  ///< few, where that costs little; not looked at where a tuner is loaded
+  zero = 2,        ///< none where copy engines can do it
 };
 
 /// ncclDataType_t.
@@ -103,6 +125,22 @@ using CommGetAsyncError = Result (*)(NativeHandle communicator, Result* error);
 using CommRegister = Result (*)(NativeHandle communicator, void* memory, std::size_t bytes,
                                 void** handle);
 using CommDeregister = Result (*)(NativeHandle communicator, void* handle);
+/// ncclRedOpCreatePreMulSum: the sum of inputs that were multiplied by `scalar`, of `type`.
+using RedOpCreatePreMulSum = Result (*)(int* made, void* scalar, int type, int residence,
+                                        NativeHandle communicator);
+using RedOpDestroy = Result (*)(int op, NativeHandle communicator);
+/// The scalar lies in the host's memory, and is read before the function returns.
+inline constexpr int scalar_host_immediate = 1;
+struct NativeWindowMemory;  ///< ncclWindow_vidmem, of which nothing is known
+using NativeWindow = NativeWindowMemory*;
+/// Since 2.27.
+using CommWindowRegister = Result (*)(NativeHandle communicator, void* memory, std::size_t bytes,
+                                      NativeWindow* made, int flags);
+using CommWindowDeregister = Result (*)(NativeHandle communicator, NativeWindow window);
+/// NCCL_WIN_COLL_SYMMETRIC: what lies at one offset in all ranks' windows is one buffer of a call.
+inline constexpr int symmetric_window = 1;
+using MemAlloc = Result (*)(void** made, std::size_t bytes);
+using MemFree = Result (*)(void* memory);
 using GetErrorString = const char* (*)(Result result);
 using GetLastError = const char* (*)(NativeHandle communicator);
 using AllReduce = Result (*)(const void* send, void* receive, std::size_t count, int type, int op,
@@ -121,6 +159,9 @@ using Reduce = Result (*)(const void* send, void* receive, std::size_t count, in
 static_assert(sizeof(UniqueId) == 128);
 static_assert(offsetof(Configuration, blocking) == sizeof(std::size_t) + 8);
 static_assert(offsetof(Configuration, net_name) == sizeof(std::size_t) + 24);
-static_assert(sizeof(Configuration) == sizeof(std::size_t) + 40);
+// It lies where 2.18 has padding.
+static_assert(offsetof(Configuration, traffic_class) == Configuration{}.size - sizeof(int));
+static_assert(offsetof(Configuration, name) == Configuration{}.size);
+static_assert(sizeof(Configuration) == sizeof(std::size_t) + 72);
 
 }  // namespace colltune::nccl

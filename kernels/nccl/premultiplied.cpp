@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Averages of floating-point numbers as sums of shares: an operator that is made for the
+// communicator (ncclRedOpCreatePreMulSum) multiplies each input by 1/n, in its own type, before it
+// is added. No sum grows beyond its type on the way; each input is rounded once more than in a sum.
+
+#include "nccl/entry_points.h"
+#include "nccl/native.h"
+#include "nccl/own_choice.h"
+
+namespace colltune::nccl {
+namespace {
+
+std::vector<std::vector<Parameter>> list(const Problem&, const Topology&, const Capability&) {
+  return {{}};
+}
+
+std::string why_not(const Problem& problem, const Topology& topology, const Capability&,
+                    const std::vector<Parameter>& parameters) {
+  if (!parameters.empty()) return "it has no parameters";
+  if (problem.reduce_op != ReduceOp::avg) return "it averages";
+  if (!is_floating(problem.data_type)) return "integers have no shares";
+  if (size_of(problem.data_type) == 1) return "fp8 has too few digits for one n-th";
+  if (topology.ranks < 2) return "a single rank copies";
+  return {};
+}
+
+}  // namespace
+
+Implementations make_premultiplied(const std::shared_ptr<const Runtime>& runtime) {
+  return make_own_choice(
+      {.suffix = "_premultiplied",
+       .description = "NCCL's own choice for an average as the sum of each rank's n-th part",
+       .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter},
+       .list = &list,
+       .why_not = &why_not,
+       .settings =
+           [](const std::vector<Parameter>&) { return CallSettings{.is_premultiplied = true}; }},
+      runtime);
+}
+
+Implementations make_premultiplied() {
+  return make_premultiplied(std::make_shared<const Runtime>(&find_places));
+}
+
+}  // namespace colltune::nccl
