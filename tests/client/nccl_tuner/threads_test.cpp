@@ -92,7 +92,10 @@ TEST_F(ThreadsTest, ForcesChangeWhileCallsAreMade) {
         done.count_down();
       });
     all.emplace_back([&] {
-      for (std::uint64_t id = 2; !done.try_wait(); ++id)
+      // Once more behind the last call: then all can be read back for certain.
+      bool is_last = false;
+      for (std::uint64_t id = 2; !is_last; ++id) {
+        is_last = done.try_wait();
         for (const std::uint64_t number : numbers) {
           const std::uint64_t bounded = 1 + id % 1000;
           const colltune_nccl_force force =
@@ -107,6 +110,7 @@ TEST_F(ThreadsTest, ForcesChangeWhileCallsAreMade) {
             ++wrong;
           ++read_back;
         }
+      }
     });
   }
   EXPECT_EQ(wrong, 0);
