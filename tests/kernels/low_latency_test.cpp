@@ -67,21 +67,32 @@ TEST(LowLatency, SaysWhichSettingsThereAre) {
   EXPECT_EQ(reason("{format=word,stores=adaptive}"), "with format word stores must be cached");
 }
 
-TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {
+TEST(LowLatency, TriesEachFormatWhereItCanWin) {
   const Implementations catalogue = make_catalogue();
-  const Implementation* mail = find_implementation(catalogue, "cpu.all_gather_low_latency");
   const Topology topology{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
-  const auto tried = [&](std::uint64_t size) {
+  const auto tried = [&](Collective collective, std::uint64_t size) {
+    const Implementation* mail =
+        find_implementation(catalogue, "cpu." + std::string(name_of(collective)) + "_low_latency");
     std::set<std::string> names;
-    for (const Variant& variant :
-         mail->variants(problem_of(Collective::all_gather, size), topology, {}))
+    for (const Variant& variant : mail->variants(problem_of(collective, size), topology, {}))
       names.insert(word(variant, "format") + " " + word(variant, "stores"));
     return names;
   };
   using Names = std::set<std::string>;
-  EXPECT_EQ(tried(256), (Names{"line cached", "lines cached", "word cached", "poison cached"}));
-  EXPECT_EQ(tried(1 << 10), (Names{"line cached", "lines cached"}));
-  EXPECT_EQ(tried(16 << 10), (Names{"line adaptive", "line cached"}));
+  EXPECT_EQ(tried(Collective::all_gather, 128),
+            (Names{"lines cached", "word cached", "poison cached"}));
+  EXPECT_EQ(tried(Collective::all_gather, 256),
+            (Names{"line cached", "lines cached", "word cached", "poison cached"}));
+  EXPECT_EQ(tried(Collective::all_gather, 1 << 10), Names{"line cached"});
+  EXPECT_EQ(tried(Collective::all_gather, 16 << 10), (Names{"line adaptive", "line cached"}));
+  EXPECT_EQ(tried(Collective::reduce, 128), (Names{"line cached", "word cached", "poison cached"}));
+  EXPECT_EQ(tried(Collective::reduce, 512), Names{"line cached"});
+}
+
+TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {
+  const Implementations catalogue = make_catalogue();
+  const Implementation* mail = find_implementation(catalogue, "cpu.all_gather_low_latency");
+  const Topology topology{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
 
   const auto variant = [](const std::string& settings) {
     return parse_variant("cpu.all_gather_low_latency{" + settings + "}");
