@@ -192,6 +192,7 @@ def agreement(programs, database, pairs, names):
     for entry in programs.json_of("report", "regret", "--db", str(database))["pooled"]["keys"]:
         judged.setdefault(entry["sweep_uuid"], {})[key_of(entry)] = entry
     counts = {"decided_in_both": 0, "agree_within_5_percent": 0, "undecided_in_one_or_both": 0, "not_judged": 0}
+    alike_to_the_report = 0
     apart = []
     for one, other in pairs:
         for key in judged.get(one, {}).keys() & judged.get(other, {}).keys():
@@ -205,13 +206,16 @@ def agreement(programs, database, pairs, names):
                 counts["not_judged"] += 1
                 continue
             counts["decided_in_both"] += 1
+            reported = pair[0]["chosen_speedup"] / pair[1]["chosen_speedup"]
+            alike_to_the_report += chosen[0] == chosen[1] or 1 / 1.05 <= reported <= 1.05
             if 1 / 1.05 <= ratio <= 1.05:
                 counts["agree_within_5_percent"] += 1
             else:
                 apart.append({"key": json.loads(key)["problem"], names[0]: chosen[0], names[1]: chosen[1],
                               f"{names[0]}_over_{names[1]}": ratio})
-    share = counts["agree_within_5_percent"] / counts["decided_in_both"] if counts["decided_in_both"] else None
-    return {**counts, "share": share, "apart": apart}
+    decided = counts["decided_in_both"]
+    return {**counts, "share": counts["agree_within_5_percent"] / decided if decided else None,
+            "share_as_the_report_judges": alike_to_the_report / decided if decided else None, "apart": apart}
 
 
 def case_stress(programs, folder, arguments):
