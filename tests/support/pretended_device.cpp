@@ -18,6 +18,7 @@
 
 #include "colltune/vocabulary/error.h"
 #include "device/device_algorithm.h"
+#include "device/nvml.h"
 #include "device/virtual_memory.h"
 #include "support/pretended_stream.h"
 
@@ -168,6 +169,15 @@ void PretendedDevice::offer_virtual_memory(int ordinal, const char* library) {
   virtual_memory_ = VirtualMemory::open(ordinal, why_not, library);
   if (!virtual_memory_) throw Error(StatusCode::failed_precondition, why_not);
   why_no_multicast_ = virtual_memory_->why_no_multicast();
+}
+
+void PretendedDevice::offer_state(const char* library) {
+  nvml_ = NvmlDevice::open("0000:3b:00.0", library);  // the only one that the fake library knows
+  if (!nvml_) throw Error(StatusCode::not_found, std::string(library) + " knows no GPU");
+}
+std::optional<DeviceState> PretendedDevice::state() const {
+  if (!nvml_) return std::nullopt;
+  return nvml_->state();
 }
 
 std::byte* PretendedDevice::allocate(Bytes bytes, Memory /*memory*/) {

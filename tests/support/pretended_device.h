@@ -7,10 +7,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "colltune/kernels/device.h"
 #include "colltune/vocabulary/error.h"
+
+namespace colltune {
+class NvmlDevice;
+}
 
 namespace colltune::test {
 
@@ -59,6 +64,7 @@ class PretendedDevice final : public Device {
   /// The queue is a PretendedStream.
   std::unique_ptr<DeviceLaunch> make_library_launch(DeviceSubmission& submission) override;
   void make_current() override {}
+  std::optional<DeviceState> state() const override;
   VirtualMemory* virtual_memory() override { return virtual_memory_.get(); }
 
   /// Allocations that are not released yet.
@@ -74,6 +80,8 @@ class PretendedDevice final : public Device {
   /// From now on it has the virtual memory of device `ordinal` of `library`, which stands for the
   /// CUDA driver. Throws Error where that has none.
   void offer_virtual_memory(int ordinal, const char* library);
+  /// From now on it tells how it runs, as `library`, which stands for NVML, says. Throws Error.
+  void offer_state(const char* library);
   /// From now on other devices cannot be reached.
   void forbid_peers() { reaches_peers_ = false; }
   /// From now on what it fills of other devices' memory is lost, though it says that it reaches it.
@@ -90,6 +98,7 @@ class PretendedDevice final : public Device {
   std::atomic<bool> has_cuda_ = false;
   std::atomic<int> mapped_ = 0;
   std::unique_ptr<VirtualMemory> virtual_memory_;
+  std::unique_ptr<const NvmlDevice> nvml_;
   std::string why_no_multicast_;
   mutable std::mutex mutex_;
   struct Allocation {
