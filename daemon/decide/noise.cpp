@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,31 @@ double share_of(std::span<const Measurement* const> of_key,
   return weights > 0 ? sum / weights : -1;
 }
 
+void count_device(const Conditions& seen, Noise& noise) {
+  if (!seen.device_clock_khz && !seen.device_power_state && !seen.device_throttles) return;
+  ++noise.told_by_devices;
+  if (const std::uint64_t clock = seen.device_clock_khz.value_or(0);
+      clock > 0 && (noise.lowest_device_clock_khz == 0 || clock < noise.lowest_device_clock_khz))
+    noise.lowest_device_clock_khz = clock;
+  if (!seen.device_throttles) return;
+  ++noise.device_throttled;
+  std::istringstream names(*seen.device_throttles);
+  for (std::string name; std::getline(names, name, ',');) ++noise.device_throttles[name];
+}
+
+/// "the GPUs' clocks were held down in 3 of 40 trials: power_cap (3), thermal (1); the lowest clock
+/// was 1200 MHz".
+std::string device_summary(const Noise& noise) {
+  std::string names;
+  for (const auto& [name, trials] : noise.device_throttles)
+    names += fmt::format("{}{} ({})", names.empty() ? ": " : ", ", name, trials);
+  std::string text = fmt::format("the GPUs' clocks were held down in {} of {} trials{}",
+                                 noise.device_throttled, noise.told_by_devices, names);
+  if (noise.lowest_device_clock_khz > 0)
+    text += fmt::format("; the lowest clock was {} MHz", noise.lowest_device_clock_khz / 1000);
+  return text;
+}
+
 }  // namespace
 
 double steal_of(std::span<const Measurement* const> of_key) {
@@ -84,6 +111,7 @@ Noise noise_of(std::span<const Measurement> measurements) {
       noise.late += (marks & static_cast<int>(RunMark::late)) != 0;
       noise.voided += marks != 0;
     }
+    count_device(trial.conditions, noise);
     if (trial.is_twin) continue;
     Touched& variant = touched[{trial.key, trial.variant}];
     variant.page_faults += trial.conditions.page_faults;
@@ -150,6 +178,7 @@ std::string noise_summary(std::span<const Measurement> measurements) {
   }
   if (noise.throttle_events > 0)
     text += fmt::format("\nthe cores were throttled {} time(s)", noise.throttle_events);
+  if (noise.told_by_devices > 0) text += "\n" + device_summary(noise);
   if (!noise.faulting.empty()) {
     // By implementation: the report lists the variants.
     std::map<std::string, std::size_t> trials;

@@ -64,6 +64,10 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
   }
   if (!world.is_member()) return;
   watch.close(trial.seen);
+  // Right behind the calls: an idle device lowers its clocks.
+  if (const Device* const device = world.starts->device())
+    if (const auto state = device->state())
+      trial.seen.device_state = worst_of(*state, trial.seen.device_state.value_or(*state));
   if (auto stray = trial.data->inspect_guards(); stray && !trial.fault)
     trial.fault = std::move(stray);
 }

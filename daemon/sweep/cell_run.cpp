@@ -192,8 +192,9 @@ void CellRun::soak(nanoseconds most, const AbortFlag& stop) {
 }
 
 void CellRun::share_conditions() {
-  // MAX over the ranks; shares in millionths, the frequency negated: the lowest counts.
-  constexpr std::size_t per_trial = 7;
+  // MAX over the ranks; shares in millionths, frequencies negated: the lowest counts.
+  constexpr std::size_t first_throttle = 9;
+  constexpr std::size_t per_trial = first_throttle + throttle_bits;
   constexpr double millionth = 1e-6;
   const auto to_share = [](nanoseconds part, nanoseconds whole) {
     return std::llround(static_cast<double>(part.count()) / static_cast<double>(whole.count()) /
@@ -215,6 +216,13 @@ void CellRun::share_conditions() {
       words[4] = to_share(seen.kept_waiting, seen.observed);
     if (seen.timed_device.count() > 0) words[5] = to_share(seen.device, seen.timed_device);
     if (trials[i].communicators) words[6] = trials[i].communicators->count();
+    words[7] = INT64_MIN;
+    if (!seen.device_state) continue;
+    if (seen.device_state->clock_khz > 0)
+      words[7] = -static_cast<std::int64_t>(seen.device_state->clock_khz);
+    words[8] = seen.device_state->power_state;
+    for (std::size_t bit = 0; bit < throttle_bits; ++bit)
+      words[first_throttle + bit] = seen.device_state->throttles >> bit & 1U;
   }
   const auto shared = std::span(worst).last(3);
   if (world.is_member()) {
@@ -256,6 +264,13 @@ void CellRun::share_conditions() {
     if (words[5] >= 0)
       trials[i].conditions.device_share = static_cast<double>(words[5]) * millionth;
     if (words[6] >= 0) trials[i].conditions.communicators = nanoseconds(words[6]);
+    if (words[7] != INT64_MIN)
+      trials[i].conditions.device_clock_khz = static_cast<std::uint64_t>(-words[7]);
+    if (words[8] >= 0) trials[i].conditions.device_power_state = static_cast<int>(words[8]);
+    std::uint32_t throttles = 0;
+    for (std::size_t bit = 0; bit < throttle_bits; ++bit)
+      if (words[first_throttle + bit] > 0) throttles |= 1U << bit;
+    if (throttles != 0) trials[i].conditions.device_throttles = names_of_throttles(throttles);
   }
 }
 

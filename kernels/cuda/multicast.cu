@@ -36,6 +36,26 @@ COLLTUNE_DEVICE std::uint64_t place_of(std::uint64_t slot, std::uint64_t index) 
   return device::signals_size + slot + index * device::packet_bytes;
 }
 
+/// The sums of what all ranks have at `slot`, as the caller's results.
+template <class Context, class Reducer>
+COLLTUNE_DEVICE void receive_sums(Context& context, const device::DeviceCall& call,
+                                  std::uint64_t slot, const Reducer& reducer) {
+  device::for_each_packet(context, {0, device::packets_of(call.bytes)}, [&](std::uint64_t index) {
+    const device::Packet sum = context.sum_everywhere(call, place_of(slot, index), reducer);
+    device::write_packet(call.receive, index, call.bytes, result_of(reducer, sum));
+  });
+}
+
+/// What the caller sends, to all ranks' `slot`.
+template <class Context>
+COLLTUNE_DEVICE void send_to_all(Context& context, const device::DeviceCall& call,
+                                 std::uint64_t slot) {
+  device::for_each_packet(context, {0, device::packets_of(call.bytes)}, [&](std::uint64_t index) {
+    context.store_everywhere(call, place_of(slot, index),
+                             device::read_packet(call.send, index, call.bytes));
+  });
+}
+
 }  // namespace
 
 struct AllReduceOneShotMulticast {
@@ -50,10 +70,7 @@ struct AllReduceOneShotMulticast {
     const std::uint64_t slot = staging_slot(team.base(), call.bytes);
     stage(context, data_of(call, call.rank) + slot, call.send, call.bytes);
     if (!team.barrier(1)) return;
-    for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
-      const Packet sum = context.sum_everywhere(call, place_of(slot, index), reducer);
-      write_packet(call.receive, index, call.bytes, result_of(reducer, sum));
-    });
+    receive_sums(context, call, slot, reducer);
     team.finish(1);
   }
 };
@@ -109,11 +126,7 @@ struct ReduceScatterMulticast {
       stage(context, block_of(data_of(call, call.rank) + slot, rank, block),
             block_of(call.send, rank, call.bytes), call.bytes);
     if (!team.barrier(1)) return;
-    const std::uint64_t own = slot + static_cast<std::uint64_t>(call.rank) * block;
-    for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
-      const Packet sum = context.sum_everywhere(call, place_of(own, index), reducer);
-      write_packet(call.receive, index, call.bytes, result_of(reducer, sum));
-    });
+    receive_sums(context, call, slot + static_cast<std::uint64_t>(call.rank) * block, reducer);
     team.finish(1);
   }
 };
@@ -130,11 +143,7 @@ struct AllGatherMulticast {
     const std::uint64_t slot =
         staging_slot(team.base(), static_cast<std::uint64_t>(call.ranks) * block);
     // Slots are free: who begins a call has seen the end of the one before, which all had begun.
-    const std::uint64_t own = slot + static_cast<std::uint64_t>(call.rank) * block;
-    for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
-      context.store_everywhere(call, place_of(own, index),
-                               read_packet(call.send, index, call.bytes));
-    });
+    send_to_all(context, call, slot + static_cast<std::uint64_t>(call.rank) * block);
     if (!team.barrier(1)) return;
     for (int rank = 0; rank < call.ranks; ++rank)
       copy_bytes(context, block_of(call.receive, rank, call.bytes),
@@ -152,11 +161,7 @@ struct BroadcastMulticast {
     using namespace device;
     Team<Context> team(context, call);
     const std::uint64_t slot = staging_slot(team.base(), call.bytes);
-    if (call.rank == call.root)
-      for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
-        context.store_everywhere(call, place_of(slot, index),
-                                 read_packet(call.send, index, call.bytes));
-      });
+    if (call.rank == call.root) send_to_all(context, call, slot);
     if (!team.barrier(1)) return;
     const std::byte* const from =
         call.rank == call.root ? call.send : data_of(call, call.rank) + slot;

@@ -15,6 +15,7 @@
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/cuda_device.h"
 #include "conformance.h"
+#include "device/virtual_memory.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -95,12 +96,27 @@ TEST_F(OnAGpu, ARankKnowsItsGpu) {
         const Capability capability = detect_capability(make_catalogue(), communicator);
         EXPECT_TRUE(capability.architecture.starts_with("sm_")) << capability.architecture;
         EXPECT_EQ(capability.value("device.ranks"), "2");
-        for (const char* const feature :
-             {"device.name", "device.processors", "device.memory.bytes", "cuda.driver",
-              "cuda.runtime", "cuda.compute_capability", "cuda.peers", "device.whole_lines"})
+        for (const char* const feature : {"device.name", "device.processors", "device.memory.bytes",
+                                          "cuda.driver", "cuda.runtime", "cuda.compute_capability",
+                                          "cuda.peers", "device.whole_lines", "device.handles"})
           EXPECT_TRUE(capability.has(feature)) << feature;
+        EXPECT_NE(capability.has("device.multicast"),
+                  capability.has("device.multicast.unavailable"));
       },
       {}, devices);
+}
+
+TEST_F(OnAGpu, VirtualMemoryIsTheSameForWhoIsSentItsDescriptor) {
+  const std::unique_ptr<Device> other = open_cuda_device(0);
+  VirtualMemory* const own = device_->virtual_memory();
+  if (own == nullptr) GTEST_SKIP() << "the GPU offers no virtual memory by file descriptors";
+  const std::size_t size = own->size_for(100'003);
+  const MappedMemory memory = own->create(size);
+  const MappedMemory opened = other->virtual_memory()->open_shared(memory.handle.share(), size);
+  device_->fill(memory.bytes(), 0x5A);
+  std::vector<std::byte> read(size);
+  other->read(read, opened.bytes().data());
+  EXPECT_EQ(read, std::vector<std::byte>(size, std::byte{0x5A}));
 }
 
 // Two devices of one GPU: each launches a kernel of its own, and the first one's waits in vain.

@@ -61,8 +61,10 @@ struct Rank {
         stream(launch.blocks * launch.threads) {
     std::ranges::fill(scratch.inside(), fill);
     std::ranges::fill(scratch.inside().first(device::signals_size), std::byte{});
+    device::HostFaults faults = launch.faults;
+    faults.is_slow = rank == launch.slow_rank;
     for (int block = 0; block < launch.blocks; ++block)
-      blocks.emplace_back(block, launch.blocks, launch.threads, launch.faults);
+      blocks.emplace_back(block, launch.blocks, launch.threads, faults);
   }
 
   AlignedMemory memory;

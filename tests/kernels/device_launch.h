@@ -29,6 +29,7 @@ struct DeviceLaunch {
   /// u64).
   std::optional<std::uint64_t> word{};
   int missing_rank = -1;  ///< never begins
+  int slow_rank = -1;     ///< comes late to what others give it
   device::HostFaults faults{};
   /// Of each wait.
   std::chrono::nanoseconds limit = std::chrono::minutes(1);

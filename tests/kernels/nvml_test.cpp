@@ -59,6 +59,18 @@ TEST_F(Nvml, TellsWhatHoldsTheClocksDown) {
   }
 }
 
+TEST(DeviceStates, TheWorstOfTwoIsWhatEitherTells) {
+  const DeviceState fast{.clock_khz = 1'980'000, .power_state = 0};
+  const DeviceState hot{.clock_khz = 900'000,
+                        .throttles = static_cast<std::uint32_t>(DeviceThrottle::thermal),
+                        .power_state = 2};
+  const DeviceState silent{.throttles = static_cast<std::uint32_t>(DeviceThrottle::power_cap)};
+  EXPECT_EQ(worst_of(fast, hot), hot);
+  EXPECT_EQ(worst_of(hot, fast), hot);
+  EXPECT_EQ(worst_of(fast, silent), (DeviceState{1'980'000, silent.throttles, 0}));
+  EXPECT_EQ(worst_of(silent, silent), silent);
+}
+
 TEST_F(Nvml, APowerStateThatIsUnknownIsNotTold) {
   say("STATE", "32");
   const auto gpu = open();

@@ -18,6 +18,8 @@
 
 #include "colltune/vocabulary/error.h"
 #include "device/device_algorithm.h"
+#include "device/nvml.h"
+#include "device/virtual_memory.h"
 #include "support/pretended_stream.h"
 
 namespace colltune::test {
@@ -151,10 +153,31 @@ class PretendedLibraryLaunch final : public DeviceLaunch {
 
 }  // namespace
 
+PretendedDevice::PretendedDevice(std::string identity, int processors, std::string architecture)
+    : identity_(std::move(identity)),
+      processors_(processors),
+      architecture_(std::move(architecture)) {}
+
 PretendedDevice::~PretendedDevice() {
   EXPECT_EQ(count_allocations(), 0U) << "memory of a device was not released";
   EXPECT_EQ(count_mapped(), 0) << "memory of the host was not unmapped";
   for (const auto& [memory, allocation] : allocations_) ::operator delete(memory, alignment);
+}
+
+void PretendedDevice::offer_virtual_memory(int ordinal, const char* library) {
+  std::string why_not;
+  virtual_memory_ = VirtualMemory::open(ordinal, why_not, library);
+  if (!virtual_memory_) throw Error(StatusCode::failed_precondition, why_not);
+  why_no_multicast_ = virtual_memory_->why_no_multicast();
+}
+
+void PretendedDevice::offer_state(const char* library) {
+  nvml_ = NvmlDevice::open("0000:3b:00.0", library);  // the only one that the fake library knows
+  if (!nvml_) throw Error(StatusCode::not_found, std::string(library) + " knows no GPU");
+}
+std::optional<DeviceState> PretendedDevice::state() const {
+  if (!nvml_) return std::nullopt;
+  return nvml_->state();
 }
 
 std::byte* PretendedDevice::allocate(Bytes bytes, Memory /*memory*/) {

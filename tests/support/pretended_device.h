@@ -7,10 +7,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "colltune/kernels/device.h"
 #include "colltune/vocabulary/error.h"
+
+namespace colltune {
+class NvmlDevice;
+}
 
 namespace colltune::test {
 
@@ -20,10 +25,7 @@ class PretendedDevice final : public Device {
  public:
   /// `processors`: how many blocks run at once.
   explicit PretendedDevice(std::string identity = "pretended", int processors = 16,
-                           std::string architecture = "pretended")
-      : identity_(std::move(identity)),
-        processors_(processors),
-        architecture_(std::move(architecture)) {}
+                           std::string architecture = "pretended");
   ~PretendedDevice() override;
 
   std::string architecture() const override { return architecture_; }
@@ -33,8 +35,11 @@ class PretendedDevice final : public Device {
     std::map<std::string, std::string, std::less<>> found{
         {"device.name", "host threads"},
         {"device.processors", std::to_string(processors_)},
-        {"device.whole_lines", "peers"},
-        {"device.multicast", "pretended"}};
+        {"device.whole_lines", "peers"}};
+    if (why_no_multicast_.empty())
+      found.emplace("device.multicast", "pretended");
+    else
+      found.emplace("device.multicast.unavailable", why_no_multicast_);
     if (has_cuda_) found.emplace("cuda.driver", "pretended");
     return found;
   }
@@ -59,6 +64,8 @@ class PretendedDevice final : public Device {
   /// The queue is a PretendedStream.
   std::unique_ptr<DeviceLaunch> make_library_launch(DeviceSubmission& submission) override;
   void make_current() override {}
+  std::optional<DeviceState> state() const override;
+  VirtualMemory* virtual_memory() override { return virtual_memory_.get(); }
 
   /// Allocations that are not released yet.
   [[nodiscard]] std::size_t count_allocations() const;
@@ -70,6 +77,11 @@ class PretendedDevice final : public Device {
   void break_down() { is_broken_ = true; }
   /// From now on it says that it is under CUDA, for libraries that stand for those of CUDA.
   void pretend_cuda() { has_cuda_ = true; }
+  /// From now on it has the virtual memory of device `ordinal` of `library`, which stands for the
+  /// CUDA driver. Throws Error where that has none.
+  void offer_virtual_memory(int ordinal, const char* library);
+  /// From now on it tells how it runs, as `library`, which stands for NVML, says. Throws Error.
+  void offer_state(const char* library);
   /// From now on other devices cannot be reached.
   void forbid_peers() { reaches_peers_ = false; }
   /// From now on what it fills of other devices' memory is lost, though it says that it reaches it.
@@ -85,6 +97,9 @@ class PretendedDevice final : public Device {
   std::atomic<bool> is_broken_ = false;
   std::atomic<bool> has_cuda_ = false;
   std::atomic<int> mapped_ = 0;
+  std::unique_ptr<VirtualMemory> virtual_memory_;
+  std::unique_ptr<const NvmlDevice> nvml_;
+  std::string why_no_multicast_;
   mutable std::mutex mutex_;
   struct Allocation {
     std::size_t size = 0;

@@ -15,6 +15,7 @@
 #include "cuda/cuda_memory.h"
 #include "device/device_algorithm.h"
 #include "device/nvml.h"
+#include "device/virtual_memory.h"
 
 namespace colltune {
 namespace {
@@ -218,6 +219,9 @@ class CudaDevice final : public Device {
     char bus_id[32] = {};
     check_cuda(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, gpu), "cudaDeviceGetPCIBusId");
     nvml_ = NvmlDevice::open(bus_id);
+    std::string why_not;
+    virtual_memory_ = VirtualMemory::open(gpu, why_not);
+    why_no_multicast_ = virtual_memory_ ? virtual_memory_->why_no_multicast() : why_not;
   }
 
   std::string architecture() const override {
@@ -247,7 +251,12 @@ class CudaDevice final : public Device {
         {"cuda.compute_capability",
          std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
         {"cuda.peers", std::to_string(count_peers())},
-        {"device.whole_lines", has_whole_lines() ? "peers" : "own"}};
+        {"device.whole_lines", has_whole_lines() ? "peers" : "own"},
+        {"device.handles", virtual_memory_ ? "file_descriptor" : "ipc"}};
+    if (why_no_multicast_.empty())
+      found.emplace("device.multicast", "switches");
+    else
+      found.emplace("device.multicast.unavailable", why_no_multicast_);
     if (nvml_) found.emplace("device.links", std::to_string(nvml_->count_links()));
     return found;
   }
@@ -280,6 +289,7 @@ class CudaDevice final : public Device {
   DeviceHandle share(std::span<const std::byte> bytes) override { return memory_.share(bytes); }
   std::byte* open(const DeviceHandle& handle) override { return memory_.open(handle); }
   void close(std::byte* opened) noexcept override { memory_.close(opened); }
+  VirtualMemory* virtual_memory() override { return virtual_memory_.get(); }
 
   std::byte* map(std::span<std::byte> bytes) override {
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
@@ -317,6 +327,10 @@ class CudaDevice final : public Device {
                                             std::span<const device::DeviceCall> calls,
                                             DeviceGrid grid) override {
     const device::DeviceCall& call = calls.front();
+    if (algorithm.needs_multicast && call.multicast == nullptr)
+      throw Error(StatusCode::failed_precondition,
+                  algorithm.name + " needs memory that reaches all GPUs at once: " +
+                      (why_no_multicast_.empty() ? "not all of them have it" : why_no_multicast_));
     const void* const kernel = choose_kernel(algorithm.kernels, call.type, call.op);
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
     int blocks_of_processor = 0;
@@ -380,8 +394,10 @@ class CudaDevice final : public Device {
   int gpu_;
   cudaDeviceProp properties_{};
   CudaMemory memory_;
-  Stream copies_;                           ///< of read, write and fill
-  std::unique_ptr<const NvmlDevice> nvml_;  ///< null where it tells nothing
+  Stream copies_;                                  ///< of read, write and fill
+  std::unique_ptr<const NvmlDevice> nvml_;         ///< null where it tells nothing
+  std::unique_ptr<VirtualMemory> virtual_memory_;  ///< null where it has none
+  std::string why_no_multicast_;                   ///< empty: it can
 };
 
 }  // namespace

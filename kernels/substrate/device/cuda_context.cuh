@@ -31,6 +31,7 @@ class CudaContext {
   __device__ static void store_signal(std::uint64_t* word, std::uint64_t value) {
     atomic(word).store(value, ::cuda::memory_order_release);
   }
+  [[nodiscard]] __device__ static constexpr bool heeds(Channel) { return true; }
   [[nodiscard]] __device__ static std::uint64_t load_relaxed(const std::uint64_t* word) {
     return atomic(word).load(::cuda::memory_order_relaxed);
   }

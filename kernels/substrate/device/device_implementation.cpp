@@ -218,10 +218,11 @@ class DeviceImplementation final : public Implementation {
   }
 
   static std::string why_no_multicast(const Problem& problem, const Capability& capability) {
-    if (!capability.has("device.multicast"))
-      return "it needs memory that reaches all GPUs at once (multicast over NVLink switches), "
-             "which "
-             "this device does not offer";
+    if (!capability.has("device.multicast")) {
+      const std::string_view why = capability.value("device.multicast.unavailable");
+      return "it needs memory that reaches all GPUs at once (multicast over NVLink switches)" +
+             (why.empty() ? ", which this device does not offer" : ": " + std::string(why));
+    }
     if (const std::int64_t ranks = capability.number("device.ranks"); ranks > 1)
       return std::to_string(ranks) + " ranks share a GPU, and multicast reaches each GPU once";
     const bool sums = problem.reduce_op == ReduceOp::sum || problem.reduce_op == ReduceOp::avg;

@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "colltune/kernels/device.h"
+#include "device/descriptor_mailbox.h"
 #include "device/joint_launch.h"
 #include "device/process_identity.h"
+#include "device/virtual_memory.h"
 
 namespace colltune {
 namespace {
@@ -43,13 +45,17 @@ struct Failure {
 struct Board {
   ProcessIdentity process{};
   Device* device = nullptr;  ///< as its process sees it
+  bool has_virtual_memory = false;
+  bool has_multicast = false;
+  DescriptorMailbox::Address mailbox{};  ///< where it has virtual memory
   SharedBytes scratch{};
+  std::byte* counters = nullptr;
   SharedBytes send{};
   SharedBytes receive{};
   JointLaunch::Member* member = nullptr;  ///< to be moved from by the first of its group
   std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< of the first of a process
   std::shared_ptr<JointLaunch>* joint = nullptr;               ///< of the first of a group
-  Failure failures[5]{};                                       ///< of each step
+  Failure failures[12]{};                                      ///< of each step
 };
 
 class DeviceOperation final : public Operation {
@@ -99,10 +105,16 @@ class Preparation {
 
   std::unique_ptr<Operation> run() {
     if (plan_.has_host_scratch) host_memory_ = communicator_.allocate({scratch_size()}, deadline_);
-    agree(0, [this] { show_memory(); });
-    agree(1, [this] { share_memory(); });
+    agree([this] { show_device(); });
+    group_ = find_group();
+    const bool leads = group_.front() == communicator_.rank();
+    agree([this] { choose_memory(); });
+    agree([this] { show_memory(); });
+    agree([this] { share_memory(); });
+    if (is_virtual_) agree([&] { map_memory(leads); });
+    if (has_multicast_) make_multicast();
     const int first = first_of_process();
-    agree(2, [&] {
+    agree([&] {
       if (!plan_.has_host_scratch || first != communicator_.rank()) return;
       host_scratch_ = std::make_shared<const HostScratch>(device_, std::move(host_memory_),
                                                           communicator_.size(), scratch_size());
@@ -110,18 +122,16 @@ class Preparation {
     });
     if (plan_.has_host_scratch && first != communicator_.rank())
       host_scratch_ = *board(first).host_scratch;
-    const std::vector<int> group = find_group();
     std::shared_ptr<JointLaunch> joint;
-    const bool leads = group.front() == communicator_.rank();
-    agree(3, [&] {
+    agree([&] {
       if (!leads) return;
-      joint = make_joint_launch(group);
+      joint = make_joint_launch();
       own_board().joint = &joint;
     });
-    if (!leads) joint = *board(group.front()).joint;
-    agree(4, [this] { check_probes(); });
+    if (!leads) joint = *board(group_.front()).joint;
+    agree([this] { check_probes(); });
     communicator_.barrier(deadline_);  // nobody's board goes away before it has been read
-    const auto place = std::ranges::find(group, communicator_.rank()) - group.begin();
+    const auto place = std::ranges::find(group_, communicator_.rank()) - group_.begin();
     return std::make_unique<DeviceOperation>(std::move(joint), static_cast<std::size_t>(place),
                                              communicator_, plan_.is_captured);
   }
@@ -134,7 +144,8 @@ class Preparation {
 
   /// Runs what may fail on this rank alone; all ranks throw what failed on one.
   template <class Act>
-  void agree(int step, Act act) {
+  void agree(Act act) {
+    const std::size_t step = steps_++;
     Failure& own = own_board().failures[step];
     const auto note = [&own](StatusCode code, const char* what) {
       own.happened = true;
@@ -166,42 +177,140 @@ class Preparation {
     return {.here = bytes.empty() ? nullptr : const_cast<std::byte*>(bytes.data())};
   }
 
-  /// Behind the scratch memory, the counts of this rank's blocks.
+  void show_device() {
+    Board& own = own_board();
+    own.process = own_process();
+    own.device = &device_;
+    VirtualMemory* const memory = device_.virtual_memory();
+    if (memory == nullptr || plan_.has_host_scratch) return;
+    mailbox_.emplace(communicator_.rank());
+    own.mailbox = mailbox_->address();
+    own.has_multicast = memory->why_no_multicast().empty();
+    own.has_virtual_memory = true;
+  }
+
+  /// By what all ranks' devices can do, so that all choose the same.
+  void choose_memory() {
+    bool all_have_it = true;
+    bool is_alone = true;
+    bool all_spread = true;
+    bool one_spreads = false;
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+      const Board& of = board(rank);
+      all_have_it = all_have_it && of.has_virtual_memory;
+      is_alone = is_alone && shares_device(of);
+      all_spread = all_spread && of.has_multicast;
+      one_spreads = one_spreads || of.has_multicast;
+    }
+    has_multicast_ = plan_.algorithm.needs_multicast && all_spread;
+    is_virtual_ = all_have_it && (!is_alone || has_multicast_);
+    if (!plan_.algorithm.needs_multicast || !one_spreads) return;
+    if (!own_board().has_multicast)
+      throw Error(StatusCode::failed_precondition,
+                  device_.virtual_memory() == nullptr
+                      ? "its device has no memory that could be one with that of others"
+                      : device_.virtual_memory()->why_no_multicast());
+    if (group_.size() > 1)
+      throw Error(StatusCode::failed_precondition,
+                  std::to_string(group_.size()) +
+                      " ranks share a device, and multicast reaches each device once");
+  }
+
   void show_memory() {
-    const std::uint64_t counters = std::uint64_t{device::most_blocks} * sizeof(std::uint64_t);
-    const std::uint64_t in_device = plan_.has_host_scratch ? 0 : scratch_size();
     member_.rank = communicator_.rank();
-    member_.scratch = DeviceMemory(device_, {in_device + counters});
+    Board& own = own_board();
+    const std::uint64_t counters = std::uint64_t{device::most_blocks} * sizeof(std::uint64_t);
+    // Behind the scratch memory, the counts of this rank's blocks.
+    const bool is_elsewhere = plan_.has_host_scratch || is_virtual_;
+    const std::uint64_t in_front = is_elsewhere ? 0 : scratch_size();
+    member_.scratch = DeviceMemory(device_, {in_front + counters});
     const std::span<std::byte> bytes = member_.scratch.bytes();
     device_.fill(bytes, 0);
+    own.counters = bytes.data() + in_front;
+    std::span<std::byte> scratch = bytes.first(in_front);
+    if (is_virtual_) {
+      member_.own = device_.virtual_memory()->create(virtual_size());
+      scratch = member_.own.bytes().first(scratch_size());
+      device_.fill(scratch, 0);
+    }
     const unsigned char fill = plan_.algorithm.scratch_fill;
     if (plan_.has_host_scratch) {  // which is zeroed
       const std::span<std::byte> part = host_memory_->part(communicator_.rank());
       std::ranges::fill(part.subspan(device::signals_size, plan_.call.scratch_bytes),
                         std::byte{fill});
     } else if (fill != 0) {
-      device_.fill(bytes.subspan(device::signals_size, plan_.call.scratch_bytes), fill);
+      device_.fill(scratch.subspan(device::signals_size, plan_.call.scratch_bytes), fill);
     }
-    Board& own = own_board();
-    own.process = own_process();
-    own.device = &device_;
     own.member = &member_;
-    own.scratch = show(bytes);
+    own.scratch = show(scratch);
     own.send = show(buffers_.send);
     own.receive = show(buffers_.receive);
   }
 
-  /// Where ranks live in several processes.
+  /// Where ranks live in several processes, or on several devices.
   void share_memory() {
     Board& own = own_board();
     bool is_alone = true;
     for (int rank = 0; rank < communicator_.size(); ++rank)
       is_alone = is_alone && board(rank).process == own.process;
-    if (is_alone || plan_.has_host_scratch) return;
-    own.scratch.handle = device_.share(member_.scratch.bytes());
-    if (!plan_.call.registered) return;
+    if (is_virtual_)
+      own_memory_ = member_.own.handle.share();
+    else if (!is_alone && !plan_.has_host_scratch)
+      own.scratch.handle = device_.share(own_scratch());
+    if (is_alone || !plan_.call.registered) return;
     if (!buffers_.send.empty()) own.send.handle = device_.share(buffers_.send);
     if (!buffers_.receive.empty()) own.receive.handle = device_.share(buffers_.receive);
+  }
+
+  /// Every device maps the scratch memory of all ranks on others, in this process or another one.
+  void map_memory(bool leads) {
+    std::vector<DescriptorMailbox::Letter> letters;
+    std::vector<int> others;
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+      if (shares_device(board(rank))) continue;
+      if (is_leader(rank)) letters.push_back({rank, board(rank).mailbox, own_memory_.get()});
+      if (leads) others.push_back(rank);
+    }
+    const auto memories =
+        mailbox_->exchange(1, letters, others, deadline_, communicator_.abort_flag());
+    for (const Descriptor& memory : memories)
+      member_.mapped.push_back(device_.virtual_memory()->open_shared(memory, virtual_size()));
+    mapped_ranks_ = std::move(others);
+  }
+
+  /// One object of the memory of all ranks' devices. No device binds its memory, or maps the
+  /// object, before all have been added: the driver would wait for them however long.
+  void make_multicast() {
+    VirtualMemory& memory = *device_.virtual_memory();
+    const std::shared_ptr<SymmetricMemory> parting =
+        communicator_.allocate({sizeof(std::uint64_t)}, deadline_);
+    std::unique_ptr<Multicast> object;
+    std::vector<DescriptorMailbox::Letter> letters;
+    std::vector<int> from;
+    Descriptor shared;
+    agree([&] {
+      if (communicator_.rank() != 0) return from.push_back(0);
+      object = memory.create_multicast(communicator_.size(), virtual_size());
+      shared = object->share();
+      for (int rank = 1; rank < communicator_.size(); ++rank)
+        letters.push_back({rank, board(rank).mailbox, shared.get()});
+    });
+    agree([&] {
+      const auto got = mailbox_->exchange(2, letters, from, deadline_, communicator_.abort_flag());
+      if (!object)
+        object = memory.open_multicast(got.front(), communicator_.size(), virtual_size());
+      object->add_device();
+    });
+    agree([&] {
+      object->bind(member_.own);
+      multicast_ = object->map();
+    });
+    // From here on the others may look at this rank's part.
+    member_.multicast = {.memory = std::move(member_.own),
+                         .multicast = std::move(object),
+                         .parting = parting,
+                         .rank = communicator_.rank(),
+                         .ranks = communicator_.size()};
   }
 
   [[nodiscard]] int first_of_process() const {
@@ -214,14 +323,26 @@ class Preparation {
   [[nodiscard]] std::vector<int> find_group() const {
     std::vector<int> group;
     for (int rank = 0; rank < communicator_.size(); ++rank)
-      if (board(rank).process == own_board().process && board(rank).device == &device_)
-        group.push_back(rank);
+      if (shares_device(board(rank))) group.push_back(rank);
     return group;
+  }
+  /// Whether `rank` is the first one of its process on its device.
+  [[nodiscard]] bool is_leader(int rank) const {
+    for (int other = 0; other < rank; ++other)
+      if (board(other).process == board(rank).process && board(other).device == board(rank).device)
+        return false;
+    return true;
+  }
+  [[nodiscard]] std::size_t virtual_size() const {
+    return device_.virtual_memory()->size_for(scratch_size(),
+                                              has_multicast_ ? communicator_.size() : 0);
+  }
+  [[nodiscard]] std::span<const std::byte> own_scratch() const {
+    return {own_board().scratch.here, scratch_size()};
   }
 
   /// The calls of the ranks of `group`, this process's addresses in them.
-  [[nodiscard]] std::vector<device::DeviceCall> describe_calls(const std::vector<int>& group,
-                                                               std::vector<std::byte*>& opened,
+  [[nodiscard]] std::vector<device::DeviceCall> describe_calls(std::vector<std::byte*>& opened,
                                                                device::Control& control) {
     const auto reach = [&](const Board& of, const SharedBytes& bytes) -> std::byte* {
       if (bytes.here == nullptr) return nullptr;
@@ -232,29 +353,37 @@ class Preparation {
     device::DeviceCall all = plan_.call;
     all.control = &control;
     all.limit_ns = longest_device_wait_ns;
+    all.multicast = multicast_;
     for (int rank = 0; rank < communicator_.size(); ++rank) {
       const Board& of = board(rank);
       if (plan_.has_host_scratch) {
         all.scratch[rank] = host_scratch_->of(rank);
         continue;
       }
-      if (of.process == own_board().process && of.device != &device_) device_.reach(*of.device);
-      all.scratch[rank] = reach(of, of.scratch);
+      const bool is_near = of.process == own_board().process && of.device != &device_;
+      if (is_near && (!is_virtual_ || all.registered)) device_.reach(*of.device);
+      all.scratch[rank] =
+          is_virtual_ && !shares_device(of) ? mapped_scratch(rank) : reach(of, of.scratch);
       if (!all.registered) continue;
       all.sends[rank] = reach(of, of.send);
       all.receives[rank] = reach(of, of.receive);
     }
     std::vector<device::DeviceCall> calls;
-    for (const int rank : group) {
+    for (const int rank : group_) {
       device::DeviceCall call = all;
       call.rank = rank;
       call.send = board(rank).send.here;
       call.receive = board(rank).receive.here;
-      const std::uint64_t in_device = plan_.has_host_scratch ? 0 : scratch_size();
-      call.counters = reinterpret_cast<std::uint64_t*>(board(rank).scratch.here + in_device);
+      call.counters = reinterpret_cast<std::uint64_t*>(board(rank).counters);
       calls.push_back(call);
     }
     return calls;
+  }
+
+  /// The scratch memory of `rank`, which is on another device, as this one's leader has mapped it.
+  [[nodiscard]] std::byte* mapped_scratch(int rank) const {
+    const auto place = std::ranges::find(mapped_ranks_, rank) - mapped_ranks_.begin();
+    return member_.mapped[static_cast<std::size_t>(place)].bytes().data();
   }
 
   /// The first word that a rank signals with in the scratch memory at `scratch`.
@@ -290,13 +419,13 @@ class Preparation {
     }
   }
 
-  std::shared_ptr<JointLaunch> make_joint_launch(const std::vector<int>& group) {
+  std::shared_ptr<JointLaunch> make_joint_launch() {
     DeviceMemory control_memory(device_, {sizeof(device::Control)}, Device::Memory::shared);
     auto* const control = ::new (static_cast<void*>(control_memory.bytes().data())) device::Control;
     std::vector<std::byte*> opened;
     std::unique_ptr<DeviceLaunch> launch;
     try {
-      const auto calls = describe_calls(group, opened, *control);
+      const auto calls = describe_calls(opened, *control);
       launch = device_.make_launch(plan_.algorithm, calls, plan_.grid);
       write_probes(calls.front());
     } catch (...) {
@@ -304,7 +433,7 @@ class Preparation {
       throw;
     }
     std::vector<JointLaunch::Member> members;
-    for (const int rank : group) {
+    for (const int rank : group_) {
       members.push_back(std::move(*board(rank).member));
       members.back().host_scratch = host_scratch_;
     }
@@ -321,6 +450,14 @@ class Preparation {
   std::unique_ptr<SymmetricMemory> boards_;
   std::unique_ptr<SymmetricMemory> host_memory_;
   std::shared_ptr<const HostScratch> host_scratch_;  ///< of this process
+  std::size_t steps_ = 0;                            ///< that were agreed on
+  std::vector<int> group_;                           ///< the ranks of this process on this device
+  bool is_virtual_ = false;     ///< scratch memory is shared by file descriptors
+  bool has_multicast_ = false;  ///< and is one with that of all ranks
+  std::optional<DescriptorMailbox> mailbox_;
+  Descriptor own_memory_;           ///< of this rank's scratch memory
+  std::vector<int> mapped_ranks_;   ///< whose memory member_.mapped is
+  std::byte* multicast_ = nullptr;  ///< the address of all ranks' scratch memory
   JointLaunch::Member member_;
 };
 

@@ -19,6 +19,10 @@ struct HostFaults {
   bool relaxes_signals = false;       ///< posts and awaits order nothing
   bool skips_block_barriers = false;  ///< threads of a block do not wait for each other
   bool breaks_lines = false;          ///< the flag of a line is seen before its data
+  bool ignores_credit = false;        ///< nobody waits until what it gave has been taken
+  /// No fault: it comes to what a signal announced a moment later, so that who does not wait for it
+  /// is there before.
+  bool is_slow = false;
 };
 
 /// What the threads of one block share on the host.
@@ -64,8 +68,13 @@ class HostContext {
   bool sync_block(bool any) { return block_.sync(any, ++rounds_); }
 
   [[nodiscard]] std::uint64_t load_signal(const std::uint64_t* word) const {
-    return atomic(word).load(block_.faults().relaxes_signals ? std::memory_order_relaxed
-                                                             : std::memory_order_acquire);
+    const std::uint64_t value = atomic(word).load(
+        block_.faults().relaxes_signals ? std::memory_order_relaxed : std::memory_order_acquire);
+    if (block_.faults().is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return value;
+  }
+  [[nodiscard]] bool heeds(Channel channel) const {
+    return channel != Channel::credit || !block_.faults().ignores_credit;
   }
   void store_signal(std::uint64_t* word, std::uint64_t value) const {
     atomic(word).store(value, block_.faults().relaxes_signals ? std::memory_order_relaxed

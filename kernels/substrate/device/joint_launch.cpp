@@ -39,8 +39,10 @@ JointLaunch::~JointLaunch() {
     static_cast<void>(new DeviceMemory(std::move(control_)));
     return;
   }
-  for (const Member& member : members_)
+  for (Member& member : members_) {
     for (std::byte* const opened : member.opened) device_.close(opened);
+    if (member.multicast) device_.virtual_memory()->leave(std::move(*member.multicast));
+  }
 }
 
 device::Control& JointLaunch::control() const {

@@ -15,6 +15,7 @@
 #include "colltune/kernels/device.h"
 #include "device/device_call.h"
 #include "device/host_scratch.h"
+#include "device/virtual_memory.h"
 
 namespace colltune {
 
@@ -30,6 +31,9 @@ class JointLaunch {
     DeviceMemory scratch{};
     std::shared_ptr<const HostScratch> host_scratch{};  ///< in place of it
     std::vector<std::byte*> opened{};                   ///< of other processes
+    MappedMemory own{};                                 ///< in place of `scratch`, for descriptors
+    std::vector<MappedMemory> mapped{};                 ///< the same of other devices
+    std::optional<VirtualMemory::MulticastPart> multicast{};  ///< in place of `own`
   };
 
   /// `control`: a device::Control, which `launch` looks at.

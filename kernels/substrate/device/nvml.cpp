@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,16 @@ bool find(const Library& library, const char* name, Function& function) {
 }
 
 }  // namespace
+
+static_assert(throttle_names.size() == throttle_bits);
+
+DeviceState worst_of(const DeviceState& one, const DeviceState& other) {
+  const bool is_told = one.clock_khz != 0 && other.clock_khz != 0;
+  return {.clock_khz = is_told ? std::min(one.clock_khz, other.clock_khz)
+                               : std::max(one.clock_khz, other.clock_khz),
+          .throttles = one.throttles | other.throttles,
+          .power_state = std::max(one.power_state, other.power_state)};
+}
 
 std::string names_of_throttles(std::uint32_t throttles) {
   std::string names;

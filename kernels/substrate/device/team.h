@@ -15,6 +15,7 @@ namespace colltune::device {
 ///     all
 ///                                of them; whether any of them said `any`
 ///     load_signal, store_signal  of 64-bit words, with acquire and release for all ranks
+///     heeds(channel)             false in tests alone: awaits of this channel wait for nothing
 ///     load_relaxed, store_relaxed
 ///     store_lane, load_lane, any_of_line, threads_of_line   of lines of 128 bytes (line_wire.h)
 ///     sum_everywhere, store_everywhere   a packet at a place in the scratch memory of all ranks
@@ -101,6 +102,7 @@ class Team {
            (context_.block() * most_ranks + from) * 2 + static_cast<int>(channel);
   }
   [[nodiscard]] COLLTUNE_DEVICE bool wait_for(int peer, std::uint64_t step, Channel channel) {
+    if (!context_.heeds(channel)) return true;
     const std::uint64_t* const mine = word(call_.rank, peer, channel);
     const std::uint64_t wanted = base_ + step;
     return wait_until(peer, [&] { return context_.load_signal(mine) >= wanted; });

@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 
+#include "descriptor.h"
 #include "hardware_topology.h"
 #include "mapping.h"
 #include "mpi/control_variable.h"
@@ -66,20 +67,6 @@ bool has_more_ranks_than_cpus(std::span<const Seat> seats) {
     if (machine.ranks > CPU_COUNT(&machine.cpus)) return true;
   return false;
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  [[nodiscard]] int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 class MpiCommunicator final : public Communicator {
  public:

@@ -105,6 +105,26 @@ TEST(Noise, CommonStartsAndThrottlingAreToldByKey) {
   EXPECT_THAT(noise_summary(trials), HasSubstr("throttled 3 time(s)"));
 }
 
+TEST(Noise, TrialsInWhichDevicesWereHeldDownAreCountedByWhat) {
+  std::vector<Measurement> trials{trial(8, "a", 0), trial(8, "b", 0), trial(16, "a", 0),
+                                  trial(16, "b", 0)};
+  EXPECT_THAT(noise_summary(trials), ::testing::Not(HasSubstr("GPU"))) << "there are none";
+  for (std::size_t i = 0; i < 3; ++i) {
+    trials[i].conditions.device_clock_khz = 1'980'000;
+    trials[i].conditions.device_power_state = 0;
+  }
+  EXPECT_THAT(noise_summary(trials),
+              HasSubstr("\nthe GPUs' clocks were held down in 0 of 3 trials; the lowest clock was "
+                        "1980 MHz\n"));
+  trials[1].conditions.device_throttles = "power_cap,thermal";
+  trials[1].conditions.device_clock_khz = 1'200'000;
+  trials[2].conditions.device_throttles = "power_cap";
+  EXPECT_THAT(
+      noise_summary(trials),
+      HasSubstr("\nthe GPUs' clocks were held down in 2 of 3 trials: power_cap (2), thermal "
+                "(1); the lowest clock was 1200 MHz\n"));
+}
+
 TEST(Noise, WhatWasNotObservedIsNotCalledQuiet) {
   const std::vector<Measurement> trials{trial(8, "a", -1)};
   EXPECT_THAT(noise_summary(trials), StartsWith("noise was not observed"));

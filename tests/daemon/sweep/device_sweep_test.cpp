@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "colltune/decide/decide.h"
@@ -64,6 +67,60 @@ TEST(DeviceSweep, KernelsAreMeasuredVerifiedAndDecided) {
   for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))
     over_all += decision.family == any_family ? 1 : 0;
   EXPECT_EQ(over_all, plan.cells.size());
+}
+
+/// The environment by which the library that stands for NVML says what there is.
+class SaidByNvml {
+ public:
+  explicit SaidByNvml(std::vector<std::pair<const char*, const char*>> what)
+      : what_(std::move(what)) {
+    for (const auto& [name, value] : what_) ::setenv(name, value, 1);
+  }
+  SaidByNvml(const SaidByNvml&) = delete;
+  SaidByNvml& operator=(const SaidByNvml&) = delete;
+  ~SaidByNvml() {
+    for (const auto& [name, value] : what_) ::unsetenv(name);
+  }
+
+ private:
+  std::vector<std::pair<const char*, const char*>> what_;
+};
+
+TEST(DeviceSweep, HowTheDevicesRanIsPartOfEachMeasurement) {
+  SweepSpec spec = small_sweep();
+  spec.collectives = {Collective::all_reduce};
+  spec.in_place = {.off = true, .on = false};
+  spec.registered = {.off = true, .on = false};
+  spec.graph_capture = {.off = true, .on = false};
+  spec.include = {"cuda.*one_shot"};
+  const auto conditions_of = [&](std::span<Device* const> devices) {
+    SweepRun run;
+    sweep(run, 2, make_catalogue(), spec, {}, devices);
+    EXPECT_THAT(run.errors, testing::Each(""));
+    EXPECT_FALSE(run.outcome.measurements.empty());
+    return run.outcome.measurements.at(0).conditions;
+  };
+  PretendedDevice first("first", 1);
+  PretendedDevice second("second", 1);
+  const std::vector<Device*> devices{&first, &second};
+  {
+    const Conditions silent = conditions_of(devices);
+    EXPECT_FALSE(silent.device_clock_khz || silent.device_power_state || silent.device_throttles);
+  }
+  second.offer_state(COLLTUNE_FAKE_NVML);  // of one rank alone
+  {
+    const SaidByNvml said({{"FAKE_NVML_MHZ", "1410"}, {"FAKE_NVML_STATE", "3"}});
+    const Conditions calm = conditions_of(devices);
+    EXPECT_EQ(calm.device_clock_khz, 1'410'000U);
+    EXPECT_EQ(calm.device_power_state, 3);
+    EXPECT_EQ(calm.device_throttles, std::nullopt);
+  }
+  first.offer_state(COLLTUNE_FAKE_NVML);
+  const SaidByNvml said({{"FAKE_NVML_MHZ", "900"}, {"FAKE_NVML_REASONS", "0x84"}});
+  const Conditions held_down = conditions_of(devices);
+  EXPECT_EQ(held_down.device_clock_khz, 900'000U);
+  EXPECT_EQ(held_down.device_power_state, 0);
+  EXPECT_EQ(held_down.device_throttles, "power_cap,power_brake");
 }
 
 TEST(DeviceSweep, UnlikeRanksOnDevicesAreGrouped) {

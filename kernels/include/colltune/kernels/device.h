@@ -19,6 +19,7 @@
 namespace colltune {
 
 struct DeviceAlgorithm;
+class VirtualMemory;
 namespace device {
 struct DeviceCall;
 }
@@ -82,8 +83,8 @@ class Device {
   /// What it can do, under dotted names: "device.processors" (how many blocks run at once),
   /// "device.whole_lines" (whether 128 bytes that neighbouring threads write at once are seen whole
   /// or not at all: "own" in its own memory, "peers" in that of all devices that it reaches, too),
-  /// "device.multicast" (where kernels reach the scratch memory of all ranks at once) and names of
-  /// its own.
+  /// "device.multicast" (where kernels reach the scratch memory of all ranks at once; else why not,
+  /// as "device.multicast.unavailable") and names of its own.
   [[nodiscard]] virtual std::map<std::string, std::string, std::less<>> features() const = 0;
   /// How it runs now; nothing where nobody tells. Takes some microseconds: not for timed regions.
   [[nodiscard]] virtual std::optional<DeviceState> state() const { return {}; }
@@ -106,6 +107,9 @@ class Device {
   /// it.
   [[nodiscard]] virtual std::byte* open(const DeviceHandle& handle) = 0;
   virtual void close(std::byte* opened) noexcept = 0;
+  /// Memory of it that other devices and processes reach by file descriptors; null: it has none,
+  /// and `share` serves. This device's; used by several threads at once.
+  [[nodiscard]] virtual VirtualMemory* virtual_memory() { return nullptr; }
   /// `bytes` of the host's memory, as the kernels of all devices of this process address them.
   [[nodiscard]] virtual std::byte* map(std::span<std::byte> bytes) = 0;
   /// The same `bytes`, when no kernel looks at them any more.

@@ -14,6 +14,7 @@ enum class DeviceThrottle : std::uint32_t {
   thermal = 1U << 2,      ///< it is too hot, or its memory is
   power_brake = 1U << 3,  ///< the machine's power supply asked for it
 };
+inline constexpr int throttle_bits = 4;  ///< the lowest ones are those above
 
 /// How a device runs now.
 struct DeviceState {
@@ -23,6 +24,10 @@ struct DeviceState {
 
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };
+
+/// What is the worst of both: the lower clock, all that held it down, the slower power state. What
+/// one of them does not tell is the other's.
+[[nodiscard]] DeviceState worst_of(const DeviceState& one, const DeviceState& other);
 
 /// "power_cap,thermal"; empty where nothing holds it down.
 [[nodiscard]] std::string names_of_throttles(std::uint32_t throttles);

@@ -37,6 +37,10 @@ struct Noise {
   std::uint64_t voided = 0;       ///< samples with any mark
   std::size_t windowed_keys = 0;  ///< whose runs began at a common start on the global clock
   std::uint64_t throttle_events = 0;
+  std::size_t told_by_devices = 0;   ///< trials in which the devices told how they ran
+  std::size_t device_throttled = 0;  ///< of them, those in which something held the clocks down
+  std::map<std::string, std::size_t> device_throttles;  ///< which did in how many
+  std::uint64_t lowest_device_clock_khz = 0;            ///< of all; 0: not told
   /// Of the world whose cores moved the most: MachineStates::all, where those are several.
   std::vector<MachineState> states;
   /// Variants that touch fresh memory in (on average) every timed run, printed, and in how many
@@ -49,7 +53,8 @@ struct Noise {
 
 /// For a person, a line or a few: "this machine was quiet: steal 0.2 % in the median key, 1.1 % in
 /// the worst; ranks waited for a core 0.1 % of the time, 2.0 % in the worst key; 0.3 % of 81,234
-/// runs void (…)", and where the ranks' cores moved, how long signals took how often. Quiet: both
+/// runs void (…)", and where the ranks' cores moved, how long signals took how often, and where
+/// devices tell, in how many trials what held their clocks down. Quiet: both
 /// below 2 % in the median key and below 5 % of the runs void.
 [[nodiscard]] std::string noise_summary(std::span<const Measurement> measurements);
 

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+
+#include "colltune/kernels/device_state.h"
 
 namespace colltune {
 
@@ -65,6 +68,8 @@ struct Perturbation {
   std::int64_t page_faults = 0;
   std::chrono::nanoseconds device{};        ///< of the last call of each run, by a device's clock
   std::chrono::nanoseconds timed_device{};  ///< of the same, by the host's clock
+  /// The worst of the looks at the device behind batches of runs; empty: it has none, or is silent.
+  std::optional<DeviceState> device_state;
 };
 
 /// A switch that kept the thread waiting for less than this share of the run does not void it: in

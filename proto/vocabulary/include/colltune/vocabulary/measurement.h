@@ -80,6 +80,13 @@ struct Conditions {
   /// the ranks that share the device, and noticing the end. The most of any rank. Empty: the
   /// buffers lie in the host's memory.
   std::optional<double> device_share;
+  /// How the devices ran, looked at behind each batch of timed runs: the lowest clock of their
+  /// processors and the slowest power state (0 is the fastest, 15 the slowest). Empty: nobody told.
+  std::optional<std::uint64_t> device_clock_khz;
+  std::optional<int> device_power_state;
+  /// What held their clocks down in any of these looks: "power_cap,thermal". Empty: nothing did, or
+  /// nobody told.
+  std::optional<std::string> device_throttles;
 
   /// What it took before each round until a rank saw the signal of its neighbour on the same node:
   /// of the farthest neighbours, the median over the visit's rounds. Empty: ranks share cores or no
@@ -109,6 +116,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("clock_error_ns", self.clock_error);
   visit("kept_waiting", self.kept_waiting);
   visit("device_share", self.device_share);
+  visit("device_clock_khz", self.device_clock_khz);
+  visit("device_power_state", self.device_power_state);
+  visit("device_throttles", self.device_throttles);
   visit("hand_over_ns", self.hand_over);
   visit("communicators_ns", self.communicators);
   visit("executed", self.executed);
