@@ -18,6 +18,12 @@ constexpr const char* file_name = "libnccl-tuner-colltune.so";
 
 }  // namespace
 
+bool is_nccl_setting(std::string_view name) {
+  // NCCL_VERSION is set by images of NVIDIA's for their users; NCCL does not read it.
+  return name.starts_with("NCCL_") && !name.starts_with("NCCL_DEBUG") && name != "NCCL_HOSTID" &&
+         name != "NCCL_VERSION";
+}
+
 std::string find_nccl_tuner(const fs::path& program) {
   // bin/ and lib/ of a build, or what the installation calls them.
   const fs::path root = program.parent_path().parent_path();
