@@ -175,6 +175,7 @@ std::unique_ptr<colltune::Device> take_gpu() {
 struct LaunchOptions {
   pid_t parent = 0;
   bool gpus = false;
+  bool share_gpus = false;
   std::span<const std::string> variables{};  ///< "NAME=value"
 };
 
@@ -189,6 +190,7 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
           "in the unchanged environment");
     return colltune::exit_code_of(colltune::StatusCode::invalid_argument);
   }
+  if (options.share_gpus) colltune::pretend_own_host(rank_from_launcher().value_or(0));
   const std::optional<std::string> variables = colltune::read_variables();
   std::string malloc_settings = colltune::pin_malloc();
   colltune::prepare_mpi_environment();
@@ -323,6 +325,11 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
       "--gpus", options.gpus,
       "the ranks' buffers lie on GPUs: the first rank of a node takes its first GPU, and "
       "so on; measures what runs there, and nothing else");
+  sweep
+      ->add_flag("--share-gpus", options.share_gpus,
+                 "several ranks on one GPU, each a host of its own to NCCL: shows that calls work, "
+                 "not how fast they are; results are kept apart (placement shared_device)")
+      ->needs("--gpus");
   add_variables(*sweep, options.variables);
   // What a supervisor of several launch environments says; not for people.
   auto& launch = options.launch_of;
@@ -629,7 +636,11 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
         [&](const AgentProcess& process) {
           return run_compat_command(*sweep.compat, sweep, process);
         },
-        make_catalogue, {.parent = parent, .gpus = sweep.gpus, .variables = sweep.variables});
+        make_catalogue,
+        {.parent = parent,
+         .gpus = sweep.gpus,
+         .share_gpus = sweep.share_gpus,
+         .variables = sweep.variables});
   if (!sweep.dry_run && !sweep.database && !sweep.results) {
     if (speaks)
       report(
@@ -638,7 +649,11 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
     return exit_code_of(wrong_usage);
   }
   return run([&](const AgentProcess& process) { return run_sweep_command(sweep, process); },
-             make_catalogue, {.parent = parent, .gpus = sweep.gpus, .variables = sweep.variables});
+             make_catalogue,
+             {.parent = parent,
+              .gpus = sweep.gpus,
+              .share_gpus = sweep.share_gpus,
+              .variables = sweep.variables});
 }
 
 }  // namespace colltune

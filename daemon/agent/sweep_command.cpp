@@ -39,6 +39,18 @@ void refuse_oversubscription(const SweepPlan& plan) {
                               world.topology.ranks, world.topology.nodes));
 }
 
+/// Ranks with GPUs of their own that are hosts of their own to NCCL meet over the network: their
+/// times would stand under a topology that they are not of.
+void refuse_pretended_hosts(const SweepPlan& plan) {
+  for (const PlannedWorld& world : plan.worlds)
+    if (world.topology.ranks > 1 && world.topology.placement != Placement::shared_device)
+      throw Error(
+          StatusCode::failed_precondition,
+          fmt::format("--share-gpus: the {} ranks of a world share no GPU; leave the option "
+                      "out, or start more ranks than there are GPUs",
+                      world.topology.ranks));
+}
+
 /// The ranks of the launch that support what was skipped.
 std::string ranks_with(const Skipped& skipped, const SweepPlan& plan,
                        const Availability& availability) {
@@ -209,6 +221,9 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
 
   // Planned before anything is opened: what cannot be planned leaves no trace.
   SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
+  run_on_rank_zero(control, [&] {
+    if (options.share_gpus) refuse_pretended_hosts(plan);
+  });
   if (options.dry_run) {
     if (is_first)
       fmt::print("{}\nIt takes {:.0f} s at the least, preparation besides.\n", render_plan(plan),

@@ -24,6 +24,7 @@ struct SweepOptions {
   bool quiet = false;
   bool allow_oversubscribe = false;
   bool gpus = false;                           ///< the ranks' buffers lie on GPUs
+  bool share_gpus = false;                     ///< several ranks on one, each a host to NCCL
   std::vector<std::filesystem::path> plugins;  ///< besides those of the configuration
   std::vector<std::string> variables;          ///< "NAME=value", set before MPI and NCCL read them
   SeriesLaunch launch_of;                      ///< its series is empty: of none

@@ -39,6 +39,8 @@ expect_code 2 "${launch[@]}" sweep --config "$work/knobs.json" --db "$work/a.db"
 expect_in err 'write NAME=value'
 expect_code 2 env "$limit=4096" "${launch[@]}" sweep --config "$work/knobs.json" --db "$work/a.db" --variable "$limit=4096"
 expect_in err 'has these values already'
+expect_code 2 "${launch[@]}" sweep --config "$work/knobs.json" --db "$work/a.db" --share-gpus
+expect_in err 'share-gpus requires --gpus'
 sed 's/btl_vader_eager_limit/rmaps_base_verbose/' "$work/knobs.json" >"$work/launchers.json"
 expect_code 2 "$agent" supervise --db "$work/a.db" -- "${launch[@]}" sweep --config "$work/launchers.json" --db "$work/a.db"
 expect_in err 'give it to the launcher'

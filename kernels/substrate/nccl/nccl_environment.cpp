@@ -4,6 +4,7 @@
 #include "colltune/kernels/nccl_environment.h"
 
 #include <cstdlib>
+#include <string>
 #include <system_error>
 
 #include "nccl/build_hint.h"
@@ -17,6 +18,11 @@ constexpr const char* variable = "NCCL_TUNER_PLUGIN";
 constexpr const char* file_name = "libnccl-tuner-colltune.so";
 
 }  // namespace
+
+void pretend_own_host(int rank) {
+  ::setenv("NCCL_HOSTID", ("colltune-rank-" + std::to_string(rank)).c_str(), 0);
+  ::setenv("NCCL_NET", "Socket", 0);
+}
 
 bool is_nccl_setting(std::string_view name) {
   // NCCL_VERSION is set by images of NVIDIA's for their users; NCCL does not read it.
