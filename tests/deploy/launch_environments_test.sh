@@ -78,6 +78,18 @@ expect_json "all(len(e['speedups']) == 3 and e['time_ns'] > 0 for k in data['key
 expect_json "data['environments'][1]['means']['all']['keys'] == 2"
 digest=$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["environments"][1]["digest"])' "$work/out")
 
+# --- Winners are confirmed in launches of their own environment: low latency beside the default, in one round.
+sed 's/"mpi.all_reduce"/"mpi.all_reduce", "cpu.all_reduce_low_latency"/; s/"launch_rounds": 3/"launch_rounds": 1/' \
+  "$work/knobs.json" >"$work/winners.json"
+winners=("${launch[@]}" sweep --allow-oversubscribe --quiet --config "$work/winners.json" --db "$work/b.db")
+expect_code 0 "$agent" supervise --confirm 1 --db "$work/b.db" -- "${winners[@]}"
+expect_in err "environment 'unchanged':"
+expect_in err "environment 'eager_128k':"
+expect_not_in err 'decided in another environment'
+expect_code 0 "$colltune" show sweeps --db "$work/b.db" --json
+expect_json "all(s['environment_digest'] in {c['environment_digest'] for c in data if c['purpose'] == 'choose'} for s in data)"
+expect_json "len({s['environment_digest'] for s in data if s['purpose'] == 'confirm'}) == 2"
+
 # --- A lookup that names none is refused, one that names one is answered.
 expect_code 2 "$colltune" lookup all_reduce --bytes 32KiB --db "$work/a.db"
 expect_in err 'environment digest'

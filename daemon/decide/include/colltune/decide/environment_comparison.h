@@ -2,15 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "colltune/decide/decision_policy.h"
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/measurement.h"
+#include "colltune/vocabulary/names.h"
 
 namespace colltune {
 
