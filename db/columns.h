@@ -131,9 +131,11 @@ class RowCursor {
       const auto& text = next<std::string>();
       if (text.empty())
         value.reset();
+      else if constexpr (std::same_as<typename T::value_type, std::string>)
+        value = text;
       else
-        value = from_json_value<typename T::value_type>(
-            nlohmann::json::parse(text, nullptr, false), text);
+        value = from_json_value<typename T::value_type>(nlohmann::json::parse(text, nullptr, false),
+                                                        text);
     } else {
       const auto& text = next<std::string>();
       const auto json = nlohmann::json::parse(text, nullptr, false);

@@ -27,6 +27,7 @@ struct Migration {
 void apply_version_3(Connection& connection);
 void apply_version_4(Connection& connection);
 void apply_version_6(Connection& connection);
+void apply_version_7(Connection& connection);
 /// All steps, ascending from 1; the last one's version is what this program reads and writes.
 [[nodiscard]] std::span<const Migration> schema_history();
 

@@ -207,13 +207,14 @@ CREATE TABLE composition (
 ) STRICT;
 )sql";
 
-constexpr std::array<Migration, 6> history{{
+constexpr std::array<Migration, 7> history{{
     {1, [](Connection& connection) { connection.execute_script(version_1); }},
     {2, [](Connection& connection) { connection.execute_script(version_2); }},
     {3, apply_version_3, true},
     {4, apply_version_4},
     {5, [](Connection& connection) { connection.execute_script(version_5); }},
     {6, apply_version_6},
+    {7, apply_version_7},
 }};
 
 }  // namespace

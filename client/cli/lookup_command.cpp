@@ -134,7 +134,7 @@ std::string ranking_text(const Decision& decision) {
 std::string environment_text(const TuningKey& key, const std::optional<Environment>& environment) {
   std::string text = key.environment_digest;
   if (!environment) return text;
-  visit_fields(*environment, [&](std::string_view name, const std::string& value) {
+  visit_facts(*environment, [&](std::string_view name, const std::string& value) {
     if (!value.empty()) text += fmt::format("\n  {:<17} {}", name, value);
   });
   return text;

@@ -178,7 +178,8 @@ void add_report(CLI::App& program, ReportOptions& options) {
     CLI::App& report = *command.add_subcommand(name, description);
     report.footer(with_example(std::string("colltune report ") + name + " --db tuning.db"));
     report.add_option("--db", options.database, "tuning database")->required();
-    report.add_option("--sweep", options.sweep, "this very sweep [the newest]");
+    report.add_option("--sweep", options.sweep,
+                      "this very sweep [the newest]; environments: the series that it is of");
     report.add_flag("--json", options.json, "print one JSON object");
     report.callback([&options, run] { run(options, std::cout); });
   };
@@ -186,6 +187,9 @@ void add_report(CLI::App& program, ReportOptions& options) {
   add("regret",
       "Default, chosen and best of all measured, on samples that took no part in choosing",
       run_report_regret);
+  add("environments",
+      "Launches in several environments side by side: what a setting of a library would be worth",
+      run_report_environments);
 }
 
 void add_import(CLI::App& program, ImportOptions& options) {

@@ -23,4 +23,9 @@ void run_report_sweep(const ReportOptions& options, std::ostream& out);
 /// launches in the database, and on held-out sizes.
 void run_report_regret(const ReportOptions& options, std::ostream& out);
 
+/// The newest series of launches in several environments, or that of the sweep: per key each
+/// environment's winner and its time beside the unchanged environment's, launch by launch, and
+/// geometric means.
+void run_report_environments(const ReportOptions& options, std::ostream& out);
+
 }  // namespace colltune

@@ -188,7 +188,7 @@ void run_show_environments(const ShowOptions& options, std::ostream& out) {
   }
   for (const auto& [digest, environment] : environments) {
     out << digest << '\n';
-    visit_fields(environment, [&](std::string_view name, const std::string& value) {
+    visit_facts(environment, [&](std::string_view name, const std::string& value) {
       if (!value.empty()) out << fmt::format("  {:<17} {}\n", name, value);
     });
   }

@@ -17,6 +17,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -34,6 +36,7 @@
 #include "mpi_control_plane.h"
 #include "process_environment.h"
 #include "retest_command.h"
+#include "series_command.h"
 #include "store_failure_log.h"
 #include "sweep_command.h"
 
@@ -55,6 +58,9 @@ std::optional<int> rank_from_launcher() {
     if (const char* value = std::getenv(variable)) return std::atoi(value);
   return std::nullopt;
 }
+
+/// Under a launcher every rank parses the same words: rank 0 speaks for all.
+bool speaks_for_launch() { return rank_from_launcher().value_or(0) == 0; }
 
 void report(const std::string& message) {
   std::fprintf(stderr, "colltune-agent: %s\n", message.c_str());
@@ -169,11 +175,23 @@ std::unique_ptr<colltune::Device> take_gpu() {
 struct LaunchOptions {
   pid_t parent = 0;
   bool gpus = false;
+  bool share_gpus = false;
+  std::span<const std::string> variables{};  ///< "NAME=value"
 };
 
 int run(const LaunchedCommand& command, const std::function<colltune::Implementations()>& catalogue,
         const LaunchOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
+  // Before there are threads, and before a library reads its environment.
+  if (!options.variables.empty() && !colltune::set_variables(options.variables)) {
+    if (speaks_for_launch())
+      report(
+          "--variable: the environment has these values already, so that this launch would be one "
+          "in the unchanged environment");
+    return colltune::exit_code_of(colltune::StatusCode::invalid_argument);
+  }
+  if (options.share_gpus) colltune::pretend_own_host(rank_from_launcher().value_or(0));
+  const std::optional<std::string> variables = colltune::read_variables();
   std::string malloc_settings = colltune::pin_malloc();
   colltune::prepare_mpi_environment();
   colltune::prepare_nccl_environment();
@@ -210,6 +228,7 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
                  .launch = *world,
                  .stop = stop,
                  .malloc_settings = std::move(malloc_settings),
+                 .variables = variables,
                  .begin = begin,
                  .set_control_time_out =
                      [&](std::chrono::milliseconds time_out) { control->set_time_out(time_out); },
@@ -239,6 +258,22 @@ void add_call_limit(CLI::App& command, std::chrono::seconds& limit) {
           "--call-limit", [&limit](int seconds) { limit = std::chrono::seconds(seconds); },
           "seconds before which no call counts as timed out (default 10)")
       ->check(CLI::Range(1, 3600));
+}
+
+void add_variables(CLI::App& command, std::vector<std::string>& variables) {
+  command
+      .add_option("--variable", variables,
+                  "NAME=value: set in the environment of every rank before a library reads it, and "
+                  "recorded with the results; may be repeated")
+      ->check([](const std::string& text) {
+        try {
+          const auto variable = colltune::parse_assignment(text);
+          const std::string why = colltune::why_not_set_per_process(variable.name);
+          return why.empty() ? why : variable.name + ": " + why;
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      });
 }
 
 void add_rules(CLI::App& command, colltune::CapabilityRules& rules) {
@@ -290,6 +325,22 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
       "--gpus", options.gpus,
       "the ranks' buffers lie on GPUs: the first rank of a node takes its first GPU, and "
       "so on; measures what runs there, and nothing else");
+  sweep
+      ->add_flag("--share-gpus", options.share_gpus,
+                 "several ranks on one GPU, each a host of its own to NCCL: shows that calls work, "
+                 "not how fast they are; results are kept apart (placement shared_device)")
+      ->needs("--gpus");
+  add_variables(*sweep, options.variables);
+  // What a supervisor of several launch environments says; not for people.
+  auto& launch = options.launch_of;
+  auto* series = sweep->add_option("--series", launch.series)->group("");
+  for (CLI::Option* part :
+       {sweep->add_option("--series-command", launch.command)->group(""),
+        sweep->add_option("--launch-environment", launch.environment)->group(""),
+        sweep->add_option("--launch-round", launch.round)->group("")->check(CLI::Range(1, 64))}) {
+    series->needs(part);
+    part->needs(series);
+  }
   add_rules(*sweep, options.rules);
   add_call_limit(*sweep, options.call_limit);
   auto* resume = sweep->add_flag_callback(
@@ -311,9 +362,11 @@ void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
 }
 
 void add_supervise(CLI::App& app, colltune::SuperviseOptions& options, int& confirm_launches) {
-  CLI::App* supervise = app.add_subcommand(
-      "supervise",
-      "launch a sweep again and again until it is complete, whatever its candidates do to it");
+  CLI::App* supervise =
+      app.add_subcommand("supervise",
+                         "launch a sweep again and again until it is complete, whatever its "
+                         "candidates do to it; where "
+                         "its configuration names launch environments, in each of them by turns");
   supervise->add_option("--db", options.database, "the database of the sweep: the same as its --db")
       ->required();
   supervise
@@ -385,6 +438,8 @@ void add_retest(CLI::App& app, colltune::RetestOptions& options) {
   retest->add_option("--seconds-per-key", options.seconds_per_key);
   retest->add_flag("--with-confirmed", options.with_confirmed);
   retest->add_option("--plugin", options.plugins);
+  retest->add_option("--environment", options.environment_digest);
+  add_variables(*retest, options.variables);
   add_rules(*retest, options.rules);
   add_call_limit(*retest, options.call_limit);
 }
@@ -394,47 +449,115 @@ int say_error(const Error& error) {
   return colltune::exit_code_of(error.code());
 }
 
-int run_supervise(const colltune::SuperviseOptions& options) {
+/// A launch's words: up to and with the agent's name, and what follows it.
+struct LaunchWords {
+  std::vector<std::string> launcher;
+  std::vector<std::string> agents;
+};
+
+/// Empty where the launch does not name the agent. `program` is this program's name as it was
+/// called.
+std::optional<LaunchWords> split_launch(const std::vector<std::string>& command,
+                                        const std::string& program) {
+  const auto is_agent = [&](const std::string& word) {
+    const auto name = std::filesystem::path(word).filename();
+    return name == "colltune-agent" || name == std::filesystem::path(program).filename();
+  };
+  const auto agent = std::ranges::find_if(command, is_agent);
+  if (agent == command.end()) return std::nullopt;
+  return LaunchWords{.launcher = {command.begin(), agent + 1},
+                     .agents = {agent + 1, command.end()}};
+}
+
+/// `words` begin with "sweep". Throws CLI::ParseError.
+colltune::SweepOptions parse_sweep(std::vector<std::string> words) {
+  CLI::App app;
+  colltune::SweepOptions sweep;
+  add_sweep(app, sweep);
+  std::ranges::reverse(words);
+  app.parse(words);
+  return sweep;
+}
+
+/// The configuration of the sweep that `command` launches; empty where that is hidden (a script) or
+/// cannot be had here: the agent itself says what is wrong, or that it is alone with its launch
+/// environments. Throws Error(invalid_argument) where the configuration is wrong.
+std::optional<colltune::SweepSpec> spec_of_launch(const std::vector<std::string>& command,
+                                                  const std::string& program) {
+  const auto words = split_launch(command, program);
+  if (!words || words->agents.empty() || words->agents.front() != "sweep") return std::nullopt;
   try {
-    colltune::StoreFailureLog failures(options.database);
-    return colltune::supervise(options, {.failures = failures, .say = report});
+    return colltune::load_sweep_spec(parse_sweep(words->agents).configuration);
+  } catch (const CLI::ParseError&) {
+    return std::nullopt;
   } catch (const Error& error) {
-    return say_error(error);
+    if (error.code() != colltune::StatusCode::not_found) throw;
+    return std::nullopt;
   }
+}
+
+/// The sweep, or those of its series.
+int run_supervise(const colltune::SuperviseOptions& options,
+                  const std::optional<colltune::SweepSpec>& spec) {
+  colltune::StoreFailureLog failures(options.database);
+  const auto supervise_launch = [&](const colltune::SuperviseOptions& launch) {
+    return colltune::supervise(launch, {.failures = failures, .say = report});
+  };
+  if (!spec || spec->launch_environments.empty()) return supervise_launch(options);
+  return colltune::run_series({.supervised = options, .spec = *spec}, supervise_launch, report);
+}
+
+/// Confirms the decisions of each environment of a series in launches of that environment.
+int run_confirm_of_series(const colltune::ConfirmOptions& options, const colltune::SweepSpec& spec,
+                          const colltune::SeriesProgress& series) {
+  int code = 0;
+  std::set<std::string> done;
+  for (std::size_t i = 0; i < series.finished.size(); ++i) {
+    const std::string& name = series.finished[i].environment;
+    if (!done.insert(name).second) continue;
+    colltune::ConfirmOptions of_environment = options;
+    of_environment.environment_digest = series.digests[i];
+    for (const auto& environment : spec.launch_environments)
+      if (environment.name == name)
+        for (const auto& variable : environment.variables)
+          of_environment.variables.push_back(variable.name + "=" + variable.value);
+    report("environment '" + name + "':");
+    const int ended_with = colltune::run_confirm_command(of_environment, report);
+    code = std::max(code, ended_with);
+    if (ended_with > 1) break;
+  }
+  return code;
 }
 
 /// `program` is this program's name as it was called.
 int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
+  const std::vector<std::string> whole_command = options.command;
   try {
-    const auto is_agent = [&](const std::string& word) {
-      const auto name = std::filesystem::path(word).filename();
-      return name == "colltune-agent" || name == std::filesystem::path(program).filename();
-    };
-    const auto agent = std::ranges::find_if(options.command, is_agent);
-    if (agent == options.command.end())
+    auto words = split_launch(options.command, program);
+    if (!words)
       throw Error(colltune::StatusCode::invalid_argument,
                   "confirm: the launch does not name colltune-agent; write it up to there: "
                   "colltune-agent confirm --db tuning.db -- mpirun -n 4 colltune-agent");
-    std::vector<std::string> rest(agent + 1, options.command.end());
-    options.command.erase(agent + 1, options.command.end());
-    if (!rest.empty() && rest.front() != "sweep")
+    options.command = std::move(words->launcher);
+    if (words->agents.empty()) return colltune::run_confirm_command(options, report);
+    if (words->agents.front() != "sweep")
       throw Error(colltune::StatusCode::invalid_argument,
-                  "confirm: '" + rest.front() +
+                  "confirm: '" + words->agents.front() +
                       "' follows the agent's name; confirm itself says what the agent is to do (a "
                       "whole sweep command is accepted: its plug-ins are used)");
-    if (!rest.empty()) {
-      // The sweep whose decisions these are: what it loaded is needed again.
-      CLI::App app;
-      colltune::SweepOptions sweep;
-      add_sweep(app, sweep);
-      std::ranges::reverse(rest);
-      app.parse(rest);
-      const colltune::SweepSpec spec = colltune::load_sweep_spec(sweep.configuration);
-      for (const auto& plugin : spec.plugins) options.plugins.emplace_back(plugin);
-      if (!options.most_kept_waiting) options.most_kept_waiting = spec.decision.most_kept_waiting;
-      options.plugins.insert(options.plugins.end(), sweep.plugins.begin(), sweep.plugins.end());
-      options.call_limit = sweep.call_limit;
-      options.rules.append(sweep.rules);
+    // The sweep whose decisions these are: what it loaded is needed again.
+    const colltune::SweepOptions sweep = parse_sweep(words->agents);
+    const colltune::SweepSpec spec = colltune::load_sweep_spec(sweep.configuration);
+    for (const auto& plugin : spec.plugins) options.plugins.emplace_back(plugin);
+    if (!options.most_kept_waiting) options.most_kept_waiting = spec.decision.most_kept_waiting;
+    options.plugins.insert(options.plugins.end(), sweep.plugins.begin(), sweep.plugins.end());
+    options.call_limit = sweep.call_limit;
+    options.rules.append(sweep.rules);
+    options.variables = sweep.variables;
+    if (!spec.launch_environments.empty()) {
+      const auto series = colltune::read_series(
+          {.supervised = {.database = options.database, .command = whole_command}, .spec = spec});
+      if (!series.finished.empty()) return run_confirm_of_series(options, spec, series);
     }
     return colltune::run_confirm_command(options, report);
   } catch (const CLI::ParseError& error) {
@@ -448,7 +571,12 @@ int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
 /// The sweep, then the confirmation of what it decided.
 int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised, int launches,
                               const std::string& program) {
-  const int code = run_supervise(supervised);
+  int code = 0;
+  try {
+    code = run_supervise(supervised, spec_of_launch(supervised.command, program));
+  } catch (const Error& error) {
+    code = say_error(error);
+  }
   if (launches == 0 || (code != 0 && code != 1)) return code;
   return std::max(code, run_confirm({.database = supervised.database,
                                      .launches = launches,
@@ -481,8 +609,7 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
   app.footer(
       "Example:\n  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db");
 
-  // Under a launcher every rank parses the same words: rank 0 speaks for all.
-  const bool speaks = rank_from_launcher().value_or(0) == 0;
+  const bool speaks = speaks_for_launch();
   constexpr auto wrong_usage = StatusCode::invalid_argument;
   try {
     app.parse(argc, argv);
@@ -496,7 +623,7 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
   if (app.got_subcommand("confirm")) return run_confirm(confirm, argv[0]);
   if (app.got_subcommand("retest"))
     return run([&](const AgentProcess& process) { return run_retest_command(retest, process); },
-               make_catalogue, {.parent = parent});
+               make_catalogue, {.parent = parent, .variables = retest.variables});
   if (sweep.compat && (sweep.database || sweep.results)) {
     if (speaks)
       report(
@@ -509,7 +636,11 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
         [&](const AgentProcess& process) {
           return run_compat_command(*sweep.compat, sweep, process);
         },
-        make_catalogue, {.parent = parent, .gpus = sweep.gpus});
+        make_catalogue,
+        {.parent = parent,
+         .gpus = sweep.gpus,
+         .share_gpus = sweep.share_gpus,
+         .variables = sweep.variables});
   if (!sweep.dry_run && !sweep.database && !sweep.results) {
     if (speaks)
       report(
@@ -518,7 +649,11 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
     return exit_code_of(wrong_usage);
   }
   return run([&](const AgentProcess& process) { return run_sweep_command(sweep, process); },
-             make_catalogue, {.parent = parent, .gpus = sweep.gpus});
+             make_catalogue,
+             {.parent = parent,
+              .gpus = sweep.gpus,
+              .share_gpus = sweep.share_gpus,
+              .variables = sweep.variables});
 }
 
 }  // namespace colltune

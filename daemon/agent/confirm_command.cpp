@@ -69,7 +69,11 @@ class Confirmer {
     policy_.launches = static_cast<std::size_t>(options_.launches);
     if (options_.most_kept_waiting) policy_.most_kept_waiting = options_.most_kept_waiting;
     for (int set = 1; set <= most_confirm_sets; ++set) {
-      const auto before = provisional_decisions(StoreReader(options_.database));
+      auto before = provisional_decisions(StoreReader(options_.database));
+      std::erase_if(before, [&](const Decision& decision) {
+        return !options_.environment_digest.empty() &&
+               decision.key.environment_digest != options_.environment_digest;
+      });
       const auto claims = static_cast<std::size_t>(std::ranges::count_if(
           before, [](const Decision& decision) { return contest_of(decision).has_value(); }));
       SetOfLaunches measured;
@@ -126,6 +130,8 @@ class Confirmer {
       arguments.push_back(value);
     };
     for (const auto& plugin : options_.plugins) add("--plugin", plugin.string());
+    for (const auto& variable : options_.variables) add("--variable", variable);
+    if (!options_.environment_digest.empty()) add("--environment", options_.environment_digest);
     for (const auto& mask : options_.rules.masks) add("--mask", mask);
     for (const auto& tag : options_.rules.declarations) add("--declare", tag);
     if (options_.rules.builds_may_differ) add("--unlike-builds", "group");

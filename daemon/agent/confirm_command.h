@@ -21,6 +21,10 @@ struct ConfirmOptions {
   std::optional<double> most_kept_waiting{};  ///< ConfirmPolicy::most_kept_waiting; null: as there
   std::vector<std::filesystem::path> plugins;
   CapabilityRules rules{};  ///< of the sweep, so that its worlds come again
+  /// Set in the launches' environment, "NAME=value".
+  std::vector<std::string> variables{};
+  /// Decisions of this environment alone; empty: all.
+  std::string environment_digest{};
   /// The launcher's command up to and including the agent.
   std::vector<std::string> command;
   std::chrono::seconds call_limit = std::chrono::seconds(10);

@@ -74,13 +74,13 @@ bool are_builds_unlike(const LaunchProcesses& launch, bool may_differ) {
 
 std::vector<std::string> differences_of(const LaunchProcesses& launch) {
   std::vector<std::string> fields;
-  visit_fields(launch.kinds.front(),
-               [&](std::string_view name, const std::string&) { fields.emplace_back(name); });
+  visit_facts(launch.kinds.front(),
+              [&](std::string_view name, const std::string&) { fields.emplace_back(name); });
   std::vector<std::string> lines;
   for (const std::string& field : fields) {
     const RanksByValue values = ranks_by_value(launch, [&](const Environment& environment) {
       std::string found;
-      visit_fields(environment, [&](std::string_view name, const std::string& value) {
+      visit_facts(environment, [&](std::string_view name, const std::string& value) {
         if (name == field) found = value;
       });
       return found;

@@ -41,7 +41,7 @@ std::string features_for_dispatch(const Capability& capability) {
 /// A rank's environment as it travels: what all ranks have in common is said once.
 Capability to_features(const Environment& environment) {
   Capability facts;
-  visit_fields(environment, [&](std::string_view name, const std::string& value) {
+  visit_facts(environment, [&](std::string_view name, const std::string& value) {
     facts.features.emplace(name, value);
   });
   return facts;
@@ -49,8 +49,9 @@ Capability to_features(const Environment& environment) {
 
 Environment to_environment(const Capability& facts) {
   Environment environment;
-  visit_fields(environment,
-               [&](std::string_view name, std::string& value) { value = facts.value(name); });
+  visit_fields(environment, [&](std::string_view name, auto& value) {
+    if (const auto text = facts.value(name); !text.empty()) value = std::string(text);
+  });
   return environment;
 }
 
@@ -120,11 +121,12 @@ LaunchFacts learn_launch(const AgentProcess& process,
   run_on_all_ranks(process.control, [&] {
     own = apply(own_rules, isas, detect_capability(facts.catalogue, process.launch));
   });
-  facts.environment = detect_environment(process.malloc_settings);
+  facts.environment = detect_environment(process.malloc_settings, process.variables);
   facts.environment.cpu_features = features_for_dispatch(own);
   if (own.is_on_device()) {
     facts.environment.gpu_model = own.value("device.name");
     facts.environment.cuda_version = own.value("cuda.runtime");
+    facts.environment.nccl_version = own.value("nccl.version");
   }
   facts.digest = digest_of(facts.environment);
   ExchangedFacts exchanged =

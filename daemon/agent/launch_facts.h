@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -27,6 +28,7 @@ struct AgentProcess {
   Communicator& launch;
   const AbortFlag& stop;  ///< raised when the user wants the command to end with what it has
   std::string malloc_settings;
+  std::optional<std::string> variables;         ///< Environment::variables
   std::chrono::steady_clock::time_point begin;  ///< before MPI_Init
   /// Bounds the control plane's waits once the plan is known.
   std::function<void(std::chrono::milliseconds)> set_control_time_out;

@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "build_info.h"
+#include "colltune/sweep/launch_environment.h"
+#include "colltune/vocabulary/error.h"
 
 namespace colltune {
 namespace {
@@ -94,23 +96,23 @@ std::string mpi_library() {
   return trim(version);
 }
 
-/// MCA parameters that the user set, whichever way mpirun hands them down; those that colltune or
-/// the launcher set by themselves change with every launch and are left out.
-std::string mpi_transport() {
-  constexpr std::string_view prefix = "OMPI_MCA_";
-  constexpr std::string_view relevant[] = {"pml",   "btl",  "mtl",    "coll",  "osc",
-                                           "opal_", "mpi_", "hwloc_", "rmaps_"};
-  constexpr std::string_view own[] = {"coll_tuned_use_dynamic_rules"};
-  std::map<std::string, std::string> parameters;
+/// What this process's environment says of the variables that the fact `in` records.
+std::map<std::string, std::string> recorded_variables(RecordedIn in) {
+  std::map<std::string, std::string> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (!text.starts_with(prefix)) continue;
-    const std::string_view name = text.substr(prefix.size(), text.find('=') - prefix.size());
-    const bool is_relevant = std::ranges::any_of(
-        relevant, [&](std::string_view start) { return name.starts_with(start); });
-    if (!is_relevant || std::ranges::find(own, name) != std::end(own)) continue;
-    parameters.emplace(name, text.substr(text.find('=') + 1));
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.size() < text.size() && where_recorded(name) == in)
+      found.emplace(name, text.substr(name.size() + 1));
   }
+  return found;
+}
+
+/// MCA parameters that the user set, whichever way mpirun hands them down.
+std::string mpi_transport() {
+  std::map<std::string, std::string> parameters;
+  for (auto& [name, value] : recorded_variables(RecordedIn::mpi_transport))
+    parameters.emplace(name.substr(mca_prefix.size()), std::move(value));
   std::string out;
   for (const auto& [name, value] : parameters) out += (out.empty() ? "" : " ") + name + "=" + value;
   return out.empty() ? "default" : out;
@@ -139,6 +141,26 @@ std::string pin_malloc() {
   pin("MALLOC_MMAP_THRESHOLD_", M_MMAP_THRESHOLD, "mmap_threshold");
   pin("MALLOC_TRIM_THRESHOLD_", M_TRIM_THRESHOLD, "trim_threshold");
   return out;
+}
+
+bool set_variables(std::span<const std::string> variables) {
+  bool changes = false;
+  for (const std::string& text : variables) {
+    const Assignment variable = parse_assignment(text);
+    if (const std::string why = why_not_set_per_process(variable.name); !why.empty())
+      throw Error(StatusCode::invalid_argument, variable.name + ": " + why);
+    const char* const before = std::getenv(variable.name.c_str());
+    changes = changes || before == nullptr || before != variable.value;
+    ::setenv(variable.name.c_str(), variable.value.c_str(), 1);
+  }
+  return changes;
+}
+
+std::optional<std::string> read_variables() {
+  std::string out;
+  for (const auto& [name, value] : recorded_variables(RecordedIn::variables))
+    out += (out.empty() ? "" : " ") + to_text(Assignment{name, value});
+  return out.empty() ? std::nullopt : std::optional(std::move(out));
 }
 
 std::string read_operating_system(const std::string& root) {
@@ -196,7 +218,7 @@ std::string read_fabric(const std::string& root) {
   return out.empty() ? "none" : out;
 }
 
-Environment detect_environment(std::string malloc_settings) {
+Environment detect_environment(std::string malloc_settings, std::optional<std::string> variables) {
   utsname kernel{};
   uname(&kernel);
   Environment environment;
@@ -214,6 +236,7 @@ Environment detect_environment(std::string malloc_settings) {
   environment.mpi_binding = mpi_binding();
   environment.gpu_driver = value_of("/proc/driver/nvidia/version", "NVRM version", ':');
   environment.fabric = read_fabric("/");
+  environment.variables = std::move(variables);
   return environment;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,9 +17,19 @@ namespace colltune {
 /// records.
 [[nodiscard]] std::string pin_malloc();
 
+/// Sets variables ("NAME=value") in the environment of this process, over what is there. Called
+/// before there are threads and before a library reads them. False where all of them had these
+/// values already. Throws Error(invalid_argument) where one is not set per process
+/// (why_not_set_per_process).
+[[nodiscard]] bool set_variables(std::span<const std::string> variables);
+
+/// What `Environment::variables` records; called before this program sets any for libraries.
+[[nodiscard]] std::optional<std::string> read_variables();
+
 /// The environment of this process, found out from the system and, once MPI is initialized, from
 /// the MPI library.
-[[nodiscard]] Environment detect_environment(std::string malloc_settings);
+[[nodiscard]] Environment detect_environment(std::string malloc_settings,
+                                             std::optional<std::string> variables);
 
 // The parts that read files, for tests: `root` replaces "/".
 [[nodiscard]] std::string read_operating_system(const std::string& root);

@@ -106,10 +106,16 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
     store.emplace(options.database);
     const auto in_quarantine = quarantined(*store);
     const StoreReader reader(options.database);
+    auto decisions =
+        options.with_confirmed ? decisions_in_force(reader) : provisional_decisions(reader);
+    std::erase_if(decisions, [&](const Decision& decision) {
+      return !options.environment_digest.empty() &&
+             decision.key.environment_digest != options.environment_digest;
+    });
     const auto compositions = reader.compositions();
     const auto members = reader.published().members;
     retest = make_retest_plan(
-        options.with_confirmed ? decisions_in_force(reader) : provisional_decisions(reader),
+        decisions,
         {.availability = facts.availability,
          .implementations = facts.catalogue,
          .environment_digest = facts.digest,

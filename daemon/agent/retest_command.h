@@ -21,6 +21,8 @@ struct RetestOptions {
   double seconds_per_key = 0.3;
   bool with_confirmed = false;  ///< measures confirmed winners, too: to check the confirmation
   std::vector<std::filesystem::path> plugins;
+  std::vector<std::string> variables;  ///< as SweepOptions::variables
+  std::string environment_digest;      ///< decisions of this environment alone; empty: all
   CapabilityRules rules{};
   std::chrono::seconds call_limit = std::chrono::seconds(10);
 };

@@ -39,6 +39,18 @@ void refuse_oversubscription(const SweepPlan& plan) {
                               world.topology.ranks, world.topology.nodes));
 }
 
+/// Ranks with GPUs of their own that are hosts of their own to NCCL meet over the network: their
+/// times would stand under a topology that they are not of.
+void refuse_pretended_hosts(const SweepPlan& plan) {
+  for (const PlannedWorld& world : plan.worlds)
+    if (world.topology.ranks > 1 && world.topology.placement != Placement::shared_device)
+      throw Error(
+          StatusCode::failed_precondition,
+          fmt::format("--share-gpus: the {} ranks of a world share no GPU; leave the option "
+                      "out, or start more ranks than there are GPUs",
+                      world.topology.ranks));
+}
+
 /// The ranks of the launch that support what was skipped.
 std::string ranks_with(const Skipped& skipped, const SweepPlan& plan,
                        const Availability& availability) {
@@ -82,8 +94,11 @@ nlohmann::json skipped_of(const SweepPlan& plan, const Availability& availabilit
 /// What the sweep's row keeps for reports, beside the measurements.
 std::string summary_of(const SweepPlan& plan, const Availability& availability,
                        const SweepOutcome& outcome, std::span<const Decision> decisions,
-                       std::chrono::nanoseconds elapsed) {
+                       const SeriesLaunch& launch_of, std::chrono::nanoseconds elapsed) {
   nlohmann::json summary;
+  // Who was interrupted comes again: its launch has not been made yet.
+  if (!launch_of.series.empty() && outcome.end != SweepEnd::stopped)
+    summary[std::string(series_launch_name)] = to_json_value(launch_of);
   summary["end"] = name_of(outcome.end);
   summary["elapsed_ns"] = elapsed.count();
   summary["budget_ns"] = plan.budget.count();
@@ -157,9 +172,9 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
   const auto decisions =
       decide(without(in_quarantine, outcome.measurements), plan.decision, sweep_uuid);
   const auto elapsed = std::chrono::steady_clock::now() - process.begin;
-  const auto generation =
-      journal.finish(state_of(outcome.end), decisions,
-                     summary_of(plan, availability, outcome, decisions, elapsed));
+  const auto generation = journal.finish(
+      state_of(outcome.end), decisions,
+      summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed));
   fmt::print("{}", render_results(outcome.measurements, decisions));
   std::fflush(stdout);
   if (!options.quiet) {
@@ -193,6 +208,12 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
 
   const SweepSpec spec =
       share_sweep_spec(control, [&] { return load_sweep_spec(options.configuration); });
+  if (is_first && !spec.launch_environments.empty() && options.launch_of.series.empty())
+    fmt::print(
+        stderr,
+        "colltune-agent: {} names {} launch environment(s), which 'colltune-agent supervise' "
+        "launches one after the other; this launch measures in the environment that it has\n",
+        options.configuration.string(), spec.launch_environments.size());
   std::vector<std::filesystem::path> plugins(spec.plugins.begin(), spec.plugins.end());
   plugins.insert(plugins.end(), options.plugins.begin(), options.plugins.end());
   const auto [catalogue, environment, digest, launch, availability] =
@@ -200,6 +221,9 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
 
   // Planned before anything is opened: what cannot be planned leaves no trace.
   SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
+  run_on_rank_zero(control, [&] {
+    if (options.share_gpus) refuse_pretended_hosts(plan);
+  });
   if (options.dry_run) {
     if (is_first)
       fmt::print("{}\nIt takes {:.0f} s at the least, preparation besides.\n", render_plan(plan),

@@ -10,6 +10,7 @@
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/sweep/compat.h"
 #include "launch_facts.h"
+#include "launch_series.h"
 
 namespace colltune {
 
@@ -23,7 +24,10 @@ struct SweepOptions {
   bool quiet = false;
   bool allow_oversubscribe = false;
   bool gpus = false;                           ///< the ranks' buffers lie on GPUs
+  bool share_gpus = false;                     ///< several ranks on one, each a host to NCCL
   std::vector<std::filesystem::path> plugins;  ///< besides those of the configuration
+  std::vector<std::string> variables;          ///< "NAME=value", set before MPI and NCCL read them
+  SeriesLaunch launch_of;                      ///< its series is empty: of none
   CapabilityRules rules{};                     ///< about ranks: masked features, declared tags
   Resume resume = Resume::automatic;
   /// No call counts as timed out earlier than this, however cheap its cost line says it is.

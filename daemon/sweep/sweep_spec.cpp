@@ -12,6 +12,7 @@
 
 #include "checked_json.h"
 #include "colltune/json/json.h"
+#include "colltune/vocabulary/series_launch.h"
 #include "shared_result.h"
 
 namespace colltune {
@@ -132,6 +133,38 @@ std::vector<ParameterOverride> read_parameters(const json& patterns) {
   return overrides;
 }
 
+std::vector<LaunchEnvironment> read_launch_environments(const json& list,
+                                                        const std::string& where) {
+  std::vector<LaunchEnvironment> environments;
+  const auto fail = [](const std::string& place, const std::string& what) {
+    throw Error(StatusCode::invalid_argument, place + ": " + what);
+  };
+  for (const json& item : list) {
+    const std::string place = where + "/" + std::to_string(environments.size());
+    LaunchEnvironment environment{.name = item.at("name").get<std::string>(), .variables = {}};
+    if (environment.name == unchanged_environment)
+      fail(place + "/name", "'" + environment.name +
+                                "' is what the environment without further variables is called; "
+                                "it is launched in any case");
+    for (const auto& [name, value] : item.at("variables").items()) {
+      if (const std::string why = why_not_set_per_process(name); !why.empty())
+        fail(place + "/variables", "'" + name + "': " + why);
+      environment.variables.push_back({.name = name, .value = value.get<std::string>()});
+      if (environment.variables.back().value.find('\0') != std::string::npos)
+        fail(place + "/variables/" + name, "a value holds no character 0");
+    }
+    std::ranges::sort(environment.variables);
+    for (const LaunchEnvironment& other : environments) {
+      if (other.name == environment.name)
+        fail(place + "/name", "'" + other.name + "' stands there twice");
+      if (other.variables == environment.variables)
+        fail(place + "/variables", "are those of '" + other.name + "' as well");
+    }
+    environments.push_back(std::move(environment));
+  }
+  return environments;
+}
+
 }  // namespace
 
 std::vector<Bytes> parse_sizes(std::string_view text) {
@@ -212,6 +245,14 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
       spec.decision.most_kept_waiting = decision.at("most_kept_waiting").get<double>();
   }
   spec.null_test = root.value("null_test", spec.null_test);
+  if (root.contains("launch_environments"))
+    spec.launch_environments =
+        read_launch_environments(root.at("launch_environments"), place("launch_environments"));
+  if (root.contains("launch_rounds") && spec.launch_environments.empty())
+    throw Error(StatusCode::invalid_argument,
+                place("launch_rounds") +
+                    ": there are no /launch_environments whose launches it could count");
+  spec.launch_rounds = root.value("launch_rounds", spec.launch_rounds);
   const std::filesystem::path folder = std::filesystem::path(file_name).parent_path();
   for (const auto& plugin : root.value("plugins", json::array()))
     spec.plugins.push_back((folder / plugin.get<std::string>()).lexically_normal().string());

@@ -101,11 +101,12 @@ std::string compare_environments(const std::set<std::string_view>& digests,
   for (const std::string_view digest : digests) {
     const Environment* other = find_environment(environments, digest);
     if (first == nullptr || other == nullptr) continue;
-    std::vector<const std::string*> values;
-    visit_fields(*first, [&](std::string_view, const auto& value) { values.push_back(&value); });
+    std::vector<std::string> values;
+    visit_facts(*first,
+                [&](std::string_view, const std::string& value) { values.push_back(value); });
     std::size_t next = 0;
-    visit_fields(*other, [&](std::string_view name, const auto& value) {
-      if (*values[next++] != value) differing.insert(name);
+    visit_facts(*other, [&](std::string_view name, const std::string& value) {
+      if (values[next++] != value) differing.insert(name);
     });
   }
   std::string out;
@@ -115,7 +116,7 @@ std::string compare_environments(const std::set<std::string_view>& digests,
     out += "\n  environment " + std::string(digest);
     const Environment* facts = find_environment(environments, digest);
     if (facts == nullptr) continue;
-    visit_fields(*facts, [&](std::string_view name, const auto& value) {
+    visit_facts(*facts, [&](std::string_view name, const std::string& value) {
       if (!differing.contains(name)) return;
       out += "; " + std::string(name) + " '" + value.substr(0, shown_value_at_most) + "'";
     });

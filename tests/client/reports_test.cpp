@@ -5,9 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli_fixture.h"
+#include "colltune/decide/decide.h"
+#include "colltune/vocabulary/series_launch.h"
 
 namespace colltune {
 namespace {
@@ -97,6 +100,123 @@ TEST_F(Reports, SweepIsOnePage) {
   EXPECT_EQ(json["sweep"]["uuid"], "sweep-1");
   EXPECT_EQ(json["noise"]["void"], 0);
   EXPECT_EQ(json["decisions"].size(), 4u);  // over all families, and of the one
+}
+
+/// A series: three rounds in two environments, the second one 1.25 times as fast.
+class EnvironmentReports : public Reports {
+ protected:
+  static Environment environment(const std::string& name) {
+    Environment facts = test_environment();
+    if (name != unchanged_environment) facts.variables = "NCCL_BUFFSIZE=8388608";
+    return facts;
+  }
+
+  void store_launch(const std::string& name, int round, const std::string& uuid,
+                    int of_fast) const {
+    const std::string digest = digest_of(environment(name));
+    Store store(database);
+    store.put_environment(environment(name));
+    SweepRecord record = sweep(uuid, "2026-01-0" + std::to_string(round) + "T00:00:00Z");
+    record.environment_digest = digest;
+    store.begin_sweep(record);
+    auto trials = trials_with(of_fast);
+    for (Measurement& trial : trials) trial.key.environment_digest = digest;
+    store.append(uuid, trials);
+    nlohmann::json summary{{"end", "complete"}};
+    summary["launch_of"] = {
+        {"series", "series-1"}, {"command", "c"}, {"environment", name}, {"round", round}};
+    store.finish_sweep(uuid, SweepState::complete, "2026-01-09T00:00:00Z", summary.dump());
+    store.publish(decide(trials, {}, uuid), "2026-01-09T00:00:00Z");
+  }
+
+  void store_series(bool with_unchanged = true) const {
+    for (const int round : {1, 2, 3}) {
+      store_launch("buffers_8m", round, "set-" + std::to_string(round), 800);
+      if (with_unchanged)
+        store_launch("unchanged", round, "unchanged-" + std::to_string(round), 1000);
+    }
+  }
+};
+
+TEST_F(EnvironmentReports, LaunchesInSeveralEnvironmentsStandSideBySide) {
+  store_series();
+  const Result result = colltune({"report", "environments", "--db", database});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  for (const char* part :
+       {"Series series-1: 6 launches in 2 environments. Speed-ups are over 'unchanged'",
+        "  variables NCCL_BUFFSIZE=8388608\n",
+        "  all            2 keys: winners 1.249x, defaults 1.000x; 2 faster, 0 slower, 0 open\n",
+        "  all_reduce     2 keys: winners 1.249x"})
+    EXPECT_THAT(result.out, HasSubstr(part));
+  EXPECT_THAT(result.out,
+              ::testing::ContainsRegex(
+                  "buffers_8m +0\\.80 +2\\.00 +1\\.249x +1\\.000x +3 +1\\.2.* faster +fast"));
+  const auto json = report({"environments"});
+  EXPECT_EQ(json["series"], "series-1");
+  ASSERT_EQ(json["environments"].size(), 2u);
+  EXPECT_EQ(json["environments"][0]["name"], "unchanged");
+  EXPECT_EQ(json["environments"][0]["differs_in"], nlohmann::json::object());
+  EXPECT_EQ(json["environments"][1]["differs_in"]["variables"], "NCCL_BUFFSIZE=8388608");
+  EXPECT_NEAR(json["environments"][1]["means"]["all"]["speedup"].get<double>(), 1.25, 0.01);
+  ASSERT_EQ(json["keys"].size(), 2u);
+  const auto& times = json["keys"][0]["environments"];
+  EXPECT_EQ(times[1]["winner"], "fast");
+  EXPECT_EQ(times[1]["speedups"].size(), 3u);
+  EXPECT_EQ(times[1]["finding"], "faster");
+  EXPECT_EQ(report({"environments", "--sweep", "set-2"}), json);
+}
+
+TEST_F(EnvironmentReports, NobodyMixesTheDecisionsOfTheEnvironments) {
+  store_series();
+  // Without naming one a question is ambiguous, and the answer says how they differ.
+  const Result ambiguous = lookup({"--bytes", "1KiB", "--db", database});
+  expect_failure(ambiguous, 2, "environment digest (--environment)");
+  EXPECT_THAT(ambiguous.errors, HasSubstr("variables 'NCCL_BUFFSIZE=8388608'"));
+  for (const auto& [name, ns] : {std::pair("unchanged", 1004), std::pair("buffers_8m", 804)}) {
+    const Result answer = lookup({"--bytes", "1KiB", "--db", database, "--environment",
+                                  digest_of(environment(name)), "--json"});
+    EXPECT_EQ(answer.code, 0) << answer.errors;
+    EXPECT_EQ(nlohmann::json::parse(answer.out)["median_ns"], ns) << name;
+  }
+  const auto exported =
+      nlohmann::json::parse(colltune({"export", "json", "--db", database}).out, nullptr, false);
+  EXPECT_EQ(exported["environments"].size(), 2u);
+  EXPECT_EQ(exported["environments"][digest_of(environment("buffers_8m"))]["variables"],
+            "NCCL_BUFFSIZE=8388608");
+  std::map<std::string, int> tables;
+  for (const auto& table : exported["tables"])
+    ++tables[table["environment_digest"].get<std::string>()];
+  EXPECT_EQ(tables.size(), 2u);
+  EXPECT_EQ(tables.begin()->second, tables.rbegin()->second);
+  EXPECT_THAT(colltune({"show", "environments", "--db", database}).out,
+              HasSubstr("  variables         NCCL_BUFFSIZE=8388608\n"));
+}
+
+TEST_F(EnvironmentReports, WhatCannotBeComparedIsSaid) {
+  store({1000});
+  expect_failure(colltune({"report", "environments", "--db", database}), 3,
+                 "holds no launches in several environments");
+  expect_failure(colltune({"report", "environments", "--db", database, "--sweep", "sweep-1"}), 2,
+                 "'sweep-1' is no launch of a series");
+  store_series(false);
+  expect_failure(colltune({"report", "environments", "--db", database}), 2,
+                 "has no finished launch in the unchanged environment");
+  store_launch("unchanged", 1, "unchanged-1", 1000);
+  EXPECT_EQ(colltune({"report", "environments", "--db", database}).code, 0);
+  // Another library, or machine, since: the same name, another environment.
+  {
+    Store store(database);
+    Environment changed = environment("unchanged");
+    changed.kernel_release = "newer";
+    SweepRecord record = sweep("late", "2026-01-08T00:00:00Z");
+    record.environment_digest = store.put_environment(changed);
+    store.begin_sweep(record);
+    store.finish_sweep("late", SweepState::complete, "2026-01-09T00:00:00Z",
+                       R"({"launch_of": {"series": "series-1", "command": "c",
+                           "environment": "unchanged", "round": 2}})");
+  }
+  expect_failure(colltune({"report", "environments", "--db", database}), 2,
+                 "were of unlike environments");
 }
 
 TEST_F(Reports, ATrialOfSeveralPassesIsOneTrial) {

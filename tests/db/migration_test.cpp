@@ -21,7 +21,7 @@ using db::Access;
 using db::Connection;
 using db::Migration;
 
-constexpr std::int64_t version_now = 6;
+constexpr std::int64_t version_now = 7;
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -52,7 +52,7 @@ void make_version_1(const std::filesystem::path& path, bool with_snapshot = fals
 /// What `fill` writes, without that which `version` did not have, under the name of another store.
 Contents contents_of(int version, const std::string& store_uuid) {
   const TemporaryFolder folder;
-  fill(folder / "new.db", version == 5   ? Fields::all
+  fill(folder / "new.db", version >= 5   ? Fields::all
                           : version == 4 ? Fields::of_version_4
                           : version == 3 ? Fields::of_version_3
                                          : Fields::of_version_2);
@@ -248,6 +248,46 @@ TEST(Migration, AFileOfVersion5KeepsEverythingAndTakesMeshReductions) {
   EXPECT_NE(std::ranges::find(decisions, decision), decisions.end());
 }
 
+TEST(Migration, AFileOfVersion6KeepsEverythingAndTakesVariables) {
+  const TemporaryFolder folder;
+  make_version(6, folder / "a.db", true);
+  const Contents before = contents_of(6, uuid_in(folder / "a.db"));
+  const Environment plain = some_environment("CPU one");
+  Environment set = plain;
+  set.variables = "NCCL_BUFFSIZE=8388608";
+  {
+    Store store(folder / "a.db");
+    EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+    EXPECT_EQ(version_of(folder / "a.db.v6.backup"), 6);
+    EXPECT_EQ(read_all(StoreReader(snapshot_path(folder / "a.db"))), before);
+    // An environment without variables is the one that it was; with them it is another.
+    store.put_environment(plain);
+    store.put_environment(set);
+    store.begin_sweep(some_sweep("sweep-2", set));
+  }
+  const StoreReader reader(folder / "a.db");
+  const auto environments = reader.environments();
+  ASSERT_EQ(environments.size(), before.environments.size() + 1);
+  EXPECT_EQ(environments.back(), (EnvironmentRecord{digest_of(set), set}));
+  EXPECT_NE(digest_of(set), digest_of(plain));
+  EXPECT_EQ(reader.sweeps().back().environment_digest, digest_of(set));
+}
+
+TEST(Migration, DamageInAnEnvironmentOfVersion6StopsTheStep) {
+  for (const char* damage : {"UPDATE environment SET fabric = 'none at all' WHERE id = 2",
+                             "DELETE FROM environment WHERE id = 1"}) {
+    const TemporaryFolder folder;
+    make_version(6, folder / "a.db");
+    {
+      Connection connection(folder / "a.db", Access::owner);
+      connection.execute("PRAGMA foreign_keys=OFF");
+      connection.execute(damage);
+    }
+    EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }), StatusCode::data_loss) << damage;
+    EXPECT_EQ(version_of(folder / "a.db"), 6) << damage;
+  }
+}
+
 TEST(Migration, DamageInAKeyOfVersion5StopsTheStep) {
   for (const char* damage :
        {"UPDATE tuning_key SET ranks = 3 WHERE id = 2", "DELETE FROM tuning_key WHERE id = 3"}) {
@@ -345,7 +385,8 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   make_version(3, folder / "3.db");
   make_version(4, folder / "4.db");
   make_version(5, folder / "5.db");
-  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "5.db", "new.db"})
+  make_version(6, folder / "6.db");
+  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "5.db", "6.db", "new.db"})
     Store store(folder / name);
   const auto digest = [&](const char* name) {
     Connection connection(folder / name, Access::reader);
@@ -356,6 +397,7 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   EXPECT_EQ(digest("3.db"), digest("new.db"));
   EXPECT_EQ(digest("4.db"), digest("new.db"));
   EXPECT_EQ(digest("5.db"), digest("new.db"));
+  EXPECT_EQ(digest("6.db"), digest("new.db"));
 }
 
 TEST(Migration, AnOlderBackupCanTakeThePlaceOfTheDatabase) {
@@ -448,7 +490,7 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
     EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
     EXPECT_EQ(db::read_meta(connection).schema_version, version_now + 1);
   }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v6.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v7.backup")), before);
   {
     Connection connection(folder / "a.db", Access::owner);
     db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
@@ -478,7 +520,7 @@ TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
     EXPECT_THROW(db::prepare_owned(connection, history), Error);
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v6.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v7.backup")), before);
 }
 
 TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {

@@ -24,9 +24,9 @@ TemporaryFolder::~TemporaryFolder() {
 
 Environment some_environment(const std::string& cpu_model) {
   Environment environment;
-  visit_fields(environment, [](std::string_view name, std::string& field) {
-    field = "value of " + std::string(name);
-  });
+  visit_fields(environment,
+               [](std::string_view name, auto& field) { field = "value of " + std::string(name); });
+  environment.variables.reset();  // older versions have none
   environment.cpu_model = cpu_model;
   environment.gpu_model = "";
   return environment;

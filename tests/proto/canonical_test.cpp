@@ -77,13 +77,17 @@ TEST(Canonical, EveryFieldOfAnEnvironmentCounts) {
   std::set<std::string> digests{digest_of(Environment{})};
   std::size_t fields = 0;
   Environment environment;
-  visit_fields(environment, [&](std::string_view, std::string& field) {
+  visit_fields(environment, [&](std::string_view, auto& field) {
     field = "x";
     digests.insert(digest_of(environment));
-    field.clear();
+    field = {};
     ++fields;
   });
   EXPECT_EQ(digests.size(), fields + 1);
+}
+
+TEST(Canonical, AnEnvironmentWithoutVariablesIsWhatItWasBeforeTheyWereRecorded) {
+  EXPECT_EQ(canonical_text(Environment{}).find("variables"), std::string::npos);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "colltune/kernels/nccl_environment.h"
 #include "colltune/vocabulary/error.h"
 #include "nccl/build_hint.h"
 
@@ -26,17 +27,17 @@ std::string_view environment_word(const char* name) {
   return value == nullptr ? std::string_view{} : std::string_view(value);
 }
 
-/// What only says where or how much is logged, and what stands in Places by itself.
-bool is_harmless(std::string_view variable) {
-  return variable.starts_with("NCCL_DEBUG") || variable.starts_with("NCCL_TUNER_PLUGIN=") ||
-         variable.starts_with("NCCL_HOSTID=");
+/// But for what stands in Places by itself.
+bool is_overriding(std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return is_nccl_setting(name) && name != "NCCL_TUNER_PLUGIN";
 }
 
 std::string overriding_variables() {
   std::string found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (!text.starts_with("NCCL_") || is_harmless(text)) continue;
+    if (!is_overriding(text)) continue;
     if (!found.empty()) found += ' ';
     found += text;
   }

@@ -4,6 +4,7 @@
 #include "colltune/kernels/nccl_environment.h"
 
 #include <cstdlib>
+#include <string>
 #include <system_error>
 
 #include "nccl/build_hint.h"
@@ -17,6 +18,17 @@ constexpr const char* variable = "NCCL_TUNER_PLUGIN";
 constexpr const char* file_name = "libnccl-tuner-colltune.so";
 
 }  // namespace
+
+void pretend_own_host(int rank) {
+  ::setenv("NCCL_HOSTID", ("colltune-rank-" + std::to_string(rank)).c_str(), 0);
+  ::setenv("NCCL_NET", "Socket", 0);
+}
+
+bool is_nccl_setting(std::string_view name) {
+  // NCCL_VERSION is set by images of NVIDIA's for their users; NCCL does not read it.
+  return name.starts_with("NCCL_") && !name.starts_with("NCCL_DEBUG") && name != "NCCL_HOSTID" &&
+         name != "NCCL_VERSION";
+}
 
 std::string find_nccl_tuner(const fs::path& program) {
   // bin/ and lib/ of a build, or what the installation calls them.

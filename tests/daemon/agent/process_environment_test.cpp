@@ -6,8 +6,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
+
+#include "colltune/vocabulary/error.h"
 
 namespace colltune {
 namespace {
@@ -69,6 +74,53 @@ TEST_F(ProcessEnvironment, RecordsMallocAsTheUserSetItOrAsPinned) {
   setenv("MALLOC_TRIM_THRESHOLD_", "1000000", 1);
   EXPECT_EQ(pin_malloc(), "mmap_threshold=131072 trim_threshold=1000000");
   unsetenv("MALLOC_TRIM_THRESHOLD_");
+}
+
+/// The variables of the tests, not there before and behind each.
+class ProcessVariables : public ::testing::Test {
+ protected:
+  void SetUp() override { clear(); }
+  void TearDown() override { clear(); }
+  static void clear() {
+    for (const char* name : {"NCCL_BUFFSIZE", "NCCL_ALGO", "NCCL_DEBUG", "UCX_TLS", "NCCL_HOSTID",
+                             "OMPI_MCA_btl_vader_eager_limit", "NCCL_TUNER_PLUGIN"})
+      unsetenv(name);
+  }
+};
+
+TEST_F(ProcessVariables, ThoseThatChangeNoWinnerAreNoPartOfTheEnvironment) {
+  setenv("NCCL_DEBUG", "INFO", 1);
+  setenv("NCCL_HOSTID", "rank-1", 1);
+  setenv("OMPI_MCA_btl_vader_eager_limit", "8192", 1);  // recorded in mpi_transport
+  EXPECT_EQ(read_variables(), std::nullopt);
+}
+
+TEST_F(ProcessVariables, AreRecordedByNameWhereverTheyCameFrom) {
+  setenv("UCX_TLS", "rc, sm", 1);
+  EXPECT_TRUE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=8388608", "NCCL_ALGO=ring"}));
+  EXPECT_EQ(read_variables(), "NCCL_ALGO=ring NCCL_BUFFSIZE=8388608 UCX_TLS=\"rc, sm\"");
+  EXPECT_STREQ(getenv("NCCL_BUFFSIZE"), "8388608");
+}
+
+TEST_F(ProcessVariables, SayWhereTheyChangeNothing) {
+  setenv("NCCL_BUFFSIZE", "1", 1);
+  EXPECT_FALSE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=1"}));
+  EXPECT_TRUE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=1", "NCCL_ALGO=ring"}));
+  EXPECT_TRUE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=2"}));
+  EXPECT_STREQ(getenv("NCCL_BUFFSIZE"), "2");
+}
+
+TEST_F(ProcessVariables, ThatAreNotRecordedAreRefused) {
+  try {
+    (void)set_variables(std::vector<std::string>{"LD_PRELOAD=x.so"});
+    FAIL() << "no Error was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::invalid_argument);
+    EXPECT_NE(std::string(error.what()).find("LD_PRELOAD: the environment's digest"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(getenv("LD_PRELOAD"), nullptr);
 }
 
 }  // namespace

@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "colltune/decide/decide.h"
+#include "colltune/kernels/nccl_environment.h"
 #include "nccl_fixture.h"
 #include "sweep_run.h"
 
@@ -89,6 +91,31 @@ TEST_F(NcclSweep, NcclIsTheBaselineAndItsChoicesCompete) {
   for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))
     families.insert(decision.family);
   EXPECT_THAT(families, testing::IsSupersetOf({"nccl", "colltune"}));
+}
+
+TEST_F(NcclSweep, RanksThatShareAGpuTakePartAsHostsOfTheirOwnAndAreKeptApart) {
+  PretendedDevice gpu("one", 2);
+  gpu.pretend_cuda();
+  const std::vector<Device*> both{&gpu, &gpu};
+  SweepSpec wanted = spec();
+  wanted.include = {"cuda.all_reduce_one_shot", "nccl.all_reduce"};
+  const auto measured_by_nccl = [&] {
+    SweepRun run;
+    sweep(run, 2, catalogue(), wanted, {}, both);
+    EXPECT_THAT(run.errors, Each(""));
+    std::size_t by_nccl = 0;
+    for (const Measurement& measured : run.outcome.measurements) {
+      EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+      EXPECT_EQ(measured.key.topology.placement, Placement::shared_device);
+      by_nccl += measured.family == "nccl" ? 1 : 0;
+    }
+    return by_nccl;
+  };
+  EXPECT_EQ(measured_by_nccl(), 0U);
+  pretend_own_host(0);
+  EXPECT_EQ(measured_by_nccl(), 2U) << "the baseline and its twin";
+  ::unsetenv("NCCL_HOSTID");
+  ::unsetenv("NCCL_NET");
 }
 
 TEST_F(NcclSweep, RegisteredProblemsTryWindowsInMemoryOfTheLibrary) {

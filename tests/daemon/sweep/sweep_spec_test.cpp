@@ -302,7 +302,76 @@ TEST(SweepSpec, UnreadableFilesAreNamed) {
     }
 }
 
+TEST(SweepSpec, LaunchEnvironmentsAreNamedSetsOfVariables) {
+  const SweepSpec spec = parse_sweep_spec(with(R"("launch_rounds": 5, "launch_environments": [
+      {"name": "buffers_8m", "variables": {"NCCL_BUFFSIZE": "8388608"}},
+      {"name": "both", "variables": {"UCX_TLS": "rc,sm", "OMPI_MCA_btl_vader_eager_limit": ""}}])"),
+                                          "my.json");
+  EXPECT_EQ(spec.launch_rounds, 5);
+  EXPECT_EQ(spec.launch_environments,
+            (std::vector<LaunchEnvironment>{
+                {"buffers_8m", {{"NCCL_BUFFSIZE", "8388608"}}},
+                {"both", {{"OMPI_MCA_btl_vader_eager_limit", ""}, {"UCX_TLS", "rc,sm"}}}}));
+  EXPECT_TRUE(parse_sweep_spec(with(""), "my.json").launch_environments.empty());
+}
+
+TEST(SweepSpec, LaunchEnvironmentsThatCouldNotBeToldApartAreRefused) {
+  const auto error = [](const std::string& list) {
+    return spec_error(with("\"launch_environments\": " + list));
+  };
+  const std::string first = R"([{"name": "a", "variables": {"NCCL_BUFFSIZE": "1"}}, )";
+  EXPECT_THAT(error(R"([{"name": "a", "variables": {"HOME": "/"}}])"),
+              AllOf(HasSubstr("my.json: /launch_environments/0/variables: 'HOME'"),
+                    HasSubstr("does not record it"), HasSubstr("NCCL_*, UCX_*")));
+  EXPECT_THAT(error(R"([{"name": "a", "variables": {"OMPI_MCA_rmaps_base_oversubscribe": "1"}}])"),
+              HasSubstr("give it to the launcher"));
+  EXPECT_THAT(error(R"([{"name": "a", "variables": {"NCCL_A=B": "1"}}])"),
+              HasSubstr("no name of a variable"));
+  EXPECT_THAT(error(R"([{"name": "a", "variables": {"NCCL_A": "1\u0000"}}])"),
+              HasSubstr("/variables/NCCL_A: a value holds no character 0"));
+  EXPECT_THAT(error(R"([{"name": "unchanged", "variables": {"NCCL_BUFFSIZE": "1"}}])"),
+              AllOf(HasSubstr("/launch_environments/0/name"), HasSubstr("in any case")));
+  EXPECT_THAT(error(first + R"({"name": "a", "variables": {"NCCL_BUFFSIZE": "2"}}])"),
+              HasSubstr("/launch_environments/1/name: 'a' stands there twice"));
+  EXPECT_THAT(error(first + R"({"name": "b", "variables": {"NCCL_BUFFSIZE": "1"}}])"),
+              HasSubstr("/launch_environments/1/variables: are those of 'a' as well"));
+  EXPECT_THAT(error("[]"), HasSubstr("/launch_environments: found []"));
+  EXPECT_THAT(error(R"([{"name": "a", "variables": {}}])"), HasSubstr("/0/variables: found {}"));
+  EXPECT_THAT(error(R"([{"name": "a b", "variables": {"NCCL_BUFFSIZE": "1"}}])"),
+              HasSubstr("/0/name: found \"a b\""));
+  EXPECT_THAT(error(R"([{"name": "a", "variables": {"NCCL_BUFFSIZE": 1}}])"),
+              HasSubstr("the variable's value, a text"));
+  EXPECT_THAT(error(R"([{"name": "a", "environment": {}}])"), HasSubstr("unknown key"));
+  EXPECT_THAT(spec_error(with(R"("launch_rounds": 2)")), HasSubstr("no /launch_environments"));
+  EXPECT_THAT(spec_error(with(R"("launch_rounds": 0)")), HasSubstr("from 1 to 64"));
+}
+
+TEST(LaunchEnvironment, AVariableIsRecordedInOnePlaceOrNotAtAll) {
+  for (const char* name :
+       {"NCCL_BUFFSIZE", "NCCL_SYM_KERNEL", "NCCL_TUNER_PLUGIN", "UCX_TLS", "OFI_NCCL_PROTOCOL"})
+    EXPECT_EQ(where_recorded(name), RecordedIn::variables) << name;
+  for (const char* name : {"OMPI_MCA_btl_vader_eager_limit", "OMPI_MCA_rmaps_base_mapping_policy"})
+    EXPECT_EQ(where_recorded(name), RecordedIn::mpi_transport) << name;
+  // Who a process is, what is logged, what the launcher or the agent itself sets.
+  for (const char* name :
+       {"PATH", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_HOSTID", "NCCL_VERSION", "UCX_LOG_LEVEL",
+        "OMPI_MCA_coll_tuned_use_dynamic_rules", "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_RANK"})
+    EXPECT_EQ(where_recorded(name), std::nullopt) << name;
+}
+
+TEST(LaunchEnvironment, TextTellsOneVariableFromTheNext) {
+  EXPECT_EQ(to_text({{"A", "1"}, {"B", "x y"}, {"C", ""}, {"D", "\"\n"}, {"E", "a=b"}}),
+            "A=1 B=\"x y\" C=\"\" D=\"\\\"\\n\" E=a=b");
+  EXPECT_EQ(parse_assignment("A=b=c"), (Assignment{"A", "b=c"}));
+  EXPECT_EQ(parse_assignment("A="), (Assignment{"A", ""}));
+  for (const char* wrong : {"A", "=1", ""})
+    EXPECT_THAT(error_of([&] { (void)parse_assignment(wrong); }), HasSubstr("write NAME=value"));
+}
+
 TEST(SweepSpec, ShippedConfigurationsLoad) {
+  for (const char* knobs : {"/nccl_knobs.json", "/open_mpi_knobs.json"})
+    EXPECT_FALSE(load_sweep_spec(std::string(COLLTUNE_CONFIGS) + knobs).launch_environments.empty())
+        << knobs;
   const SweepSpec quick = load_sweep_spec(COLLTUNE_CONFIGS "/quick.json");
   EXPECT_EQ(quick.collectives.size(), enum_names(Collective{}).size());
   EXPECT_GT(quick.budget.count(), 0);

@@ -187,5 +187,21 @@ TEST_F(NcclLibrary, WrongSettingsAreRefused) {
   EXPECT_THAT(why_not(capability, "nccl.all_reduce"), HasSubstr("2 ranks share a GPU"));
 }
 
+TEST_F(NcclLibrary, EachRankIsAHostOfItsOwnUnlessTheUserSaidOtherwise) {
+  const auto clear = [] {
+    ::unsetenv("NCCL_HOSTID");
+    ::unsetenv("NCCL_NET");
+  };
+  clear();
+  EXPECT_FALSE(detect(nccl_.places()).has("nccl.shares_gpus"));
+  pretend_own_host(3);
+  EXPECT_STREQ(std::getenv("NCCL_HOSTID"), "colltune-rank-3");
+  EXPECT_STREQ(std::getenv("NCCL_NET"), "Socket");
+  EXPECT_TRUE(detect(nccl_.places()).has("nccl.shares_gpus"));
+  pretend_own_host(4);  // what is there stays
+  EXPECT_STREQ(std::getenv("NCCL_HOSTID"), "colltune-rank-3");
+  clear();
+}
+
 }  // namespace
 }  // namespace colltune::test

@@ -13,6 +13,7 @@
 
 #include "colltune/decide/decide.h"
 #include "colltune/sweep/control_plane.h"
+#include "colltune/sweep/launch_environment.h"
 #include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/composition.h"
@@ -113,7 +114,10 @@ struct SweepSpec {
   bool null_test = true;  ///< whether the baseline enters each cell a second time, as its twin
   std::vector<std::string> plugins;  ///< paths of shared objects; relative ones begin at the
                                      ///< configuration's folder
-  std::string text;                  ///< the configuration as read
+  /// Those that are measured in launches of their own beside the unchanged one.
+  std::vector<LaunchEnvironment> launch_environments;
+  int launch_rounds = 3;  ///< launches in each of them, where there are any
+  std::string text;       ///< the configuration as read
 
   friend bool operator==(const SweepSpec&, const SweepSpec&) = default;
 };
@@ -145,6 +149,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("decision", self.decision);
   visit("null_test", self.null_test);
   visit("plugins", self.plugins);
+  visit("launch_environments", self.launch_environments);
+  visit("launch_rounds", self.launch_rounds);
   visit("text", self.text);
 }
 

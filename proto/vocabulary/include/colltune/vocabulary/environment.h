@@ -3,7 +3,9 @@
 #pragma once
 
 #include <compare>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace colltune {
 
@@ -11,6 +13,9 @@ namespace colltune {
 /// database. Empty means "not there" (no GPU, no MPI). Names of hosts and of people are no part of
 /// it.
 struct Environment {
+  /// Digests of environments without `variables` stay those from before there was that field.
+  using omits_empty_fields = void;
+
   std::string colltune_version;
   std::string build;  ///< compiler, its version and the build type
   std::string operating_system;
@@ -30,6 +35,10 @@ struct Environment {
   std::string cuda_version;
   std::string nccl_version;
   std::string fabric;  ///< kind, speed and count of NICs
+  /// Variables of the process's environment that libraries read, besides those of MPI (in
+  /// `mpi_transport`) and malloc: "NCCL_BUFFSIZE=8388608 NCCL_PROTO=Simple", by name. Empty, never
+  /// "": none.
+  std::optional<std::string> variables;
 
   friend auto operator<=>(const Environment&, const Environment&) = default;
 };
@@ -54,6 +63,20 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("cuda_version", self.cuda_version);
   visit("nccl_version", self.nccl_version);
   visit("fabric", self.fabric);
+  visit("variables", self.variables);
+}
+
+/// Calls `visit` with the name and the text of each fact; the text is empty where the thing is not
+/// there.
+template <class Visit>
+void visit_facts(const Environment& environment, Visit&& visit) {
+  const std::string none;
+  visit_fields(environment, [&](std::string_view name, const auto& fact) {
+    if constexpr (requires { fact.has_value(); })
+      visit(name, fact ? *fact : none);
+    else
+      visit(name, fact);
+  });
 }
 
 /// 32 hexadecimal digits that name this environment in keys.
