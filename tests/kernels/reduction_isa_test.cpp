@@ -182,7 +182,7 @@ TEST(IsaNames, AreWithoutThoseThatTheProcessIsToDoWithout) {
     EXPECT_TRUE(isa_names().empty());
     EXPECT_EQ(cpu_architecture().find('-'), std::string::npos) << cpu_architecture();
   }
-  ::setenv(hidden_isas, "avx2,altivec", 1);
+  ::setenv(hidden_isas, "altivec", 1);
   try {
     (void)isa_names();
     ADD_FAILURE() << "an unknown name was taken";
