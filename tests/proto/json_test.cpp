@@ -108,7 +108,8 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
                                  .hand_over = std::chrono::nanoseconds(47),
                                  .communicators = std::chrono::nanoseconds(48),
                                  .executed = "algorithm=ring,channels=8,protocol=ll",
-                                 .executed_instead = "algorithm=tree,protocol=simple"}});
+                                 .executed_instead = "algorithm=tree,protocol=simple",
+                                 .renewals = 2}});
   expect_round_trip(LookupAnswer{.decision = some_decision(),
                                  .source = Source::interpolated,
                                  .match = MatchLevel::nearest_size,
