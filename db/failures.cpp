@@ -73,6 +73,12 @@ std::vector<Record> read_all(Connection& connection, const Table& table, std::in
   return records;
 }
 
+void require_fault(Outcome outcome, const std::string& what) {
+  if (!is_fault(outcome))
+    throw Error(StatusCode::invalid_argument,
+                what + " has the outcome " + std::string(name_of(outcome)));
+}
+
 std::optional<StoredQuarantine> find_in_force(Connection& connection, const TuningKey& key,
                                               const Variant& variant) {
   std::int64_t id = 0;
@@ -87,10 +93,7 @@ std::optional<StoredQuarantine> find_in_force(Connection& connection, const Tuni
 }  // namespace
 
 int record_failure(Connection& connection, const FailureRecord& failure) {
-  if (failure.outcome == Outcome::ok)
-    throw Error(
-        StatusCode::invalid_argument,
-        "the failure of " + describe_trial(failure.key, failure.variant) + " has the outcome ok");
+  require_fault(failure.outcome, "the failure of " + describe_trial(failure.key, failure.variant));
   require_open_sweep(connection, failure.sweep_uuid);
   Meta meta = read_meta(connection);
   const std::int64_t key_id = put_key(connection, failure.key);
@@ -110,8 +113,7 @@ std::vector<FailureRecord> read_failures(Connection& connection) {
 void put_quarantine(Connection& connection, const QuarantineRecord& quarantine) {
   const std::string what =
       "the quarantine of " + describe_trial(quarantine.key, quarantine.variant);
-  if (quarantine.outcome == Outcome::ok)
-    throw Error(StatusCode::invalid_argument, what + " has the outcome ok");
+  require_fault(quarantine.outcome, what);
   if (quarantine.failures < 1)
     throw Error(
         StatusCode::invalid_argument,

@@ -107,6 +107,7 @@ struct Page {
   std::vector<QuarantineRecord> quarantines;  ///< in force, for keys of this sweep
   std::size_t trials = 0;                     ///< each once, whatever number of passes it ran in
   std::size_t not_ok = 0;
+  std::size_t unavailable = 0;
   Bought bought;
   std::map<Verdict, std::size_t> verdicts;
   NullTest null;
@@ -120,7 +121,8 @@ Page make_page(const ReportedSweep& sweep, const StoreReader& reader) {
             .null = null_test(sweep.measurements, sweep.policy)};
   for (const auto& [ended_as, count] : count_outcomes(sweep.measurements)) {
     page.trials += count;
-    page.not_ok += ended_as == Outcome::ok ? 0 : count;
+    page.not_ok += is_fault(ended_as) ? count : 0;
+    page.unavailable += ended_as == Outcome::unavailable ? count : 0;
   }
   std::set<TuningKey> keys;
   for (const Measurement& trial : sweep.measurements) keys.insert(trial.key);
@@ -154,8 +156,9 @@ std::string keys_text(const Page& page) {
   std::string text = fmt::format("{} measured", page.bought.keys);
   if (page.sweep.summary.contains("planned_keys"))
     text += fmt::format(" of {} planned", page.sweep.summary["planned_keys"].get<std::size_t>());
-  return text + fmt::format("; {} trials, {} of them not ok; {} quarantined", page.trials,
-                            page.not_ok, page.quarantines.size());
+  text += fmt::format("; {} trials, {} of them not ok", page.trials, page.not_ok);
+  if (page.unavailable > 0) text += fmt::format(", {} unavailable", page.unavailable);
+  return text + fmt::format("; {} quarantined", page.quarantines.size());
 }
 
 std::string bought_text(const Bought& bought) {
@@ -291,12 +294,15 @@ nlohmann::json page_to_json(const Page& page) {
   nlohmann::json quarantines = nlohmann::json::array();
   for (const auto& quarantine : page.quarantines) quarantines.push_back(to_json_value(quarantine));
   nlohmann::json failed = nlohmann::json::array();
-  for (const Measurement& trial : sweep.measurements)
-    if (trial.outcome != Outcome::ok)
-      failed.push_back({{"key", to_json_value(trial.key)},
-                        {"variant", to_string(trial.variant)},
-                        {"outcome", name_of(trial.outcome)},
-                        {"detail", trial.detail}});
+  nlohmann::json unavailable = nlohmann::json::array();
+  for (const Measurement& trial : sweep.measurements) {
+    if (trial.outcome == Outcome::ok) continue;
+    (is_fault(trial.outcome) ? failed : unavailable)
+        .push_back({{"key", to_json_value(trial.key)},
+                    {"variant", to_string(trial.variant)},
+                    {"outcome", name_of(trial.outcome)},
+                    {"detail", trial.detail}});
+  }
   nlohmann::json decisions = nlohmann::json::array();
   for (const Decision& decision : sweep.decisions) decisions.push_back(to_json_value(decision));
   const Gain all = gain_of(sweep.decisions, false);
@@ -311,6 +317,7 @@ nlohmann::json page_to_json(const Page& page) {
           {"keys", page.bought.keys},
           {"trials", page.trials},
           {"not_ok", std::move(failed)},
+          {"unavailable", std::move(unavailable)},
           {"quarantined", std::move(quarantines)},
           {"verdicts", std::move(verdicts)},
           {"confirmed", count_confirmed(sweep.decisions)},

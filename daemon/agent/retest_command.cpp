@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agreement.h"
+#include "colltune/decide/trials.h"
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/json/json.h"
 #include "colltune/sweep/sweep.h"
@@ -152,8 +153,7 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
   std::int64_t code = 0;
   run_on_rank_zero(control, [&] {
     journal->finish(outcome, retest.left_out);
-    for (const auto& [ended_as, count] : outcome.trials)
-      if (ended_as != Outcome::ok && count > 0) code = 1;
+    if (has_fault(outcome.trials)) code = 1;
   });
   control.all_reduce_max({&code, 1});
   return static_cast<int>(code);

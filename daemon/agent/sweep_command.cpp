@@ -17,6 +17,7 @@
 #include "colltune/decide/decide.h"
 #include "colltune/decide/noise.h"
 #include "colltune/decide/null_test.h"
+#include "colltune/decide/trials.h"
 #include "colltune/json/json.h"
 #include "colltune/sweep/report.h"
 #include "colltune/sweep/sweep.h"
@@ -146,11 +147,6 @@ std::vector<Quarantined> quarantined(const SweepJournal& journal) {
   return trials;
 }
 
-bool all_trials_are_ok(const SweepOutcome& outcome) {
-  return std::ranges::all_of(outcome.trials,
-                             [](const auto& entry) { return entry.first == Outcome::ok; });
-}
-
 /// What may decide: a variant that was right and fast in an earlier launch of this sweep, and has
 /// been quarantined since, may not.
 std::vector<Measurement> without(std::span<const Quarantined> in_quarantine,
@@ -197,7 +193,7 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
                     "key, {:.1f} s after the start; give more budget_seconds",
                     std::chrono::duration<double>(plan.budget).count(),
                     std::chrono::duration<double>(elapsed).count()));
-  return all_trials_are_ok(outcome) ? 0 : 1;
+  return has_fault(outcome.trials) ? 1 : 0;
 }
 
 }  // namespace

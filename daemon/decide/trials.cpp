@@ -3,6 +3,7 @@
 
 #include "colltune/decide/trials.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace colltune {
@@ -23,6 +24,11 @@ std::map<Outcome, std::size_t> count_outcomes(std::span<const Measurement> measu
   std::map<Outcome, std::size_t> counts;
   for (const auto& [name, measurement] : trials) ++counts[measurement->outcome];
   return counts;
+}
+
+bool has_fault(const std::map<Outcome, std::size_t>& counts) {
+  return std::ranges::any_of(
+      counts, [](const auto& entry) { return is_fault(entry.first) && entry.second > 0; });
 }
 
 }  // namespace colltune

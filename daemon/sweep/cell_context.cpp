@@ -107,7 +107,7 @@ void CellContext::enter_preparation(const Trial& trial) const {
   enter(name_of(Phase::preparation), trial, preparation_limits * policy.call_limit_floor);
 }
 
-void CellContext::vote_on(std::span<Trial* const> voted) {
+bool CellContext::vote_on(std::span<Trial* const> voted) {
   bool has_ended = false;
   {
     const PhaseScope scope(phases, Phase::control);
@@ -115,6 +115,7 @@ void CellContext::vote_on(std::span<Trial* const> voted) {
     has_ended = vote(control, voted);
   }
   if (has_ended) bury(voted);
+  return has_ended;
 }
 
 void CellContext::bury(std::span<Trial* const> voted) {

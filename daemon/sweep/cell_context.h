@@ -30,6 +30,7 @@ struct CellContext {
   const SweepPlan& plan;
   const MeasurePolicy& policy;
   PhaseTimes& phases;
+  const Implementations& implementations;
   FlightRecorder* recorder = nullptr;
   std::int64_t index = -1;  ///< of the visit, for the flight recorder
   int pass = 0;
@@ -44,6 +45,7 @@ struct CellContext {
   std::map<BufferSource*, CellData> data;
   int calls_per_sample = 1;
   StartPolicy start;  ///< of timed runs
+  int renewals = 0;   ///< in this visit (preparation.h); the same on all ranks
 
   /// Trials that have not ended; of these, those that still run in the rounds.
   [[nodiscard]] std::vector<Trial*> alive();
@@ -63,8 +65,8 @@ struct CellContext {
   void enter_preparation(const Trial& trial) const;
 
   /// Collective over the launch: ends the trials that have a fault on any rank, and destroys their
-  /// operations.
-  void vote_on(std::span<Trial* const> trials);
+  /// operations. Returns whether any ended or was lost.
+  bool vote_on(std::span<Trial* const> trials);
   void bury(std::span<Trial* const> trials);
 
   /// After a verified run: compares, and says which run of the variant it was.

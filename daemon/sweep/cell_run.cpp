@@ -9,12 +9,11 @@
 
 #include "batch.h"
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/composed.h"
-#include "colltune/kernels/mesh_reduce.h"
 #include "colltune/sweep/run_timer.h"
 #include "colltune/vocabulary/canonical.h"
 #include "executed.h"
 #include "phase_clock.h"
+#include "preparation.h"
 #include "soak.h"
 
 namespace colltune {
@@ -27,6 +26,7 @@ CellRun::CellRun(const Setting& setting, const Cell& cell, World& world)
                .plan = setting.plan,
                .policy = setting.policy,
                .phases = setting.phases,
+               .implementations = setting.implementations,
                .recorder = setting.recorder,
                .index = setting.cell,
                .pass = setting.pass,
@@ -58,12 +58,11 @@ BufferArena::Regions CellRun::regions_for(BufferSource* source, Bytes largest_me
       Clock::now() + context_.limits_of(context_.trials.front()).call_limit);
 }
 
-void CellRun::make_data(Trial& trial, const Implementations& implementations,
-                        Bytes largest_message) {
+void CellRun::make_data(Trial& trial, Bytes largest_message) {
   const PhaseScope scope(context_.phases, Phase::preparation);
   trial.fault = catch_fault([&] {
     const auto* const implementation =
-        find_implementation(implementations, trial.planned->variant.implementation);
+        find_implementation(context_.implementations, trial.planned->variant.implementation);
     BufferSource* const source =
         implementation == nullptr ? nullptr : implementation->buffer_source();
     auto known = context_.data.find(source);
@@ -76,37 +75,7 @@ void CellRun::make_data(Trial& trial, const Implementations& implementations,
   });
 }
 
-void CellRun::prepare_trial(Trial& trial, const Implementations& implementations) {
-  const PhaseScope scope(context_.phases, Phase::preparation);
-  trial.fault = catch_fault([&] {
-    const Variant& variant = trial.planned->variant;
-    const auto& composition = trial.planned->composition;
-    Communicator& communicator = *context_.world.operations;
-    const Deadline deadline = Clock::now() + context_.limits_of(trial).call_limit;
-    if (composition) {
-      const auto world = static_cast<std::size_t>(context_.cell.world);
-      const Members& members = context_.plan.worlds.at(world).members;
-      if (!context_.cell.key.problem.mesh) {
-        trial.operation = prepare_composed(communicator, trial.data->call(), *composition, members,
-                                           implementations, deadline);
-        return;
-      }
-      auto& subgroups = context_.world.subgroups;
-      if (subgroups == nullptr) subgroups = std::make_unique<Subgroups>(communicator);
-      trial.operation = prepare_mesh_reduce(*subgroups, trial.data->call(), *composition, members,
-                                            implementations, deadline);
-      trial.communicators = trial.operation->communicators_time();
-      return;
-    }
-    const auto* const implementation = find_implementation(implementations, variant.implementation);
-    if (implementation == nullptr)
-      throw Error(StatusCode::not_found,
-                  "this rank's build has no implementation " + variant.implementation);
-    trial.operation = implementation->prepare(communicator, trial.data->call(), variant, deadline);
-  });
-}
-
-void CellRun::prepare(const Implementations& implementations, Bytes largest_message) {
+void CellRun::prepare(Bytes largest_message) {
   auto& trials = context_.trials;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     trials[i].planned = &context_.cell.variants[i];
@@ -114,16 +83,12 @@ void CellRun::prepare(const Implementations& implementations, Bytes largest_mess
   }
   context_.enter_preparation(trials.front());
   if (context_.world.is_member())
-    for (Trial& trial : trials) make_data(trial, implementations, largest_message);
+    for (Trial& trial : trials) make_data(trial, largest_message);
   // A rank without buffers must not leave the others alone in prepare.
   context_.vote_on(context_.alive());
-  for (Trial* trial : context_.alive()) {
-    context_.enter_preparation(*trial);
-    if (context_.world.is_member()) prepare_trial(*trial, implementations);
-    context_.vote_on(std::span(&trial, 1));
-    // Where only some ranks threw, the next prepare would meet a communicator out of step.
-    if (!trial->is_alive()) context_.world.renew_operations();
-  }
+  for (Trial* trial : context_.alive()) prepare_together(context_, *trial);
+  // Who hung in its preparation may have taken others with it.
+  if (context_.alive().size() < trials.size()) (void)renew_lost(context_);
 }
 
 void CellRun::verify(Trial& trial, const CellData::Check& check) {
@@ -144,12 +109,15 @@ void CellRun::verify(Trial& trial, const CellData::Check& check) {
 }
 
 void CellRun::verify_all(const CellData::Check& check) {
-  // One vote for all: a vote for each would be most of a small cell's time.
-  const auto trials = context_.alive();
-  for (Trial* trial : trials) verify(*trial, check);
-  context_.vote_on(trials);
-  for (Trial* trial : trials)
-    if (trial->is_alive()) ++trial->verified_calls;
+  for (auto trials = context_.alive(); !trials.empty();) {
+    // One vote for all: a vote for each would be most of a small cell's time.
+    for (Trial* trial : trials) verify(*trial, check);
+    std::vector<Trial*> renewed;
+    if (context_.vote_on(trials)) renewed = renew_lost(context_);
+    for (Trial* trial : trials)
+      if (trial->is_alive() && !std::ranges::count(renewed, trial)) ++trial->verified_calls;
+    trials = std::move(renewed);
+  }
 }
 
 void CellRun::verify_first() {
@@ -271,6 +239,8 @@ void CellRun::share_conditions() {
     for (std::size_t bit = 0; bit < throttle_bits; ++bit)
       if (words[first_throttle + bit] > 0) throttles |= 1U << bit;
     if (throttles != 0) trials[i].conditions.device_throttles = names_of_throttles(throttles);
+    if (trials[i].renewals > 0)
+      trials[i].conditions.renewals = static_cast<std::uint64_t>(trials[i].renewals);
   }
 }
 
@@ -281,7 +251,8 @@ std::vector<Measurement> CellRun::finish() {
   for (Trial& trial : context_.trials) {
     context_.enter_preparation(trial);
     trial.operation.reset();
-    context_.world.is_suspect = context_.world.is_suspect || !trial.is_alive();
+    context_.world.is_suspect =
+        context_.world.is_suspect || !(trial.is_alive() || trial.has_kept_step);
     if (context_.control.rank() == 0) measurements.push_back(context_.measurement_of(trial));
   }
   context_.world.retired.clear();

@@ -24,6 +24,7 @@ class CellRun {
     const SweepPlan& plan;
     const MeasurePolicy& policy;
     PhaseTimes& phases;
+    const Implementations& implementations;
     FlightRecorder* recorder = nullptr;
     std::int64_t cell = -1;  ///< for the flight recorder
     int pass = 0;
@@ -34,7 +35,7 @@ class CellRun {
   CellRun(const Setting& setting, const Cell& cell, World& world);
 
   /// Buffers for this cell (regions for the largest message of the world) and every operation.
-  void prepare(const Implementations& implementations, Bytes largest_message);
+  void prepare(Bytes largest_message);
   /// One verified call of each variant and pattern.
   void verify_first();
   /// Untimed runs; rank 0 derives from them how long rounds and samples are.
@@ -52,9 +53,8 @@ class CellRun {
   [[nodiscard]] CellContext& context() { return context_; }
 
  private:
-  void make_data(Trial& trial, const Implementations& implementations, Bytes largest_message);
+  void make_data(Trial& trial, Bytes largest_message);
   [[nodiscard]] BufferArena::Regions regions_for(BufferSource* source, Bytes largest_message);
-  void prepare_trial(Trial& trial, const Implementations& implementations);
   void verify(Trial& trial, const CellData::Check& check);
   void verify_all(const CellData::Check& check);
   void bound_drift();

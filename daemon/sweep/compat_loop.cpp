@@ -9,6 +9,7 @@
 
 #include "colltune/sweep/run_timer.h"
 #include "phase_clock.h"
+#include "preparation.h"
 
 namespace colltune {
 namespace {
@@ -103,7 +104,7 @@ std::vector<CompatTime> time_like(CompatTool tool, CellContext& context) {
         trial.runs += loop.skipped + loop.counted;
       }
       Trial* const one = &trial;
-      context.vote_on(std::span(&one, 1));
+      if (context.vote_on(std::span(&one, 1))) (void)renew_lost(context);
       // Picoseconds: a mean of 1,000 is finer than a nanosecond.
       const auto own = static_cast<std::int64_t>(own_ns * 1e3);
       constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::min();

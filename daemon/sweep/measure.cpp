@@ -53,7 +53,7 @@ class Measurer::Impl {
     setting.earlier = earlier;
     setting.soaked = &soaked_[visit.cell];
     CellRun run(setting, cell, world_of(cell));
-    run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
+    run.prepare(largest_[static_cast<std::size_t>(cell.world)]);
     // Who comes back was verified in the first pass, and is again behind these rounds.
     if (visit.pass == 0) run.verify_first();
     run.warm_up(has_end ? end_at - Clock::now() : nanoseconds{});
@@ -68,7 +68,7 @@ class Measurer::Impl {
 
   std::vector<CompatTime> measure_like(CompatTool tool, const Cell& cell) {
     CellRun run(setting_of(index_of(cell)), cell, world_of(cell));
-    run.prepare(tools_.implementations, largest_[static_cast<std::size_t>(cell.world)]);
+    run.prepare(largest_[static_cast<std::size_t>(cell.world)]);
     run.verify_first();
     auto times = time_like(tool, run.context());
     (void)run.finish();
@@ -105,6 +105,7 @@ class Measurer::Impl {
             .plan = tools_.plan,
             .policy = policy_,
             .phases = phases_,
+            .implementations = tools_.implementations,
             .recorder = tools_.recorder,
             .cell = number};
   }

@@ -13,6 +13,7 @@
 #include "colltune/decide/statistics.h"
 #include "colltune/sweep/run_timer.h"
 #include "phase_clock.h"
+#include "preparation.h"
 #include "round_order.h"
 #include "shared_result.h"
 
@@ -125,6 +126,7 @@ bool Rounds::exchange(Brought& brought, bool is_last) {
   }
   if (words[3 * count] > 0) hand_overs_.push_back(static_cast<double>(words[3 * count]));
   if (has_ended) context_.bury(trials);
+  has_renewed_ = has_ended && !renew_lost(context_).empty();
   for (std::size_t i = 0; i < count; ++i) trials[i]->has_left = leaves[i] != 0;
   return words.back() != 0;
 }
@@ -152,11 +154,8 @@ StartPolicy Rounds::first_start() {
   return start;
 }
 
-void Rounds::warm_up(nanoseconds time_left) {
+Rounds::Brought Rounds::run_untimed() {
   const auto alive = context_.alive();
-  if (alive.empty()) return;
-  context_.enter_run(name_of(Phase::warm_up), *alive.front(), context_.limits_of(*alive.front()));
-  context_.start = first_start();
   // Slots that take turns are all met before the first round: in the first pass by verified runs
   // too.
   constexpr int verified_runs = 2;
@@ -180,6 +179,17 @@ void Rounds::warm_up(nanoseconds time_left) {
   }
   (void)exchange(brought, false);
   follow_late_runs(brought);
+  return brought;
+}
+
+void Rounds::warm_up(nanoseconds time_left) {
+  const auto alive = context_.alive();
+  if (alive.empty()) return;
+  context_.enter_run(name_of(Phase::warm_up), *alive.front(), context_.limits_of(*alive.front()));
+  context_.start = first_start();
+  Brought brought = run_untimed();
+  // Runs of what was lost say nothing.
+  while (has_renewed_) brought = run_untimed();
 
   const PhaseScope scope(context_.phases, Phase::control);
   context_.enter_control();
@@ -299,6 +309,9 @@ bool Rounds::run_round(int round, const std::function<bool()>& is_enough) {
   }
   const bool is_last = exchange(brought, context_.control.rank() == 0 ? is_enough() : false);
   follow_late_runs(brought);
+  // A round in which something was lost counts for nobody, so that the rounds of all stay those
+  // that were interleaved; it is not the last one either.
+  if (has_renewed_) return false;
   if (context_.control.rank() == 0) {
     const PhaseScope scope(context_.phases, Phase::control);
     take_samples(brought, may_inspect(round));

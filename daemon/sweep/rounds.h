@@ -49,8 +49,11 @@ class Rounds {
   };
   /// One reduction (MAX) carries the times, each trial's severity, whether it has marks, the
   /// hand-over, and rank 0's words: who leaves, and whether this was the last round. A second one
-  /// only where there are marks. Returns whether it was the last round.
+  /// only where there are marks. Returns whether it was the last round. What was lost is prepared
+  /// anew: `has_renewed_`.
   bool exchange(Brought& brought, bool is_last);
+  /// What all trials brought in their untimed runs.
+  [[nodiscard]] Brought run_untimed();
   void measure_hand_over();
   void take_samples(Brought& brought, bool is_inspected);
   void follow_late_runs(const Brought& brought);
@@ -73,6 +76,7 @@ class Rounds {
   int rounds_ = 0;
   std::int64_t hand_over_ = 0;  ///< ns, before this round; 0: not measured
   std::vector<double> hand_overs_;
+  bool has_renewed_ = false;  ///< in the last exchange; the same on all ranks
 };
 
 }  // namespace colltune

@@ -11,6 +11,7 @@
 #include "colltune/decide/decide.h"
 #include "colltune/sweep/run_timer.h"
 #include "phase_clock.h"
+#include "preparation.h"
 #include "shared_result.h"
 
 namespace colltune {
@@ -88,7 +89,13 @@ void soak_trial(CellContext& context, Trial& trial, nanoseconds most, const Abor
       context.control.all_reduce_max(brought);
       has_ended = settle(context.control, std::span(&one, 1), std::span(brought).first(1));
     }
-    if (has_ended) return context.bury(std::span(&one, 1));
+    if (has_ended) {
+      context.bury(std::span(&one, 1));
+      (void)renew_lost(context);
+      if (!trial.is_alive()) return;
+      done -= chunk;
+      continue;
+    }
     trial.verified_calls += static_cast<std::uint64_t>(chunk);
     chunk = brought[1];
   }

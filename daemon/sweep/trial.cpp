@@ -12,19 +12,24 @@ namespace {
 
 using nlohmann::json;
 
-/// By cause: a rank that failed makes others wait in vain.
+/// A rank on which it is lost makes others wait in vain.
+constexpr std::int64_t lost_severity = 2;
+
+/// By cause: a rank that failed, or has no such variant, makes others wait in vain.
 std::int64_t severity_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::ok:
       return 0;
     case Outcome::timed_out:
       return 1;
-    case Outcome::wrong:
-      return 2;
-    case Outcome::failed:
+    case Outcome::unavailable:
       return 3;
-    case Outcome::crashed:
+    case Outcome::wrong:
       return 4;
+    case Outcome::failed:
+      return 5;
+    case Outcome::crashed:
+      return 6;
   }
   return 0;
 }
@@ -38,8 +43,7 @@ Outcome outcome_of(std::int64_t severity) {
 json own_faults(std::span<Trial* const> trials) {
   json faults = json::array();
   for (std::size_t i = 0; i < trials.size(); ++i)
-    if (trials[i]->fault)
-      faults.push_back({i, severity_of(trials[i]->fault->outcome), trials[i]->fault->message});
+    if (trials[i]->fault) faults.push_back({i, severity_of(*trials[i]), trials[i]->fault->message});
   return faults;
 }
 
@@ -48,8 +52,11 @@ void take_details(const std::vector<Payload>& by_rank, std::span<Trial* const> t
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
     for (const auto& fault : from_payload(by_rank[rank])) {
       Trial& trial = *trials[fault.at(0).get<std::size_t>()];
-      ++trial.ranks_failed;
-      if (trial.detail.empty() && outcome_of(fault.at(1).get<std::int64_t>()) == trial.outcome)
+      const auto severity = fault.at(1).get<std::int64_t>();
+      if (trial.is_alive() || severity == lost_severity) continue;
+      const Outcome outcome = outcome_of(severity);
+      if (is_fault(outcome)) ++trial.ranks_failed;
+      if (trial.detail.empty() && outcome == trial.outcome)
         trial.detail = "rank " + std::to_string(rank) + ": " + fault.at(2).get<std::string>();
     }
 }
@@ -60,6 +67,10 @@ std::optional<Fault> catch_fault(const std::function<void()>& action) {
   try {
     action();
     return std::nullopt;
+  } catch (const UnavailableHere& error) {
+    return Fault{Outcome::unavailable, error.what()};
+  } catch (const OperationLost& error) {
+    return Fault{Outcome::failed, error.what(), true};
   } catch (const Error& error) {
     return Fault{
         error.code() == StatusCode::deadline_exceeded ? Outcome::timed_out : Outcome::failed,
@@ -72,7 +83,17 @@ std::optional<Fault> catch_fault(const std::function<void()>& action) {
 }
 
 std::int64_t severity_of(const Trial& trial) {
-  return trial.fault ? severity_of(trial.fault->outcome) : 0;
+  if (!trial.fault) return 0;
+  return trial.fault->is_lost ? lost_severity : severity_of(trial.fault->outcome);
+}
+
+void end_trial(Trial& trial, Outcome outcome) {
+  trial.outcome = outcome;
+  trial.samples.clear();
+  trial.slowest_ranks.clear();
+  trial.marks.clear();
+  trial.round_medians.clear();
+  trial.ranks_failed = 0;
 }
 
 bool settle(ControlPlane& control, std::span<Trial* const> trials,
@@ -82,13 +103,8 @@ bool settle(ControlPlane& control, std::span<Trial* const> trials,
   const auto by_rank = control.gather(to_payload(own_faults(trials)));
   for (std::size_t i = 0; i < trials.size(); ++i) {
     if (severities[i] == 0) continue;
-    Trial& trial = *trials[i];
-    trial.outcome = outcome_of(severities[i]);
-    trial.samples.clear();
-    trial.slowest_ranks.clear();
-    trial.marks.clear();
-    trial.round_medians.clear();
-    trial.ranks_failed = 0;
+    trials[i]->was_lost = severities[i] == lost_severity;
+    if (!trials[i]->was_lost) end_trial(*trials[i], outcome_of(severities[i]));
   }
   if (control.rank() == 0) take_details(by_rank, trials);
   for (Trial* trial : trials) trial->fault.reset();

@@ -18,14 +18,17 @@
 
 namespace colltune {
 
-/// What went wrong with a variant on this rank.
+/// Why a variant does not go on on this rank.
 struct Fault {
   Outcome outcome = Outcome::failed;
   std::string message;
+  /// Not the variant's: what it runs on ended with another one. It goes on when it is prepared
+  /// anew.
+  bool is_lost = false;
 };
 
-/// Runs `action` at the boundary where exceptions become values: a deadline is `timed_out`, all
-/// else `failed`.
+/// Runs `action` at the boundary where exceptions become values: a deadline is `timed_out`, what is
+/// not there after all `unavailable`, what another variant ended `is_lost`, all else `failed`.
 [[nodiscard]] std::optional<Fault> catch_fault(const std::function<void()>& action);
 
 class CellData;
@@ -49,13 +52,18 @@ struct Trial {
   /// expected to cost).
   std::chrono::nanoseconds run_cost = std::chrono::nanoseconds::max();
   bool has_left = false;  ///< cannot win: no more rounds; the same on all ranks
-  Perturbation seen;      ///< by this rank
+  /// It ended in a way that keeps the world's ranks in step with each other; the same on all ranks.
+  bool has_kept_step = false;
+  Perturbation seen;  ///< by this rank
   /// What making the communicators that the operation runs on took this rank, once in this launch.
   std::optional<std::chrono::nanoseconds> communicators;
   Conditions conditions;
   int ranks_ran = 0;
   int ranks_failed = 0;
   std::uint64_t verified_calls = 0;
+  /// What some rank found lost in the last vote; the same on all ranks.
+  bool was_lost = false;
+  int renewals = 0;       ///< how often it was prepared anew in this visit; the same on all ranks
   std::int64_t runs = 0;  ///< begun in this visit: verified, warm-up, timed, soak
 
   [[nodiscard]] bool is_alive() const { return outcome == Outcome::ok; }
@@ -64,10 +72,14 @@ struct Trial {
 /// What this rank says about a trial: 0 where it has no fault; the MAX over the ranks is the cause.
 [[nodiscard]] std::int64_t severity_of(const Trial& trial);
 
+/// Ends a trial, of which all ranks know that it does: its times are dropped.
+void end_trial(Trial& trial, Outcome outcome);
+
 /// Collective over the launch, with the MAX over the ranks of each trial's severity: where any rank
 /// has a fault, the trial ends with that outcome on all ranks, its times are dropped, and rank 0
 /// learns which rank said what. Where ranks differ, the cause counts more than the ranks that
-/// waited for it in vain. Returns whether any trial ended.
+/// waited for it in vain. Where one has lost it, the trial does not end: `was_lost`. Returns
+/// whether any trial ended or was lost.
 bool settle(ControlPlane& control, std::span<Trial* const> trials,
             std::span<const std::int64_t> severities);
 

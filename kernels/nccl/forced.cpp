@@ -151,7 +151,7 @@ class Forced final : public Implementation {
       throw Error(StatusCode::internal, to_string(variant) + " was not made by " + name_);
     auto member = Member::of(communicator, runtime_->open(), {}, deadline);
     if (!member->why_not_forced().empty())  // on all ranks, or none
-      throw Error(StatusCode::failed_precondition, member->why_not_forced());
+      throw UnavailableHere(member->why_not_forced());
     require_entry(communicator, *member, call.problem, *choice, deadline);
     return std::make_unique<LibraryCall>(std::move(member), native_call(communicator, call),
                                          choice);
@@ -186,8 +186,8 @@ class Forced final : public Implementation {
     return {};
   }
 
-  /// Throws on all ranks where NCCL cannot choose the entry on one: forced there alone, the others
-  /// would wait for a rank that does something else.
+  /// Throws UnavailableHere on all ranks where NCCL cannot choose the entry on one: forced there
+  /// alone, the others would wait for a rank that does something else.
   void require_entry(Communicator& communicator, Member& member, const Problem& problem,
                      const Choice& choice, Deadline deadline) const {
     const auto available =
@@ -197,10 +197,9 @@ class Forced final : public Implementation {
     const bool is_missing = !available || (*available >> bit & 1U) == 0;
     const int first = first_rank_where(communicator, is_missing, deadline);
     if (first < 0) return;
-    throw Error(StatusCode::failed_precondition,
-                "NCCL marks " + std::string(name_of(choice.algorithm)) + " with " +
-                    std::string(name_of(choice.protocol)) +
-                    " as unavailable for such calls on rank " + std::to_string(first));
+    throw UnavailableHere("NCCL marks " + std::string(name_of(choice.algorithm)) + " with " +
+                          std::string(name_of(choice.protocol)) +
+                          " as unavailable for such calls on rank " + std::to_string(first));
   }
 
   Function function_;

@@ -98,6 +98,9 @@ class GroupedOperation final : public Operation {
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {
     return steps_.device_time();
   }
+  [[nodiscard]] std::optional<Executed> executed() const override { return steps_.executed(); }
+  [[nodiscard]] bool is_lost() const override { return steps_.is_lost(); }
+  void give_up() noexcept override { steps_.give_up(); }
 
  private:
   std::unique_ptr<Communicator> inside_{};

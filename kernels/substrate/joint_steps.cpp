@@ -3,6 +3,8 @@
 
 #include "joint_steps.h"
 
+#include <algorithm>
+
 namespace colltune {
 
 void JointStep::prepare(Communicator& communicator, const ImplementedBy& by, const Call& call,
@@ -46,6 +48,32 @@ std::optional<std::chrono::nanoseconds> JointSteps::device_time() const {
     if (const auto own = step.operation ? step.operation->device_time() : std::nullopt)
       sum = sum.value_or(std::chrono::nanoseconds{}) + *own;
   return sum;
+}
+
+std::optional<Executed> JointSteps::executed() const {
+  std::optional<Executed> all;
+  for (const JointStep& step : steps_) {
+    const auto own = step.operation ? step.operation->executed() : std::nullopt;
+    if (!own) continue;
+    if (!all) {
+      all = own;
+      continue;
+    }
+    all->choice += "; " + own->choice;
+    all->is_what_was_named = all->is_what_was_named && own->is_what_was_named;
+  }
+  return all;
+}
+
+bool JointSteps::is_lost() const {
+  return std::ranges::any_of(steps_, [](const JointStep& step) {
+    return step.operation != nullptr && step.operation->is_lost();
+  });
+}
+
+void JointSteps::give_up() noexcept {
+  for (const JointStep& step : steps_)
+    if (step.operation != nullptr) step.operation->give_up();
 }
 
 void JointSteps::begin_next() {

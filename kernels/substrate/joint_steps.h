@@ -35,25 +35,37 @@ auto with_ranks_of_all(const std::vector<int>& members, std::string_view waiting
 template <class Act>
 void attempt_together(Communicator& communicator, std::string_view what, Deadline deadline,
                       Act act) {
+  // Of UnavailableHere, in the place of its code, which is none of gRPC's for errors: anything that
+  // went wrong counts more.
+  constexpr std::int64_t unavailable_code = 1;
   std::optional<Error> failure;
+  std::int64_t own_code = 0;
   try {
     act();
   } catch (const RankMissing&) {
     throw;
+  } catch (const UnavailableHere& error) {
+    failure = error;
+    own_code = unavailable_code;
   } catch (const Error& error) {
     failure = error;
+    own_code = static_cast<std::int64_t>(error.code());
   } catch (const std::exception& error) {
     failure = Error(StatusCode::resource_exhausted, error.what());
+    own_code = static_cast<std::int64_t>(StatusCode::resource_exhausted);
   }
   constexpr std::int64_t ranks_limit = std::int64_t{1} << 32;
-  const auto code_of = [](const Error& error) { return static_cast<std::int64_t>(error.code()); };
-  const std::int64_t own = failure ? code_of(*failure) * ranks_limit + communicator.rank() : 0;
+  const std::int64_t own = failure ? own_code * ranks_limit + communicator.rank() : 0;
   const std::int64_t worst = communicator.all_reduce_max(own, deadline);
   if (worst == 0) return;
+  const std::string who = "rank " + std::to_string(worst % ranks_limit);
+  if (worst / ranks_limit == unavailable_code)
+    throw UnavailableHere(failure ? failure->what()
+                                  : who + " found no such variant for its part of " +
+                                        std::string(what));
   const auto code = static_cast<StatusCode>(worst / ranks_limit);
   if (failure) throw Error(code, failure->what());
-  throw Error(code, "rank " + std::to_string(worst % ranks_limit) +
-                        " could not prepare its part of " + std::string(what));
+  throw Error(code, who + " could not prepare its part of " + std::string(what));
 }
 
 struct ImplementedBy {
@@ -92,6 +104,12 @@ class JointSteps {
   void wait(Deadline deadline);
   /// The sum over the collectives; nothing where none has its own.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const;
+  /// What libraries that choose for themselves did, a part for each step of this rank's that says
+  /// it, in their order: "algorithm=ring,protocol=ll; algorithm=tree,protocol=ll". One that did
+  /// something else than its variant names makes it so for all.
+  [[nodiscard]] std::optional<Executed> executed() const;
+  [[nodiscard]] bool is_lost() const;
+  void give_up() noexcept;
 
  private:
   /// Does what comes before the next collective that this rank has a part in, and begins that.

@@ -36,6 +36,9 @@ class MeshOperation final : public Operation {
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {
     return steps_.device_time();
   }
+  [[nodiscard]] std::optional<Executed> executed() const override { return steps_.executed(); }
+  [[nodiscard]] bool is_lost() const override { return steps_.is_lost(); }
+  void give_up() noexcept override { steps_.give_up(); }
   [[nodiscard]] std::optional<std::chrono::nanoseconds> communicators_time() const override {
     return communicators_time_;
   }

@@ -255,6 +255,11 @@ TEST_F(Reports, SweepSaysWhatFailedAndWhatIsPublished) {
   trials.push_back(measurement(test_key(1024), "broken", 10));
   trials.back().outcome = Outcome::wrong;
   trials.back().detail = "rank 1: element 3 is 4, expected 5";
+  trials.push_back(measurement(test_key(1024), "absent", 10));
+  trials.back().outcome = Outcome::unavailable;
+  trials.back().detail = "rank 0: the library has none";
+  trials.back().samples.clear();
+  trials.back().slowest_ranks.clear();
   auto published =
       decision(test_key(1024), {ranked("fast", 1000, 2.0), ranked("mpi.default", 2000, 1.0)});
   published.verdict = Verdict::displaced;
@@ -272,6 +277,17 @@ TEST_F(Reports, SweepSaysWhatFailedAndWhatIsPublished) {
   EXPECT_THAT(result.out, HasSubstr("1 confirmed, 1 provisional"));
   EXPECT_THAT(result.out, HasSubstr("not known: the sweep did not end"));
   EXPECT_THAT(result.out, HasSubstr("wrong: broken of all_reduce f32 sum 1KiB: rank 1: element 3"));
+  EXPECT_THAT(result.out, HasSubstr("10 trials, 1 of them not ok, 1 unavailable; 0 quarantined"));
+  EXPECT_THAT(result.out,
+              HasSubstr("unavailable: absent of all_reduce f32 sum 1KiB: rank 0: the library has"));
+  const auto page = nlohmann::json::parse(
+      colltune({"report", "sweep", "--db", database, "--sweep", "sweep-1", "--json"}).out, nullptr,
+      false);
+  ASSERT_EQ(page["not_ok"].size(), 1u) << page;
+  EXPECT_EQ(page["not_ok"][0]["variant"], "broken");
+  ASSERT_EQ(page["unavailable"].size(), 1u) << page;
+  EXPECT_EQ(page["unavailable"][0]["variant"], "absent");
+  EXPECT_EQ(page["unavailable"][0]["detail"], "rank 0: the library has none");
   EXPECT_THAT(
       lookup({"--bytes", "1KiB", "--db", database}).out,
       HasSubstr("status       displaced, confirmed by 5 launches (2.00x, at least 1.90x)\n"));

@@ -56,8 +56,10 @@ TEST_F(Failures, OfNoSweepOrNoFailureAreRefused) {
   failure.sweep_uuid = "none";
   EXPECT_EQ(error_of([&] { (void)store.record_failure(failure); }), StatusCode::not_found);
   failure = some_failure(0, environment);
-  failure.outcome = Outcome::ok;
-  EXPECT_EQ(error_of([&] { (void)store.record_failure(failure); }), StatusCode::invalid_argument);
+  for (const Outcome none : {Outcome::ok, Outcome::unavailable}) {
+    failure.outcome = none;
+    EXPECT_EQ(error_of([&] { (void)store.record_failure(failure); }), StatusCode::invalid_argument);
+  }
   failure = some_failure(0, some_environment("never stored"));
   EXPECT_EQ(error_of([&] { (void)store.record_failure(failure); }),
             StatusCode::failed_precondition);
@@ -131,6 +133,8 @@ TEST_F(Failures, AQuarantineThatSaysNothingIsRefused) {
     return error_of([&] { store.quarantine(record); });
   };
   EXPECT_EQ(refused([](auto& record) { record.outcome = Outcome::ok; }),
+            StatusCode::invalid_argument);
+  EXPECT_EQ(refused([](auto& record) { record.outcome = Outcome::unavailable; }),
             StatusCode::invalid_argument);
   EXPECT_EQ(refused([](auto& record) { record.failures = 0; }), StatusCode::invalid_argument);
   EXPECT_EQ(refused([](auto& record) { record.released_at = "t"; }), StatusCode::invalid_argument);

@@ -123,6 +123,7 @@ TEST(Store, KeepsWhatALibraryChose) {
                                    some_measurement(1, environment)};
   written[0].conditions.executed = "algorithm=ring,channels=8,protocol=ll";
   written[1].conditions.executed_instead = "algorithm=tree,protocol=simple";
+  written[1].conditions.renewals = 2;
   store.append("s", written);
   EXPECT_EQ(store.measurements("s"), written);
 }

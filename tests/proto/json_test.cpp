@@ -78,8 +78,7 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
   expect_round_trip(some_key());
   expect_round_trip(some_decision());
   Environment environment;
-  visit_fields(environment,
-               [](std::string_view name, std::string& field) { field = std::string(name); });
+  visit_fields(environment, [](std::string_view name, auto& field) { field = std::string(name); });
   expect_round_trip(environment);
   expect_round_trip(Generation{"uuid", 7, "digest"});
   expect_round_trip(
@@ -111,7 +110,8 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
                                  .hand_over = std::chrono::nanoseconds(47),
                                  .communicators = std::chrono::nanoseconds(48),
                                  .executed = "algorithm=ring,channels=8,protocol=ll",
-                                 .executed_instead = "algorithm=tree,protocol=simple"}});
+                                 .executed_instead = "algorithm=tree,protocol=simple",
+                                 .renewals = 2}});
   expect_round_trip(LookupAnswer{.decision = some_decision(),
                                  .source = Source::interpolated,
                                  .match = MatchLevel::nearest_size,

@@ -170,14 +170,26 @@ void LibraryCall::give_up(bool is_aborted) {
   const int late = member_->who_is_late();
   const std::string text = "NCCL's " + std::string(name_of(call_.collective));
   member_->abort(text + (is_aborted ? " was given up on the abort flag" : " timed out"));
+  // The others may have what this rank has not, and wait for it.
+  if (!executed_) require_forced();
   if (late >= 0) throw RankMissing(late, "the call of " + text, is_aborted);
   throw Error(is_aborted ? StatusCode::aborted : StatusCode::deadline_exceeded,
               text + (is_aborted ? " was given up on the abort flag" : " did not end in time") +
                   "; all ranks of this node had begun it");
 }
 
+void LibraryCall::require_forced() const {
+  if (!function_ || !choice_ || count_asked(*member_) == asked_before_) return;
+  const auto seen = member_->last_call();
+  if (!seen || seen->outcome != colltune_nccl_force_unavailable) return;
+  throw UnavailableHere("NCCL marks " + std::string(name_of(choice_->algorithm)) + " with " +
+                        std::string(name_of(choice_->protocol)) + " as unavailable for calls of " +
+                        format_bytes({seen->bytes}) + ", though not for a small one");
+}
+
 void LibraryCall::read_back() {
   member_->observe(false);
+  require_forced();
   const auto seen = member_->last_call();
   if (!windows_.empty() && count_asked(*member_) == asked_before_) {
     executed_ = Executed{.choice = "tuner=not_asked"};

@@ -85,6 +85,8 @@ class LibraryCall final : public Operation, private DeviceSubmission {
     return launch_->duration();
   }
   std::optional<Executed> executed() const override { return executed_; }
+  bool is_lost() const override { return !member_->is_usable(); }
+  void give_up() noexcept override { member_->abort("another rank's was aborted"); }
 
   /// Whether the call that was begun has ended.
   [[nodiscard]] bool has_ended() { return launch_->has_ended(); }
@@ -94,6 +96,9 @@ class LibraryCall final : public Operation, private DeviceSubmission {
   bool is_submitted() override;
   [[noreturn]] void give_up(bool is_aborted);
   void read_back();
+  /// Throws UnavailableHere where NCCL said of the call that is observed that it cannot have what
+  /// is forced, for all that it said of a small one.
+  void require_forced() const;
 
   std::shared_ptr<Member> member_;
   NativeCall call_;

@@ -222,7 +222,7 @@ void Member::finish(const std::string& what, Deadline deadline) {
 
 void Member::require_usable() const {
   if (!why_aborted_.empty())
-    throw Error(StatusCode::unavailable, "NCCL's communicator was aborted: " + why_aborted_);
+    throw OperationLost("NCCL's communicator was aborted: " + why_aborted_);
 }
 
 void Member::abort(const std::string& why) noexcept {

@@ -62,7 +62,7 @@ class Member {
   /// communicator aborted. `what` was begun.
   void finish(const std::string& what, Deadline deadline);
   [[nodiscard]] bool is_usable() const { return why_aborted_.empty(); }
-  /// Throws Error(unavailable) where the communicator was aborted.
+  /// Throws OperationLost where the communicator was aborted.
   void require_usable() const;
   /// Ends all that is under way, on this rank; nothing runs on it any more. `why` is for who tries.
   void abort(const std::string& why) noexcept;

@@ -123,8 +123,8 @@ Windows open_windows(Communicator& communicator, const std::shared_ptr<Member>& 
   const bool lacks_window =
       std::ranges::any_of(windows, [](const auto& window) { return !window->is_there(); });
   if (const int first = first_rank_where(communicator, lacks_window, vote); first >= 0)
-    throw Error(StatusCode::failed_precondition,
-                "NCCL makes no symmetric windows here (rank " + std::to_string(first) + ")");
+    throw UnavailableHere("NCCL makes no symmetric windows here (rank " + std::to_string(first) +
+                          ")");
   return windows;
 }
 

@@ -275,8 +275,20 @@ TEST(TrialsOfPasses, AreCountedOnceByTheFirstFault) {
   trials[4].outcome = Outcome::wrong;
   EXPECT_EQ(count_outcomes(trials),
             (std::map<Outcome, std::size_t>{{Outcome::ok, 1}, {Outcome::wrong, 1}}));
+  EXPECT_TRUE(has_fault(count_outcomes(trials)));
   trials[0].is_twin = true;
   EXPECT_EQ(count_outcomes(trials).at(Outcome::ok), 2u);
+}
+
+TEST(TrialsOfPasses, WhatIsNotThereIsCountedAndIsNoFault) {
+  std::vector<Measurement> trials{trial({"a"}), trial({"b"})};
+  trials[1].outcome = Outcome::unavailable;
+  EXPECT_EQ(count_outcomes(trials),
+            (std::map<Outcome, std::size_t>{{Outcome::ok, 1}, {Outcome::unavailable, 1}}));
+  EXPECT_FALSE(has_fault(count_outcomes(trials)));
+  EXPECT_FALSE(has_fault({{Outcome::failed, 0}}));
+  for (const auto& [outcome, name] : enum_names(Outcome{}))
+    EXPECT_EQ(has_fault({{outcome, 1}}), name != "ok" && name != "unavailable") << name;
 }
 
 TEST(ConfirmOnPasses, ALaunchSaysTheBalancedRatio) {

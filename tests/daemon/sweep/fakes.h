@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -20,6 +21,12 @@
 /// Implementations whose support, results and faults a test chooses.
 namespace colltune::fakes {
 
+/// What operations of several fakes run on, as on a library's communicator: it may end on a rank,
+/// and all with it.
+struct Ground {
+  std::array<std::atomic<int>, 8> ended{};  ///< by rank, how often
+};
+
 /// What a fake answers and does. Every rank of a test shares it.
 struct Behaviour {
   std::string name = "fake.base";
@@ -36,6 +43,7 @@ struct Behaviour {
   /// Called on each rank for each call, with the number of the call: before the exchange, and on
   /// the result.
   std::function<void(int rank, int call)> at_prepare = [](int, int) {};
+  std::shared_ptr<Ground> ground;  ///< null: nobody ends it
   std::function<void(int rank, int call)> at_start = [](int, int) {};
   std::function<void(int rank, int call)> at_wait = [](int, int) {};
   std::function<void(int rank, int call, std::span<std::byte> result)> spoil =
@@ -52,9 +60,17 @@ class SumOperation final : public Operation {
       : behaviour_(behaviour),
         communicator_(parent.duplicate(deadline)),
         board_(communicator_->allocate({call.buffers.send.size() + 1}, deadline)),
-        buffers_(call.buffers) {}
+        buffers_(call.buffers),
+        ended_before_(ended()) {}
+
+  [[nodiscard]] bool is_lost() const override { return ended() != ended_before_; }
+  void give_up() noexcept override {
+    if (behaviour_.ground != nullptr && !is_lost())
+      ++behaviour_.ground->ended[static_cast<std::size_t>(communicator_->rank())];
+  }
 
   void start() override {
+    if (is_lost()) throw OperationLost("the ground is gone");
     behaviour_.at_start(communicator_->rank(), calls_);
     std::memcpy(board_->part(communicator_->rank()).data(), buffers_.send.data(),
                 buffers_.send.size());
@@ -80,10 +96,17 @@ class SumOperation final : public Operation {
   }
 
  private:
+  [[nodiscard]] int ended() const {
+    return behaviour_.ground == nullptr
+               ? 0
+               : behaviour_.ground->ended[static_cast<std::size_t>(communicator_->rank())].load();
+  }
+
   const Behaviour& behaviour_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<SymmetricMemory> board_;
   CallBuffers buffers_;
+  int ended_before_;
   int calls_ = 0;
 };
 

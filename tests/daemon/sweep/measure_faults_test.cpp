@@ -173,6 +173,52 @@ TEST_P(Throwing, OneRankThatThrowsEndsTheVariantAndTheCellGoesOn) {
   EXPECT_EQ(failed.ranks_failed, 3);
 }
 
+TEST(Measure, WhatIsNotThereAfterAllIsNoFault) {
+  const auto absent = [](int, int) { throw UnavailableHere("the library has none"); };
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, {.name = "a", .at_prepare = absent}, {.name = "c"}});
+  const auto result = measure(implementations, 2);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
+  EXPECT_EQ(result.measurements.at(2).outcome, Outcome::ok) << result.measurements[2].detail;
+  const auto& found = result.measurements.at(1);
+  EXPECT_EQ(found.outcome, Outcome::unavailable);
+  EXPECT_EQ(found.detail, "rank 0: the library has none");
+  EXPECT_EQ(found.ranks_failed, 0);
+  EXPECT_TRUE(found.samples.empty());
+}
+
+/// The step in which one rank alone finds that it is not there.
+class NotThereOnOneRank : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Steps, NotThereOnOneRank, testing::Bool());
+
+TEST_P(NotThereOnOneRank, IsSoOnAllAndTheCellGoesOn) {
+  const auto absent = [](int rank, int call) {
+    if (rank == 1 && call == 0) throw UnavailableHere("the library has none");
+  };
+  fakes::Behaviour one{.name = "a"};
+  (GetParam() ? one.at_prepare : one.at_wait) = absent;
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true}, one, {.name = "c"}});
+  const auto result = measure(implementations, 3);
+  EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
+  EXPECT_EQ(result.measurements.at(2).outcome, Outcome::ok) << result.measurements[2].detail;
+  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::unavailable)
+      << "those that waited in vain are not the cause";
+  EXPECT_EQ(result.measurements.at(1).detail, "rank 1: the library has none");
+}
+
+TEST(Measure, AFaultOnAnotherRankCountsMoreThanWhatIsNotThere) {
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, {.name = "a", .at_prepare = [](int rank, int) {
+                                                 if (rank == 1) throw std::runtime_error("planted");
+                                                 throw UnavailableHere("the library has none");
+                                               }}});
+  const auto result = measure(implementations, 2);
+  EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
+  EXPECT_EQ(result.measurements.at(1).detail, "rank 1: planted");
+  EXPECT_EQ(result.measurements.at(1).ranks_failed, 1);
+}
+
 TEST(Measure, ARankThatHangsBeyondTheLimitIsTimedOut) {
   const auto implementations = fakes::make(
       {{.name = "base", .is_baseline = true}, {.name = "slow", .at_wait = [](int rank, int call) {

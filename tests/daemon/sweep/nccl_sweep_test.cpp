@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "colltune/decide/decide.h"
+#include "colltune/decide/trials.h"
 #include "colltune/kernels/nccl_environment.h"
 #include "nccl_fixture.h"
 #include "sweep_run.h"
@@ -140,54 +141,147 @@ TEST_F(NcclSweep, RegisteredProblemsTryWindowsInMemoryOfTheLibrary) {
   EXPECT_EQ(nccl_.counts().allocations, 0) << "all went back";
 }
 
-TEST_F(NcclSweep, WhatRanInsteadIsRecordedAndDecidesNothing) {
-  FakeNcclSettings settings;
-  settings.unavailable_for_long = entry_bit(nccl::Algorithm::ring, nccl::Protocol::simple);
-  settings.long_bytes = 16 << 10;
-  nccl_.configure(settings);
-  SweepRun run;
-  sweep(run, 2, catalogue(), spec(), {}, gpus_.all());
-  EXPECT_THAT(run.errors, Each(""));
-  std::size_t others = 0;
-  for (const Measurement& measured : run.outcome.measurements) {
-    const bool is_ring = to_string(measured.variant).find("ring") != std::string::npos &&
-                         to_string(measured.variant).find("simple") != std::string::npos;
-    EXPECT_EQ(measured.conditions.executed_instead.has_value(), is_ring)
-        << to_string(measured.variant);
-    if (!is_ring) continue;
-    ++others;
-    EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
-    EXPECT_EQ(measured.conditions.executed_instead, "algorithm=tree,protocol=ll");
-    EXPECT_FALSE(measured.conditions.executed);
-    EXPECT_FALSE(measured.samples.empty()) << "kept as what it is";
+/// What is not there is so in its first visit, and is tried in no other.
+void expect_unavailable_once(const std::vector<Measurement>& measurements, const std::string& part,
+                             const std::string& reason) {
+  std::set<std::string> found;
+  for (const Measurement& measured : measurements) {
+    const std::string name = to_string(measured.variant);
+    if (name.find(part) == std::string::npos) {
+      EXPECT_EQ(measured.outcome, Outcome::ok) << name << ": " << measured.detail;
+      continue;
+    }
+    EXPECT_TRUE(found.insert(name).second) << name << " was tried again";
+    EXPECT_EQ(measured.pass, 0);
+    EXPECT_EQ(measured.outcome, Outcome::unavailable) << name;
+    EXPECT_THAT(measured.detail, HasSubstr(reason));
+    EXPECT_EQ(measured.ranks_failed, 0);
+    EXPECT_TRUE(measured.samples.empty());
   }
-  EXPECT_GT(others, 0U);
-  for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))
-    for (const auto& ranked : decision.ranked)
-      EXPECT_FALSE(to_string(ranked.variant).find("algorithm=ring") != std::string::npos &&
-                   to_string(ranked.variant).find("protocol=simple") != std::string::npos);
+  EXPECT_FALSE(found.empty());
 }
 
-TEST_F(NcclSweep, WhatOneRankLacksFailsWithTheReasonAndTheRestGoesOn) {
+TEST_F(NcclSweep, WhatIsNotThereForTheVeryCallIsUnavailable) {
+  FakeNcclSettings settings;
+  settings.unavailable_for_long = entry_bit(nccl::Algorithm::nvls, nccl::Protocol::simple);
+  settings.long_bytes = 16 << 10;
+  nccl_.configure(settings);
+  SweepSpec wanted = spec();
+  wanted.passes = 2;
+  SweepRun run;
+  sweep(run, 2, catalogue(), wanted, {}, gpus_.all());
+  EXPECT_THAT(run.errors, Each(""));
+  expect_unavailable_once(run.outcome.measurements, "algorithm=nvls,",
+                          "NCCL marks nvls with simple as unavailable for calls of 16KiB");
+}
+
+TEST_F(NcclSweep, WhatOneRankLacksIsUnavailableAndTheRestGoesOn) {
   FakeNcclSettings settings;
   settings.unavailable[1] = entry_bit(nccl::Algorithm::nvls, nccl::Protocol::simple);
   nccl_.configure(settings);
+  SweepSpec wanted = spec();
+  wanted.passes = 2;
+  // One communicator of NCCL's for all: ranks that stay in step need no other.
+  wanted.include = {"cuda.all_reduce_one_shot", "nccl.all_reduce", "nccl.*_forced"};
   SweepRun run;
-  sweep(run, 2, catalogue(), spec(), {}, gpus_.all());
+  sweep(run, 2, catalogue(), wanted, {}, gpus_.all());
   EXPECT_THAT(run.errors, Each(""));
-  std::size_t refused = 0;
-  for (const Measurement& measured : run.outcome.measurements) {
-    if (to_string(measured.variant).find("algorithm=nvls,") == std::string::npos) {
-      EXPECT_EQ(measured.outcome, Outcome::ok)
-          << to_string(measured.variant) << ": " << measured.detail;
+  const std::string reason = "unavailable for such calls on rank 1";
+  expect_unavailable_once(run.outcome.measurements, "algorithm=nvls,", reason);
+  EXPECT_FALSE(has_fault(run.outcome.trials));
+  EXPECT_GT(run.outcome.trials[Outcome::unavailable], 0U);
+  EXPECT_EQ(nccl_.counts().aborted, 0);
+  EXPECT_EQ(nccl_.counts().joined, 2);
+
+  // A sweep that goes on does not try them either: what was stored is its first pass.
+  SweepRun resumed;
+  for (const Measurement& measured : run.outcome.measurements)
+    if (measured.pass == 0) resumed.stored.push_back(measured);
+  resumed.progress.begun = resumed.progress.ended = 1;
+  sweep(resumed, 2, catalogue(), wanted, {}, gpus_.all());
+  EXPECT_THAT(resumed.errors, Each(""));
+  expect_unavailable_once(resumed.outcome.measurements, "algorithm=nvls,", reason);
+  ASSERT_FALSE(resumed.journal.appended.empty()) << "the second pass";
+  for (const auto& visit : resumed.journal.appended)
+    for (const Measurement& measured : visit) EXPECT_EQ(measured.outcome, Outcome::ok);
+}
+
+bool is_ring_with_ll(const Measurement& measured) {
+  const std::string name = to_string(measured.variant);
+  return name.find("algorithm=ring") != std::string::npos &&
+         name.find("protocol=ll}") != std::string::npos;
+}
+
+/// In calls of ring with LL rank 1 never comes: both abort the communicator at the deadline.
+class NcclSweepAfterAnAbort : public NcclSweep {
+ protected:
+  void run(FakeNcclSettings settings) {
+    settings.rank_stuck_in_call = 1;
+    settings.stuck_entries = entry_bit(nccl::Algorithm::ring, nccl::Protocol::ll);
+    nccl_.configure(settings);
+    SweepSpec wanted = spec();
+    wanted.passes = 2;
+    wanted.include = {"cuda.all_reduce_one_shot", "nccl.all_reduce", "nccl.*_forced"};
+    run_.policy.call_limit_floor = std::chrono::milliseconds(1500);
+    sweep(run_, 2, catalogue(), wanted, {}, gpus_.all());
+    EXPECT_THAT(run_.errors, Each(""));
+  }
+  SweepRun run_;
+};
+
+TEST_F(NcclSweepAfterAnAbort, TheOtherVariantsAreMeasuredOnAnotherCommunicator) {
+  run({});
+  std::size_t hung = 0;
+  std::size_t renewed = 0;
+  for (const Measurement& measured : run_.outcome.measurements) {
+    const std::string name = to_string(measured.variant);
+    if (is_ring_with_ll(measured)) {
+      ++hung;
+      EXPECT_EQ(measured.pass, 0) << "it does not come back";
+      EXPECT_EQ(measured.outcome, Outcome::timed_out) << name;
+      EXPECT_THAT(measured.detail, HasSubstr("NCCL's all_reduce did not end in time"));
       continue;
     }
-    ++refused;
-    EXPECT_EQ(measured.outcome, Outcome::failed);
-    EXPECT_THAT(measured.detail, HasSubstr("unavailable for such calls on rank 1"));
+    EXPECT_EQ(measured.outcome, Outcome::ok) << name << ": " << measured.detail;
+    EXPECT_FALSE(measured.samples.empty()) << name;
+    const bool is_renewed = measured.family == "nccl" && measured.pass == 0;
+    EXPECT_EQ(measured.conditions.renewals.has_value(), is_renewed) << name;
+    if (!is_renewed) continue;
+    ++renewed;
+    EXPECT_TRUE(measured.conditions.executed) << name;
   }
-  EXPECT_GT(refused, 0U);
-  EXPECT_EQ(nccl_.counts().aborted, 0);
+  EXPECT_GT(hung, 0U);
+  EXPECT_GT(renewed, 10U);
+  EXPECT_EQ(nccl_.counts().aborted, 2 * static_cast<int>(hung));
+}
+
+TEST_F(NcclSweepAfterAnAbort, ACommunicatorThatIsRefusedEndsTheRestWithTheReason) {
+  run({.rank_refused_in_init = 1, .sound_inits = 1});
+  std::size_t refused = 0;
+  std::size_t given_up = 0;
+  for (const Measurement& measured : run_.outcome.measurements) {
+    if (measured.family != "nccl") {
+      EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+      continue;
+    }
+    if (is_ring_with_ll(measured)) continue;
+    EXPECT_EQ(measured.outcome, Outcome::failed);
+    refused += measured.detail.find("when it was prepared anew") != std::string::npos ? 1 : 0;
+    given_up += measured.detail.find("2 others before it failed") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(refused, 2U);
+  EXPECT_GT(given_up, 10U);
+}
+
+TEST_F(NcclSweepAfterAnAbort, ACommunicatorThatHangsEndsTheRestInTime) {
+  const auto begin = std::chrono::steady_clock::now();
+  run({.rank_stuck_in_init = 0, .sound_inits = 1});
+  std::size_t late = 0;
+  for (const Measurement& measured : run_.outcome.measurements)
+    late += measured.detail.find("communicator was not made in time") != std::string::npos ? 1 : 0;
+  EXPECT_EQ(late, 2U);
+  // One call, and two communicators: however many variants there are.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 TEST_F(NcclSweep, WithoutGpusEveryVariantIsSkippedWithTheReason) {

@@ -70,6 +70,7 @@ struct SweepRun {
   MemoryJournal journal;
   CountingProgress progress;
   AbortFlag stop;
+  MeasurePolicy policy = patient_policy();
   std::optional<std::chrono::steady_clock::time_point> begin;
   /// Makes a rank unlike the others; called on its thread.
   std::function<void(int rank, Capability& detected)> differ;
@@ -108,7 +109,7 @@ inline void sweep(SweepRun& run, int ranks, const Implementations& implementatio
                                             : std::span<const Measurement>(),
                          .begin = run.begin,
                          .stop = run.stop},
-                        plan, patient_policy());
+                        plan, run.policy);
           run.ends[rank] = outcome.end;
           EXPECT_GT(outcome.elapsed, 0ns);
           EXPECT_LE(outcome.phases.total(), outcome.elapsed);

@@ -129,6 +129,7 @@ TEST_F(NcclFaults, ARankThatHangsInsideIsAbortedAtTheDeadline) {
   EXPECT_THAT(errors.texts(), SizeIs(4));
   EXPECT_THAT(errors.texts(), testing::Contains(HasSubstr("all ranks of this node had begun it")));
   EXPECT_THAT(errors.texts(), testing::Contains(HasSubstr("was aborted: NCCL's all_reduce")));
+  EXPECT_THAT(errors.codes(), testing::Contains(StatusCode::unavailable).Times(2));
   EXPECT_EQ(nccl_.counts().aborted, 2);
   EXPECT_EQ(nccl_.counts().joined, 4);
 }

@@ -98,7 +98,7 @@ TEST_F(NcclForced, EachRanksContextIsItsOwn) {
   EXPECT_EQ(nccl_.counts().joined, 8);
 }
 
-TEST_F(NcclForced, WhatRanInsteadIsSaid) {
+TEST_F(NcclForced, WhatNcclLacksForTheVeryCallIsSaidByAllRanks) {
   FakeNcclSettings settings;
   settings.unavailable_for_long = entry_bit(Algorithm::ring, Protocol::ll);
   settings.long_bytes = 1 << 20;
@@ -106,12 +106,19 @@ TEST_F(NcclForced, WhatRanInsteadIsSaid) {
   const PretendedGpus gpus(2);
   gpus.run([&](Communicator& communicator) {
     SumCall call(communicator, entries_, forced("ring", "ll", 4));
-    call.run();
-    const auto executed = call.operation().executed();
-    ASSERT_TRUE(executed);
-    EXPECT_FALSE(executed->is_what_was_named);
-    EXPECT_EQ(executed->choice, "algorithm=tree,protocol=ll");
+    try {
+      call.run();
+      ADD_FAILURE() << "it ran something else";
+    } catch (const UnavailableHere& error) {
+      EXPECT_THAT(error.what(), HasSubstr("NCCL marks ring with ll as unavailable for calls of "
+                                          "1MiB, though not for a small one"));
+    }
+    // What the ranks did instead left them in step.
+    SumCall next(communicator, entries_, forced("ring", "simple", 4));
+    next.run();
   });
+  EXPECT_EQ(nccl_.counts().aborted, 0);
+  EXPECT_EQ(nccl_.counts().joined, 2);
 }
 
 TEST_F(NcclForced, AnEntryThatOneRankLacksIsRefusedOnAll) {
@@ -124,7 +131,7 @@ TEST_F(NcclForced, AnEntryThatOneRankLacksIsRefusedOnAll) {
   gpus.run([&](Communicator& communicator) {
     try {
       const SumCall call(communicator, entries_, forced("nvls", "simple", 0));
-    } catch (const Error& error) {
+    } catch (const UnavailableHere& error) {
       const std::lock_guard lock(mutex);
       EXPECT_EQ(error.code(), StatusCode::failed_precondition);
       errors.emplace_back(error.what());

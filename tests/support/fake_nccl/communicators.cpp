@@ -237,8 +237,11 @@ Result FakeMember::join() {
   FakeLibrary& library = fake_library();
   {
     std::unique_lock lock(library.mutex);
-    if (library.settings.rank_refused_in_init == rank_) return nccl::result_system_error;
-    if (library.settings.rank_stuck_in_init != rank_) ++group_->joined;
+    const FakeNcclSettings& settings = library.settings;
+    const bool is_sound = library.made[static_cast<std::size_t>(rank_)].size() <=
+                          static_cast<std::size_t>(settings.sound_inits);
+    if (!is_sound && settings.rank_refused_in_init == rank_) return nccl::result_system_error;
+    if (is_sound || settings.rank_stuck_in_init != rank_) ++group_->joined;
     library.changed.notify_all();
     library.changed.wait(lock, [&] { return is_aborted_ || group_->joined == group_->ranks; });
     if (is_aborted_) return nccl::result_remote_error;
@@ -354,6 +357,10 @@ void FakeMember::carry_out(const FakeCall& call, std::uint64_t number) {
     library.changed.notify_all();
     library.changed.wait(lock, [&] { return is_aborted_ || library.held_rank != rank_; });
   }
+  if (library.settings.rank_stuck_in_call == rank_ && call.choice.entry >= 0 &&
+      call.choice.entry < symmetric_kernel_entry &&
+      (library.settings.stuck_entries >> static_cast<unsigned>(call.choice.entry) & 1U) != 0)
+    library.changed.wait(lock, [&] { return is_aborted_; });
   Meeting& meeting = group_->meetings[number];
   meeting.calls.resize(static_cast<std::size_t>(group_->ranks));
   meeting.calls[static_cast<std::size_t>(rank_)] = call;

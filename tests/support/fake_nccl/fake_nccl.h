@@ -32,6 +32,9 @@ struct FakeNcclSettings {
   int rank_without_window = -1;   ///< never comes to the others that make one
   int rank_stuck_in_init = -1;    ///< never comes to the others; others wait for it
   int rank_refused_in_init = -1;  ///< ends with an error
+  int sound_inits = 0;            ///< so many communicators of a rank are made well before that
+  int rank_stuck_in_call = -1;    ///< never comes to the others in calls of `stuck_entries`
+  std::uint64_t stuck_entries = 0;
 };
 
 /// What happened since the library was configured.

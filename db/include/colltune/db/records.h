@@ -96,7 +96,7 @@ struct FailureRecord {
   std::string sweep_uuid;
   TuningKey key;
   Variant variant;
-  Outcome outcome = Outcome::crashed;  ///< any but ok
+  Outcome outcome = Outcome::crashed;  ///< a fault
   std::string detail;       ///< who, where, signal or exit code, number of the launch; for a person
   std::string recorded_at;  ///< UTC, ISO 8601
 

@@ -38,6 +38,22 @@ struct Executed {
   bool is_what_was_named = true;  ///< else it did something else than the variant's settings say
 };
 
+/// A variant turns out not to be there, which `supports` could not know: a library says so when it
+/// is asked. Thrown by `prepare` on all ranks or none, which stay in step; by `wait` of the first
+/// call wherever it is so. Nothing went wrong.
+class UnavailableHere final : public Error {
+ public:
+  explicit UnavailableHere(const std::string& reason)
+      : Error(StatusCode::failed_precondition, reason) {}
+};
+
+/// What an operation runs on ended with another one that was given up (`Operation::is_lost`): it
+/// was not called, and may be prepared anew.
+class OperationLost final : public Error {
+ public:
+  explicit OperationLost(const std::string& reason) : Error(StatusCode::unavailable, reason) {}
+};
+
 /// A collective prepared for a rank: what sits between two clock reads. Start and wait alternate.
 /// No kernel writes a peer's user buffer, or reads its input, before that peer's start; `wait`
 /// returns only when no peer still reads this rank's input. Neither allocates memory. Not
@@ -68,6 +84,11 @@ class Operation {
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> device_time() const { return {}; }
   /// What a library that chooses for itself did in the calls so far, as far as it says.
   [[nodiscard]] virtual std::optional<Executed> executed() const { return {}; }
+  /// Whether what it runs on ended on this rank with another operation that was given up: calls
+  /// throw OperationLost.
+  [[nodiscard]] virtual bool is_lost() const { return false; }
+  /// It is lost on another rank: this one's part ends too, and nobody waits for it at its end.
+  virtual void give_up() noexcept {}
   /// What making the communicators of parts of the ranks took that it runs on, when they were first
   /// made, for whichever operation: a caller pays it once. Nothing where it needs none.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> communicators_time() const {

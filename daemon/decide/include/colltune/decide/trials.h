@@ -25,4 +25,7 @@ struct TrialName {
 [[nodiscard]] std::map<Outcome, std::size_t> count_outcomes(
     std::span<const Measurement> measurements);
 
+/// Whether something went wrong with any of them.
+[[nodiscard]] bool has_fault(const std::map<Outcome, std::size_t>& counts);
+
 }  // namespace colltune

@@ -20,15 +20,23 @@ enum class Outcome {
   failed = 2,  ///< the implementation reported an error
   timed_out = 3,
   crashed = 4,
+  /// Nothing went wrong: only when it was prepared, or called first, did a library say that it is
+  /// not there for such calls.
+  unavailable = 5,
 };
-constexpr std::array<Named<Outcome>, 5> enum_names(Outcome) {
+constexpr std::array<Named<Outcome>, 6> enum_names(Outcome) {
   return {{{Outcome::ok, "ok"},
            {Outcome::wrong, "wrong"},
            {Outcome::failed, "failed"},
            {Outcome::timed_out, "timed_out"},
-           {Outcome::crashed, "crashed"}}};
+           {Outcome::crashed, "crashed"},
+           {Outcome::unavailable, "unavailable"}}};
 }
 constexpr std::string_view enum_title(Outcome) { return "outcome"; }
+/// Whether something went wrong.
+[[nodiscard]] constexpr bool is_fault(Outcome outcome) {
+  return outcome != Outcome::ok && outcome != Outcome::unavailable;
+}
 
 /// Where the data of a run's input was before the run. Stored and sent by name.
 enum class InputMode {
@@ -102,6 +110,10 @@ struct Conditions {
   /// variant's, and decide nothing.
   std::optional<std::string> executed_instead;
 
+  /// How often what it runs on ended in the visit with another variant that hung (a library's
+  /// communicator that is aborted), and it was prepared anew. Empty: never.
+  std::optional<std::uint64_t> renewals;
+
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 template <class Self, class Visit>
@@ -123,6 +135,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("communicators_ns", self.communicators);
   visit("executed", self.executed);
   visit("executed_instead", self.executed_instead);
+  visit("renewals", self.renewals);
 }
 
 /// Outcome and raw samples of one trial in one pass: one variant under one key, as one visit to it
