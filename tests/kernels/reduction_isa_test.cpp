@@ -165,6 +165,14 @@ TEST(ReductionIsa, TheScalarOneIsAlwaysThereAndNoneIsTakenThatTheProcessorLacks)
     EXPECT_LT(supported[i - 1]->vector_bytes, supported[i]->vector_bytes);
 }
 
+/// Whoever emulates a processor says which instruction set it is to offer, so that nothing passes
+/// because it was left out.
+TEST(IsaNames, ReachAsFarAsIsSaid) {
+  const char* widest = std::getenv("COLLTUNE_TEST_WIDEST_ISA");
+  if (widest == nullptr) GTEST_SKIP() << "COLLTUNE_TEST_WIDEST_ISA names none";
+  EXPECT_STREQ(supported_isas().back()->name, widest);
+}
+
 TEST(IsaNames, AreWithoutThoseThatTheProcessIsToDoWithout) {
   ASSERT_EQ(std::getenv(hidden_isas), nullptr);
   const std::vector<std::string> offered = offered_isa_names();
