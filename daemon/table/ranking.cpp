@@ -4,6 +4,8 @@
 #include "ranking.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 
 #include "colltune/model/size_model.h"
 #include "colltune/vocabulary/composition.h"
@@ -49,6 +51,38 @@ bool is_proven(const Decision& decision, const Variant& variant) {
     if (ranked.variant == variant) return true;
   }
   return false;
+}
+
+/// Whether a decision proves any variant of `implementation`.
+bool is_any_proven(const Decision& decision, const std::string& implementation) {
+  for (const RankedVariant& ranked : decision.ranked) {
+    if (ranked.is_baseline) return false;
+    if (ranked.variant.implementation == implementation) return true;
+  }
+  return false;
+}
+
+/// The fastest that `nearer` proves and that applies, if its implementation is proven at `farther`,
+/// too: which parameters a sweep tries there depends on the size. Null: there is none.
+const RankedVariant* find_of_kind(const Decision& nearer, const Decision& farther,
+                                  const Asked& asked) {
+  for (const RankedVariant& ranked : nearer.ranked) {
+    if (ranked.is_baseline) return nullptr;
+    if (why_not(ranked, asked).empty() && is_any_proven(farther, ranked.variant.implementation))
+      return &ranked;
+  }
+  return nullptr;
+}
+
+/// `variant`, as many times as fast as `baseline` as it is at its own size.
+RankedVariant beside(const RankedVariant& baseline, const RankedVariant& variant) {
+  RankedVariant out = variant;
+  const double factor = static_cast<double>(baseline.median.count()) /
+                        variant.speedup_over_baseline / static_cast<double>(variant.median.count());
+  for (const auto field : {&RankedVariant::median, &RankedVariant::low, &RankedVariant::high})
+    out.*field = std::chrono::nanoseconds(
+        std::llround(static_cast<double>((variant.*field).count()) * factor));
+  return out;
 }
 
 /// One step merges into itself; what unlike ranks do together is the merged form.
@@ -141,6 +175,8 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
   }
   if (out.ranked.empty()) return out;
   std::ranges::stable_sort(out.ranked, {}, &RankedVariant::median);
+  const Decision& nearer =
+      position_between(low_size, high_size, asked.problem.message_size) < 0.5 ? lower : upper;
   const std::string where = "between " + format_bytes(low_size) + " and " + format_bytes(high_size);
   const auto baseline = std::ranges::find_if(out.ranked, is_baseline);
   const bool has_baseline = baseline != out.ranked.end();
@@ -154,6 +190,17 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
   } else if (has_baseline && proven != out.ranked.end()) {
     put_first(out.ranked, proven);
     out.reason = where + ": won at neither, but is proven to beat the baseline at both";
+  } else if (const RankedVariant* kin =
+                 has_baseline ? find_of_kind(nearer, &nearer == &lower ? upper : lower, asked)
+                              : nullptr) {
+    const RankedVariant first = beside(*baseline, *kin);
+    std::erase_if(out.ranked,
+                  [&](const RankedVariant& one) { return one.variant == first.variant; });
+    out.ranked.insert(out.ranked.begin(), first);
+    out.reason = where + ": " + kin->variant.implementation +
+                 " is proven to beat the baseline at both, with other parameters at each; these "
+                 "are the nearer size's, " +
+                 format_bytes(nearer.key.problem.message_size);
   } else if (has_baseline) {
     put_first(out.ranked, baseline);
     out.reason = where + ": no variant is proven to beat the baseline at both";

@@ -41,9 +41,10 @@ struct Ranking {
 
 /// Between two measured sizes: the variants ranked at both, by interpolated median. Conservative: a
 /// variant other than the baseline comes first only if it stands before the baseline at both, the
-/// winners of the neighbours before others; else the baseline does. Without a baseline the faster
-/// of the neighbours' winners does. Confirmed only where both neighbours are, for this very winner;
-/// kept only where both are.
+/// winners of the neighbours before others; or, where a sweep tries other parameters at each, its
+/// implementation does at both: then with the nearer size's. Else the baseline does. Without a
+/// baseline the faster of the neighbours' winners does. Confirmed only where both neighbours are,
+/// for this very winner; kept only where both are.
 [[nodiscard]] Ranking rank_between(const Decision& lower, const Decision& upper,
                                    const Asked& asked);
 

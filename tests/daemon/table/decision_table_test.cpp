@@ -102,6 +102,42 @@ TEST(Find, BetweenSizesWithUnlikeWinnersWhoIsProvenAtBothWins) {
   EXPECT_THAT(answer.decision.reason, HasSubstr("won at neither, but is proven"));
 }
 
+TEST(Find, BetweenSizesWithOtherParametersAtEachTheNearerOnesAreTaken) {
+  const auto ends = [](const std::string& high) {
+    return colltune::literals::table(
+        {decide(all_reduce(1 * KiB), {{"mail{a=1}", 500}, {"ring", 700}, {"base", 2000, true}}),
+         decide(all_reduce(16 * KiB), {{high, 4000}, {"base", 8000, true}, {"ring", 8100}})});
+  };
+  const auto table = ends("mail{a=2}");
+  const LookupAnswer low = table.find(ask(2 * KiB));
+  EXPECT_EQ(winner(low), "mail{a=1}");
+  EXPECT_EQ(low.source, Source::interpolated);
+  EXPECT_EQ(low.decision.verdict, Verdict::displaced);
+  EXPECT_EQ(low.decision.status, DecisionStatus::provisional);
+  EXPECT_THAT(low.decision.reason, HasSubstr("mail is proven to beat the baseline at both"));
+  // The baseline between, over the speed-up at 1 KiB.
+  const auto base = std::ranges::find_if(low.decision.ranked,
+                                         [](const RankedVariant& one) { return one.is_baseline; });
+  ASSERT_NE(base, low.decision.ranked.end());
+  const RankedVariant& first = low.decision.ranked.front();
+  EXPECT_DOUBLE_EQ(first.speedup_over_baseline, 4);
+  EXPECT_NEAR(static_cast<double>(first.median.count()),
+              static_cast<double>(base->median.count()) / 4, 1);
+  EXPECT_EQ(low.decision.ranked.size(), 3U);
+  EXPECT_EQ(winner(table.find(ask(8 * KiB))), "mail{a=2}");
+  // An implementation that is proven at one size alone decides nothing.
+  EXPECT_EQ(winner(ends("tree").find(ask(2 * KiB))), "base");
+}
+
+TEST(Find, BetweenSizesWithOtherParametersThoseThatDoNotApplyAreNotTaken) {
+  Decision low =
+      decide(all_reduce(1 * KiB), {{"mail{a=1}", 500}, {"mail{a=3}", 700}, {"base", 2000, true}});
+  low.ranked.front().limits.max_message = {1 * KiB};
+  const auto table = colltune::literals::table(
+      {low, decide(all_reduce(16 * KiB), {{"mail{a=2}", 4000}, {"base", 8000, true}})});
+  EXPECT_EQ(winner(table.find(ask(2 * KiB))), "mail{a=3}");
+}
+
 TEST(Find, BetweenSizesAWinnerThatIsProvenAtBothWins) {
   // The tree wins at 4 KiB; at 16 KiB it is faster too, once proven, once not (or vetoed).
   EXPECT_EQ(winner(three_sizes().find(ask(8 * KiB))), "base");
