@@ -30,7 +30,8 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
 
-  /// Constant from the moment that NCCL has the context.
+  /// Constant from the moment that NCCL has the context, but for `is_claimed`, which the registry's
+  /// mutex guards.
   colltune_nccl_communicator facts{};
   RuleIndex rules;
   Communicator* next = nullptr;  ///< of the registry, guarded by its mutex

@@ -56,6 +56,20 @@ size_t colltune_nccl_tuner_list(colltune_nccl_communicator* into, size_t capacit
   return count;
 }
 
+int colltune_nccl_tuner_claim(uint64_t communicator) {
+  return with(communicator, [](Communicator& found) {
+    if (found.facts.is_claimed != 0) return code(StatusCode::already_exists);
+    found.facts.is_claimed = 1;
+    return done;
+  });
+}
+
+int colltune_nccl_tuner_begin_search() {
+  return registry().begin_search() ? done : code(StatusCode::failed_precondition);
+}
+
+void colltune_nccl_tuner_end_search() { registry().end_search(); }
+
 int colltune_nccl_tuner_force(uint64_t communicator, const colltune_nccl_force* force) {
   if (force != nullptr && !is_allowed(*force)) return code(StatusCode::invalid_argument);
   return with(communicator, [&](Communicator& found) {

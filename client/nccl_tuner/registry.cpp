@@ -27,6 +27,18 @@ void Registry::remove(Communicator* communicator) noexcept {
   delete communicator;
 }
 
+bool Registry::begin_search() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (is_searched_) return false;
+  is_searched_ = true;
+  return true;
+}
+
+void Registry::end_search() noexcept {
+  const std::lock_guard lock(mutex_);
+  is_searched_ = false;
+}
+
 Registry& registry() noexcept {
   static_assert(std::is_trivially_destructible_v<Registry>);
   static constinit Registry all;

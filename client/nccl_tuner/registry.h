@@ -19,6 +19,10 @@ class Registry {
   /// Deletes it.
   void remove(Communicator* communicator) noexcept;
 
+  /// False where another thread searches.
+  [[nodiscard]] bool begin_search() noexcept;
+  void end_search() noexcept;
+
   /// Calls `act` for each, the oldest first, as long as it returns true.
   template <class Act>
   void for_each(Act act) noexcept {
@@ -31,6 +35,7 @@ class Registry {
   std::mutex mutex_;
   Communicator* first_ = nullptr;  ///< guarded by mutex_, as all below
   std::uint64_t last_number_ = 0;
+  bool is_searched_ = false;
 };
 
 /// Constant-initialised and never destroyed: NCCL may finalize a communicator while the process

@@ -22,13 +22,16 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "agent_options.h"
 #include "build_info.h"
 #include "colltune/kernels/cuda_device.h"
 #include "colltune/kernels/mpi_communicator.h"
 #include "colltune/kernels/nccl_environment.h"
 #include "colltune/supervise/launch_helper.h"
 #include "colltune/supervise/supervise.h"
+#include "colltune/supervise/supervision_lock.h"
 #include "colltune/sweep/sweep_spec.h"
 #include "colltune/vocabulary/error.h"
 #include "compat_command.h"
@@ -194,7 +197,7 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   const std::optional<std::string> variables = colltune::read_variables();
   std::string malloc_settings = colltune::pin_malloc();
   colltune::prepare_mpi_environment();
-  colltune::prepare_nccl_environment();
+  if (options.gpus) colltune::prepare_nccl_environment();
   AbortFlag stop;
   const SignalListener listener(stop);
   int provided = 0;
@@ -252,198 +255,6 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   return code;
 }
 
-void add_call_limit(CLI::App& command, std::chrono::seconds& limit) {
-  command
-      .add_option_function<int>(
-          "--call-limit", [&limit](int seconds) { limit = std::chrono::seconds(seconds); },
-          "seconds before which no call counts as timed out (default 10)")
-      ->check(CLI::Range(1, 3600));
-}
-
-void add_variables(CLI::App& command, std::vector<std::string>& variables) {
-  command
-      .add_option("--variable", variables,
-                  "NAME=value: set in the environment of every rank before a library reads it, and "
-                  "recorded with the results; may be repeated")
-      ->check([](const std::string& text) {
-        try {
-          const auto variable = colltune::parse_assignment(text);
-          const std::string why = colltune::why_not_set_per_process(variable.name);
-          return why.empty() ? why : variable.name + ": " + why;
-        } catch (const Error& error) {
-          return std::string(error.what());
-        }
-      });
-}
-
-void add_rules(CLI::App& command, colltune::CapabilityRules& rules) {
-  command.add_option("--mask", rules.masks,
-                     "RANKS:FEATURE: these ranks do without it, to rehearse a mixed cluster: "
-                     "1:avx512, 2-3:sm_90, 0:impl=cpu.*, 0,4-7:mpi.tuned.*; may be repeated");
-  command.add_option("--declare", rules.declarations,
-                     "RANKS:TAG: these ranks have what no probe can see: 0:leader, 8-15:edge_nic, "
-                     "*:aws; may be repeated");
-  command
-      .add_option_function<std::string>(
-          "--unlike-builds",
-          [&rules](const std::string& word) { rules.builds_may_differ = word == "group"; },
-          "refuse (default): the ranks must run one build with the same libraries; group: they may "
-          "run unlike builds of one version, which then meet in calls of the MPI library alone")
-      ->check(CLI::IsMember({"refuse", "group"}));
-}
-
-void add_sweep(CLI::App& app, colltune::SweepOptions& options) {
-  CLI::App* sweep =
-      app.add_subcommand("sweep", "run one synchronized sweep over what the configuration names");
-  sweep
-      ->add_option("--config", options.configuration,
-                   "sweep configuration (JSON); configs/README.md describes it")
-      ->required();
-  sweep->add_option("--db", options.database,
-                    "tuning database to add to; created where it is not there");
-  sweep->add_option("--json", options.results,
-                    "also (or only) write JSON Lines that `colltune import` reads; for a job whose "
-                    "only disk is a network file system");
-  sweep->add_option("--plugin", options.plugins,
-                    "shared object whose implementations take part; may be repeated");
-  sweep->add_flag("--dry-run", options.dry_run,
-                  "print the plan and what it skips, without measuring");
-  sweep
-      ->add_option_function<std::string>(
-          "--compat",
-          [&options](const std::string& name) {
-            options.compat = colltune::parse_name<colltune::CompatTool>(name);
-          },
-          "measure in another benchmark's loop and print its table, to compare: osu, nccl-tests; "
-          "nothing is decided or stored")
-      ->check(CLI::IsMember({"osu", "nccl-tests"}));
-  sweep->add_flag("--quiet", options.quiet, "no progress on stderr; errors and the result remain");
-  sweep->add_flag("--allow-oversubscribe", options.allow_oversubscribe,
-                  "measure with more ranks than cores; results are kept apart (placement "
-                  "oversubscribed)");
-  sweep->add_flag(
-      "--gpus", options.gpus,
-      "the ranks' buffers lie on GPUs: the first rank of a node takes its first GPU, and "
-      "so on; measures what runs there, and nothing else");
-  sweep
-      ->add_flag("--share-gpus", options.share_gpus,
-                 "several ranks on one GPU, each a host of its own to NCCL: shows that calls work, "
-                 "not how fast they are; results are kept apart (placement shared_device)")
-      ->needs("--gpus");
-  add_variables(*sweep, options.variables);
-  // What a supervisor of several launch environments says; not for people.
-  auto& launch = options.launch_of;
-  auto* series = sweep->add_option("--series", launch.series)->group("");
-  for (CLI::Option* part :
-       {sweep->add_option("--series-command", launch.command)->group(""),
-        sweep->add_option("--launch-environment", launch.environment)->group(""),
-        sweep->add_option("--launch-round", launch.round)->group("")->check(CLI::Range(1, 64))}) {
-    series->needs(part);
-    part->needs(series);
-  }
-  add_rules(*sweep, options.rules);
-  add_call_limit(*sweep, options.call_limit);
-  auto* resume = sweep->add_flag_callback(
-      "--resume", [&options] { options.resume = colltune::Resume::always; },
-      "continue the unfinished sweep of the same configuration, environment and launch, also where "
-      "its budget ended it (default: where it was killed or interrupted)");
-  sweep
-      ->add_flag_callback(
-          "--no-resume", [&options] { options.resume = colltune::Resume::never; },
-          "begin a new sweep in any case")
-      ->excludes(resume);
-  sweep->footer(
-      "Example:\n"
-      "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
-      "  colltune-agent sweep --dry-run --config configs/quick.json\n\n"
-      "Exit codes: 0 done; 1 some variant was wrong or failed, or an internal error; 2 wrong input "
-      "or state;\n"
-      "3 a file was not found; 4 a rank or a disk failed; 5 damaged data.");
-}
-
-void add_supervise(CLI::App& app, colltune::SuperviseOptions& options, int& confirm_launches) {
-  CLI::App* supervise =
-      app.add_subcommand("supervise",
-                         "launch a sweep again and again until it is complete, whatever its "
-                         "candidates do to it; where "
-                         "its configuration names launch environments, in each of them by turns");
-  supervise->add_option("--db", options.database, "the database of the sweep: the same as its --db")
-      ->required();
-  supervise
-      ->add_option("--failures", options.failures,
-                   "failures of a variant for a key after which it is quarantined there")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  supervise->add_option("--launches", options.launches, "launches at most")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  supervise
-      ->add_option("--confirm", confirm_launches,
-                   "confirm the decisions afterwards in so many fresh launches each (5; default: "
-                   "not)")
-      ->check(CLI::Range(1, 1000));
-  supervise->add_option("command", options.command, "the launch, after --")->required();
-  supervise->footer(
-      "Example:\n"
-      "  colltune-agent supervise --db tuning.db -- mpirun -n 4 colltune-agent sweep --config "
-      "configs/bringup.json --db tuning.db\n\n"
-      "Exit codes: 0 the sweep is complete; 1 it is complete, but variants were quarantined, wrong "
-      "or failed;\n"
-      "2, 3, 5 the launch refused its input or the database; 4 given up; 128+n ended by signal n.");
-}
-
-void add_confirm(CLI::App& app, colltune::ConfirmOptions& options) {
-  CLI::App* confirm = app.add_subcommand(
-      "confirm",
-      "measure the winners again in fresh launches; promote those that hold, veto the others");
-  confirm->add_option("--db", options.database, "the database whose decisions are provisional")
-      ->required();
-  confirm
-      ->add_option("--launches", options.launches,
-                   "fresh launches for each winner; with fewer than 5 there is no 95 % bound")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  confirm
-      ->add_option("--seconds-per-key", options.seconds_per_key,
-                   "what a key may take in each launch, on average")
-      ->capture_default_str()
-      ->check(CLI::Range(0.001, 3600.0));
-  confirm
-      ->add_option("--most-kept-waiting", options.most_kept_waiting,
-                   "a launch in which ranks waited for a core for more than this share of the time "
-                   "does not count (default: 0.05; of a whole sweep command: as in its "
-                   "configuration)")
-      ->check(CLI::Range(0.0, 1.0));
-  confirm->add_option("--plugin", options.plugins,
-                      "shared object whose implementations may be among the winners; may be "
-                      "repeated");
-  add_rules(*confirm, options.rules);
-  confirm->add_option("command", options.command, "the launch up to the agent's name, after --")
-      ->required();
-  confirm->footer(
-      "Example:\n"
-      "  colltune-agent confirm --db tuning.db -- mpirun -n 4 colltune-agent\n\n"
-      "Exit codes: 0 done; 1 a winner was wrong, failed or was quarantined in a launch; 2, 3, 5 "
-      "wrong input, nothing\npublished, damaged data; 4 a launch could not be made; 128+n ended by "
-      "signal n. What was published before stays.");
-}
-
-/// One launch of `confirm`, which writes this command.
-void add_retest(CLI::App& app, colltune::RetestOptions& options) {
-  CLI::App* retest = app.add_subcommand("retest", "one launch of confirm; not for people");
-  retest->group("");  // not in the help
-  retest->add_option("--db", options.database)->required();
-  retest->add_option("--confirmation", options.confirmation)->required();
-  retest->add_option("--launch", options.launch)->required();
-  retest->add_option("--seconds-per-key", options.seconds_per_key);
-  retest->add_flag("--with-confirmed", options.with_confirmed);
-  retest->add_option("--plugin", options.plugins);
-  retest->add_option("--environment", options.environment_digest);
-  add_variables(*retest, options.variables);
-  add_rules(*retest, options.rules);
-  add_call_limit(*retest, options.call_limit);
-}
-
 int say_error(const Error& error) {
   report(error.what());
   return colltune::exit_code_of(error.code());
@@ -497,18 +308,19 @@ std::optional<colltune::SweepSpec> spec_of_launch(const std::vector<std::string>
 }
 
 /// The sweep, or those of its series.
-int run_supervise(const colltune::SuperviseOptions& options,
+int run_supervise(const colltune::SuperviseOptions& options, const colltune::SupervisionLock& lock,
                   const std::optional<colltune::SweepSpec>& spec) {
   colltune::StoreFailureLog failures(options.database);
   const auto supervise_launch = [&](const colltune::SuperviseOptions& launch) {
-    return colltune::supervise(launch, {.failures = failures, .say = report});
+    return colltune::supervise(launch, {.failures = failures, .lock = lock, .say = report});
   };
   if (!spec || spec->launch_environments.empty()) return supervise_launch(options);
   return colltune::run_series({.supervised = options, .spec = *spec}, supervise_launch, report);
 }
 
 /// Confirms the decisions of each environment of a series in launches of that environment.
-int run_confirm_of_series(const colltune::ConfirmOptions& options, const colltune::SweepSpec& spec,
+int run_confirm_of_series(const colltune::ConfirmOptions& options,
+                          const colltune::SupervisionLock& lock, const colltune::SweepSpec& spec,
                           const colltune::SeriesProgress& series) {
   int code = 0;
   std::set<std::string> done;
@@ -522,7 +334,7 @@ int run_confirm_of_series(const colltune::ConfirmOptions& options, const colltun
         for (const auto& variable : environment.variables)
           of_environment.variables.push_back(variable.name + "=" + variable.value);
     report("environment '" + name + "':");
-    const int ended_with = colltune::run_confirm_command(of_environment, report);
+    const int ended_with = colltune::run_confirm_command(of_environment, lock, report);
     code = std::max(code, ended_with);
     if (ended_with > 1) break;
   }
@@ -530,7 +342,8 @@ int run_confirm_of_series(const colltune::ConfirmOptions& options, const colltun
 }
 
 /// `program` is this program's name as it was called.
-int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
+int run_confirm(colltune::ConfirmOptions options, const colltune::SupervisionLock& lock,
+                const std::string& program) {
   const std::vector<std::string> whole_command = options.command;
   try {
     auto words = split_launch(options.command, program);
@@ -539,7 +352,7 @@ int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
                   "confirm: the launch does not name colltune-agent; write it up to there: "
                   "colltune-agent confirm --db tuning.db -- mpirun -n 4 colltune-agent");
     options.command = std::move(words->launcher);
-    if (words->agents.empty()) return colltune::run_confirm_command(options, report);
+    if (words->agents.empty()) return colltune::run_confirm_command(options, lock, report);
     if (words->agents.front() != "sweep")
       throw Error(colltune::StatusCode::invalid_argument,
                   "confirm: '" + words->agents.front() +
@@ -557,9 +370,9 @@ int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
     if (!spec.launch_environments.empty()) {
       const auto series = colltune::read_series(
           {.supervised = {.database = options.database, .command = whole_command}, .spec = spec});
-      if (!series.finished.empty()) return run_confirm_of_series(options, spec, series);
+      if (!series.finished.empty()) return run_confirm_of_series(options, lock, spec, series);
     }
-    return colltune::run_confirm_command(options, report);
+    return colltune::run_confirm_command(options, lock, report);
   } catch (const CLI::ParseError& error) {
     return say_error(Error(colltune::StatusCode::invalid_argument,
                            std::string("confirm: the sweep command: ") + error.what()));
@@ -569,11 +382,12 @@ int run_confirm(colltune::ConfirmOptions options, const std::string& program) {
 }
 
 /// The sweep, then the confirmation of what it decided.
-int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised, int launches,
+int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised,
+                              const colltune::SupervisionLock& lock, int launches,
                               const std::string& program) {
   int code = 0;
   try {
-    code = run_supervise(supervised, spec_of_launch(supervised.command, program));
+    code = run_supervise(supervised, lock, spec_of_launch(supervised.command, program));
   } catch (const Error& error) {
     code = say_error(error);
   }
@@ -582,7 +396,19 @@ int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised, int 
                                      .launches = launches,
                                      .plugins = {},
                                      .command = supervised.command},
-                                    program));
+                                    lock, program));
+}
+
+/// A command that supervises launches on `database`; returns the exit code.
+int run_locked(const std::filesystem::path& database,
+               const std::function<int(const colltune::SupervisionLock&)>& command) {
+  std::optional<colltune::SupervisionLock> lock;
+  try {
+    lock.emplace(database, colltune::patience_with_earlier_launch, report);
+  } catch (const Error& error) {
+    return say_error(error);
+  }
+  return command(*lock);
 }
 
 }  // namespace
@@ -619,8 +445,16 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
     return exit_code_of(wrong_usage);
   }
   if (app.got_subcommand("supervise"))
-    return run_supervise_and_confirm(supervise, confirm_launches, argv[0]);
-  if (app.got_subcommand("confirm")) return run_confirm(confirm, argv[0]);
+    return run_locked(supervise.database, [&](const SupervisionLock& lock) {
+      return run_supervise_and_confirm(supervise, lock, confirm_launches, argv[0]);
+    });
+  if (app.got_subcommand("confirm") && !std::filesystem::exists(confirm.database))
+    return say_error(
+        Error(StatusCode::not_found, confirm.database.string() + ": there is no such file"));
+  if (app.got_subcommand("confirm"))
+    return run_locked(confirm.database, [&](const SupervisionLock& lock) {
+      return run_confirm(confirm, lock, argv[0]);
+    });
   if (app.got_subcommand("retest"))
     return run([&](const AgentProcess& process) { return run_retest_command(retest, process); },
                make_catalogue, {.parent = parent, .variables = retest.variables});

@@ -62,8 +62,9 @@ struct Tally {
 
 class Confirmer {
  public:
-  Confirmer(const ConfirmOptions& options, const std::function<void(const std::string&)>& say)
-      : options_(options), say_(say), failures_(options.database) {}
+  Confirmer(const ConfirmOptions& options, const SupervisionLock& lock,
+            const std::function<void(const std::string&)>& say)
+      : options_(options), lock_(lock), say_(say), failures_(options.database) {}
 
   int run() {
     policy_.launches = static_cast<std::size_t>(options_.launches);
@@ -101,7 +102,7 @@ class Confirmer {
                                   .launches = attempts_per_launch};
       for (const std::string& argument : retest_arguments(confirmation, launch))
         supervised.command.push_back(argument);
-      const int code = supervise(supervised, {.failures = failures_, .say = say_});
+      const int code = supervise(supervised, {.failures = failures_, .lock = lock_, .say = say_});
       if (code != 0 && code != 1) {
         say_(fmt::format("launch {} of {} could not be made (exit code {}): its set says nothing",
                          launch, options_.launches, code));
@@ -191,6 +192,7 @@ class Confirmer {
   }
 
   const ConfirmOptions& options_;
+  const SupervisionLock& lock_;
   const std::function<void(const std::string&)>& say_;
   StoreFailureLog failures_;
   ConfirmPolicy policy_;
@@ -202,9 +204,9 @@ class Confirmer {
 
 }  // namespace
 
-int run_confirm_command(const ConfirmOptions& options,
+int run_confirm_command(const ConfirmOptions& options, const SupervisionLock& lock,
                         const std::function<void(const std::string&)>& say) {
-  return Confirmer(options, say).run();
+  return Confirmer(options, lock, say).run();
 }
 
 }  // namespace colltune

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "colltune/supervise/supervision_lock.h"
 #include "colltune/sweep/capability_rules.h"
 
 namespace colltune {
@@ -39,11 +40,12 @@ constexpr int most_confirm_sets = 3;
 /// Each set publishes one generation. Every launch is supervised: a hang or a crash of a winner is
 /// recorded, and quarantines it when it comes again.
 ///
+/// `lock`: on the database.
 /// `say` gets whole lines for a person. The calling process is as for supervise(). Throws what the
 /// database throws. Returns the exit code: 0; 1 where a variant was wrong, failed or was
 /// quarantined in a launch; else supervise()'s of the launch that could not be made: what was
 /// published before stays.
-[[nodiscard]] int run_confirm_command(const ConfirmOptions& options,
+[[nodiscard]] int run_confirm_command(const ConfirmOptions& options, const SupervisionLock& lock,
                                       const std::function<void(const std::string&)>& say);
 
 }  // namespace colltune

@@ -96,23 +96,19 @@ std::string mpi_library() {
   return trim(version);
 }
 
-/// What this process's environment says of the variables that the fact `in` records.
-std::map<std::string, std::string> recorded_variables(RecordedIn in) {
-  std::map<std::string, std::string> found;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::string_view name = text.substr(0, text.find('='));
-    if (name.size() < text.size() && where_recorded(name) == in)
-      found.emplace(name, text.substr(name.size() + 1));
-  }
-  return found;
+/// The variables that the fact `in` records, by name, as `environment` has them.
+NcclVariables recorded_variables(NcclVariables environment, RecordedIn in) {
+  std::erase_if(environment, [&](const auto& one) { return where_recorded(one.first) != in; });
+  return environment;
 }
 
 /// MCA parameters that the user set, whichever way mpirun hands them down.
 std::string mpi_transport() {
   std::map<std::string, std::string> parameters;
-  for (auto& [name, value] : recorded_variables(RecordedIn::mpi_transport))
-    parameters.emplace(name.substr(mca_prefix.size()), std::move(value));
+  // MPI reads no file of NCCL's.
+  for (const auto& [name, value] :
+       recorded_variables(read_nccl_environment({}), RecordedIn::mpi_transport))
+    parameters.emplace(name.substr(mca_prefix.size()), value);
   std::string out;
   for (const auto& [name, value] : parameters) out += (out.empty() ? "" : " ") + name + "=" + value;
   return out.empty() ? "default" : out;
@@ -144,21 +140,20 @@ std::string pin_malloc() {
 }
 
 bool set_variables(std::span<const std::string> variables) {
-  bool changes = false;
+  const NcclVariables before = read_nccl_environment();
   for (const std::string& text : variables) {
     const Assignment variable = parse_assignment(text);
     if (const std::string why = why_not_set_per_process(variable.name); !why.empty())
       throw Error(StatusCode::invalid_argument, variable.name + ": " + why);
-    const char* const before = std::getenv(variable.name.c_str());
-    changes = changes || before == nullptr || before != variable.value;
     ::setenv(variable.name.c_str(), variable.value.c_str(), 1);
   }
-  return changes;
+  return read_nccl_environment() != before;
 }
 
-std::optional<std::string> read_variables() {
+std::optional<std::string> read_variables(const NcclFiles& files) {
   std::string out;
-  for (const auto& [name, value] : recorded_variables(RecordedIn::variables))
+  for (const auto& [name, value] :
+       recorded_variables(read_nccl_environment(files), RecordedIn::variables))
     out += (out.empty() ? "" : " ") + to_text(Assignment{name, value});
   return out.empty() ? std::nullopt : std::optional(std::move(out));
 }

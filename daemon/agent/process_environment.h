@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "colltune/kernels/nccl_environment.h"
 #include "colltune/vocabulary/environment.h"
 
 namespace colltune {
@@ -19,12 +20,13 @@ namespace colltune {
 
 /// Sets variables ("NAME=value") in the environment of this process, over what is there. Called
 /// before there are threads and before a library reads them. False where all of them had these
-/// values already. Throws Error(invalid_argument) where one is not set per process
-/// (why_not_set_per_process).
+/// values already, here or in a file that NCCL reads. Throws Error(invalid_argument) where one is
+/// not set per process (why_not_set_per_process).
 [[nodiscard]] bool set_variables(std::span<const std::string> variables);
 
-/// What `Environment::variables` records; called before this program sets any for libraries.
-[[nodiscard]] std::optional<std::string> read_variables();
+/// What `Environment::variables` records, set here or in a file that NCCL reads; called before this
+/// program sets any for libraries.
+[[nodiscard]] std::optional<std::string> read_variables(const NcclFiles& files = find_nccl_files());
 
 /// The environment of this process, found out from the system and, once MPI is initialized, from
 /// the MPI library.

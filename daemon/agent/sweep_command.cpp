@@ -24,6 +24,7 @@
 #include "colltune/vocabulary/canonical.h"
 #include "console_progress.h"
 #include "launch_comparison.h"
+#include "shared_gpus.h"
 
 namespace colltune {
 namespace {
@@ -38,18 +39,6 @@ void refuse_oversubscription(const SweepPlan& plan) {
                               "--allow-oversubscribe: "
                               "the results are then kept apart under placement=oversubscribed",
                               world.topology.ranks, world.topology.nodes));
-}
-
-/// Ranks with GPUs of their own that are hosts of their own to NCCL meet over the network: their
-/// times would stand under a topology that they are not of.
-void refuse_pretended_hosts(const SweepPlan& plan) {
-  for (const PlannedWorld& world : plan.worlds)
-    if (world.topology.ranks > 1 && world.topology.placement != Placement::shared_device)
-      throw Error(
-          StatusCode::failed_precondition,
-          fmt::format("--share-gpus: the {} ranks of a world share no GPU; leave the option "
-                      "out, or start more ranks than there are GPUs",
-                      world.topology.ranks));
 }
 
 /// The ranks of the launch that support what was skipped.
@@ -215,6 +204,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   const auto [catalogue, environment, digest, launch, availability] =
       learn_launch(process, plugins, options.rules);
 
+  if (options.share_gpus) refuse_alike_hosts(control);
   // Planned before anything is opened: what cannot be planned leaves no trace.
   SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
   run_on_rank_zero(control, [&] {

@@ -26,8 +26,8 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     if (!world.is_member()) continue;
     const bool is_inspected = static_cast<int>(run) == batch.inspected;
     if (is_inspected) watch.close(trial.seen);
-    const RunInput input =
-        is_inspected ? trial.data->arm(check) : trial.data->run_input(context.plan.input_mode);
+    const RunInput input = is_inspected ? trial.data->arm(check, context.plan.input_mode)
+                                        : trial.data->run_input(context.plan.input_mode);
     if (is_inspected) watch.open();
     // A rank whose call failed still comes to every start: the ranks stay in step.
     const auto run_begin = Clock::now();

@@ -95,7 +95,16 @@ BufferArena::Regions BufferArena::registered(Communicator& communicator, Bytes b
                        registered_bytes_ / 2);
 }
 
-BufferArena::Regions BufferArena::on(Device& device, BufferSource* source, Bytes bytes) {
+BufferArena::Regions BufferArena::on(Device& device, BufferSource* source, Bytes bytes,
+                                     bool evicts) {
+  if (evicts && eviction_.bytes().empty()) {
+    const Bytes cache = device.cache_size();
+    if (cache.value == 0)
+      throw Error(StatusCode::failed_precondition,
+                  "the input mode rotating pushes inputs out of the caches, and nobody tells how "
+                  "large those of this rank's device are: use rewritten or hot");
+    eviction_ = DeviceMemory(device, {2 * cache.value});
+  }
   const std::size_t region = round_up(bytes);
   std::span<std::byte> memory;
   if (source == nullptr) {
@@ -114,12 +123,17 @@ BufferArena::Regions BufferArena::on(Device& device, BufferSource* source, Bytes
   }
   Regions regions = inner_regions(memory, memory.size() / 2);
   regions.device = &device;
+  if (evicts) regions.eviction = eviction_.bytes();
   return regions;
 }
 
 CellData::CellData(const Problem& problem, const Communicator& world,
                    const BufferArena::Regions& regions)
-    : problem_(problem), device_(regions.device), rank_(world.rank()), ranks_(world.size()) {
+    : problem_(problem),
+      device_(regions.device),
+      eviction_(regions.eviction),
+      rank_(world.rank()),
+      ranks_(world.size()) {
   const Views views = place_buffers(problem, rank_, ranks_, regions);
   send_ = views.send;
   receive_ = views.receive;
@@ -138,12 +152,14 @@ Call CellData::call() const {
 
 RunInput CellData::run_input(InputMode mode) const {
   if (mode == InputMode::hot) return {};
-  return {.target = send_,
-          .image = run_image_,
-          .evicted =
-              mode == InputMode::rotating ? std::span<std::byte>(receive_) : std::span<std::byte>(),
-          .is_evicted = mode == InputMode::rotating,
-          .device = device_};
+  return evicted({.target = send_, .image = run_image_, .device = device_}, mode);
+}
+
+RunInput CellData::evicted(RunInput input, InputMode mode) const {
+  if (mode != InputMode::rotating) return input;
+  input.is_evicted = true;
+  input.evicted = device_ == nullptr ? receive_ : eviction_;
+  return input;
 }
 
 void CellData::write(std::span<std::byte> to, std::span<const std::byte> from) {
@@ -225,8 +241,9 @@ std::optional<Fault> CellData::compare(const Check& check) {
   return std::nullopt;
 }
 
-RunInput CellData::arm(const Check& check) {
-  const RunInput input{.target = send_, .image = input_of(check), .device = device_};
+RunInput CellData::arm(const Check& check, InputMode mode) {
+  const RunInput input =
+      evicted({.target = send_, .image = input_of(check), .device = device_}, mode);
   // In place, the input lies within (or around) the poison: it is written after that.
   if (receive_.empty()) return input;
   if (device_ == nullptr)

@@ -30,7 +30,8 @@ class BufferArena {
   struct Regions {
     std::span<std::byte> first;
     std::span<std::byte> second;
-    Device* device = nullptr;  ///< on which they lie; null: in the host's memory
+    Device* device = nullptr;         ///< on which they lie; null: in the host's memory
+    std::span<std::byte> eviction{};  ///< more than the device's caches hold; empty: not asked for
   };
 
   /// Two private regions of `bytes` each, aligned to pages; guard_bytes before and behind any part
@@ -39,7 +40,9 @@ class BufferArena {
   /// The same in symmetric memory. Collective over `communicator`; all ranks throw, or none.
   [[nodiscard]] Regions registered(Communicator& communicator, Bytes bytes, Deadline deadline);
   /// The same on a device, whose memory serves for both; in memory of `source`, where there is one.
-  [[nodiscard]] Regions on(Device& device, BufferSource* source, Bytes bytes);
+  /// `evicts`: with memory that, when it is filled, takes the place of all else in its caches.
+  /// Throws Error(failed_precondition) where nobody tells how large these are.
+  [[nodiscard]] Regions on(Device& device, BufferSource* source, Bytes bytes, bool evicts);
 
  private:
   struct Free {
@@ -50,6 +53,7 @@ class BufferArena {
   std::unique_ptr<SymmetricMemory> registered_memory_;
   std::size_t registered_bytes_ = 0;
   DeviceMemory device_memory_;
+  DeviceMemory eviction_;
   std::map<BufferSource*, std::unique_ptr<BufferMemory>> library_memory_;
 };
 
@@ -68,8 +72,8 @@ class CellData {
     Rounding rounding = Rounding::exact;
   };
   /// Poisons the receive buffer; what is returned is to be written before the start of a call
-  /// whose result is checked.
-  [[nodiscard]] RunInput arm(const Check& check);
+  /// whose result is checked. `mode`: of the runs among which its time counts.
+  [[nodiscard]] RunInput arm(const Check& check, InputMode mode);
   /// After such a call: compares every element of the result, the guard bytes and, where the call
   /// leaves it alone, the input.
   [[nodiscard]] std::optional<Fault> inspect(const Check& check);
@@ -94,6 +98,8 @@ class CellData {
 
   void place_guards(const std::string& name, std::span<std::byte> buffer);
   [[nodiscard]] bool keeps_input() const;
+  /// `input`, out of the caches where the mode is rotating.
+  [[nodiscard]] RunInput evicted(RunInput input, InputMode mode) const;
   [[nodiscard]] std::optional<Fault> compare(const Check& check);
   [[nodiscard]] VerifiedCall verified_call(const Check& check) const;
   /// What this rank sends in a verified call; made once.
@@ -101,6 +107,7 @@ class CellData {
 
   Problem problem_;
   Device* device_;
+  std::span<std::byte> eviction_;
   std::vector<std::byte> from_device_;  ///< what look_at last read there
   int rank_;
   int ranks_;

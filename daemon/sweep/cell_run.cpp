@@ -45,13 +45,9 @@ CellRun::CellRun(const Setting& setting, const Cell& cell, World& world)
 
 BufferArena::Regions CellRun::regions_for(BufferSource* source, Bytes largest_message) {
   World& world = context_.world;
-  if (Device* const device = world.starts->device()) {
-    if (context_.plan.input_mode == InputMode::rotating)
-      throw Error(StatusCode::failed_precondition,
-                  "the input mode rotating pushes inputs out of a processor's caches; these lie on "
-                  "a device: use rewritten or hot");
-    return world.arena.on(*device, source, largest_message);
-  }
+  if (Device* const device = world.starts->device())
+    return world.arena.on(*device, source, largest_message,
+                          context_.plan.input_mode == InputMode::rotating);
   if (!context_.cell.key.problem.registered) return world.arena.plain(largest_message);
   return world.arena.registered(
       *world.starts, largest_message,
@@ -98,7 +94,8 @@ void CellRun::verify(Trial& trial, const CellData::Check& check) {
     const PhaseScope scope(context_.phases, Phase::verification);
     CellData::Check own = check;
     own.rounding = trial.planned->rounding;
-    const Deadline deadline = start_together(*context_.world.starts, trial.data->arm(own), limits);
+    const Deadline deadline =
+        start_together(*context_.world.starts, trial.data->arm(own, InputMode::rewritten), limits);
     trial.fault = catch_fault([&] { (void)time_calls(*trial.operation, 1, deadline); });
     if (trial.fault)
       (void)trial.data->inspect_guards();

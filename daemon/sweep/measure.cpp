@@ -155,8 +155,10 @@ class Measurer::Impl {
   std::unique_ptr<Communicator> split(std::size_t world) {
     const auto& ranks = tools_.plan.worlds[world].ranks;
     const auto own = std::ranges::find(ranks, tools_.launch.rank());
-    return tools_.launch.split(own != ranks.end() ? 0 : -1, static_cast<int>(own - ranks.begin()),
-                               Clock::now() + policy_.call_limit_floor);
+    // The others wait on the control plane, which lets them sleep.
+    return tools_.launch.split_while_others_sleep(own != ranks.end() ? 0 : -1,
+                                                  static_cast<int>(own - ranks.begin()),
+                                                  Clock::now() + policy_.call_limit_floor);
   }
 
   Tools tools_;

@@ -55,10 +55,6 @@ Clock::time_point watch_clock(Clock::time_point end, Gaps& gaps) noexcept {
 ThreadCounterReader::ThreadCounterReader() noexcept
     : schedstat_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
 
-ThreadCounterReader::~ThreadCounterReader() {
-  if (schedstat_ >= 0) ::close(schedstat_);
-}
-
 ThreadCounters ThreadCounterReader::read() const noexcept {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
@@ -66,7 +62,7 @@ ThreadCounters ThreadCounterReader::read() const noexcept {
   // "time on a core, time waiting for one, times on one": nanoseconds
   // (Documentation/scheduler/sched-stats.rst of Linux).
   std::array<char, 96> text{};
-  const ssize_t size = schedstat_ < 0 ? 0 : ::pread(schedstat_, text.data(), text.size(), 0);
+  const ssize_t size = !schedstat_ ? 0 : ::pread(schedstat_.get(), text.data(), text.size(), 0);
   if (size <= 0) return counters;
   const std::string_view line(text.data(), static_cast<std::size_t>(size));
   const std::size_t second = line.find(' ');

@@ -27,6 +27,7 @@ void rewrite(const RunInput& input) {
   else if (!input.target.empty())
     std::memcpy(input.target.data(), input.image.data(), input.target.size());
   if (!input.is_evicted) return;
+  if (input.device != nullptr) return input.device->fill(input.evicted, 0);
   evict_from_caches(input.target);
   evict_from_caches(input.evicted);
 }

@@ -50,7 +50,8 @@ void run_chunk(CellContext& context, Trial& trial, std::int64_t runs) {
     const CellData::Check check{.pattern = DataPattern::exact,
                                 .seed = static_cast<int>(trial.runs % 2),
                                 .rounding = trial.planned->rounding};
-    const Deadline deadline = start_together(*world.starts, trial.data->arm(check), limits);
+    const Deadline deadline =
+        start_together(*world.starts, trial.data->arm(check, InputMode::rewritten), limits);
     if (!may_call) continue;
     if (auto fault = catch_fault([&] { (void)time_calls(*trial.operation, 1, deadline); })) {
       trial.fault = std::move(fault);

@@ -262,11 +262,12 @@ class LowLatencyImplementation final : public Implementation {
   std::string_view family() const override { return "colltune"; }
 
   std::vector<Variant> variants(const Problem& problem, const Topology&,
-                                const Capability&) const override {
+                                const Capability& capability) const override {
     std::vector<Variant> all;
     for (const auto& format : make_mail_formats()) {
       if (!is_tried(format->name(), problem)) continue;
-      if (format->streams() && problem.message_size >= smallest_streamed_staging)
+      if (format->streams() && problem.message_size >= smallest_streamed_staging &&
+          capability.has(streaming_feature))
         all.push_back(variant_of(format->name(), adaptive));
       all.push_back(variant_of(format->name(), cached));
     }

@@ -5,33 +5,28 @@
 // 2004). Where n is no power of two, neighbours first join into one and part at the end. The
 // halving alone is a reduce-scatter.
 
-#include <bit>
+#include <functional>
+#include <utility>
 
+#include "joined_members.h"
 #include "schedule/scheduled_implementation.h"
 
 namespace colltune::cpu {
 namespace {
 
-int members_of(int ranks) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks))); }
+/// Where each member has which share.
+using Has = std::vector<std::vector<Block>>;
 
-/// The members of a power of two of ranks, and where each has which share.
-struct Members {
-  int count = 1;
-  int joined = 0;  ///< pairs that are one member
-  std::vector<std::vector<Block>> has{};
+/// Where member `member` has the result of share `share`, which is one of its own.
+using ResultOf = std::function<Block(int member, int share)>;
 
-  [[nodiscard]] int rank(int member) const {
-    return member < joined ? 2 * member + 1 : member + joined;
-  }
-};
-
-Members join(ScheduleWriter& writer) {
-  Members members{.count = members_of(writer.ranks())};
-  members.joined = writer.ranks() - members.count;
+/// The members, each with `shares` shares.
+Has join(ScheduleWriter& writer, const JoinedMembers& members, int shares) {
+  Has all;
   for (int member = 0; member < members.count; ++member) {
     const int rank = members.rank(member);
-    auto& has = members.has.emplace_back();
-    for (int share = 0; share < members.count; ++share) {
+    auto& has = all.emplace_back();
+    for (int share = 0; share < shares; ++share) {
       has.push_back(writer.input(rank, share));
       if (member >= members.joined) continue;
       const Block sum = writer.temporary(rank);
@@ -39,20 +34,19 @@ Members join(ScheduleWriter& writer) {
       has.back() = sum;
     }
   }
-  return members;
+  return all;
 }
 
-/// Member m is left with share m, in `results`.
-void halve(ScheduleWriter& writer, Members& members, const std::vector<Block>& results) {
+/// Each member is left with the results of its own shares, those that `owner_of` says.
+void halve(ScheduleWriter& writer, const JoinedMembers& members, Has has_all,
+           const std::function<int(int share)>& owner_of, const ResultOf& result_of) {
+  const int shares = static_cast<int>(has_all.front().size());
   for (int distance = members.count / 2; distance >= 1; distance /= 2) {
     const bool is_last = distance == 1;
-    const auto keeps = [&](int member, int share) {
-      return (share & ~(distance - 1)) == (member & ~(distance - 1));
-    };
-    const auto before = members.has;
+    const Has before = has_all;
     for (int member = 0; member < members.count; ++member)
-      for (int share = 0; share < members.count; ++share) {
-        if (!keeps(member, share)) continue;
+      for (int share = 0; share < shares; ++share) {
+        if ((owner_of(share) ^ member) >= distance) continue;
         const int first = member & ~distance;
         std::vector<Block> sources;
         for (const int from : {first, first + distance}) {
@@ -60,20 +54,18 @@ void halve(ScheduleWriter& writer, Members& members, const std::vector<Block>& r
               before[static_cast<std::size_t>(from)][static_cast<std::size_t>(share)];
           sources.push_back(from == member ? block : writer.share(block));
         }
-        Block& has = members.has[static_cast<std::size_t>(member)][static_cast<std::size_t>(share)];
-        has = is_last ? results[static_cast<std::size_t>(member)]
-                      : writer.temporary(members.rank(member));
+        Block& has = has_all[static_cast<std::size_t>(member)][static_cast<std::size_t>(share)];
+        has = is_last ? result_of(member, share) : writer.temporary(members.rank(member));
         writer.combine(has, std::move(sources), is_last);
       }
   }
 }
 
 void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
-  Members members = join(writer);
-  std::vector<Block> results;
-  for (int member = 0; member < members.count; ++member)
-    results.push_back(writer.output(members.rank(member), member));
-  halve(writer, members, results);
+  const JoinedMembers members(writer.ranks());
+  halve(
+      writer, members, join(writer, members, members.count), [](int share) { return share; },
+      [&](int member, int share) { return writer.output(members.rank(member), share); });
   for (int distance = 1; distance < members.count; distance *= 2)
     for (int member = 0; member < members.count; ++member) {
       const int peer = member ^ distance;
@@ -88,8 +80,18 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
 }
 
 void draw_reduce_scatter(ScheduleWriter& writer, const Variant&) {
-  Members members = join(writer);
-  halve(writer, members, part_of_each(writer));
+  const JoinedMembers members(writer.ranks());
+  const std::vector<Block> parts = part_of_each(writer);
+  std::vector<std::pair<Block, Block>> of_neighbours;  // to, from
+  halve(
+      writer, members, join(writer, members, writer.ranks()),
+      [&](int share) { return members.member(share); },
+      [&](int member, int share) {
+        const Block& part = parts[static_cast<std::size_t>(share)];
+        if (share == members.rank(member)) return part;
+        return of_neighbours.emplace_back(part, writer.temporary(members.rank(member))).second;
+      });
+  for (const auto& [part, sum] : of_neighbours) writer.move(part, sum);
 }
 
 }  // namespace
@@ -100,7 +102,8 @@ Implementations make_rabenseifner() {
                                          "2(n-1)S/n bytes per rank (Rabenseifner)",
                           .collective = Collective::all_reduce,
                           .draw = draw_all_reduce,
-                          .shares = [](const Shape& shape, const Variant&) { return members_of(shape.ranks); },
+                          .shares = [](const Shape& shape,
+                                       const Variant&) { return JoinedMembers(shape.ranks).count; },
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3},
                          {.name = "cpu.reduce_scatter_recursive_halving",
@@ -109,8 +112,7 @@ Implementations make_rabenseifner() {
                           .collective = Collective::reduce_scatter,
                           .draw = draw_reduce_scatter,
                           .numeric_class = NumericClass::same_bits,
-                          .min_ranks = 3,
-                          .needs_power_of_two = true}});
+                          .min_ranks = 3}});
 }
 
 }  // namespace colltune::cpu

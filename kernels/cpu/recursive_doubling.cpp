@@ -1,45 +1,39 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 // Recursive doubling: in round k a rank exchanges everything that it has with the one 2^k away.
-// All-reduce: log2 n rounds, S log2 n bytes per rank; where n is no power of two, neighbours first
-// join into one and part at the end (Thakur, Rabenseifner, Gropp 2005). Both of a pair combine in
-// the same order, so all ranks get the same bits. All-gather: log2 n rounds, (n - 1) S / n bytes.
+// All-reduce: log2 n rounds, S log2 n bytes per rank. Both of a pair combine in the same order, so
+// all ranks get the same bits. All-gather: log2 n rounds, (n - 1) S / n bytes. Where n is no power
+// of two, neighbours first join into one and part at the end: 2 rounds more (Thakur, Rabenseifner,
+// Gropp 2005).
 
-#include <bit>
-
+#include "joined_members.h"
 #include "schedule/scheduled_implementation.h"
 
 namespace colltune::cpu {
 namespace {
 
 void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
-  const int ranks = writer.ranks();
-  const int members = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-  const int joined = ranks - members;
-  if (ranks == 1) return writer.combine(writer.output(0), {writer.input(0)}, true);
+  const JoinedMembers members(writer.ranks());
+  if (writer.ranks() == 1) return writer.combine(writer.output(0), {writer.input(0)}, true);
   // In place a rank overwrites what others may not have read.
   const auto publish = [&](const Block& block) {
     return writer.shape().in_place ? writer.keep(block) : writer.share(block);
   };
-  // Member m is rank m + joined, or the second of the pair m.
-  const auto rank_of = [&](int member) {
-    return member < joined ? 2 * member + 1 : member + joined;
-  };
   std::vector<Block> has;
-  for (int member = 0; member < members; ++member) {
-    const int rank = rank_of(member);
+  for (int member = 0; member < members.count; ++member) {
+    const int rank = members.rank(member);
     has.push_back(publish(writer.input(rank)));
-    if (member >= joined) continue;
+    if (member >= members.joined) continue;
     const Block sum = writer.temporary(rank);
     writer.combine(sum, {publish(writer.input(rank - 1)), writer.input(rank)}, false);
     has.back() = sum;
   }
-  for (int distance = 1; distance < members; distance *= 2) {
-    const bool is_last = 2 * distance == members;
+  for (int distance = 1; distance < members.count; distance *= 2) {
+    const bool is_last = 2 * distance == members.count;
     std::vector<Block> next;
-    for (int member = 0; member < members; ++member) {
+    for (int member = 0; member < members.count; ++member) {
       const int first = member & ~distance;
-      const int rank = rank_of(member);
+      const int rank = members.rank(member);
       next.push_back(is_last ? writer.output(rank) : writer.temporary(rank));
       writer.combine(
           next.back(),
@@ -48,20 +42,27 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
     }
     has = std::move(next);
   }
-  for (int pair = 0; pair < joined; ++pair)
+  for (int pair = 0; pair < members.joined; ++pair)
     writer.move(writer.output(2 * pair), writer.output(2 * pair + 1));
 }
 
 void draw_all_gather(ScheduleWriter& writer, const Variant&) {
-  const int ranks = writer.ranks();
+  const JoinedMembers members(writer.ranks());
+  const auto fetch = [&](int rank, int from, int block) {
+    writer.move(writer.output(rank, block), writer.output(from, block));
+  };
   place_own_blocks(writer);
-  for (int distance = 1; distance < ranks; distance *= 2)
-    for (int rank = 0; rank < ranks; ++rank) {
-      const int peer = rank ^ distance;
-      const int first = peer & ~(distance - 1);
-      for (int block = first; block < first + distance; ++block)
-        writer.move(writer.output(rank, block), writer.output(peer, block));
+  for (int pair = 0; pair < members.joined; ++pair) fetch(2 * pair + 1, 2 * pair, 2 * pair);
+  for (int distance = 1; distance < members.count; distance *= 2)
+    for (int member = 0; member < members.count; ++member) {
+      const int peer = member ^ distance;
+      for (int block = 0; block < writer.ranks(); ++block)
+        if ((members.member(block) ^ peer) < distance)
+          fetch(members.rank(member), members.rank(peer), block);
     }
+  for (int pair = 0; pair < members.joined; ++pair)
+    for (int block = 0; block < writer.ranks(); ++block)
+      if (block != 2 * pair) fetch(2 * pair, 2 * pair + 1, block);
 }
 
 }  // namespace
@@ -79,8 +80,7 @@ Implementations make_recursive_doubling() {
                                          "bytes per rank (Thakur, Rabenseifner, Gropp)",
                           .collective = Collective::all_gather,
                           .draw = draw_all_gather,
-                          .min_ranks = 3,
-                          .needs_power_of_two = true}});
+                          .min_ranks = 3}});
 }
 
 }  // namespace colltune::cpu

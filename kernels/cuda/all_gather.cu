@@ -23,13 +23,14 @@ struct AllGatherPull {
     const bool is_direct = call.registered;
     const std::uint64_t steps = is_direct ? 2 : 1;
     const std::uint64_t slot = staging_slot(team.base() / steps, call.bytes);
-    if (!is_direct) copy_bytes(context, data_of(call, call.rank) + slot, call.send, call.bytes);
-    copy_bytes(context, block_of(call.receive, call.rank, call.bytes), call.send, call.bytes);
+    if (!is_direct)
+      copy_bytes(context, call, data_of(call, call.rank) + slot, call.send, call.bytes);
+    copy_bytes(context, call, block_of(call.receive, call.rank, call.bytes), call.send, call.bytes);
     if (!team.barrier(1)) return;
     for (int distance = 1; distance < call.ranks; ++distance) {
       const int peer = (call.rank + distance) % call.ranks;
       const std::byte* const from = is_direct ? call.sends[peer] : data_of(call, peer) + slot;
-      copy_bytes(context, block_of(call.receive, peer, call.bytes), from, call.bytes);
+      copy_bytes(context, call, block_of(call.receive, peer, call.bytes), from, call.bytes);
     }
     if (is_direct && !team.barrier(2)) return;
     team.finish(steps);
@@ -48,25 +49,24 @@ struct AllGatherPush {
     const std::uint64_t block = whole_packets(call.bytes);
     const std::uint64_t slot =
         staging_slot(team.base() / 2, static_cast<std::uint64_t>(call.ranks) * block);
-    const auto place = [&](int at, int of) {
-      return block_of(data_of(call, at) + slot, of, block);
-    };
+    const auto place = [&](int of) { return slot + static_cast<std::uint64_t>(of) * block; };
     // Nobody's receive buffer is written before its call. Slots of scratch memory are free: who
     // begins a call has seen the end of the one before, which all had begun.
     if (is_direct && !team.barrier(1)) return;
     for (int distance = 1; distance < call.ranks; ++distance) {
       const int peer = (call.rank + distance) % call.ranks;
-      std::byte* const to =
-          is_direct ? block_of(call.receives[peer], call.rank, call.bytes) : place(peer, call.rank);
-      copy_bytes(context, to, call.send, call.bytes);
+      const auto to = is_direct
+                          ? team.result_of(peer, static_cast<std::uint64_t>(call.rank) * call.bytes)
+                          : team.scratch_of(peer, place(call.rank));
+      team.put(to, call.send, call.bytes);
     }
-    copy_bytes(context, block_of(call.receive, call.rank, call.bytes), call.send, call.bytes);
+    copy_bytes(context, call, block_of(call.receive, call.rank, call.bytes), call.send, call.bytes);
     if (!team.barrier(2)) return;
     if (!is_direct)
       for (int distance = 1; distance < call.ranks; ++distance) {
         const int peer = (call.rank + distance) % call.ranks;
-        copy_bytes(context, block_of(call.receive, peer, call.bytes), place(call.rank, peer),
-                   call.bytes);
+        copy_bytes(context, call, block_of(call.receive, peer, call.bytes),
+                   data_of(call, call.rank) + place(peer), call.bytes);
       }
     team.finish(2);
   }
@@ -98,7 +98,8 @@ DeviceAlgorithms make_all_gather() {
                      return device::staging_bytes(static_cast<std::uint64_t>(call.ranks) *
                                                   device::whole_packets(call.bytes));
                    },
-               .cost = cost})};
+               .cost = cost,
+               .reaches_by_puts = true})};
 }
 
 }  // namespace colltune::cuda

@@ -126,6 +126,7 @@ DeviceAlgorithms make(const std::string& protocol, const std::string& source) {
                            .cost = cost_of_one_shot<Wire>,
                            .scratch_fill = Wire<device::HostContext>::poison_byte,
                            .uses_registered = false,
+                           .moves_packets = false,
                            .needs_whole_lines = Wire<device::HostContext>::needs_whole_lines};
   DeviceAlgorithm two_shot = one_shot;
   two_shot.name = "cuda.all_reduce_two_shot_" + protocol;
@@ -133,6 +134,7 @@ DeviceAlgorithms make(const std::string& protocol, const std::string& source) {
       "shares to their reducers, results to all: 2 hops, no barrier (" + source + ")";
   two_shot.scratch_bytes = scratch_bytes<Wire, 2>;
   two_shot.cost = cost_of_two_shot<Wire>;
+  two_shot.does_shares = true;
   return {make_device<AllReduceOneShotWords<Wire>>(std::move(one_shot)),
           make_device<AllReduceTwoShotWords<Wire>>(std::move(two_shot))};
 }

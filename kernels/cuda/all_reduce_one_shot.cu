@@ -25,15 +25,18 @@ struct AllReduceOneShot {
     const int steps = is_direct ? 2 : 1;
     const std::uint64_t slot =
         staging_slot(team.base() / static_cast<std::uint64_t>(steps), call.bytes);
-    if (!is_direct) copy_bytes(context, data_of(call, call.rank) + slot, call.send, call.bytes);
+    if (!is_direct)
+      copy_bytes(context, call, data_of(call, call.rank) + slot, call.send, call.bytes);
     if (!team.barrier(1)) return;
-    for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
-      const auto input = [&](int rank) {
-        const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
-        return read_packet(from, index, call.bytes);
-      };
-      write_packet(call.receive, index, call.bytes, combine_all(reducer, call.ranks, input));
-    });
+    combine_packets(
+        context, call, {0, packets_of(call.bytes)}, reducer,
+        [&](int rank, std::uint64_t index) {
+          const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
+          return read_packet(from, index, call.bytes);
+        },
+        [&](std::uint64_t index, const Packet& result) {
+          write_packet(call.receive, index, call.bytes, result);
+        });
     if (is_direct && !team.barrier(2)) return;
     team.finish(static_cast<std::uint64_t>(steps));
   }

@@ -5,7 +5,8 @@
 // order, and writes the result to all: 2 (n - 1) S / n bytes per rank. While the inputs of a window
 // are under way the one before is reduced and the one before that is collected, so that the links
 // are never idle between two rounds of a window (PyTorch's and Triton-distributed's pipelined
-// two-shot). `slots` windows are under way at most. All through scratch memory: where buffers are
+// two-shot). `slots` windows are under way at most. What whole windows leave over is one more,
+// however short; where nothing is left there is none. All through scratch memory: where buffers are
 // registered two_shot moves the message without, in one window.
 
 #include "device/device_algorithm.h"
@@ -40,16 +41,14 @@ struct AllReducePipeline {
       const PacketRange part = part_of(here, of, call.ranks);
       return PacketRange{first + part.first, first + part.last};
     };
-    // In the memory of `at`, as if the message began with it: the segment `of` a rank, of inputs
-    // (round 0) from that rank, of results (round 1) by that rank.
-    const auto place = [&](int at, std::uint64_t window, std::uint64_t round, int of,
-                           const PacketRange& segment) {
+    // In scratch memory the segment `of` a rank: of inputs (round 0) from that rank, of results
+    // (round 1) by that rank.
+    const auto place = [&](std::uint64_t window, std::uint64_t round, int of) {
       const std::uint64_t row = window % slots * 2 + round;
-      return block_of(data_of(call, at) +
-                          row * static_cast<std::uint64_t>(call.ranks) * segment_bytes(call),
-                      of, segment_bytes(call)) -
-             segment.first * packet_bytes;
+      return (row * static_cast<std::uint64_t>(call.ranks) + static_cast<std::uint64_t>(of)) *
+             segment_bytes(call);
     };
+    const std::byte* const own = data_of(call, call.rank);
     const auto peer_at = [&](int distance) { return (call.rank + distance) % call.ranks; };
     const auto await_all = [&](std::uint64_t step, Channel channel) {
       for (int distance = 1; distance < call.ranks; ++distance)
@@ -68,10 +67,13 @@ struct AllReducePipeline {
       for (int distance = 1; distance < call.ranks; ++distance) {
         const int peer = peer_at(distance);
         const PacketRange segment = range(window, peer);
-        std::byte* const to = place(peer, window, 0, call.rank, segment);
-        for_each_packet(context, segment, [&](std::uint64_t index) {
-          write_packet(to, index, whole, read_packet(call.send, index, call.bytes));
-        });
+        const auto to = team.scratch_of(peer, place(window, 0, call.rank));
+        move_packets(
+            context, call, segment,
+            [&](std::uint64_t index) { return read_packet(call.send, index, call.bytes); },
+            [&](std::uint64_t index, const Packet& packet) {
+              team.put_packet(to, index - segment.first, whole, packet);
+            });
       }
       post_all(inputs_of(window), Channel::progress);
       return true;
@@ -80,18 +82,19 @@ struct AllReducePipeline {
       if (!await_all(inputs_of(window), Channel::progress)) return false;
       if (window >= slots && !await_all(window - slots + 1, Channel::credit)) return false;
       const PacketRange segment = range(window, call.rank);
-      for_each_packet(context, segment, [&](std::uint64_t index) {
-        const auto input = [&](int rank) {
-          return rank == call.rank
-                     ? read_packet(call.send, index, call.bytes)
-                     : read_packet(place(call.rank, window, 0, rank, segment), index, whole);
-        };
-        const Packet result = combine_all(reducer, call.ranks, input);
-        write_packet(call.receive, index, call.bytes, result);
-        for (int distance = 1; distance < call.ranks; ++distance)
-          write_packet(place(peer_at(distance), window, 1, call.rank, segment), index, whole,
-                       result);
-      });
+      combine_packets(
+          context, call, segment, reducer,
+          [&](int rank, std::uint64_t index) {
+            return rank == call.rank
+                       ? read_packet(call.send, index, call.bytes)
+                       : read_packet(own + place(window, 0, rank), index - segment.first, whole);
+          },
+          [&](std::uint64_t index, const Packet& result) {
+            write_packet(call.receive, index, call.bytes, result);
+            for (int distance = 1; distance < call.ranks; ++distance)
+              team.put_packet(team.scratch_of(peer_at(distance), place(window, 1, call.rank)),
+                              index - segment.first, whole, result);
+          });
       post_all(results_of(window), Channel::progress);
       return true;
     };
@@ -100,10 +103,13 @@ struct AllReducePipeline {
       for (int distance = 1; distance < call.ranks; ++distance) {
         const int peer = peer_at(distance);
         const PacketRange segment = range(window, peer);
-        const std::byte* const from = place(call.rank, window, 1, peer, segment);
-        for_each_packet(context, segment, [&](std::uint64_t index) {
-          write_packet(call.receive, index, call.bytes, read_packet(from, index, whole));
-        });
+        const std::byte* const from = own + place(window, 1, peer);
+        move_packets(
+            context, call, segment,
+            [&](std::uint64_t index) { return read_packet(from, index - segment.first, whole); },
+            [&](std::uint64_t index, const Packet& packet) {
+              write_packet(call.receive, index, call.bytes, packet);
+            });
       }
       post_all(window + 1, Channel::credit);
       return true;
@@ -150,7 +156,9 @@ DeviceAlgorithms make_all_reduce_pipeline() {
                          2 * device::peers_of(call) * size / call.ranks, size};
            },
        .has_chunks = true,
-       .uses_registered = false})};
+       .does_shares = true,
+       .uses_registered = false,
+       .reaches_by_puts = true})};
 }
 
 }  // namespace colltune::cuda

@@ -4,6 +4,8 @@
 // all-gather of n - 1 steps each, 2 (n - 1) S / n bytes per rank through one neighbour (Patarasuk,
 // Yuan 2009; NCCL's ring). Each block runs a ring of its own over its packets of each segment. A
 // neighbour's slots are written again `slots` windows later, when it has given back the credit.
+// What whole windows leave over goes round in one more, however short, and never in pieces; where
+// nothing is left, as of powers of two, there is none: each costs the ring's steps once more.
 // Partial sums are handed on in the element type. The all-gather may go round both ways at once, in
 // half as many steps: links carry as much in either direction.
 
@@ -33,7 +35,7 @@ struct AllReduceRing {
     Team<Context> team(context, call);
     const int ranks = call.ranks;
     if (ranks == 1) {
-      copy_bytes(context, call.receive, call.send, call.bytes);
+      copy_bytes(context, call, call.receive, call.send, call.bytes);
       team.finish(1);
       return;
     }
@@ -57,20 +59,19 @@ struct AllReduceRing {
         const PacketRange part = part_of(here, (of + ranks) % ranks, ranks);
         return PacketRange{first + part.first, first + part.last};
       };
-      // What arrives by hop `hop` of the window, as if the message began with the segment: of the
-      // sums, then forwards, then backwards.
-      const auto slot = [&](int at, int hop, const PacketRange& of) {
-        return data_of(call, at) +
-               (number % slots * hops + static_cast<std::uint64_t>(hop)) * segment -
-               of.first * packet_bytes;
+      // The segment that arrives by hop `hop` of the window: of the sums, then forwards, then
+      // backwards.
+      const auto slot = [&](int hop) {
+        return (number % slots * hops + static_cast<std::uint64_t>(hop)) * segment;
       };
       const auto read = [&](int hop, const PacketRange& of, std::uint64_t index) {
-        return read_packet(slot(call.rank, hop, of), index, packets * packet_bytes);
+        return read_packet(data_of(call, call.rank) + slot(hop), index - of.first, segment);
       };
       const auto send = [&](int to, int hop, const PacketRange& of, std::uint64_t index,
                             const Packet& packet) {
-        write_packet(slot(to, hop, of), index, packets * packet_bytes, packet);
+        team.put_packet(team.scratch_of(to, slot(hop)), index - of.first, segment, packet);
       };
+      constexpr bool packs = Context::template packs<Reducer>;
       const auto forth = [&](int hop) { return step + static_cast<std::uint64_t>(hop) + 1; };
       const auto back = [&](int hop) {
         return number * static_cast<std::uint64_t>(backwards) + static_cast<std::uint64_t>(hop);
@@ -83,47 +84,57 @@ struct AllReduceRing {
       for (int hop = 0; hop < sums; ++hop) {
         const PacketRange sent = range(call.rank - 1 - hop);
         if (hop > 0 && !team.await(before, forth(hop - 1))) return;
-        for_each_packet(context, sent, [&](std::uint64_t index) {
-          Packet packet = read_packet(call.send, index, call.bytes);
-          if (hop > 0) {
-            auto partial = reducer.first(read(hop - 1, sent, index));
-            reducer.add(partial, packet);
-            packet = reducer.finish(partial, false);
-          }
-          send(next, hop, sent, index, packet);
-        });
+        move_packets<packs>(
+            context, call, sent,
+            [&](std::uint64_t index) {
+              const Packet packet = read_packet(call.send, index, call.bytes);
+              if (hop == 0) return packet;
+              auto partial = reducer.first(read(hop - 1, sent, index));
+              reducer.add(partial, packet);
+              return reducer.finish(partial, false);
+            },
+            [&](std::uint64_t index, const Packet& packet) {
+              send(next, hop, sent, index, packet);
+            });
         team.post(next, forth(hop));
       }
       if (!team.await(before, forth(sums - 1))) return;
       const PacketRange own = range(call.rank);
-      for_each_packet(context, own, [&](std::uint64_t index) {
-        auto total = reducer.first(read(sums - 1, own, index));
-        reducer.add(total, read_packet(call.send, index, call.bytes));
-        const Packet packet = reducer.finish(total, true);
-        write_packet(call.receive, index, call.bytes, packet);
-        send(next, sums, own, index, packet);
-        if (backwards > 0) send(before, sums + forwards, own, index, packet);
-      });
+      move_packets<packs>(
+          context, call, own,
+          [&](std::uint64_t index) {
+            auto total = reducer.first(read(sums - 1, own, index));
+            reducer.add(total, read_packet(call.send, index, call.bytes));
+            return reducer.finish(total, true);
+          },
+          [&](std::uint64_t index, const Packet& packet) {
+            write_packet(call.receive, index, call.bytes, packet);
+            send(next, sums, own, index, packet);
+            if (backwards > 0) send(before, sums + forwards, own, index, packet);
+          });
       team.post(next, forth(sums));
       if (backwards > 0) team.post(before, back(1));
       for (int hop = 1; hop <= forwards; ++hop) {
         const PacketRange got = range(call.rank - hop);
         const int arrived = sums + hop - 1;
         if (!team.await(before, forth(arrived))) return;
-        for_each_packet(context, got, [&](std::uint64_t index) {
-          const Packet packet = read(arrived, got, index);
-          write_packet(call.receive, index, call.bytes, packet);
-          if (hop < forwards) send(next, arrived + 1, got, index, packet);
-        });
+        move_packets(
+            context, call, got, [&](std::uint64_t index) { return read(arrived, got, index); },
+            [&](std::uint64_t index, const Packet& packet) {
+              write_packet(call.receive, index, call.bytes, packet);
+              if (hop < forwards) send(next, arrived + 1, got, index, packet);
+            });
         if (hop < forwards) team.post(next, forth(arrived + 1));
         if (hop > backwards) continue;
         const PacketRange other = range(call.rank + hop - ranks);
         if (!team.await(next, back(hop))) return;
-        for_each_packet(context, other, [&](std::uint64_t index) {
-          const Packet packet = read(arrived + forwards, other, index);
-          write_packet(call.receive, index, call.bytes, packet);
-          if (hop < backwards) send(before, arrived + forwards + 1, other, index, packet);
-        });
+        move_packets(
+            context, call, other,
+            [&](std::uint64_t index) { return read(arrived + forwards, other, index); },
+            [&](std::uint64_t index, const Packet& packet) {
+              write_packet(call.receive, index, call.bytes, packet);
+              if (hop < backwards) send(before, arrived + forwards + 1, other, index, packet);
+            });
         if (hop < backwards) team.post(before, back(hop + 1));
       }
       team.post(before, number + 1, Channel::credit);
@@ -158,7 +169,9 @@ DeviceAlgorithm make(const char* name, const char* description) {
                                                 .cost = cost<both_ways>,
                                                 .numeric_class = NumericClass::same_bits,
                                                 .has_chunks = true,
-                                                .uses_registered = false});
+                                                .does_shares = true,
+                                                .uses_registered = false,
+                                                .reaches_by_puts = true});
 }
 
 }  // namespace

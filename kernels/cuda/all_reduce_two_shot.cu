@@ -46,9 +46,7 @@ struct AllReduceTwoShot {
     const std::uint64_t packets = packets_of(call.bytes);
     const auto share = [&](int rank) { return part_of(packets, rank, call.ranks); };
     const auto copy_share = [&](int rank, std::byte* to, const std::byte* from) {
-      for_each_packet(context, share(rank), [&](std::uint64_t index) {
-        write_packet(to, index, call.bytes, read_packet(from, index, call.bytes));
-      });
+      copy_packets(context, call, share(rank), to, call.bytes, from, call.bytes);
     };
 
     // Share by share: a block stages what the peers' blocks of its number will read.
@@ -56,23 +54,24 @@ struct AllReduceTwoShot {
       for (int rank = 0; rank < call.ranks; ++rank)
         copy_share(rank, data_of(call, call.rank) + slot, call.send);
     if (!team.barrier(1)) return;
-    for_each_packet(context, share(call.rank), [&](std::uint64_t index) {
-      const auto input = [&](int rank) {
-        const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
-        return read_packet(from, index, call.bytes);
-      };
-      const Packet result = combine_all(reducer, call.ranks, input);
-      write_packet(call.receive, index, call.bytes, result);
-      if constexpr (pushes) {
-        for (int distance = 1; distance < call.ranks; ++distance) {
-          const int peer = (call.rank + distance) % call.ranks;
-          write_packet(is_direct ? call.receives[peer] : data_of(call, peer) + results, index,
-                       call.bytes, result);
-        }
-      } else if (!is_direct) {
-        write_packet(data_of(call, call.rank) + results, index, call.bytes, result);
-      }
-    });
+    combine_packets(
+        context, call, share(call.rank), reducer,
+        [&](int rank, std::uint64_t index) {
+          const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
+          return read_packet(from, index, call.bytes);
+        },
+        [&](std::uint64_t index, const Packet& result) {
+          write_packet(call.receive, index, call.bytes, result);
+          if constexpr (pushes) {
+            for (int distance = 1; distance < call.ranks; ++distance) {
+              const int peer = (call.rank + distance) % call.ranks;
+              write_packet(is_direct ? call.receives[peer] : data_of(call, peer) + results, index,
+                           call.bytes, result);
+            }
+          } else if (!is_direct) {
+            write_packet(data_of(call, call.rank) + results, index, call.bytes, result);
+          }
+        });
     if (!team.barrier(2)) return;
     if (!(pushes && is_direct))
       for (int distance = 1; distance < call.ranks; ++distance) {
@@ -95,14 +94,16 @@ DeviceAlgorithms make_all_reduce_two_shot() {
                               "2(n-1)S/n bytes per rank (vLLM)",
                .collective = Collective::all_reduce,
                .scratch_bytes = scratch_bytes,
-               .cost = cost}),
+               .cost = cost,
+               .does_shares = true}),
           make_device<AllReduceTwoShot<true>>(
               {.name = "cuda.all_reduce_two_shot_push",
                .description = "every rank reduces its share and writes it to the others: 2 "
                               "rounds, 2(n-1)S/n bytes per rank (PyTorch)",
                .collective = Collective::all_reduce,
                .scratch_bytes = scratch_bytes,
-               .cost = cost})};
+               .cost = cost,
+               .does_shares = true})};
 }
 
 }  // namespace colltune::cuda

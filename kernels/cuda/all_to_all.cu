@@ -28,7 +28,7 @@ struct AllToAll {
       return block_of(data_of(call, at) + slot, of, block);
     };
     const auto copy_block = [&](std::byte* to, const std::byte* from) {
-      copy_bytes(context, to, from, call.bytes);
+      copy_bytes(context, call, to, from, call.bytes);
     };
     const auto input = [&](int of) { return block_of(call.send, of, call.bytes); };
     const auto output = [&](int of) { return block_of(call.receive, of, call.bytes); };
@@ -42,9 +42,10 @@ struct AllToAll {
     if ((is_direct || !pushes) && !team.barrier(1)) return;
     if (pushes)
       for_each_peer([&](int peer) {
-        copy_block(is_direct ? block_of(call.receives[peer], call.rank, call.bytes)
-                             : staged(peer, call.rank),
-                   input(peer));
+        const auto own = static_cast<std::uint64_t>(call.rank);
+        team.put(is_direct ? team.result_of(peer, own * call.bytes)
+                           : team.scratch_of(peer, slot + own * block),
+                 input(peer), call.bytes);
       });
     else
       for_each_peer([&](int peer) {
@@ -85,7 +86,8 @@ DeviceAlgorithms make_all_to_all() {
                               "(NVSHMEM)",
                .collective = Collective::all_to_all,
                .scratch_bytes = scratch_bytes,
-               .cost = cost})};
+               .cost = cost,
+               .reaches_by_puts = true})};
 }
 
 }  // namespace colltune::cuda

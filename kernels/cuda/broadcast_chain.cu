@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 // Broadcast down a chain from the root, chunk by chunk: S bytes in and out of each rank, n - 1 hops
-// until the first chunk is at the end (pipelined chain; NCCL's broadcast). Registered buffers are
+// until the first chunk is at the end (pipelined chain; NCCL's broadcast). What whole chunks leave
+// over is one more, however short; where nothing is left there is none. Registered buffers are
 // written where they are. Plain ones go through `slots` slots of a chunk on each rank, which are
 // written again when they have been given back.
 
@@ -40,18 +41,19 @@ struct BroadcastChain {
     if (!team.barrier(1)) return;
     for (std::uint64_t first = 0; first < call.bytes; first += chunk, ++number) {
       const std::uint64_t size = call.bytes - first < chunk ? call.bytes - first : chunk;
-      const auto slot = [&](int at) { return data_of(call, at) + number % slots * chunk; };
+      const std::uint64_t slot = number % slots * chunk;
       if (!is_root && !team.await(before, number + 2)) return;
       const std::byte* const from = is_root     ? call.send + first
                                     : is_direct ? call.receive + first
-                                                : slot(call.rank);
+                                                : data_of(call, call.rank) + slot;
       if (!is_end) {
         if (!is_direct && number >= slots && !team.await(next, number - slots + 2, Channel::credit))
           return;
-        copy_bytes(context, is_direct ? call.receives[next] + first : slot(next), from, size);
-        team.post(next, number + 2);
+        team.put_with_signal(next,
+                             is_direct ? team.result_of(next, first) : team.scratch_of(next, slot),
+                             from, size, number + 2);
       }
-      if (is_root || !is_direct) copy_bytes(context, call.receive + first, from, size);
+      if (is_root || !is_direct) copy_bytes(context, call, call.receive + first, from, size);
       if (!is_root && !is_direct) team.post(before, number + 2, Channel::credit);
     }
     // Slots of scratch memory are written by the next call only when they have been read.
@@ -75,7 +77,8 @@ DeviceAlgorithms make_broadcast_chain() {
              const auto chunk = static_cast<double>(chunk_bytes(call));
              return Cost{device::peers_of(call) + (chunk > 0 ? size / chunk : 0), size, 0};
            },
-       .has_chunks = true})};
+       .has_chunks = true,
+       .reaches_by_puts = true})};
 }
 
 }  // namespace colltune::cuda

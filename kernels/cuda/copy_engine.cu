@@ -41,14 +41,16 @@ struct MeetingThenReduction {
     if (is_after) {
       const std::byte* const own = block_of(call.send, call.rank, call.bytes);
       const std::uint64_t block = whole_packets(call.bytes);
-      for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
-        const auto input = [&](int rank) {
-          return read_packet(
-              rank == call.rank ? own : block_of(data_of(call, call.rank), rank, block), index,
-              call.bytes);
-        };
-        write_packet(call.receive, index, call.bytes, combine_all(reducer, call.ranks, input));
-      });
+      combine_packets(
+          context, call, {0, packets_of(call.bytes)}, reducer,
+          [&](int rank, std::uint64_t index) {
+            return read_packet(
+                rank == call.rank ? own : block_of(data_of(call, call.rank), rank, block), index,
+                call.bytes);
+          },
+          [&](std::uint64_t index, const Packet& result) {
+            write_packet(call.receive, index, call.bytes, result);
+          });
     }
     team.finish(1);
   }
@@ -103,6 +105,7 @@ DeviceAlgorithm make(const std::string& name, Collective collective, const std::
                                .collective = collective,
                                .scratch_bytes = no_scratch,
                                .cost = cost,
+                               .moves_packets = false,
                                .list_copies = list_copies});
 }
 

@@ -74,6 +74,7 @@ DeviceAlgorithm make(const std::string& protocol, const std::string& description
            },
        .scratch_fill = Wire<device::HostContext>::poison_byte,
        .uses_registered = false,
+       .moves_packets = false,
        .needs_whole_lines = Wire<device::HostContext>::needs_whole_lines});
 }
 

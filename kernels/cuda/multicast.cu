@@ -6,7 +6,8 @@
 // bytes per rank. Two-shot: everyone loads the sums of its share and stores them to all: 2 rounds,
 // 2 S / n bytes. Reduce-scatter: everyone loads the sums of its block. Broadcast and all-gather:
 // the message is stored to all. (PyTorch's multimem_one_shot and two_shot, NCCL's symmetric kernels
-// LDMC, STMC.)
+// LDMC, STMC.) The multicast address and the plain one are two names of one memory, whose accesses
+// nothing orders but a fence for aliases on both sides of a barrier (PTX ISA 8.6, proxies).
 
 #include "device/device_algorithm.h"
 #include "device/staging.h"
@@ -21,14 +22,28 @@ COLLTUNE_DEVICE device::Packet result_of(const Reducer& reducer, const device::P
   return reducer.finish(reducer.first(sum), true);
 }
 
-/// Copies `bytes` bytes to `to` in whole packets, zeros behind them: all of a packet is added up.
+/// Copies the packets `range` of `call.bytes` bytes to this rank's scratch memory at `to`, zeros
+/// behind them: all of a packet is added up.
 template <class Context>
-COLLTUNE_DEVICE void stage(const Context& context, std::byte* to, const std::byte* from,
-                           std::uint64_t bytes) {
-  using namespace device;
-  for_each_packet(context, {0, packets_of(bytes)}, [&](std::uint64_t index) {
-    write_packet(to, index, whole_packets(bytes), read_packet(from, index, bytes));
-  });
+COLLTUNE_DEVICE void stage(Context& context, const device::DeviceCall& call,
+                           const device::PacketRange& range, std::byte* to, const std::byte* from) {
+  device::move_packets(
+      context, call, range,
+      [&](std::uint64_t index) { return device::read_packet(from, index, call.bytes); },
+      [&](std::uint64_t index, const device::Packet& packet) {
+        context.store_alias(to, index, packet);
+      });
+}
+
+/// Copies the packets `range` of what came into this rank's scratch memory at `from`.
+template <class Context>
+COLLTUNE_DEVICE void take(Context& context, const device::DeviceCall& call,
+                          const device::PacketRange& range, std::byte* to, const std::byte* from) {
+  device::move_packets(
+      context, call, range, [&](std::uint64_t index) { return context.load_alias(from, index); },
+      [&](std::uint64_t index, const device::Packet& packet) {
+        device::write_packet(to, index, call.bytes, packet);
+      });
 }
 
 /// Where slot `slot`'s packet `index` lies in everybody's scratch memory.
@@ -40,20 +55,36 @@ COLLTUNE_DEVICE std::uint64_t place_of(std::uint64_t slot, std::uint64_t index) 
 template <class Context, class Reducer>
 COLLTUNE_DEVICE void receive_sums(Context& context, const device::DeviceCall& call,
                                   std::uint64_t slot, const Reducer& reducer) {
-  device::for_each_packet(context, {0, device::packets_of(call.bytes)}, [&](std::uint64_t index) {
-    const device::Packet sum = context.sum_everywhere(call, place_of(slot, index), reducer);
-    device::write_packet(call.receive, index, call.bytes, result_of(reducer, sum));
-  });
+  device::move_packets<Context::template packs<Reducer>>(
+      context, call, {0, device::packets_of(call.bytes)},
+      [&](std::uint64_t index) {
+        return result_of(reducer, context.sum_everywhere(call, place_of(slot, index), reducer));
+      },
+      [&](std::uint64_t index, const device::Packet& result) {
+        device::write_packet(call.receive, index, call.bytes, result);
+      });
 }
 
 /// What the caller sends, to all ranks' `slot`.
 template <class Context>
 COLLTUNE_DEVICE void send_to_all(Context& context, const device::DeviceCall& call,
                                  std::uint64_t slot) {
-  device::for_each_packet(context, {0, device::packets_of(call.bytes)}, [&](std::uint64_t index) {
-    context.store_everywhere(call, place_of(slot, index),
-                             device::read_packet(call.send, index, call.bytes));
-  });
+  device::move_packets(
+      context, call, {0, device::packets_of(call.bytes)},
+      [&](std::uint64_t index) { return device::read_packet(call.send, index, call.bytes); },
+      [&](std::uint64_t index, const device::Packet& packet) {
+        context.store_everywhere(call, place_of(slot, index), packet);
+      });
+}
+
+/// A barrier behind which each name of the memory shows what was written by the other one.
+template <class Context>
+[[nodiscard]] COLLTUNE_DEVICE bool barrier_of_aliases(device::Team<Context>& team,
+                                                      std::uint64_t step) {
+  team.context().release_aliases();
+  if (!team.barrier(step)) return false;
+  team.context().acquire_aliases();
+  return true;
 }
 
 }  // namespace
@@ -68,8 +99,8 @@ struct AllReduceOneShotMulticast {
     using namespace device;
     Team<Context> team(context, call);
     const std::uint64_t slot = staging_slot(team.base(), call.bytes);
-    stage(context, data_of(call, call.rank) + slot, call.send, call.bytes);
-    if (!team.barrier(1)) return;
+    stage(context, call, {0, packets_of(call.bytes)}, data_of(call, call.rank) + slot, call.send);
+    if (!barrier_of_aliases(team, 1)) return;
     receive_sums(context, call, slot, reducer);
     team.finish(1);
   }
@@ -88,24 +119,21 @@ struct AllReduceTwoShotMulticast {
     const std::uint64_t whole = whole_packets(call.bytes);
     const std::uint64_t slot = staging_slot(team.base() / 2, 2 * whole);
     const std::uint64_t packets = packets_of(call.bytes);
-    const auto for_each_of = [&](int rank, auto act) {
-      for_each_packet(context, part_of(packets, rank, call.ranks), act);
-    };
+    const auto share = [&](int rank) { return part_of(packets, rank, call.ranks); };
     std::byte* const own = data_of(call, call.rank) + slot;
+    for (int rank = 0; rank < call.ranks; ++rank) stage(context, call, share(rank), own, call.send);
+    if (!barrier_of_aliases(team, 1)) return;
+    move_packets<Context::template packs<Reducer>>(
+        context, call, share(call.rank),
+        [&](std::uint64_t index) {
+          return result_of(reducer, context.sum_everywhere(call, place_of(slot, index), reducer));
+        },
+        [&](std::uint64_t index, const Packet& result) {
+          context.store_everywhere(call, place_of(slot + whole, index), result);
+        });
+    if (!barrier_of_aliases(team, 2)) return;
     for (int rank = 0; rank < call.ranks; ++rank)
-      for_each_of(rank, [&](std::uint64_t index) {
-        write_packet(own, index, whole, read_packet(call.send, index, call.bytes));
-      });
-    if (!team.barrier(1)) return;
-    for_each_of(call.rank, [&](std::uint64_t index) {
-      const Packet sum = context.sum_everywhere(call, place_of(slot, index), reducer);
-      context.store_everywhere(call, place_of(slot + whole, index), result_of(reducer, sum));
-    });
-    if (!team.barrier(2)) return;
-    for (int rank = 0; rank < call.ranks; ++rank)
-      for_each_of(rank, [&](std::uint64_t index) {
-        write_packet(call.receive, index, call.bytes, read_packet(own + whole, index, whole));
-      });
+      take(context, call, share(rank), call.receive, own + whole);
     team.finish(2);
   }
 };
@@ -123,9 +151,10 @@ struct ReduceScatterMulticast {
     const std::uint64_t slot =
         staging_slot(team.base(), static_cast<std::uint64_t>(call.ranks) * block);
     for (int rank = 0; rank < call.ranks; ++rank)
-      stage(context, block_of(data_of(call, call.rank) + slot, rank, block),
-            block_of(call.send, rank, call.bytes), call.bytes);
-    if (!team.barrier(1)) return;
+      stage(context, call, {0, packets_of(call.bytes)},
+            block_of(data_of(call, call.rank) + slot, rank, block),
+            block_of(call.send, rank, call.bytes));
+    if (!barrier_of_aliases(team, 1)) return;
     receive_sums(context, call, slot + static_cast<std::uint64_t>(call.rank) * block, reducer);
     team.finish(1);
   }
@@ -144,10 +173,10 @@ struct AllGatherMulticast {
         staging_slot(team.base(), static_cast<std::uint64_t>(call.ranks) * block);
     // Slots are free: who begins a call has seen the end of the one before, which all had begun.
     send_to_all(context, call, slot + static_cast<std::uint64_t>(call.rank) * block);
-    if (!team.barrier(1)) return;
+    if (!barrier_of_aliases(team, 1)) return;
     for (int rank = 0; rank < call.ranks; ++rank)
-      copy_bytes(context, block_of(call.receive, rank, call.bytes),
-                 block_of(data_of(call, call.rank) + slot, rank, block), call.bytes);
+      take(context, call, {0, packets_of(call.bytes)}, block_of(call.receive, rank, call.bytes),
+           block_of(data_of(call, call.rank) + slot, rank, block));
     team.finish(1);
   }
 };
@@ -162,10 +191,12 @@ struct BroadcastMulticast {
     Team<Context> team(context, call);
     const std::uint64_t slot = staging_slot(team.base(), call.bytes);
     if (call.rank == call.root) send_to_all(context, call, slot);
-    if (!team.barrier(1)) return;
-    const std::byte* const from =
-        call.rank == call.root ? call.send : data_of(call, call.rank) + slot;
-    copy_bytes(context, call.receive, from, call.bytes);
+    if (!barrier_of_aliases(team, 1)) return;
+    if (call.rank == call.root)
+      copy_bytes(context, call, call.receive, call.send, call.bytes);
+    else
+      take(context, call, {0, packets_of(call.bytes)}, call.receive,
+           data_of(call, call.rank) + slot);
     team.finish(1);
   }
 };
@@ -190,13 +221,15 @@ template <class Body>
 DeviceAlgorithm make(const char* name, const char* description, Collective collective,
                      std::uint64_t (*scratch_bytes)(const DeviceCall&),
                      Cost (*cost)(const DeviceCall&),
-                     NumericClass numeric_class = NumericClass::rank_order) {
+                     NumericClass numeric_class = NumericClass::rank_order,
+                     bool does_shares = false) {
   return make_device<Body>({.name = name,
                             .description = description,
                             .collective = collective,
                             .scratch_bytes = scratch_bytes,
                             .cost = cost,
                             .numeric_class = numeric_class,
+                            .does_shares = does_shares,
                             .uses_registered = false,
                             .needs_multicast = true});
 }
@@ -222,7 +255,7 @@ DeviceAlgorithms make_multicast() {
           [](const DeviceCall& call) {
             return Cost{2, 2 * size_of_message(call) / call.ranks, 0};
           },
-          NumericClass::same_bits),
+          NumericClass::same_bits, true),
       make<ReduceScatterMulticast>(
           "cuda.reduce_scatter_multicast",
           "every rank loads the sums of its block from the switch: 1 round, S bytes (NCCL LDMC)",

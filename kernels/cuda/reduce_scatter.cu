@@ -26,18 +26,20 @@ struct ReduceScatterPull {
         staging_slot(team.base() / steps, static_cast<std::uint64_t>(call.ranks) * block);
     if (!is_direct)
       for (int rank = 0; rank < call.ranks; ++rank)
-        copy_bytes(context, block_of(data_of(call, call.rank) + slot, rank, block),
+        copy_bytes(context, call, block_of(data_of(call, call.rank) + slot, rank, block),
                    block_of(call.send, rank, call.bytes), call.bytes);
     if (!team.barrier(1)) return;
-    for_each_packet(context, {0, packets_of(call.bytes)}, [&](std::uint64_t index) {
-      const auto input = [&](int rank) {
-        const std::byte* const from = is_direct
-                                          ? block_of(call.sends[rank], call.rank, call.bytes)
-                                          : block_of(data_of(call, rank) + slot, call.rank, block);
-        return read_packet(from, index, call.bytes);
-      };
-      write_packet(call.receive, index, call.bytes, combine_all(reducer, call.ranks, input));
-    });
+    combine_packets(
+        context, call, {0, packets_of(call.bytes)}, reducer,
+        [&](int rank, std::uint64_t index) {
+          const std::byte* const from =
+              is_direct ? block_of(call.sends[rank], call.rank, call.bytes)
+                        : block_of(data_of(call, rank) + slot, call.rank, block);
+          return read_packet(from, index, call.bytes);
+        },
+        [&](std::uint64_t index, const Packet& result) {
+          write_packet(call.receive, index, call.bytes, result);
+        });
     if (is_direct && !team.barrier(2)) return;
     team.finish(steps);
   }

@@ -25,9 +25,7 @@ struct ReduceTwoShot {
     const std::uint64_t packets = packets_of(call.bytes);
     const auto share = [&](int rank) { return part_of(packets, rank, call.ranks); };
     const auto copy_share = [&](int rank, std::byte* to, const std::byte* from) {
-      for_each_packet(context, share(rank), [&](std::uint64_t index) {
-        write_packet(to, index, call.bytes, read_packet(from, index, call.bytes));
-      });
+      copy_packets(context, call, share(rank), to, call.bytes, from, call.bytes);
     };
     if (!is_direct)
       for (int rank = 0; rank < call.ranks; ++rank)
@@ -35,13 +33,15 @@ struct ReduceTwoShot {
     if (!team.barrier(1)) return;
     std::byte* const to =
         is_direct ? call.receives[call.root] : data_of(call, call.root) + slot + whole;
-    for_each_packet(context, share(call.rank), [&](std::uint64_t index) {
-      const auto input = [&](int rank) {
-        const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
-        return read_packet(from, index, call.bytes);
-      };
-      write_packet(to, index, call.bytes, combine_all(reducer, call.ranks, input));
-    });
+    combine_packets(
+        context, call, share(call.rank), reducer,
+        [&](int rank, std::uint64_t index) {
+          const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
+          return read_packet(from, index, call.bytes);
+        },
+        [&](std::uint64_t index, const Packet& result) {
+          write_packet(to, index, call.bytes, result);
+        });
     if (!team.barrier(2)) return;
     if (!is_direct && call.rank == call.root)
       for (int rank = 0; rank < call.ranks; ++rank) copy_share(rank, call.receive, to);
@@ -63,7 +63,8 @@ DeviceAlgorithms make_reduce_two_shot() {
            [](const device::DeviceCall& call) {
              const double size = device::size_of_message(call);
              return Cost{1, 2 * device::peers_of(call) * size / call.ranks, size};
-           }})};
+           },
+       .does_shares = true})};
 }
 
 }  // namespace colltune::cuda

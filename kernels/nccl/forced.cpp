@@ -13,6 +13,7 @@
 #include "nccl/agreement.h"
 #include "nccl/entries.h"
 #include "nccl/entry_points.h"
+#include "nccl/library_call.h"
 #include "nccl/member.h"
 #include "nccl/native.h"
 
@@ -153,8 +154,15 @@ class Forced final : public Implementation {
     if (!member->why_not_forced().empty())  // on all ranks, or none
       throw UnavailableHere(member->why_not_forced());
     require_entry(communicator, *member, call.problem, *choice, deadline);
-    return std::make_unique<LibraryCall>(std::move(member), native_call(communicator, call),
-                                         choice);
+    std::unique_ptr<LibraryCall> made;
+    act_together(
+        communicator, "could not prepare a call of NCCL's",
+        [&] {
+          made = std::make_unique<LibraryCall>(member, native_call(communicator, call), choice);
+        },
+        deadline + vote_time);
+    if (call.problem.graph_capture) capture_together(communicator, member, *made, deadline);
+    return made;
   }
 
  private:
@@ -168,7 +176,9 @@ class Forced final : public Implementation {
   /// Why NCCL cannot have the entry on such a rank; empty where it may.
   [[nodiscard]] std::string why_not_entry(const Entry& entry, const Topology& topology,
                                           const Capability& capability) const {
-    if (std::string why = why_not_there(entry, topology); !why.empty()) return why;
+    if (std::string why = why_not_there(entry, topology_of_nccl(topology, capability));
+        !why.empty())
+      return why;
     const auto excludes = [&](std::string_view variable, std::string_view word) {
       return !is_allowed_by(environment_value(capability, variable), function_, word);
     };

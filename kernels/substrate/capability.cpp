@@ -10,10 +10,12 @@
 #include <set>
 
 #include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/copy.h"
 #include "colltune/kernels/isa_names.h"
 #include "cross_memory.h"
 #include "device/device_implementation.h"
 #include "hardware_topology.h"
+#include "isa/isa.h"
 #include "machine.h"
 #include "rank_places.h"
 
@@ -66,6 +68,7 @@ Capability detect_capability(const Implementations& catalogue, Communicator& com
   Capability capability;
   capability.architecture = cpu_architecture();
   for (const std::string& name : isa_names()) capability.features["isa." + name] = "";
+  if (supported_isas().back()->streams) capability.features[std::string(streaming_feature)] = "";
   const HardwareTopology hardware;
   for (auto& [name, value] : hardware.features()) capability.features[name] = value;
   capability.features["cpu.cores"] =

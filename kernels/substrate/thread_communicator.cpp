@@ -3,8 +3,6 @@
 
 #include "colltune/kernels/thread_communicator.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -18,13 +16,14 @@
 #include "mapping.h"
 #include "rank_places.h"
 #include "thread_messages.h"
+#include "usable_cores.h"
 
 namespace colltune {
 namespace {
 
-int hardware_threads() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+/// Of ranks that may each run wherever the process may.
+bool threads_share_cores(std::size_t ranks) {
+  return have_to_share_cores(std::vector(ranks, own_cores()));
 }
 
 class ThreadGroup;
@@ -85,13 +84,14 @@ struct Board {
 /// What the ranks of one communicator share.
 class ThreadGroup {
  public:
+  /// `shares_cores`: whether ranks that run at the same time do.
   ThreadGroup(AbortFlag& abort, RankPlaces rank_places, std::vector<Device*> rank_devices,
-              std::shared_ptr<LiveMemory> memory)
+              std::shared_ptr<LiveMemory> memory, bool shares_cores)
       : abort_flag(abort),
         live(std::move(memory)),
         places(std::move(rank_places)),
         devices(std::move(rank_devices)),
-        is_oversubscribed(size() > hardware_threads()),
+        is_oversubscribed(shares_cores),
         boards(places.node.size()),
         arrivals_(places.node.size()),
         outboxes_(places.node.size()) {}
@@ -200,18 +200,11 @@ class ThreadCommunicator final : public Communicator {
   }
 
   std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
-    own_board() = {.color = color, .key = key};
-    barrier(deadline);
-    const std::vector<int> members = select_members(color);
-    const bool leads = color >= 0 && members.front() == rank_;
-    if (leads) attempt([&] { own_board().group = make_group(members); });
-    barrier(deadline);
-    std::shared_ptr<ThreadGroup> group;
-    if (color >= 0) group = board(members.front()).group;
-    finish_exchange(deadline);
-    if (color < 0) return nullptr;
-    const auto place = std::ranges::find(members, rank_) - members.begin();
-    return std::make_unique<ThreadCommunicator>(std::move(group), static_cast<int>(place));
+    return make_part(color, key, false, deadline);
+  }
+  std::unique_ptr<Communicator> split_while_others_sleep(int color, int key,
+                                                         Deadline deadline) override {
+    return make_part(color, key, true, deadline);
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override {
@@ -292,6 +285,22 @@ class ThreadCommunicator final : public Communicator {
     if (failure) throw *failure;
   }
 
+  std::unique_ptr<Communicator> make_part(int color, int key, bool others_sleep,
+                                          Deadline deadline) {
+    own_board() = {.color = color, .key = key};
+    barrier(deadline);
+    const std::vector<int> members = select_members(color);
+    const bool leads = color >= 0 && members.front() == rank_;
+    if (leads) attempt([&] { own_board().group = make_group(members, others_sleep); });
+    barrier(deadline);
+    std::shared_ptr<ThreadGroup> group;
+    if (color >= 0) group = board(members.front()).group;
+    finish_exchange(deadline);
+    if (color < 0) return nullptr;
+    const auto place = std::ranges::find(members, rank_) - members.begin();
+    return std::make_unique<ThreadCommunicator>(std::move(group), static_cast<int>(place));
+  }
+
   std::vector<int> select_members(int color) const {
     std::vector<int> members;
     for (int r = 0; r < size(); ++r)
@@ -300,13 +309,16 @@ class ThreadCommunicator final : public Communicator {
     return members;
   }
 
-  std::shared_ptr<ThreadGroup> make_group(const std::vector<int>& members) const {
+  std::shared_ptr<ThreadGroup> make_group(const std::vector<int>& members,
+                                          bool others_sleep) const {
     std::vector<Device*> devices;
     for (const int member : members)
       devices.push_back(group_->devices[static_cast<std::size_t>(member)]);
+    const bool shares_cores =
+        others_sleep ? threads_share_cores(members.size()) : group_->is_oversubscribed;
     return std::make_shared<ThreadGroup>(group_->abort_flag,
                                          places_of_members(group_->places, members),
-                                         std::move(devices), group_->live);
+                                         std::move(devices), group_->live, shares_cores);
   }
 
   std::shared_ptr<ThreadGroup> group_;
@@ -335,9 +347,9 @@ std::vector<std::unique_ptr<Communicator>> make_thread_world(int ranks, AbortFla
                                                   std::to_string(ranks) + " ranks");
   std::vector<Device*> of_ranks(devices.begin(), devices.end());
   of_ranks.resize(static_cast<std::size_t>(ranks));
-  const auto group =
-      std::make_shared<ThreadGroup>(abort_flag, renumber_places(pretended, ranks),
-                                    std::move(of_ranks), std::make_shared<LiveMemory>());
+  const auto group = std::make_shared<ThreadGroup>(
+      abort_flag, renumber_places(pretended, ranks), std::move(of_ranks),
+      std::make_shared<LiveMemory>(), threads_share_cores(static_cast<std::size_t>(ranks)));
   std::vector<std::unique_ptr<Communicator>> world;
   for (int r = 0; r < ranks; ++r) world.push_back(std::make_unique<ThreadCommunicator>(group, r));
   return world;

@@ -8,163 +8,87 @@
 //
 // Of each algorithm the fastest variant is printed: by the device's clock (events around the
 // kernel, which includes waiting for whoever is late) and by the host's (from the first start to
-// the last end). Results up to 16 MiB are verified first; a variant that is wrong is not timed.
+// the last end). Inputs are out of the GPU's caches before each call. Results up to 16 MiB are
+// verified first; a variant that is wrong is not timed. A first variant of every row is timed
+// before a second one of any, so that where the time ends no row is missing as a whole.
+//
+// With --targets it times what our kernels must reach on one GPU (gpu_targets.h) instead, verifies
+// the best of each, whatever the size, and judges them.
+//
+// Lines that begin with WRONG, TARGET MISSED or NOT MEASURED are findings. Exit: 0 none; 1
+// something is wrong; 5 else, a target was missed; 4 else, something was not measured; 3 no GPU; 2
+// no start.
 
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/cuda_device.h"
-#include "colltune/kernels/oracle.h"
-#include "support/run_ranks.h"
+#include "gpu_targets.h"
+#include "virtual_ranks_bench.h"
 
 namespace colltune {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using namespace std::chrono_literals;
+using Json = nlohmann::json;
 
-constexpr std::uint64_t largest_verified = 16 << 20;
+constexpr int exit_wrong = 1;
+constexpr int exit_not_started = 2;
+constexpr int exit_no_gpu = 3;
+constexpr int exit_not_measured = 4;
+constexpr int exit_target_missed = 5;
+
+// Far more than any cache holds.
+constexpr Bytes copied_for_rate{256 << 20};
 
 struct Options {
   int gpu = 0;
-  int ranks = 4;
+  BenchSettings settings;
   std::vector<std::string> sizes{"8KiB", "64KiB", "1MiB", "16MiB", "256MiB"};
   std::string only;
-  int calls = 20;
-  bool is_captured = false;
+  bool in_caches = false;
+  bool judges_targets = false;
   double seconds = 240;
   std::string json;
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+/// What was found, for the exit code.
+struct Findings {
+  std::size_t wrong = 0;
+  std::size_t missed = 0;
+  std::vector<std::string> untimed;
 
-Deadline soon() { return Clock::now() + 20s; }
-
-/// The times of one variant, us per call.
-struct Times {
-  std::vector<double> device;
-  std::vector<double> host;
-  std::string fault;
-};
-
-/// A world of virtual ranks that makes one call after the other.
-class Bench {
- public:
-  Bench(const Options& options, Device& device)
-      : options_(options),
-        device_(device),
-        devices_(static_cast<std::size_t>(options.ranks), &device) {}
-
-  /// GB/s that a copy in the GPU's memory moves, its reads and its writes.
-  double copy_rate() {
-    constexpr std::uint64_t bytes = 256 << 20;
-    const DeviceMemory from(device_, {bytes});
-    const DeviceMemory to(device_, {bytes});
-    std::vector<double> seconds;
-    for (int i = 0; i < 20; ++i) {
-      const auto begin = Clock::now();
-      device_.copy(to.bytes().data(), from.bytes());
-      if (i >= 3) seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
-    }
-    return 2 * static_cast<double>(bytes) / median(seconds) / 1e9;
+  void add_wrong(const std::string& text) {
+    ++wrong;
+    fmt::print("WRONG: {}\n", text);
   }
-
-  Capability capability(const Implementations& catalogue) {
-    Capability capability;
-    run([&](Communicator& communicator) {
-      const Capability own = detect_capability(catalogue, communicator);
-      if (communicator.rank() == 0) capability = own;
-    });
-    return capability;
+  void add_untimed(const std::string& text) {
+    untimed.push_back(text);
+    fmt::print("NOT MEASURED: {}\n", text);
   }
-
-  Times time(const Implementation& implementation, const Problem& problem, const Variant& variant) {
-    Times times;
-    run([&](Communicator& communicator) {
-      const Times own = time_rank(communicator, implementation, problem, variant);
-      const std::lock_guard lock(mutex_);
-      if (!own.fault.empty()) times.fault = own.fault;
-      times.device.resize(own.device.size());
-      times.host.resize(own.host.size());
-      for (std::size_t i = 0; i < own.host.size(); ++i) {
-        times.device[i] = std::max(times.device[i], own.device[i]);
-        times.host[i] = std::max(times.host[i], own.host[i]);
-      }
-    });
-    return times;
+  [[nodiscard]] int exit_code() const {
+    if (wrong > 0) return exit_wrong;
+    if (missed > 0) return exit_target_missed;
+    return untimed.empty() ? 0 : exit_not_measured;
   }
-
- private:
-  void run(const std::function<void(Communicator&)>& body) const {
-    test::run_ranks(options_.ranks, body, {}, devices_);
-  }
-
-  Times time_rank(Communicator& communicator, const Implementation& implementation,
-                  const Problem& problem, const Variant& variant) const {
-    const int rank = communicator.rank();
-    const int ranks = communicator.size();
-    const DeviceMemory send(device_, send_size(problem, ranks, rank == 0));
-    const DeviceMemory receive(device_, receive_size(problem, ranks, rank == 0));
-    const auto operation = implementation.prepare(
-        communicator, {problem, 0, {send.bytes(), receive.bytes()}}, variant, soon());
-    Times times;
-    if (problem.message_size.value <= largest_verified) {
-      const VerifiedCall verified{problem, ranks, 0, DataPattern::exact, 1};
-      std::vector<std::byte> host(send.bytes().size());
-      fill_send(verified, rank, host);
-      device_.write(send.bytes().data(), host);
-      operation->start();
-      operation->wait(soon());
-      host.resize(receive.bytes().size());
-      device_.read(host, receive.bytes().data());
-      const Rounding rounding = implementation.numerics(problem, variant).rounding;
-      if (const auto wrong = find_mismatch(verified, rank, rounding, host))
-        times.fault =
-            fmt::format("element {} is {}, not {}", wrong->element, wrong->got, wrong->expected);
-    }
-    if (communicator.all_reduce_max(times.fault.empty() ? 0 : 1, soon()) != 0) return times;
-    for (int call = -3; call < options_.calls; ++call) {
-      communicator.barrier(soon());
-      const auto begin = Clock::now();
-      operation->start();
-      operation->wait(soon());
-      const auto end = Clock::now();
-      if (call < 0) continue;
-      times.host.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
-      times.device.push_back(
-          std::chrono::duration<double, std::micro>(operation->device_time().value_or(0ns))
-              .count());
-    }
-    communicator.barrier(soon());
-    return times;
-  }
-
-  const Options& options_;
-  Device& device_;
-  std::vector<Device*> devices_;
-  std::mutex mutex_;
 };
 
 /// How the GPU runs now, as far as it tells.
-nlohmann::json describe_state(const Device& device) {
+Json describe_state(const Device& device) {
   const std::optional<DeviceState> state = device.state();
   if (!state) return nullptr;
   return {{"clock_khz", state->clock_khz},
@@ -172,113 +96,273 @@ nlohmann::json describe_state(const Device& device) {
           {"power_state", state->power_state}};
 }
 
-/// Bytes that a rank reads and writes in the GPU's memory, where it was counted: registered
-/// buffers, n ranks, messages of S. Two-shot: its share of all inputs (S) and the others' results
-/// are read, S is written. Ring: each of 2(n-1) hops reads what has come and writes what goes on,
-/// the first half reads inputs beside, the second writes results.
-double moved_bytes(const std::string& name, double ranks, double size) {
-  if (name == "cuda.all_reduce_two_shot_pull") return size * (2 + (ranks - 1) / ranks);
-  if (name == "cuda.all_reduce_ring") return size * (6 * ranks - 4) / ranks;
-  return 0;
+void print_state(const char* when, const Json& state) {
+  if (state.is_null()) return;
+  const std::string throttles = state["throttles"];
+  fmt::print("{}: {} kHz, power state {}, held down by {}\n", when,
+             state["clock_khz"].get<std::uint64_t>(), state["power_state"].get<int>(),
+             throttles.empty() ? "nothing" : throttles);
+}
+
+/// Whoever ends this meanwhile leaves the whole file of before.
+void write_json(const Options& options, const Json& result) {
+  if (options.json.empty()) return;
+  const std::string part = options.json + ".part";
+  std::ofstream(part) << result.dump(1) << '\n';
+  std::filesystem::rename(part, options.json);
+}
+
+/// Everything that a run has at hand.
+struct Run {
+  const Options& options;
+  Device& device;
+  const Implementations& catalogue;
+  Clock::time_point give_up;
+  double copied_bytes_per_us = 0;  ///< by a plain copy, reads and writes
+  Capability capability{};
+  Json result{};
+  Findings findings{};
+
+  [[nodiscard]] bool is_over() const { return Clock::now() > give_up; }
+};
+
+double measure_copy_rate(VirtualRanksBench& bench) {
+  const double us =
+      std::chrono::duration<double, std::micro>(bench.copy_time(copied_for_rate)).count();
+  return 2 * static_cast<double>(copied_for_rate.value) / us;
+}
+
+void begin(Run& run, VirtualRanksBench& bench) {
+  run.capability = bench.capability(run.catalogue);
+  run.copied_bytes_per_us = measure_copy_rate(bench);
+  const int ranks = bench.settings().ranks;
+  run.result = {{"gpu", run.capability.features},
+                {"ranks", ranks},
+                {"placement", "shared_device"},
+                {"copy_GB_per_s", run.copied_bytes_per_us / 1e3},
+                {"graph_capture", bench.settings().is_captured},
+                {"input", bench.evicts() ? "rotating" : "hot"},
+                {"complete", false},
+                {"rows", Json::array()},
+                {"state_before", describe_state(run.device)}};
+  fmt::print(
+      "{}, {}: {} virtual ranks; a plain copy moves {:.0f} GB/s (reads and writes); inputs are "
+      "{}\n\n",
+      run.capability.value("device.name"), run.capability.architecture, ranks,
+      run.copied_bytes_per_us / 1e3, bench.evicts() ? "out of the caches" : "in the caches");
+  if (!bench.evicts() && !run.options.in_caches)
+    run.findings.add_untimed("inputs out of the caches: nobody tells how large these are");
+}
+
+void end(Run& run) {
+  run.result["state_after"] = describe_state(run.device);
+  run.result["not_measured"] = run.findings.untimed;
+  run.result["complete"] = run.findings.untimed.empty();
+  for (const char* const when : {"state_before", "state_after"})
+    print_state(when, run.result[when]);
+  write_json(run.options, run.result);
+}
+
+void print_heads() {
+  fmt::print("{:>10} {:>10} {:>10} {:>9} {:>8}  {}\n", "size", "device", "host", "algbw", "of copy",
+             "variant");
+  fmt::print("{:>10} {:>10} {:>10} {:>9} {:>8}\n", "(B)", "(us)", "(us)", "(GB/s)", "");
+}
+
+GpuFigures figures_of(const Run& run, const BenchRow& row, int ranks) {
+  return {.device_us = row.device_us,
+          .moved_bytes = moved_bytes(row.implementation->name(), ranks, row.problem.message_size),
+          .copied_bytes_per_us = run.copied_bytes_per_us};
+}
+
+/// Prints `row` and adds it to the result, with what was wrong in it and what is not there.
+void report_row(Run& run, const BenchRow& row, int ranks) {
+  for (const std::string& fault : row.faults) run.findings.add_wrong(fault);
+  if (const std::string untimed = describe_untimed(row); !untimed.empty())
+    run.findings.add_untimed(untimed);
+  Json json{{"implementation", row.implementation->name()},
+            {"collective", name_of(row.problem.collective)},
+            {"message_size_bytes", row.problem.message_size.value},
+            {"graph_capture", row.problem.graph_capture},
+            {"variants", row.variants.size()},
+            {"timed", row.timed},
+            {"wrong", row.faults.size()},
+            {"variant", nullptr}};
+  if (row.best) {
+    const GpuFigures figures = figures_of(run, row, ranks);
+    const double share = figures.moved_bytes / figures.device_us / figures.copied_bytes_per_us;
+    const auto bytes = static_cast<double>(row.problem.message_size.value);
+    fmt::print("{:>10} {:>10.2f} {:>10.2f} {:>9.2f} {:>8}  {}\n", row.problem.message_size.value,
+               row.device_us, row.host_us, bytes / row.device_us / 1e3,
+               share == 0 ? "" : fmt::format("{:.0f} %", 100 * share), to_string(*row.best));
+    json["variant"] = to_string(*row.best);
+    json["device_us"] = row.device_us;
+    json["host_us"] = row.host_us;
+    if (share != 0) json["of_copy"] = share;
+  }
+  std::fflush(stdout);
+  run.result["rows"].push_back(std::move(json));
+}
+
+/// What is in the table: by collective and size, so that neighbours have their data in common.
+std::vector<BenchRow> list_rows(Run& run, const VirtualRanksBench& bench) {
+  std::vector<BenchRow> rows;
+  Json unavailable = Json::object();
+  for (const auto& implementation : run.catalogue) {
+    const std::string name(implementation->name());
+    if (!implementation->runs_on_device() || name.find(run.options.only) == std::string::npos)
+      continue;
+    for (const std::string& size : run.options.sizes) {
+      BenchRow row = bench.make_row(*implementation, run.capability, parse_bytes(size));
+      if (row.variants.empty())
+        unavailable[name] = row.why_untimed;
+      else
+        rows.push_back(std::move(row));
+    }
+  }
+  std::ranges::stable_sort(rows, {}, [](const BenchRow& row) {
+    return std::pair(row.problem.collective, row.problem.message_size);
+  });
+  run.result["unavailable"] = std::move(unavailable);
+  return rows;
+}
+
+void make_table(Run& run) {
+  VirtualRanksBench bench(run.device, run.options.settings);
+  begin(run, bench);
+  std::vector<BenchRow> rows = list_rows(run, bench);
+  if (rows.empty()) run.findings.add_untimed("anything: no implementation runs here");
+  for (BenchRow& row : rows)
+    if (!run.is_over()) bench.time_next(row);
+  print_heads();
+  for (BenchRow& row : rows) {
+    while (row.tried < row.variants.size() && !run.is_over()) bench.time_next(row);
+    report_row(run, row, bench.settings().ranks);
+  }
+  end(run);
+}
+
+Json describe_target(const GpuTarget& target, const GpuVerdict& verdict) {
+  Json json{{"name", target.name},      {"message", target.size},
+            {"ranks", target_ranks},    {"figure", name_of(target.figure)},
+            {"target", target.bound},   {"measured", nullptr},
+            {"reached", "not measured"}};
+  if (verdict.measured) json["measured"] = *verdict.measured;
+  if (verdict.is_reached)
+    json["reached"] = *verdict.is_reached;
+  else
+    json["reason"] = verdict.reason;
+  return json;
+}
+
+/// The same for a person, and for the exit code.
+void report_target(Run& run, const GpuTarget& target, const GpuVerdict& verdict) {
+  const std::string figures = fmt::format(
+      "{}, {}, {} ranks: {} of {} {:.3g}", target.name, target.size, target_ranks,
+      verdict.measured ? fmt::format("{:.3g}", *verdict.measured) : "nothing",
+      target.figure == GpuTarget::Figure::share_of_copy ? "at least" : "at most", target.bound);
+  const std::string text = fmt::format("{} ({})", figures, name_of(target.figure));
+  if (!verdict.is_reached) {
+    run.findings.add_untimed(fmt::format("target {}: {}", text, verdict.reason));
+  } else if (*verdict.is_reached) {
+    fmt::print("TARGET REACHED: {}\n", text);
+  } else {
+    ++run.findings.missed;
+    fmt::print("TARGET MISSED: {}\n", text);
+  }
+}
+
+/// Times all variants of the forms of `target`. The best of them counts, if it is right.
+GpuVerdict measure_target(Run& run, const GpuTarget& target, Json& details) {
+  BenchSettings settings = run.options.settings;
+  settings.ranks = target_ranks;
+  settings.is_captured = target.graph_capture;
+  settings.most_variants = 0;
+  VirtualRanksBench bench(run.device, settings);
+  std::optional<double> plain_copy_us;
+  if (target.figure == GpuTarget::Figure::times_plain_copy)
+    plain_copy_us = std::chrono::duration<double, std::micro>(
+                        bench.copy_time(parse_bytes(target.size) * target_ranks))
+                        .count();
+  std::optional<double> best;
+  std::string untimed;
+  const auto add_reason = [&](const std::string& reason) {
+    untimed += (untimed.empty() ? "" : "; ") + reason;
+  };
+  for (const auto& implementation : run.catalogue) {
+    if (!is_form_of(target, implementation->name())) continue;
+    BenchRow row = bench.make_row(*implementation, run.capability, parse_bytes(target.size));
+    while (row.tried < row.variants.size() && !run.is_over()) bench.time_next(row);
+    if (row.best) {
+      const std::string fault = bench.verify_best(row);
+      if (!fault.empty()) row.faults.push_back(to_string(*row.best) + ": " + fault);
+    }
+    report_row(run, row, target_ranks);
+    if (const std::string lacking = describe_untimed(row); !lacking.empty()) add_reason(lacking);
+    if (!row.faults.empty()) add_reason(std::string(implementation->name()) + " is wrong");
+    if (!row.best || !row.faults.empty()) continue;
+    GpuFigures figures = figures_of(run, row, target_ranks);
+    figures.plain_copy_us = plain_copy_us;
+    const auto figure = figure_of(target, figures);
+    if (!figure || !is_better(target, *figure, best)) continue;
+    best = figure;
+    details = {{"variant", to_string(*row.best)},
+               {"device_us", row.device_us},
+               {"host_us", row.host_us},
+               {"device_us_in_caches", bench.time_of_best_in_caches(row)}};
+    if (plain_copy_us) details["plain_copy_us"] = *plain_copy_us;
+  }
+  return judge(target, best, untimed);
+}
+
+/// The file is written again behind each target: whoever ends this leaves what there is.
+void judge_targets(Run& run) {
+  {
+    BenchSettings settings = run.options.settings;
+    settings.ranks = target_ranks;
+    VirtualRanksBench bench(run.device, settings);
+    begin(run, bench);
+  }
+  Json& targets = run.result["targets"] = Json::array();
+  for (const GpuTarget& target : gpu_targets())
+    targets.push_back(describe_target(target, {.reason = "it was not come to"}));
+  write_json(run.options, run.result);
+  print_heads();
+  std::size_t number = 0;
+  for (const GpuTarget& target : gpu_targets()) {
+    GpuVerdict verdict;
+    Json details = Json::object();
+    try {
+      verdict = measure_target(run, target, details);
+    } catch (const std::exception& error) {
+      verdict = {.reason = error.what()};
+    }
+    report_target(run, target, verdict);
+    Json& json = targets[number++] = describe_target(target, verdict);
+    json.update(details);
+    write_json(run.options, run.result);
+  }
+  end(run);
 }
 
 int run(const Options& options) {
   const CudaDevices gpus = count_cuda_devices();
   if (gpus.count == 0) {
     std::cerr << "gpu_bench: " << gpus.why_none << '\n';
-    return 3;
+    return exit_no_gpu;
   }
   const std::unique_ptr<Device> device = open_cuda_device(options.gpu);
   const Implementations catalogue = make_catalogue();
-  Bench bench(options, *device);
-  const Capability capability = bench.capability(catalogue);
-  const double copy = bench.copy_rate();
-  const nlohmann::json state_before = describe_state(*device);
-  nlohmann::json result{{"gpu", capability.features},
-                        {"ranks", options.ranks},
-                        {"placement", "shared_device"},
-                        {"copy_GB_per_s", copy},
-                        {"graph_capture", options.is_captured},
-                        {"rows", nlohmann::json::array()},
-                        {"complete", true}};
-  fmt::print("{}, {}: {} virtual ranks; a plain copy moves {:.0f} GB/s (reads and writes)\n\n",
-             capability.value("device.name"), capability.architecture, options.ranks, copy);
-  fmt::print("{:>10} {:>10} {:>10} {:>9} {:>8}  {}\n", "size", "device", "host", "algbw", "of copy",
-             "variant");
-  fmt::print("{:>10} {:>10} {:>10} {:>9} {:>8}\n", "(B)", "(us)", "(us)", "(GB/s)", "");
-  const Topology topology{.nodes = 1,
-                          .ranks_per_node = options.ranks,
-                          .ranks = options.ranks,
-                          .architectures = {{capability.architecture, options.ranks}},
-                          .layout_digest = "uniform",
-                          .interconnect = "shared-memory",
-                          .placement = Placement::shared_device};
-  const auto give_up = Clock::now() + std::chrono::duration<double>(options.seconds);
-  int faults = 0;
-  for (const auto& implementation : catalogue) {
-    if (!implementation->runs_on_device() ||
-        implementation->name().find(options.only) == std::string_view::npos)
-      continue;
-    for (const std::string& size : options.sizes) {
-      Problem problem{.collective = implementation->collective(),
-                      .data_type = DataType::f32,
-                      .reduce_op = shape_of(implementation->collective()).reduces ? ReduceOp::sum
-                                                                                  : ReduceOp::none,
-                      .registered = true,
-                      .graph_capture = options.is_captured};
-      problem.message_size = round_message_size(problem.collective, problem.data_type,
-                                                parse_bytes(size), options.ranks);
-      std::string best;
-      double device_us = INFINITY;
-      double host_us = 0;
-      for (const Variant& variant : implementation->variants(problem, topology, capability)) {
-        if (!implementation->supports(problem, topology, capability, variant)) continue;
-        if (Clock::now() > give_up) {
-          result["complete"] = false;
-          break;
-        }
-        const Times times = bench.time(*implementation, problem, variant);
-        if (!times.fault.empty()) {
-          ++faults;
-          fmt::print("WRONG: {} {}: {}\n", to_string(variant), describe(problem), times.fault);
-          continue;
-        }
-        if (const double one = median(times.device); one < device_us) {
-          device_us = one;
-          host_us = median(times.host);
-          best = to_string(variant);
-        }
-      }
-      if (best.empty()) continue;
-      const auto bytes = static_cast<double>(problem.message_size.value);
-      const double moved =
-          options.ranks * moved_bytes(std::string(implementation->name()), options.ranks, bytes);
-      const double of_copy = moved / (device_us * 1e3) / copy;
-      fmt::print("{:>10} {:>10.2f} {:>10.2f} {:>9.2f} {:>8}  {}\n", problem.message_size.value,
-                 device_us, host_us, bytes / device_us / 1e3,
-                 moved == 0 ? "" : fmt::format("{:.0f} %", 100 * of_copy), best);
-      result["rows"].push_back(
-          {{"variant", best},
-           {"collective", name_of(problem.collective)},
-           {"message_size_bytes", problem.message_size.value},
-           {"device_us", device_us},
-           {"host_us", host_us},
-           {"of_copy", moved == 0 ? nlohmann::json() : nlohmann::json(of_copy)}});
-    }
-  }
-  result["state_before"] = state_before;
-  result["state_after"] = describe_state(*device);
-  for (const char* const when : {"state_before", "state_after"})
-    if (const nlohmann::json& state = result[when]; !state.is_null())
-      fmt::print("{}: {} kHz, power state {}, held down by {}\n", when,
-                 state["clock_khz"].get<std::uint64_t>(), state["power_state"].get<int>(),
-                 state["throttles"].get<std::string>().empty()
-                     ? "nothing"
-                     : state["throttles"].get<std::string>());
-  if (!result["complete"].get<bool>())
-    fmt::print("\nstopped after {} s: not everything was measured\n", options.seconds);
-  if (!options.json.empty()) std::ofstream(options.json) << result.dump(1) << '\n';
-  return faults == 0 ? 0 : 1;
+  Run run{.options = options,
+          .device = *device,
+          .catalogue = catalogue,
+          .give_up = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(options.seconds))};
+  if (options.judges_targets)
+    judge_targets(run);
+  else
+    make_table(run);
+  return run.findings.exit_code();
 }
 
 }  // namespace
@@ -286,21 +370,36 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   colltune::Options options;
+  colltune::BenchSettings& settings = options.settings;
   CLI::App app("Our CUDA kernels with several ranks on one GPU, beside a plain copy");
   app.add_option("--gpu", options.gpu, "which one");
-  app.add_option("--ranks", options.ranks, "virtual ranks")->check(CLI::Range(1, 16));
-  app.add_option("--sizes", options.sizes, "message sizes")->delimiter(',');
-  app.add_option("--only", options.only, "implementations whose names hold this");
-  app.add_option("--calls", options.calls, "timed calls of each variant")
+  auto* const ranks =
+      app.add_option("--ranks", settings.ranks, "virtual ranks")->check(CLI::Range(1, 16));
+  auto* const sizes = app.add_option("--sizes", options.sizes, "message sizes")->delimiter(',');
+  auto* const only =
+      app.add_option("--only", options.only, "implementations whose names hold this");
+  app.add_option("--calls", settings.calls, "timed calls of each variant")
       ->check(CLI::Range(1, 10000));
-  app.add_flag("--captured", options.is_captured, "calls that the caller captures into a graph");
-  app.add_option("--seconds", options.seconds, "give up after so long");
+  auto* const variants =
+      app.add_option("--variants", settings.most_variants,
+                     "at most so many of each row, spread over its search space");
+  auto* const captured = app.add_flag("--captured", settings.is_captured,
+                                      "calls that the caller captures into a graph");
+  app.add_flag("--in-caches", options.in_caches, "nothing pushes inputs out of the GPU's caches");
+  app.add_flag("--targets", options.judges_targets, "time and judge the targets instead")
+      ->excludes(ranks)
+      ->excludes(sizes)
+      ->excludes(only)
+      ->excludes(variants)
+      ->excludes(captured);
+  app.add_option("--seconds", options.seconds, "begin nothing new after so long");
   app.add_option("--json", options.json, "file to write");
   CLI11_PARSE(app, argc, argv);
+  settings.evicts_inputs = !options.in_caches;
   try {
     return colltune::run(options);
   } catch (const std::exception& error) {
     std::cerr << "gpu_bench: " << error.what() << '\n';
-    return 2;
+    return colltune::exit_not_started;
   }
 }

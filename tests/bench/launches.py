@@ -5,6 +5,7 @@ what was found with machine, date and command."""
 import contextlib
 import datetime
 import json
+import math
 import os
 import pathlib
 import platform
@@ -113,6 +114,18 @@ def balanced_time(passes):
     """Over the passes each one's median round, ns per call; None where none counts."""
     of_pass = [statistics.median(medians.values()) for one in passes if (medians := round_medians(one))]
     return over_passes(of_pass) if of_pass else None
+
+
+def bounds_of_median(values, confidence=0.95):
+    """The lower and the upper bound of the median of what `values` are independent samples of, and how sure each is by
+    itself: of the ordered values the innermost that are so sure, or the outermost where fewer than 5 leave none."""
+    def certain(outside):
+        return 1 - sum(math.comb(len(values), number) for number in range(outside + 1)) / 2**len(values)
+    outside = 0
+    while certain(outside + 1) >= confidence:
+        outside += 1
+    ordered = sorted(values)
+    return ordered[outside], ordered[-1 - outside], certain(outside)
 
 
 def machine():

@@ -42,6 +42,12 @@ expect_in err 'allow-oversubscribe'
 if ! command -v nvidia-smi >/dev/null; then
   expect_code 2 "${mpirun[@]}" -n 2 "$agent" sweep --gpus --config "$work/good.json" --db "$work/never.db"
   expect_in err '--gpus: (no GPU|this build has no CUDA)'
+  # Whoever wants to share them is told the same, whatever hosts NCCL was told of.
+  for host in '' NCCL_HOSTID=mine; do
+    # shellcheck disable=SC2086 # no word at all where there is none
+    expect_code 2 env $host "${mpirun[@]}" -n 2 "$agent" sweep --gpus --share-gpus --config "$work/good.json" --db "$work/never.db"
+    expect_in err '--gpus: (no GPU|this build has no CUDA)'
+  done
 fi
 
 # Rules about ranks: what is wrong with them, once, and nothing done.

@@ -68,6 +68,8 @@ expect_decisions "$work/trap.db" "large and $provisional"
 # --- Wrong usage is refused with a text that helps.
 expect_code 3 "$agent" confirm --db "$work/none.db" -- "${launch[@]}"
 expect_in err 'none\.db'
+checks=$((checks + 1))
+[ -z "$(find "$work" -name 'none.db*')" ] || fail 'who finds no database leaves files'
 expect_code 2 "$agent" confirm --db "$work/trap.db" -- "${launch[@]}" lookup
 expect_in err "'lookup' follows the agent"
 expect_code 2 "$agent" confirm --db "$work/trap.db" -- "${mpirun[@]}" -n 2 true

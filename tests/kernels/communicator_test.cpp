@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 
@@ -225,6 +226,25 @@ TEST(ThreadCommunicator, KnowsWhenRanksShareCores) {
   AbortFlag abort_flag;
   EXPECT_FALSE(make_thread_world(1, abort_flag).front()->is_oversubscribed());
   EXPECT_TRUE(make_thread_world(5000, abort_flag).front()->is_oversubscribed());
+}
+
+TEST(ThreadCommunicator, PartsShareCoresAsTheWholeDoesUnlessTheOthersSleep) {
+  cpu_set_t usable;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof usable, &usable), 0);
+  run_ranks(CPU_COUNT(&usable) + 1, [](Communicator& all) {
+    ASSERT_TRUE(all.is_oversubscribed());
+    const int rank = all.rank();
+    // Each of one rank, which alone would have a core to itself.
+    const auto one = all.split(rank, 0, soon_enough());
+    EXPECT_TRUE(one->is_oversubscribed());
+    EXPECT_TRUE(one->duplicate(soon_enough())->is_oversubscribed());
+    const auto alone = all.split_while_others_sleep(rank == 0 ? 0 : -1, 0, soon_enough());
+    ASSERT_EQ(alone != nullptr, rank == 0);
+    if (alone == nullptr) return;
+    EXPECT_FALSE(alone->is_oversubscribed());
+    EXPECT_FALSE(alone->duplicate(soon_enough())->is_oversubscribed());
+    EXPECT_FALSE(alone->split(0, 0, soon_enough())->is_oversubscribed());
+  });
 }
 
 TEST(Signals, CarryWhatWasWrittenBefore) {

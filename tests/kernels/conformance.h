@@ -15,6 +15,9 @@ struct ConformanceCase {
   Problem problem;
   int root = 0;
   DataPattern pattern = DataPattern::exact;
+  /// Instead of the pattern's: the oracle does not know the result, but the ranks compare theirs,
+  /// bit by bit, as far as the variant promises (random_values.h).
+  bool has_random_values = false;
   int calls = 3;                 ///< back to back, no barrier between them
   bool has_late_rank = false;    ///< in each call another rank starts up to 10 ms late
   bool by_every_variant = true;  ///< else the extremes take turns over such cases
@@ -32,7 +35,8 @@ struct ConformanceCase {
 [[nodiscard]] std::vector<ConformanceCase> conformance_cases(const Implementation& implementation,
                                                              int ranks);
 
-/// The first and last variant of each word (algorithm, …): the extremes of every parameter.
+/// The first and last variant of each word (algorithm, …) and vector: the extremes of every
+/// parameter.
 [[nodiscard]] std::vector<Variant> extreme_variants(const std::vector<Variant>& all);
 
 [[nodiscard]] Topology topology_of(const Communicator& communicator, const Capability& capability);

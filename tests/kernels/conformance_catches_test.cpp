@@ -12,6 +12,7 @@
 #include <string>
 
 #include "colltune/kernels/bounded_wait.h"
+#include "colltune/kernels/copy.h"
 #include "conformance.h"
 #include "stub_implementation.h"
 #include "support/run_ranks.h"
@@ -19,7 +20,15 @@
 namespace colltune::test {
 namespace {
 
-enum class Fault { none, wrong_element, writes_before, writes_behind, writes_input };
+enum class Fault {
+  none,
+  wrong_element,
+  writes_before,
+  writes_behind,
+  writes_input,
+  rounds_on_one_rank,
+  rounds_otherwise
+};
 
 /// Wraps a right implementation and spoils what it did after each wait.
 class Spoiled final : public Implementation {
@@ -46,14 +55,14 @@ class Spoiled final : public Implementation {
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
     return std::make_unique<SpoiledOperation>(right_.prepare(communicator, call, variant, deadline),
-                                              call, fault_);
+                                              call, fault_, communicator.rank());
   }
 
  private:
   class SpoiledOperation final : public Operation {
    public:
-    SpoiledOperation(std::unique_ptr<Operation> right, const Call& call, Fault fault)
-        : right_(std::move(right)), call_(call), fault_(fault) {}
+    SpoiledOperation(std::unique_ptr<Operation> right, const Call& call, Fault fault, int rank)
+        : right_(std::move(right)), call_(call), fault_(fault), rank_(rank) {}
     void start() override { right_->start(); }
     void wait(Deadline deadline) override {
       right_->wait(deadline);
@@ -73,6 +82,12 @@ class Spoiled final : public Implementation {
         case Fault::writes_input:
           const_cast<std::byte&>(call_.buffers.send.front()) ^= std::byte{1};
           break;
+        case Fault::rounds_on_one_rank:
+          if (rank_ == 1) receive.front() ^= std::byte{1};  // the last bit of a number
+          break;
+        case Fault::rounds_otherwise:
+          receive.front() ^= std::byte{1};
+          break;
       }
     }
 
@@ -80,6 +95,7 @@ class Spoiled final : public Implementation {
     std::unique_ptr<Operation> right_;
     Call call_;
     Fault fault_;
+    int rank_;
   };
 
   const Implementation& right_;
@@ -106,10 +122,10 @@ ConformanceCase sum_of_17_floats() {
   return test;
 }
 
-std::string fault_found(Fault fault) {
+std::string fault_found(Fault fault, const ConformanceCase& test = sum_of_17_floats()) {
   const Implementations catalogue = make_catalogue();
   const Implementation* right = find_implementation(catalogue, "cpu.all_reduce_one_shot");
-  return fault_found(Spoiled(*right, fault), sum_of_17_floats());
+  return fault_found(Spoiled(*right, fault), test);
 }
 
 TEST(Conformance, PassesTheRightOne) { EXPECT_EQ(fault_found(Fault::none), ""); }
@@ -125,6 +141,15 @@ TEST(Conformance, CatchesAWriteBesideABuffer) {
 
 TEST(Conformance, CatchesAWrittenInput) {
   EXPECT_EQ(fault_found(Fault::writes_input), "the input was written (call 0)");
+}
+
+TEST(Conformance, CatchesBitsThatBreakAPromise) {
+  ConformanceCase test = sum_of_17_floats();
+  test.has_random_values = true;
+  EXPECT_EQ(fault_found(Fault::none, test), "");
+  EXPECT_EQ(fault_found(Fault::rounds_on_one_rank, test), "the ranks hold unlike bits (call 0)");
+  EXPECT_EQ(fault_found(Fault::rounds_otherwise, test),
+            "element 0 is not what rank order gives (call 0)");
 }
 
 /// What the ranks of LateReader share.
@@ -294,13 +319,15 @@ TEST(ScheduledImplementations, SayWhyTheyCannot) {
   EXPECT_EQ(of_tree(""), "fanout must be a number from 2 on");
   const Implementation* doubling =
       find_implementation(catalogue, "cpu.all_gather_recursive_doubling");
-  topology.ranks = topology.ranks_per_node = 6;
-  EXPECT_EQ(
-      doubling
-          ->supports({.collective = Collective::all_gather, .reduce_op = ReduceOp::none}, topology,
-                     {}, parse_variant("cpu.all_gather_recursive_doubling{" + good + "}"))
-          .reason(),
-      "it needs a power of two of ranks, not 6");
+  const auto among = [&](int ranks) {
+    topology.ranks = topology.ranks_per_node = ranks;
+    return doubling
+        ->supports({.collective = Collective::all_gather, .reduce_op = ReduceOp::none}, topology,
+                   {}, parse_variant("cpu.all_gather_recursive_doubling{" + good + "}"))
+        .reason();
+  };
+  EXPECT_EQ(among(6), "");
+  EXPECT_EQ(among(2), "it needs at least 3 ranks, not 2");
 }
 
 TEST(ScheduledImplementations, AreTriedPastTheCachesWhereThatMayHelp) {
@@ -308,6 +335,7 @@ TEST(ScheduledImplementations, AreTriedPastTheCachesWhereThatMayHelp) {
   const Topology topology{.nodes = 1, .ranks_per_node = 4, .ranks = 4};
   Capability capability;
   capability.features["memory.cma"] = "";
+  capability.features[std::string(streaming_feature)] = "";
   const auto stores = [&](const char* name, std::uint64_t size, bool registered) {
     const Implementation* implementation = find_implementation(catalogue, name);
     const Problem problem{.collective = implementation->collective(),
@@ -332,6 +360,11 @@ TEST(ScheduledImplementations, AreTriedPastTheCachesWhereThatMayHelp) {
   EXPECT_EQ(stores("cpu.gather_flat", 1 << 20, true), (Tried{{"direct", {"cached", "streaming"}}}));
   // A chain of sums hands them on through symmetric memory wherever its input lies.
   EXPECT_EQ(stores("cpu.reduce_chain", 1 << 20, true), (Tried{{"direct", medium}}));
+
+  capability.features.erase(std::string(streaming_feature));
+  EXPECT_EQ(stores("cpu.gather_flat", 1 << 20, false), (Tried{{"staged", small}, {"cma", small}}));
+  EXPECT_EQ(stores("cpu.gather_flat", 1 << 20, true), (Tried{{"direct", small}}));
+  EXPECT_EQ(stores("cpu.reduce_chain", 1 << 20, true), (Tried{{"direct", small}}));
 }
 
 TEST(ScheduledImplementations, AreRightWhicheverWayEachRankStages) {

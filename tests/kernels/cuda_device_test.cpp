@@ -16,6 +16,7 @@
 #include "colltune/kernels/cuda_device.h"
 #include "conformance.h"
 #include "device/virtual_memory.h"
+#include "device_fixture.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -124,26 +125,15 @@ TEST_F(OnAGpu, AKernelThatWaitsInVainEndsAndNamesWhoIsMissing) {
   const std::unique_ptr<Device> other = open_cuda_device(0);
   const std::vector<Device*> devices{device_.get(), other.get()};
   const Implementations catalogue = make_catalogue();
-  const Problem problem{.collective = Collective::all_reduce,
-                        .data_type = DataType::f32,
-                        .reduce_op = ReduceOp::sum,
-                        .message_size = {1024}};
   const auto begin = std::chrono::steady_clock::now();
   run_ranks(
       2,
       [&](Communicator& communicator) {
-        const DeviceMemory send(*communicator.device(), {1024});
-        const DeviceMemory receive(*communicator.device(), {1024});
-        const auto operation =
-            find_implementation(catalogue, "cuda.all_reduce_one_shot")
-                ->prepare(communicator, {problem, 0, {send.bytes(), receive.bytes()}},
-                          parse_variant("cuda.all_reduce_one_shot{blocks=2,launch=stream,scratch="
-                                        "device,threads=256}"),
-                          soon_enough());
+        const SmallCall call(communicator, *find_implementation(catalogue, one_shot));
         if (communicator.rank() == 0) {
-          operation->start();
+          call.operation->start();
           try {
-            operation->wait(std::chrono::steady_clock::now() + 200ms);
+            call.operation->wait(std::chrono::steady_clock::now() + 200ms);
             ADD_FAILURE() << "the call came to an end alone";
           } catch (const RankMissing& error) {
             EXPECT_EQ(error.rank(), 1);

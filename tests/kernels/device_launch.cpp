@@ -52,7 +52,8 @@ void fill_words(std::span<std::byte> bytes, std::uint64_t word) {
 
 /// One rank: its buffers, its memory that the others reach, and what its threads share.
 struct Rank {
-  Rank(const DeviceLaunch& launch, int rank, std::uint64_t scratch_size, std::byte fill)
+  Rank(const DeviceLaunch& launch, int rank, std::uint64_t scratch_size, std::byte fill,
+       const device::HostNetwork* network)
       : memory(guarded_size(launch.problem, launch.ranks)),
         buffers(memory.bytes(), launch.problem, rank, launch.ranks, rank == launch.root),
         scratch_memory(GuardedBuffer::size_with_strips(scratch_size)),
@@ -64,7 +65,7 @@ struct Rank {
     device::HostFaults faults = launch.faults;
     faults.is_slow = rank == launch.slow_rank;
     for (int block = 0; block < launch.blocks; ++block)
-      blocks.emplace_back(block, launch.blocks, launch.threads, faults);
+      blocks.emplace_back(block, launch.blocks, launch.threads, faults, network);
   }
 
   AlignedMemory memory;
@@ -86,7 +87,8 @@ class Launch {
     DeviceCall call = describe_call();
     const std::uint64_t scratch = device::signals_size + algorithm.scratch_bytes(call);
     for (int rank = 0; rank < launch.ranks; ++rank)
-      ranks_.emplace_back(launch, rank, scratch, static_cast<std::byte>(algorithm.scratch_fill));
+      ranks_.emplace_back(launch, rank, scratch, static_cast<std::byte>(algorithm.scratch_fill),
+                          launch.is_networked ? &network_ : nullptr);
     for (int rank = 0; rank < launch.ranks; ++rank) {
       Rank& of = ranks_[static_cast<std::size_t>(rank)];
       call.scratch[rank] = of.scratch.inside().data();
@@ -100,7 +102,7 @@ class Launch {
       call.send = of.buffers.send.data();
       call.receive = of.buffers.receive.data();
       call.counters = of.counters.data();
-      calls_.push_back(call);
+      calls_.push_back(launch.is_networked ? without_peers(call) : call);
     }
   }
 
@@ -119,15 +121,33 @@ class Launch {
         }))
       outcome_.fault = "bytes beside a buffer were written";
     outcome_.missing = static_cast<int>(control_.missing) - 1;
+    for (const Rank& rank : ranks_)
+      for (const HostBlock& block : rank.blocks) outcome_.left_out += block.count_left_out();
+    outcome_.steps = (ranks_.front().counters.front() - launch_.first_counter) /
+                     static_cast<std::uint64_t>(launch_.calls);
     return outcome_;
   }
 
  private:
+  /// `call` with the addresses of the rank's own memory alone; the network has the others.
+  [[nodiscard]] DeviceCall without_peers(DeviceCall call) {
+    for (int peer = 0; peer < call.ranks; ++peer) {
+      const auto at = static_cast<std::size_t>(peer);
+      network_.scratch[at] = call.scratch[peer];
+      network_.receives[at] = call.receives[peer];
+      call.sends[peer] = nullptr;
+      call.receives[peer] = nullptr;
+      if (peer != call.rank) call.scratch[peer] = nullptr;
+    }
+    return call;
+  }
+
   [[nodiscard]] DeviceCall describe_call() {
     DeviceCall call = describe_device_call(launch_.problem, launch_.ranks, launch_.root);
     call.control = &control_;
     call.chunk = launch_.chunk;
     call.slots = launch_.slots;
+    call.packets = launch_.packets;
     call.limit_ns = static_cast<std::uint64_t>(launch_.limit.count());
     return call;
   }
@@ -170,7 +190,8 @@ class Launch {
       fill_words(of.buffers.send, *launch_.word);
     else
       fill_send(verified(number), rank, of.buffers.send);
-    if (launch_.has_late_rank && number % launch_.ranks == rank) std::this_thread::sleep_for(3ms);
+    if (launch_.has_late_rank && number % launch_.ranks == rank)
+      std::this_thread::sleep_for(launch_.late_by);
   }
 
   void end_call(int rank, int number) {
@@ -203,6 +224,7 @@ class Launch {
   const DeviceAlgorithm& algorithm_;
   const DeviceLaunch& launch_;
   device::Control control_;
+  device::HostNetwork network_;
   std::deque<Rank> ranks_;
   std::vector<DeviceCall> calls_;
   std::barrier<> beginning_;  ///< of all threads of all ranks that are there

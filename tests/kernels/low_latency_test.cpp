@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "colltune/kernels/copy.h"
 #include "conformance.h"
 #include "support/run_ranks.h"
 
@@ -70,11 +71,13 @@ TEST(LowLatency, SaysWhichSettingsThereAre) {
 TEST(LowLatency, TriesEachFormatWhereItCanWin) {
   const Implementations catalogue = make_catalogue();
   const Topology topology{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
+  Capability capability{.features = {{std::string(streaming_feature), ""}}};
   const auto tried = [&](Collective collective, std::uint64_t size) {
     const Implementation* mail =
         find_implementation(catalogue, "cpu." + std::string(name_of(collective)) + "_low_latency");
     std::set<std::string> names;
-    for (const Variant& variant : mail->variants(problem_of(collective, size), topology, {}))
+    for (const Variant& variant :
+         mail->variants(problem_of(collective, size), topology, capability))
       names.insert(word(variant, "format") + " " + word(variant, "stores"));
     return names;
   };
@@ -87,6 +90,8 @@ TEST(LowLatency, TriesEachFormatWhereItCanWin) {
   EXPECT_EQ(tried(Collective::all_gather, 16 << 10), (Names{"line adaptive", "line cached"}));
   EXPECT_EQ(tried(Collective::reduce, 128), (Names{"line cached", "word cached", "poison cached"}));
   EXPECT_EQ(tried(Collective::reduce, 512), Names{"line cached"});
+  capability.features.clear();  // nothing can be stored past the caches
+  EXPECT_EQ(tried(Collective::all_gather, 16 << 10), Names{"line cached"});
 }
 
 TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {

@@ -10,6 +10,7 @@
 #include "colltune/kernels/mpi_communicator.h"
 #include "conformance.h"
 #include "mpi/launch_check.h"
+#include "operation_checks.h"
 #include "peer_checks.h"
 #include "support/run_ranks.h"
 
@@ -54,7 +55,25 @@ TEST_F(OverMpi, CommunicatorsSplitDuplicateAndShareMemory) {
   half->barrier(soon_enough());
 }
 
+TEST_F(OverMpi, PartsShareCoresAsTheWholeDoesUnlessTheOthersSleep) {
+  const int rank = world_->rank();
+  const auto one = world_->split(rank, 0, soon_enough());
+  EXPECT_EQ(one->is_oversubscribed(), world_->is_oversubscribed());
+  EXPECT_EQ(one->duplicate(soon_enough())->is_oversubscribed(), world_->is_oversubscribed());
+  const auto alone = world_->split_while_others_sleep(rank == 0 ? 0 : -1, 0, soon_enough());
+  ASSERT_EQ(alone != nullptr, rank == 0);
+  if (alone == nullptr) return;
+  EXPECT_FALSE(alone->is_oversubscribed());
+  EXPECT_FALSE(alone->duplicate(soon_enough())->is_oversubscribed());
+}
+
 TEST_F(OverMpi, FindsWherePeersKeepTheirRegisteredBuffers) { check_find_peers(*world_); }
+
+TEST_F(OverMpi, OperationsGiveBackWhatTheyHold) {
+  check_operations_give_back_what_they_hold(*world_, catalogue_);
+}
+
+TEST_F(OverMpi, LiveOperationsTakeTurns) { check_live_operations_take_turns(*world_, catalogue_); }
 
 TEST_F(OverMpi, MessagesArriveByTagAndInOrder) { check_messages(*world_); }
 

@@ -65,7 +65,8 @@ TEST_F(DevicesOfProcesses, WhatFailsInOneProcessFailsInAll) {
       static_cast<void>(
           find_implementation(catalogue, name)
               ->prepare(*world_, {problem, 0, {send.bytes(), receive.bytes()}},
-                        parse_variant(name + "{blocks=1,launch=stream,scratch=device,threads=32}"),
+                        parse_variant(
+                            name + "{blocks=1,launch=stream,scratch=device,threads=32,vector=16}"),
                         soon_enough()));
       ADD_FAILURE() << function << " failed, and nobody noticed";
     } catch (const Error& error) {

@@ -237,7 +237,7 @@ void run_call(const std::string& name, std::span<Device* const> devices,
               const std::function<void(Communicator&)>& after = {}) {
   const Implementations catalogue = make_catalogue();
   const Variant variant =
-      parse_variant(name + "{blocks=1,launch=stream,scratch=device,threads=32}");
+      parse_variant(name + "{blocks=1,launch=stream,scratch=device,threads=32,vector=16}");
   run_ranks(
       static_cast<int>(devices.size()),
       [&](Communicator& communicator) {
@@ -334,7 +334,8 @@ std::string refused_on(std::span<Device* const> devices) {
               find_implementation(catalogue, name)
                   ->prepare(
                       communicator, {small_sum(), 0, {send.bytes(), receive.bytes()}},
-                      parse_variant(name + "{blocks=1,launch=stream,scratch=device,threads=32}"),
+                      parse_variant(name +
+                                    "{blocks=1,launch=stream,scratch=device,threads=32,vector=16}"),
                       soon_enough()));
           ADD_FAILURE() << "it was prepared";
         } catch (const Error& error) {
@@ -387,7 +388,7 @@ TEST_F(VirtualRanks, CapabilitiesSayWhyThereIsNoMulticast) {
             find_implementation(catalogue, "cuda.all_reduce_one_shot_multicast")
                 ->supports(small_sum(), {.nodes = 1, .ranks = 2}, capability,
                            parse_variant("cuda.all_reduce_one_shot_multicast{blocks=1,launch="
-                                         "stream,scratch=device,threads=32}"));
+                                         "stream,scratch=device,threads=32,vector=16}"));
         EXPECT_NE(support.reason().find("the GPU has no NVLink switches that spread and add up"),
                   std::string::npos)
             << support.reason();

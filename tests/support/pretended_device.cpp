@@ -20,6 +20,7 @@
 #include "device/device_algorithm.h"
 #include "device/nvml.h"
 #include "device/virtual_memory.h"
+#include "support/pretended_graph.h"
 #include "support/pretended_stream.h"
 
 namespace colltune::test {
@@ -38,13 +39,26 @@ class PretendedLaunch final : public DeviceLaunch {
         blocks_of_rank_(blocks),
         is_broken_(is_broken) {}
 
+  /// From now on calls replay what `device` captures of one here; each is counted in `replays`.
+  void replay_graph(PretendedDevice& device, std::atomic<int>& replays) {
+    graph_ = device.capture([this](void* queue) { submit(queue); });
+    replays_ = &replays;
+  }
+
   void start() override {
     if (is_broken_) throw std::runtime_error("the pretended device starts nothing");
     begin_ = std::chrono::steady_clock::now();
     has_ended_.store(false);
     // The one before has ended: nobody waits for it here.
     stream_ = std::jthread([this] {
-      run_call();
+      if (graph_) {
+        ++*replays_;
+        PretendedStream at_once{
+            [](PretendedStream*, void (*work)(void*), void* argument) { work(argument); }};
+        graph_->replay(&at_once);
+      } else {
+        run_call();
+      }
       end_ = std::chrono::steady_clock::now();
       has_ended_.store(true, std::memory_order_release);
     });
@@ -82,6 +96,8 @@ class PretendedLaunch final : public DeviceLaunch {
   device::DeviceCopies copies_;
   int blocks_of_rank_;
   const std::atomic<bool>& is_broken_;
+  std::unique_ptr<DeviceGraph> graph_;  ///< null: calls are run as they are
+  std::atomic<int>* replays_ = nullptr;
   std::chrono::steady_clock::time_point begin_;
   std::chrono::steady_clock::time_point end_;
   std::atomic<bool> has_ended_ = true;
@@ -216,6 +232,7 @@ void PretendedDevice::fill(std::span<std::byte> bytes, unsigned char value) {
         bytes.data() >= std::prev(after)->first + std::prev(after)->second.size)
       return;
   }
+  filled_ += bytes.size();
   std::ranges::fill(bytes, std::byte{value});
 }
 
@@ -234,13 +251,32 @@ std::unique_ptr<DeviceLaunch> PretendedDevice::make_launch(
     const DeviceAlgorithm& algorithm, std::span<const device::DeviceCall> calls, DeviceGrid grid) {
   if (static_cast<int>(calls.size()) * grid.blocks > processors_)
     throw Error(StatusCode::resource_exhausted, "more blocks than processors");
-  return std::make_unique<PretendedLaunch>(
+  auto launch = std::make_unique<PretendedLaunch>(
       algorithm, std::vector<device::DeviceCall>(calls.begin(), calls.end()), grid.blocks,
       is_broken_);
+  if (grid.replays_graph) launch->replay_graph(*this, replays_);
+  return launch;
 }
 
 std::unique_ptr<DeviceLaunch> PretendedDevice::make_library_launch(DeviceSubmission& submission) {
   return std::make_unique<PretendedLibraryLaunch>(submission);
+}
+
+std::unique_ptr<DeviceGraph> PretendedDevice::capture(const std::function<void(void* queue)>& put) {
+  if (!captures_)
+    throw Error(StatusCode::failed_precondition, "the pretended device captures nothing");
+  PretendedCapture capture;
+  put(capture.queue());
+  return capture.end();
+}
+
+bool PretendedDevice::keep_with_capture(void* queue, std::shared_ptr<const void> kept) {
+  auto* const stream = static_cast<PretendedStream*>(queue);
+  if (stream->keep == nullptr) return false;
+  using Kept = std::shared_ptr<const void>;
+  stream->keep(
+      stream, [](void* made) { delete static_cast<Kept*>(made); }, new Kept(std::move(kept)));
+  return true;
 }
 
 std::size_t PretendedDevice::count_allocations() const {

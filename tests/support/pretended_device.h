@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -43,6 +44,7 @@ class PretendedDevice final : public Device {
     if (has_cuda_) found.emplace("cuda.driver", "pretended");
     return found;
   }
+  Bytes cache_size() const override { return {cache_bytes_}; }
   std::byte* allocate(Bytes bytes, Memory memory) override;
   void release(std::byte* memory) noexcept override;
   void write(std::byte* to, std::span<const std::byte> from) override;
@@ -53,6 +55,8 @@ class PretendedDevice final : public Device {
   std::byte* open(const DeviceHandle& handle) override;
   void close(std::byte* /*opened*/) noexcept override {}
   std::byte* map(std::span<std::byte> bytes) override {
+    if (mapped_ >= most_mapped_)
+      throw Error(StatusCode::resource_exhausted, "the pretended device maps no more");
     ++mapped_;
     return bytes.data();
   }
@@ -63,6 +67,8 @@ class PretendedDevice final : public Device {
                                             DeviceGrid grid) override;
   /// The queue is a PretendedStream.
   std::unique_ptr<DeviceLaunch> make_library_launch(DeviceSubmission& submission) override;
+  std::unique_ptr<DeviceGraph> capture(const std::function<void(void* queue)>& put) override;
+  bool keep_with_capture(void* queue, std::shared_ptr<const void> kept) override;
   void make_current() override {}
   std::optional<DeviceState> state() const override;
   VirtualMemory* virtual_memory() override { return virtual_memory_.get(); }
@@ -71,8 +77,16 @@ class PretendedDevice final : public Device {
   [[nodiscard]] std::size_t count_allocations() const;
   /// Parts of the host's memory that are not unmapped yet.
   [[nodiscard]] int count_mapped() const { return mapped_; }
+  /// From now on it maps so many parts of the host's memory at once at most.
+  void limit_mapped(int parts) { most_mapped_ = parts; }
+  /// Replays of what launches captured (DeviceGrid::replays_graph).
+  [[nodiscard]] int count_replays() const { return replays_; }
   /// From now on memory ends after `bytes`.
   void limit_memory(std::size_t bytes) { most_memory_ = bytes; }
+  /// From now on it says that it has a cache of `bytes`.
+  void pretend_cache(std::size_t bytes) { cache_bytes_ = bytes; }
+  /// Bytes that were filled.
+  [[nodiscard]] std::size_t count_filled() const { return filled_; }
   /// From now on it says nothing about itself, and launches nothing.
   void break_down() { is_broken_ = true; }
   /// From now on it says that it is under CUDA, for libraries that stand for those of CUDA.
@@ -82,6 +96,8 @@ class PretendedDevice final : public Device {
   void offer_virtual_memory(int ordinal, const char* library);
   /// From now on it tells how it runs, as `library`, which stands for NVML, says. Throws Error.
   void offer_state(const char* library);
+  /// From now on it captures nothing.
+  void refuse_captures() { captures_ = false; }
   /// From now on other devices cannot be reached.
   void forbid_peers() { reaches_peers_ = false; }
   /// From now on what it fills of other devices' memory is lost, though it says that it reaches it.
@@ -92,11 +108,16 @@ class PretendedDevice final : public Device {
   int processors_;
   std::string architecture_;
   std::atomic<std::size_t> most_memory_ = ~std::size_t{0};
+  std::atomic<std::size_t> cache_bytes_ = 0;
+  std::atomic<std::size_t> filled_ = 0;
+  std::atomic<bool> captures_ = true;
   std::atomic<bool> reaches_peers_ = true;
   std::atomic<bool> loses_fills_ = false;
   std::atomic<bool> is_broken_ = false;
   std::atomic<bool> has_cuda_ = false;
   std::atomic<int> mapped_ = 0;
+  std::atomic<int> most_mapped_ = std::numeric_limits<int>::max();
+  std::atomic<int> replays_ = 0;
   std::unique_ptr<VirtualMemory> virtual_memory_;
   std::unique_ptr<const NvmlDevice> nvml_;
   std::string why_no_multicast_;

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "colltune/kernels/descriptor.h"
 #include "colltune/sweep/flight_recorder.h"
-#include "descriptor.h"
 
 namespace colltune {
 

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/kernels/descriptor.h"
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/vocabulary/error.h"
-#include "descriptor.h"
 #include "launch.h"
 
 namespace colltune {

@@ -38,7 +38,8 @@ constexpr auto patience_without_supervisor = 3000ms;
 
 class Keeper {
  public:
-  explicit Keeper(Descriptor channel) : channel_(std::move(channel)) {}
+  Keeper(Descriptor channel, Descriptor lock)
+      : channel_(std::move(channel)), lock_(std::move(lock)) {}
 
   int run(const std::vector<std::string>& command) {
     const sigset_t inherited =
@@ -124,6 +125,7 @@ class Keeper {
   }
 
   Descriptor channel_;
+  Descriptor lock_;  ///< held until this process, which leaves none behind, has ended
   pid_t launcher_ = 0;
   std::optional<int> status_;  ///< the launcher's, once it ended
   std::optional<Clock::time_point> kill_at_;
@@ -137,11 +139,14 @@ int complain(const std::string& message) {
 }  // namespace
 
 int keep_launch(const std::vector<std::string>& arguments) {
-  if (arguments.size() < 2) return complain("this option is for the supervisor alone");
-  Descriptor channel(std::atoi(arguments.front().c_str()));
-  fcntl(channel.get(), F_SETFD, FD_CLOEXEC);
+  if (arguments.size() < 3) return complain("this option is for the supervisor alone");
+  Descriptor channel(std::atoi(arguments[0].c_str()));
+  Descriptor lock(std::atoi(arguments[1].c_str()));
+  for (const Descriptor* const inherited : {&channel, &lock})
+    fcntl(inherited->get(), F_SETFD, FD_CLOEXEC);
   try {
-    return Keeper(std::move(channel)).run({arguments.begin() + 1, arguments.end()});
+    return Keeper(std::move(channel), std::move(lock))
+        .run({arguments.begin() + 2, arguments.end()});
   } catch (const Error& error) {
     return complain(error.what());
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "descriptor.h"
+#include "colltune/kernels/descriptor.h"
 
 namespace colltune {
 
@@ -38,8 +38,8 @@ struct KeeperReport {
 constexpr const char* keep_launch_role = "--colltune-keep-launch";
 constexpr const char* exec_launch_role = "--colltune-exec-launch";
 
-/// The keeper's life: `arguments` are the channel's descriptor and the launch's command. Returns
-/// its exit code.
+/// The keeper's life: `arguments` are the descriptors of the channel and of the supervisor's lock,
+/// and the launch's command. Returns its exit code.
 [[nodiscard]] int keep_launch(const std::vector<std::string>& arguments);
 
 /// The launcher's first moments: `arguments` are the keeper's pid and the command. Binds its life

@@ -44,7 +44,8 @@ std::vector<std::string> launch_environment(std::vector<std::string> own) {
   return own;
 }
 
-Launch::Launch(const std::vector<std::string>& command, const sigset_t& mask) {
+Launch::Launch(const std::vector<std::string>& command, const sigset_t& mask,
+               const SupervisionLock& lock) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     throw Error(StatusCode::unavailable,
@@ -52,8 +53,10 @@ Launch::Launch(const std::vector<std::string>& command, const sigset_t& mask) {
   channel_ = Descriptor(ends[0]);
   const Descriptor keepers_end(ends[1]);
   fcntl(keepers_end.get(), F_SETFD, 0);
+  const Descriptor keepers_hold = lock.hold_for_child();
   std::vector<std::string> arguments{"colltune-keeper", keep_launch_role,
-                                     std::to_string(keepers_end.get())};
+                                     std::to_string(keepers_end.get()),
+                                     std::to_string(keepers_hold.get())};
   arguments.insert(arguments.end(), command.begin(), command.end());
   [[maybe_unused]] const pid_t keeper =
       spawn_self(arguments, launch_environment(own_environment()), mask);

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "descriptor.h"
+#include "colltune/kernels/descriptor.h"
+#include "colltune/supervise/supervision_lock.h"
 #include "keeper.h"
 
 namespace colltune {
@@ -26,8 +27,10 @@ constexpr const char* supervised_variable = "COLLTUNE_SUPERVISED";
 /// One launch, seen from the supervisor.
 class Launch {
  public:
-  /// Starts it. `mask` is the signal mask that it gets. Throws Error(unavailable).
-  Launch(const std::vector<std::string>& command, const sigset_t& mask);
+  /// Starts it. `mask` is the signal mask that it gets; its keeper holds `lock` as long as it
+  /// lives. Throws Error(unavailable).
+  Launch(const std::vector<std::string>& command, const sigset_t& mask,
+         const SupervisionLock& lock);
 
   /// Readable when there is something for `take_reports`.
   [[nodiscard]] int channel() const { return channel_.get(); }

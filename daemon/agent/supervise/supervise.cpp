@@ -77,7 +77,7 @@ class LaunchWatch {
         signals_(signals),
         path_(InFlightFile::path_for(options.database)),
         stale_(identity_at(path_)),
-        launch_(options.command, signals.inherited()) {}
+        launch_(options.command, signals.inherited(), tools.lock) {}
 
   /// Returns when all processes of the launch are gone.
   void run() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <utility>
 
 #include "cuda/cuda_error.h"
@@ -58,6 +59,47 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+/// What `put` puts on `stream`, which runs nothing of it.
+GraphExec capture_on(int gpu, const Stream& stream, const std::function<void()>& put) {
+  check_cuda(cudaSetDevice(gpu), "cudaSetDevice");
+  // Of this thread alone: other ranks allocate memory meanwhile, and so do a library's threads.
+  check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal),
+             "cudaStreamBeginCapture");
+  std::exception_ptr refused;
+  try {
+    put();
+  } catch (...) {
+    refused = std::current_exception();
+  }
+  cudaGraph_t captured = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(stream.get(), &captured);
+  const Graph graph(captured);
+  if (refused) {
+    static_cast<void>(cudaGetLastError());
+    std::rethrow_exception(refused);
+  }
+  check_cuda(ended, "cudaStreamEndCapture");
+  cudaGraphExec_t made = nullptr;
+  check_cuda(cudaGraphInstantiate(&made, graph.get(), 0), "cudaGraphInstantiate");
+  GraphExec replay(made);
+  check_cuda(cudaGraphUpload(made, stream.get()), "cudaGraphUpload");
+  check_cuda(cudaStreamSynchronize(stream.get()), "cudaGraphUpload");
+  return replay;
+}
+
+class CudaGraph final : public DeviceGraph {
+ public:
+  CudaGraph(int gpu, GraphExec replay) : gpu_(gpu), replay_(std::move(replay)) {}
+  void replay(void* queue) override {
+    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    check_cuda(cudaGraphLaunch(replay_.get(), static_cast<cudaStream_t>(queue)), "cudaGraphLaunch");
+  }
+
+ private:
+  int gpu_;
+  GraphExec replay_;
+};
+
 class CudaLaunch final : public DeviceLaunch {
  public:
   CudaLaunch(int gpu, const void* kernel, DeviceMemory calls, device::DeviceCopies copies,
@@ -72,7 +114,7 @@ class CudaLaunch final : public DeviceLaunch {
         stream_(make_stream()),
         begin_(make_event()),
         end_(make_event()) {
-    if (grid_.replays_graph) capture();
+    if (grid_.replays_graph) replay_ = capture_on(gpu_, stream_, [this] { launch(stream_.get()); });
   }
 
   void start() override {
@@ -101,32 +143,6 @@ class CudaLaunch final : public DeviceLaunch {
   std::chrono::nanoseconds duration() override { return time_between(begin_, end_); }
 
  private:
-  void capture() {
-    check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
-    // Of this thread alone: other ranks allocate memory meanwhile.
-    check_cuda(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal),
-               "cudaStreamBeginCapture");
-    std::exception_ptr refused;
-    try {
-      launch(stream_.get());
-    } catch (...) {
-      refused = std::current_exception();
-    }
-    cudaGraph_t captured = nullptr;
-    const cudaError_t ended = cudaStreamEndCapture(stream_.get(), &captured);
-    const Graph graph(captured);
-    if (refused) {
-      static_cast<void>(cudaGetLastError());
-      std::rethrow_exception(refused);
-    }
-    check_cuda(ended, "cudaStreamEndCapture");
-    cudaGraphExec_t replay = nullptr;
-    check_cuda(cudaGraphInstantiate(&replay, graph.get(), 0), "cudaGraphInstantiate");
-    replay_.reset(replay);
-    check_cuda(cudaGraphUpload(replay, stream_.get()), "cudaGraphUpload");
-    check_cuda(cudaStreamSynchronize(stream_.get()), "cudaGraphUpload");
-  }
-
   void launch(cudaStream_t stream) {
     launch_kernel(stream);
     for (const device::DeviceCopy& copy : copies_)
@@ -265,6 +281,10 @@ class CudaDevice final : public Device {
     return nvml_->state();
   }
 
+  Bytes cache_size() const override {
+    return {static_cast<std::uint64_t>(properties_.l2CacheSize)};
+  }
+
   std::byte* allocate(Bytes bytes, Memory memory) override {
     return memory_.allocate(static_cast<std::size_t>(bytes.value), memory);
   }
@@ -333,6 +353,10 @@ class CudaDevice final : public Device {
                       (why_no_multicast_.empty() ? "not all of them have it" : why_no_multicast_));
     const void* const kernel = choose_kernel(algorithm.kernels, call.type, call.op);
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
+    // Loads the kernel: at its first launch, beside another one that waits for it, that could wait
+    // for that one's end (CUDA C++ Programming Guide, Lazy Loading, "Concurrent Execution").
+    cudaFuncAttributes attributes{};
+    check_cuda(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
     int blocks_of_processor = 0;
     check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_of_processor, kernel,
                                                              grid.threads, 0),
@@ -354,6 +378,38 @@ class CudaDevice final : public Device {
   std::unique_ptr<DeviceLaunch> make_library_launch(DeviceSubmission& submission) override {
     make_current();
     return std::make_unique<CudaLibraryLaunch>(gpu_, submission);
+  }
+  std::unique_ptr<DeviceGraph> capture(const std::function<void(void* queue)>& put) override {
+    make_current();
+    const Stream stream = make_stream();
+    return std::make_unique<CudaGraph>(gpu_, capture_on(gpu_, stream, [&] { put(stream.get()); }));
+  }
+  bool keep_with_capture(void* queue, std::shared_ptr<const void> kept) override {
+    make_current();
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cudaGraph_t graph = nullptr;
+    check_cuda(cudaStreamGetCaptureInfo(static_cast<cudaStream_t>(queue), &status, nullptr, &graph,
+                                        nullptr, nullptr, nullptr),
+               "cudaStreamGetCaptureInfo");
+    if (status == cudaStreamCaptureStatusNone) return false;
+    if (status != cudaStreamCaptureStatusActive)
+      throw Error(StatusCode::failed_precondition,
+                  "the capture of the caller's queue is not valid");
+    using Kept = std::shared_ptr<const void>;
+    auto owned = std::make_unique<Kept>(std::move(kept));
+    cudaUserObject_t object = nullptr;
+    check_cuda(cudaUserObjectCreate(
+                   &object, owned.get(), [](void* made) { delete static_cast<Kept*>(made); }, 1,
+                   cudaUserObjectNoDestructorSync),
+               "cudaUserObjectCreate");
+    static_cast<void>(owned.release());
+    if (const cudaError_t result =
+            cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove);
+        result != cudaSuccess) {
+      static_cast<void>(cudaUserObjectRelease(object, 1));
+      check_cuda(result, "cudaGraphRetainUserObject");
+    }
+    return true;
   }
   void make_current() override { check_cuda(cudaSetDevice(gpu_), "cudaSetDevice"); }
 

@@ -31,13 +31,38 @@ class CudaContext {
   __device__ static void store_signal(std::uint64_t* word, std::uint64_t value) {
     atomic(word).store(value, ::cuda::memory_order_release);
   }
-  [[nodiscard]] __device__ static constexpr bool heeds(Channel) { return true; }
+  [[nodiscard]] __device__ static constexpr bool heeds(Channel, std::uint64_t) { return true; }
+  [[nodiscard]] __device__ static constexpr bool heeds_flags() { return true; }
+  [[nodiscard]] __device__ static constexpr bool clears_words() { return true; }
   [[nodiscard]] __device__ static std::uint64_t load_relaxed(const std::uint64_t* word) {
     return atomic(word).load(::cuda::memory_order_relaxed);
   }
   __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     atomic(word).store(value, ::cuda::memory_order_relaxed);
   }
+
+  // Peers are mapped: a put is a store, and complete when a signal behind the block's barrier is
+  // seen, whose order is cumulative.
+  using Remote = std::byte*;
+  [[nodiscard]] __device__ static Remote reach_scratch(const DeviceCall& call, int peer,
+                                                       std::uint64_t at) {
+    return call.scratch[peer] + at;
+  }
+  [[nodiscard]] __device__ static Remote reach_result(const DeviceCall& call, int peer,
+                                                      std::uint64_t at) {
+    return call.receives[peer] + at;
+  }
+  __device__ static void put(Remote to, std::uint64_t index, std::uint64_t bytes,
+                             const Packet& packet) {
+    write_packet(to, index, bytes, packet);
+  }
+  __device__ static void complete_puts() {}
+  __device__ static void put_signal(Remote to, std::uint64_t value) {
+    store_signal(reinterpret_cast<std::uint64_t*>(to), value);
+  }
+  /// Of every type and operator the code is too large to stand there four times.
+  template <class Reducer>
+  static constexpr bool packs = Reducer::is_typed;
 
   // Of a line of 128 bytes: eight neighbouring threads, 16 bytes each, in one store and one load.
   static constexpr int threads_of_line = 8;
@@ -87,6 +112,15 @@ class CudaContext {
     __trap();  // no older GPU has multicast memory
 #endif
   }
+  __device__ static void store_alias(std::byte* to, std::uint64_t index, const Packet& packet) {
+    write_packet(to + index * packet_bytes, 0, packet_bytes, packet);
+  }
+  [[nodiscard]] __device__ static Packet load_alias(const std::byte* from, std::uint64_t index) {
+    return read_packet(from + index * packet_bytes, 0, packet_bytes);
+  }
+  // Between this thread's accesses to one memory by two addresses, in either direction.
+  __device__ static void release_aliases() { asm volatile("fence.proxy.alias;" ::: "memory"); }
+  __device__ static void acquire_aliases() { release_aliases(); }
   [[nodiscard]] __device__ static std::uint64_t now_ns() {
     std::uint64_t now = 0;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));

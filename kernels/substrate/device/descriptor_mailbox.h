@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "colltune/kernels/abort_flag.h"
-#include "descriptor.h"
+#include "colltune/kernels/descriptor.h"
 
 namespace colltune {
 

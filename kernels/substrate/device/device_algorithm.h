@@ -54,10 +54,18 @@ struct DeviceAlgorithm {
   NumericClass numeric_class = NumericClass::rank_order;
   /// Whether `DeviceCall::chunk` and `slots` matter.
   bool has_chunks = false;
+  /// Whether a rank does the message share by share, one for each rank: threads find no more to do
+  /// at once than that.
+  bool does_shares = false;
   /// Whether a rank writes results into the peers' receive buffers where they are registered, or
   /// reads their inputs there.
   bool uses_registered = true;
   bool works_in_place = true;
+  /// Whether puts and posts alone go to peers, whose memory it does not read: it could run where
+  /// that is not mapped (Team::put).
+  bool reaches_by_puts = false;
+  /// Whether it moves a message by packets, so that `DeviceCall::packets` matters.
+  bool moves_packets = true;
   /// Whether it takes `DeviceCall::multicast`.
   bool needs_multicast = false;
   /// Whether it takes 128 bytes that threads write together to be seen whole or not at all.

@@ -50,6 +50,7 @@ struct DeviceCall {
   Control* control = nullptr;
   std::uint64_t chunk = 0;     ///< bytes; for bodies that cut the message
   int slots = 2;               ///< chunks between two ranks that are under way at most; the same
+  int packets = 1;             ///< of 16 bytes that a thread has loaded before it stores the first
   std::uint64_t limit_ns = 0;  ///< of each wait, by the device's own clock
 };
 

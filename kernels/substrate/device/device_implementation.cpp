@@ -30,6 +30,9 @@ constexpr std::array<std::int64_t, 3> chunk_sizes{128 << 10, 512 << 10, 2 << 20}
 // One that is filled while the other is read; more where ranks do not keep in step.
 constexpr std::array<std::int64_t, 2> slot_counts{2, 4};
 constexpr std::int64_t most_slots = 16;
+// Bytes that a thread has loaded before it stores the first: one packet, or several at a time.
+constexpr auto packet_vector = static_cast<std::int64_t>(device::packet_bytes);
+constexpr std::array<std::int64_t, 2> vectors{packet_vector, device::most_packets* packet_vector};
 // Where scratch memory lies.
 constexpr std::string_view in_device = "device";
 constexpr std::string_view in_host = "host";
@@ -58,6 +61,10 @@ const std::string* find_word(const Variant& variant, std::string_view name) {
   return nullptr;
 }
 
+bool has_typed_kernel(const Problem& problem) {
+  return device::typed_kernel(problem.data_type, problem.reduce_op) != nullptr;
+}
+
 class DeviceImplementation final : public Implementation {
  public:
   explicit DeviceImplementation(DeviceAlgorithm algorithm) : algorithm_(std::move(algorithm)) {}
@@ -80,13 +87,19 @@ class DeviceImplementation final : public Implementation {
         if (launch == by_graph && (!problem.registered || problem.graph_capture ||
                                    (!is_copied && call.bytes > most_bytes_of_graph)))
           continue;
-        Variant variant{algorithm_.name, {{"blocks", blocks}}};
-        if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
-        variant.parameters.push_back({"launch", std::string(launch)});
-        variant.parameters.push_back({"scratch", std::string(scratch)});
-        if (algorithm_.has_chunks) variant.parameters.push_back({"slots", slots});
-        variant.parameters.push_back({"threads", threads});
-        all.push_back(std::move(variant));
+        for (const std::int64_t vector : vectors) {
+          if (vector > packet_vector &&
+              !fills_vectors(problem, call, blocks * threads, vector, chunk))
+            continue;
+          Variant variant{algorithm_.name, {{"blocks", blocks}}};
+          if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
+          variant.parameters.push_back({"launch", std::string(launch)});
+          variant.parameters.push_back({"scratch", std::string(scratch)});
+          if (algorithm_.has_chunks) variant.parameters.push_back({"slots", slots});
+          variant.parameters.push_back({"threads", threads});
+          if (algorithm_.moves_packets) variant.parameters.push_back({"vector", vector});
+          all.push_back(std::move(variant));
+        }
       }
     };
     if (is_copied && !shape_of(algorithm_.collective).reduces) {
@@ -96,7 +109,7 @@ class DeviceImplementation final : public Implementation {
     for (const std::int64_t blocks : block_counts)
       for (const std::int64_t threads : thread_counts) {
         // Blocks without a packet of their own only wait.
-        const bool has_work = blocks * threads * 16 < 2 * static_cast<std::int64_t>(call.bytes);
+        const bool has_work = blocks * threads * packet_vector < 2 * bytes_at_once(call);
         const bool is_smallest = blocks == 1 && threads == thread_counts.front();
         if (!is_smallest && (blocks > most_blocks || !has_work)) continue;
         for (const std::int64_t chunk : chunk_sizes)
@@ -225,10 +238,7 @@ class DeviceImplementation final : public Implementation {
     }
     if (const std::int64_t ranks = capability.number("device.ranks"); ranks > 1)
       return std::to_string(ranks) + " ranks share a GPU, and multicast reaches each GPU once";
-    const bool sums = problem.reduce_op == ReduceOp::sum || problem.reduce_op == ReduceOp::avg;
-    const bool is_added = problem.data_type == DataType::f32 ||
-                          problem.data_type == DataType::f16 || problem.data_type == DataType::bf16;
-    if (shape_of(problem.collective).reduces && !(sums && is_added))
+    if (shape_of(problem.collective).reduces && !has_typed_kernel(problem))
       return "the switches add up f32, f16 and bf16 alone";
     return {};
   }
@@ -258,6 +268,9 @@ class DeviceImplementation final : public Implementation {
       return "chunk must be a number of bytes from 16 to 1 GiB";
     if (algorithm_.has_chunks && !is_within("slots", 2, most_slots))
       return "slots must be a number from 2 to " + std::to_string(most_slots);
+    if (algorithm_.moves_packets &&
+        std::ranges::find(vectors, find_number(variant, "vector").value_or(0)) == vectors.end())
+      return "vector must be 16 or 64 bytes";
     const std::string* const scratch = find_word(variant, "scratch");
     const bool has_host = has_host_form();
     if (scratch == nullptr || (*scratch != in_device && (!has_host || *scratch != in_host)))
@@ -265,10 +278,31 @@ class DeviceImplementation final : public Implementation {
     const std::string* const launch = find_word(variant, "launch");
     if (launch == nullptr || (*launch != by_stream && *launch != by_graph))
       return "launch must be stream or graph";
-    if (variant.parameters.size() != (algorithm_.has_chunks ? 6U : 4U))
+    if (variant.parameters.size() !=
+        4U + (algorithm_.has_chunks ? 2U : 0U) + (algorithm_.moves_packets ? 1U : 0U))
       return std::string("its parameters are blocks, ") + (algorithm_.has_chunks ? "chunk, " : "") +
-             "launch, scratch, " + (algorithm_.has_chunks ? "slots, " : "") + "threads";
+             "launch, scratch, " + (algorithm_.has_chunks ? "slots, " : "") + "threads" +
+             (algorithm_.moves_packets ? ", vector" : "");
     return {};
+  }
+
+  /// Whether `threads` threads that hold `vector` bytes each have that much to do at once, and it
+  /// is done so: kernels for all types and operators combine packet by packet (Context::packs).
+  [[nodiscard]] bool fills_vectors(const Problem& problem, const device::DeviceCall& call,
+                                   std::int64_t threads, std::int64_t vector,
+                                   std::int64_t chunk) const {
+    if (!algorithm_.moves_packets) return false;
+    if (shape_of(problem.collective).reduces && !has_typed_kernel(problem)) return false;
+    std::int64_t at_once = bytes_at_once(call);
+    if (algorithm_.has_chunks) at_once = std::min(at_once, chunk);
+    return threads * vector <= at_once;
+  }
+
+  /// Of the message, or of a block where there is one per rank, what a rank does between two steps
+  /// if no chunk is less.
+  [[nodiscard]] std::int64_t bytes_at_once(const device::DeviceCall& call) const {
+    const auto all = static_cast<std::int64_t>(call.bytes);
+    return algorithm_.does_shares ? all / call.ranks : all;
   }
 
   [[nodiscard]] device::DeviceCall scratch_of(const Problem& problem, int ranks,
@@ -279,6 +313,8 @@ class DeviceImplementation final : public Implementation {
       call.chunk = static_cast<std::uint64_t>(number(variant, "chunk"));
       call.slots = static_cast<int>(number(variant, "slots"));
     }
+    if (algorithm_.moves_packets)
+      call.packets = static_cast<int>(number(variant, "vector") / packet_vector);
     call.scratch_bytes = algorithm_.scratch_bytes(call);
     return call;
   }

@@ -37,6 +37,7 @@ struct SharedBytes {
 
 struct Failure {
   bool happened = false;
+  bool is_unavailable = false;  ///< UnavailableHere: nothing went wrong
   StatusCode code{};
   char what[480] = {};
 };
@@ -147,25 +148,55 @@ class Preparation {
   void agree(Act act) {
     const std::size_t step = steps_++;
     Failure& own = own_board().failures[step];
-    const auto note = [&own](StatusCode code, const char* what) {
+    const auto note = [&own](StatusCode code, const char* what) -> Failure& {
       own.happened = true;
       own.code = code;
       std::strncpy(own.what, what, sizeof own.what - 1);
+      return own;
     };
     try {
       act();
+    } catch (const UnavailableHere& error) {
+      note(error.code(), error.what()).is_unavailable = true;
     } catch (const Error& error) {
       note(error.code(), error.what());
     } catch (const std::exception& error) {
       note(StatusCode::resource_exhausted, error.what());
     }
     communicator_.barrier(deadline_);
-    for (int rank = 0; rank < communicator_.size(); ++rank) {
+    const int rank = who_failed(step);
+    if (rank == communicator_.size()) return;
+    const Failure failure = board(rank).failures[step];
+    communicator_.barrier(deadline_);  // all have read it
+    const std::string what = "rank " + std::to_string(rank) + ": " + failure.what;
+    if (failure.is_unavailable) throw UnavailableHere(what);
+    throw Error(failure.code, what);
+  }
+  /// The first rank where `step` failed; where nothing went wrong anywhere, the first that found
+  /// something unavailable. `size()`: none.
+  [[nodiscard]] int who_failed(std::size_t step) const {
+    int found = communicator_.size();
+    for (int rank = communicator_.size() - 1; rank >= 0; --rank) {
       const Failure& failure = board(rank).failures[step];
       if (!failure.happened) continue;
-      const Error error(failure.code, "rank " + std::to_string(rank) + ": " + failure.what);
-      communicator_.barrier(deadline_);  // all have read it
-      throw error;
+      const bool is_worse = found == communicator_.size() || !failure.is_unavailable ||
+                            board(found).failures[step].is_unavailable;
+      if (is_worse) found = rank;
+    }
+    return found;
+  }
+
+  /// `act` has this device reach the memory of `rank`. Where it cannot, which no rank's
+  /// capabilities tell, nothing went wrong: scratch memory on the host is for such devices.
+  template <class Act>
+  static auto come_to(int rank, Act act) {
+    try {
+      return act();
+    } catch (const Error& error) {
+      if (error.code() != StatusCode::failed_precondition) throw;
+      throw UnavailableHere(std::string(error.what()) +
+                            "; its device does not reach the memory of rank " +
+                            std::to_string(rank));
     }
   }
 
@@ -273,8 +304,10 @@ class Preparation {
     }
     const auto memories =
         mailbox_->exchange(1, letters, others, deadline_, communicator_.abort_flag());
-    for (const Descriptor& memory : memories)
-      member_.mapped.push_back(device_.virtual_memory()->open_shared(memory, virtual_size()));
+    for (std::size_t i = 0; i < memories.size(); ++i)
+      member_.mapped.push_back(come_to(others[i], [&] {
+        return device_.virtual_memory()->open_shared(memories[i], virtual_size());
+      }));
     mapped_ranks_ = std::move(others);
   }
 
@@ -344,10 +377,10 @@ class Preparation {
   /// The calls of the ranks of `group`, this process's addresses in them.
   [[nodiscard]] std::vector<device::DeviceCall> describe_calls(std::vector<std::byte*>& opened,
                                                                device::Control& control) {
-    const auto reach = [&](const Board& of, const SharedBytes& bytes) -> std::byte* {
+    const auto reach = [&](int rank, const SharedBytes& bytes) -> std::byte* {
       if (bytes.here == nullptr) return nullptr;
-      if (of.process == own_board().process) return bytes.here;
-      opened.push_back(device_.open(bytes.handle));
+      if (board(rank).process == own_board().process) return bytes.here;
+      opened.push_back(come_to(rank, [&] { return device_.open(bytes.handle); }));
       return opened.back();
     };
     device::DeviceCall all = plan_.call;
@@ -361,12 +394,13 @@ class Preparation {
         continue;
       }
       const bool is_near = of.process == own_board().process && of.device != &device_;
-      if (is_near && (!is_virtual_ || all.registered)) device_.reach(*of.device);
+      if (is_near && (!is_virtual_ || all.registered))
+        come_to(rank, [&] { device_.reach(*of.device); });
       all.scratch[rank] =
-          is_virtual_ && !shares_device(of) ? mapped_scratch(rank) : reach(of, of.scratch);
+          is_virtual_ && !shares_device(of) ? mapped_scratch(rank) : reach(rank, of.scratch);
       if (!all.registered) continue;
-      all.sends[rank] = reach(of, of.send);
-      all.receives[rank] = reach(of, of.receive);
+      all.sends[rank] = reach(rank, of.send);
+      all.receives[rank] = reach(rank, of.receive);
     }
     std::vector<device::DeviceCall> calls;
     for (const int rank : group_) {
@@ -412,9 +446,8 @@ class Preparation {
       std::vector<std::byte> found(word.size());
       device_.read(found, word.data());
       if (found != std::vector<std::byte>(word.size(), std::byte{probe_byte}))
-        throw Error(StatusCode::failed_precondition,
-                    "what the device of rank " + std::to_string(rank) +
-                        " wrote into this rank's memory did not come");
+        throw UnavailableHere("what the device of rank " + std::to_string(rank) +
+                              " wrote into this rank's memory did not come");
       device_.fill(word, 0);
     }
   }

@@ -23,7 +23,8 @@ struct DevicePlan {
 };
 
 /// `plan` for this rank's `buffers`, which lie on its device. Collective; all ranks throw, or none,
-/// except for RankMissing. The algorithm outlives the operation.
+/// except for RankMissing: UnavailableHere where a device does not reach another one, which is
+/// tried out. The algorithm outlives the operation.
 [[nodiscard]] std::unique_ptr<Operation> prepare_on_device(Communicator& communicator,
                                                            const DevicePlan& plan,
                                                            const CallBuffers& buffers,

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "device/packets.h"
 
@@ -20,21 +22,46 @@ struct HostFaults {
   bool skips_block_barriers = false;  ///< threads of a block do not wait for each other
   bool breaks_lines = false;          ///< the flag of a line is seen before its data
   bool ignores_credit = false;        ///< nobody waits until what it gave has been taken
+  bool ignores_progress = false;      ///< nobody waits until others have come to a step
+  std::uint64_t ignored_step = 0;     ///< the same, of this step of each call alone; 0: of none
+  bool ignores_flags = false;         ///< a wire's words are taken whether they have come or not
+  bool keeps_words = false;           ///< nobody clears a wire's words behind it
+  bool skips_alias_release = false;   ///< no fence for aliases behind stores
+  bool skips_alias_acquire = false;   ///< none before loads
+  bool forgets_puts = false;          ///< signals overtake what was put over a network
   /// No fault: it comes to what a signal announced a moment later, so that who does not wait for it
   /// is there before.
   bool is_slow = false;
 };
 
+/// The ranks' memory where a call has no addresses of it but of the rank's own: what is put comes
+/// when the puts are completed, as over a network, and no sooner.
+struct HostNetwork {
+  std::array<std::byte*, most_ranks> scratch{};
+  std::array<std::byte*, most_ranks> receives{};
+};
+
 /// What the threads of one block share on the host.
 class HostBlock {
  public:
-  HostBlock(int block, int blocks, int threads, HostFaults faults = {})
-      : block_(block), blocks_(blocks), threads_(threads), faults_(faults), barrier_(threads) {}
+  HostBlock(int block, int blocks, int threads, HostFaults faults = {},
+            const HostNetwork* network = nullptr)
+      : block_(block),
+        blocks_(blocks),
+        threads_(threads),
+        faults_(faults),
+        network_(network),
+        barrier_(threads) {}
 
   [[nodiscard]] int block() const { return block_; }
   [[nodiscard]] int blocks() const { return blocks_; }
   [[nodiscard]] int threads() const { return threads_; }
   [[nodiscard]] const HostFaults& faults() const { return faults_; }
+  /// Null: peers are mapped.
+  [[nodiscard]] const HostNetwork* network() const { return network_; }
+  /// Counts a wait that a fault leaves out.
+  void note_left_out() { ++left_out_; }
+  [[nodiscard]] int count_left_out() const { return left_out_; }
 
   /// Whether any of the threads said `any` in its `round`-th call.
   bool sync(bool any, std::uint64_t round) {
@@ -52,6 +79,8 @@ class HostBlock {
   int blocks_;
   int threads_;
   HostFaults faults_;
+  const HostNetwork* network_;
+  std::atomic<int> left_out_ = 0;
   std::barrier<> barrier_;
   std::array<std::atomic<bool>, 3> said_{};
 };
@@ -65,7 +94,10 @@ class HostContext {
   [[nodiscard]] int blocks() const { return block_.blocks(); }
   [[nodiscard]] int thread() const { return thread_; }
   [[nodiscard]] int threads() const { return block_.threads(); }
-  bool sync_block(bool any) { return block_.sync(any, ++rounds_); }
+  bool sync_block(bool any) {
+    is_acquired_ = false;
+    return block_.sync(any, ++rounds_);
+  }
 
   [[nodiscard]] std::uint64_t load_signal(const std::uint64_t* word) const {
     const std::uint64_t value = atomic(word).load(
@@ -73,9 +105,16 @@ class HostContext {
     if (block_.faults().is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return value;
   }
-  [[nodiscard]] bool heeds(Channel channel) const {
-    return channel != Channel::credit || !block_.faults().ignores_credit;
+  [[nodiscard]] bool heeds(Channel channel, std::uint64_t step) const {
+    const HostFaults& faults = block_.faults();
+    const bool is_ignored = channel == Channel::credit
+                                ? faults.ignores_credit
+                                : faults.ignores_progress || faults.ignored_step == step;
+    if (is_ignored) block_.note_left_out();
+    return !is_ignored;
   }
+  [[nodiscard]] bool heeds_flags() const { return !block_.faults().ignores_flags; }
+  [[nodiscard]] bool clears_words() const { return !block_.faults().keeps_words; }
   void store_signal(std::uint64_t* word, std::uint64_t value) const {
     atomic(word).store(value, block_.faults().relaxes_signals ? std::memory_order_relaxed
                                                               : std::memory_order_release);
@@ -86,6 +125,36 @@ class HostContext {
   static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     atomic(word).store(value, std::memory_order_relaxed);
   }
+
+  using Remote = std::byte*;  ///< of a network too: it is this process's
+  [[nodiscard]] Remote reach_scratch(const DeviceCall& call, int peer, std::uint64_t at) const {
+    const HostNetwork* const network = block_.network();
+    return (network != nullptr ? network->scratch[static_cast<std::size_t>(peer)]
+                               : call.scratch[peer]) +
+           at;
+  }
+  [[nodiscard]] Remote reach_result(const DeviceCall& call, int peer, std::uint64_t at) const {
+    const HostNetwork* const network = block_.network();
+    return (network != nullptr ? network->receives[static_cast<std::size_t>(peer)]
+                               : call.receives[peer]) +
+           at;
+  }
+  void put(Remote to, std::uint64_t index, std::uint64_t bytes, const Packet& packet) {
+    if (block_.network() == nullptr)
+      write_packet(to, index, bytes, packet);
+    else
+      puts_.push_back({to, index, bytes, packet});
+  }
+  void complete_puts() {
+    if (block_.faults().forgets_puts) return;
+    for (const Put& put : puts_) write_packet(put.to, put.index, put.bytes, put.packet);
+    puts_.clear();
+  }
+  void put_signal(Remote to, std::uint64_t value) const {
+    store_signal(reinterpret_cast<std::uint64_t*>(to), value);
+  }
+  template <class Reducer>
+  static constexpr bool packs = true;
 
   // Of a line of 128 bytes: one thread does all lanes, from the first to the last. The order of
   // memory stands for the line's being seen whole.
@@ -107,17 +176,21 @@ class HostContext {
   }
   [[nodiscard]] bool load_lane(const std::uint64_t* line, int lane, std::uint64_t flag,
                                Packet& packet) const {
-    if (load_signal(line + flag_of_line) != flag) return false;
+    if (load_signal(line + flag_of_line) != flag && heeds_flags()) return false;
     const std::uint64_t words[2] = {line[2 * lane],
                                     2 * lane + 1 != flag_of_line ? line[2 * lane + 1] : 0};
     std::memcpy(&packet, words, sizeof words);
     return true;
   }
 
-  // Of all ranks' scratch memory: a host has no address for it, and goes from rank to rank.
+  // Of all ranks' scratch memory: a host has no address for it, and goes from rank to rank. What a
+  // GPU need not order without a fence comes as late as it may here: what is stored by one name of
+  // the memory, to be loaded by the other, at the next fence behind it; what is loaded is zeros
+  // unless a fence stands before it.
   template <class Reducer>
-  [[nodiscard]] static Packet sum_everywhere(const DeviceCall& call, std::uint64_t at,
-                                             const Reducer& reducer) {
+  [[nodiscard]] Packet sum_everywhere(const DeviceCall& call, std::uint64_t at,
+                                      const Reducer& reducer) const {
+    if (!is_acquired_) return {};
     const auto input = [&](int rank) {
       return read_packet(call.scratch[rank] + at, 0, packet_bytes);
     };
@@ -125,10 +198,23 @@ class HostContext {
     for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
     return reducer.finish(sums, false);
   }
-  static void store_everywhere(const DeviceCall& call, std::uint64_t at, const Packet& packet) {
+  void store_everywhere(const DeviceCall& call, std::uint64_t at, const Packet& packet) {
     for (int rank = 0; rank < call.ranks; ++rank)
-      write_packet(call.scratch[rank] + at, 0, packet_bytes, packet);
+      unreleased_.emplace_back(call.scratch[rank] + at, packet);
   }
+  void store_alias(std::byte* to, std::uint64_t index, const Packet& packet) {
+    unreleased_.emplace_back(to + index * packet_bytes, packet);
+  }
+  [[nodiscard]] Packet load_alias(const std::byte* from, std::uint64_t index) const {
+    if (!is_acquired_) return {};
+    return read_packet(from + index * packet_bytes, 0, packet_bytes);
+  }
+  void release_aliases() {
+    if (block_.faults().skips_alias_release) return;
+    for (const auto& [place, packet] : unreleased_) write_packet(place, 0, packet_bytes, packet);
+    unreleased_.clear();
+  }
+  void acquire_aliases() { is_acquired_ = !block_.faults().skips_alias_acquire; }
   [[nodiscard]] static std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(
         std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
@@ -145,6 +231,16 @@ class HostContext {
   HostBlock& block_;
   int thread_;
   std::uint64_t rounds_ = 0;
+  struct Put {
+    std::byte* to;
+    std::uint64_t index;
+    std::uint64_t bytes;
+    Packet packet;
+  };
+
+  std::vector<Put> puts_;     ///< not completed
+  bool is_acquired_ = false;  ///< since the last barrier of the block
+  std::vector<std::pair<std::byte*, Packet>> unreleased_;
 };
 
 }  // namespace colltune::device

@@ -19,27 +19,38 @@ namespace colltune {
 class HostScratch {
  public:
   /// `device`: any of this process. The ranks' parts of `memory` have `bytes` each.
+  /// Throws Error where it refuses one of them; then none is mapped.
   HostScratch(Device& device, std::unique_ptr<SymmetricMemory> memory, int ranks,
               std::uint64_t bytes)
       : device_(device), memory_(std::move(memory)) {
-    for (int rank = 0; rank < ranks; ++rank) {
-      const std::span<std::byte> part = memory_->part(rank).first(bytes);
-      mapped_.push_back(device.map(part));
-      parts_.push_back(part);
+    // What is mapped is noted without fail.
+    mapped_.reserve(static_cast<std::size_t>(ranks));
+    parts_.reserve(static_cast<std::size_t>(ranks));
+    try {
+      for (int rank = 0; rank < ranks; ++rank) {
+        const std::span<std::byte> part = memory_->part(rank).first(bytes);
+        mapped_.push_back(device.map(part));
+        parts_.push_back(part);
+      }
+    } catch (...) {
+      unmap();
+      throw;
     }
   }
   HostScratch(const HostScratch&) = delete;
   HostScratch& operator=(const HostScratch&) = delete;
-  ~HostScratch() {
-    for (const std::span<std::byte> part : parts_) device_.unmap(part);
-  }
+  ~HostScratch() { unmap(); }
   [[nodiscard]] std::byte* of(int rank) const { return mapped_[static_cast<std::size_t>(rank)]; }
 
  private:
+  void unmap() noexcept {
+    for (const std::span<std::byte> part : parts_) device_.unmap(part);
+  }
+
   Device& device_;
   std::unique_ptr<SymmetricMemory> memory_;
-  std::vector<std::span<std::byte>> parts_;
-  std::vector<std::byte*> mapped_;  ///< of each rank
+  std::vector<std::span<std::byte>> parts_;  ///< that are mapped
+  std::vector<std::byte*> mapped_;           ///< of each rank
 };
 
 }  // namespace colltune

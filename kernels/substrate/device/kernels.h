@@ -16,15 +16,19 @@ struct Kernels {
   const void* bf16_sum = nullptr;
 };
 
+/// Which of them is for calls of `type` and `op` alone; null: none.
+[[nodiscard]] constexpr const void* Kernels::*typed_kernel(DataType type, ReduceOp op) {
+  if (op != ReduceOp::sum && op != ReduceOp::avg) return nullptr;
+  if (type == DataType::f32) return &Kernels::f32_sum;
+  if (type == DataType::f16) return &Kernels::f16_sum;
+  if (type == DataType::bf16) return &Kernels::bf16_sum;
+  return nullptr;
+}
+
 /// The kernel for calls of `type` and `op`.
 [[nodiscard]] inline const void* choose_kernel(const Kernels& kernels, DataType type, ReduceOp op) {
-  const bool sums = op == ReduceOp::sum || op == ReduceOp::avg;
-  const void* const typed = !sums                    ? nullptr
-                            : type == DataType::f32  ? kernels.f32_sum
-                            : type == DataType::f16  ? kernels.f16_sum
-                            : type == DataType::bf16 ? kernels.bf16_sum
-                                                     : nullptr;
-  return typed != nullptr ? typed : kernels.any;
+  const auto typed = typed_kernel(type, op);
+  return typed != nullptr && kernels.*typed != nullptr ? kernels.*typed : kernels.any;
 }
 
 }  // namespace colltune::device

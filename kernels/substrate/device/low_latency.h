@@ -53,7 +53,7 @@ class FlaggedWire : public PacketPieces<Context> {
       std::uint64_t word = 0;
       is_lost_ = !team_.wait_until(peer, [&] {
         word = Context::load_relaxed(words + i);
-        return static_cast<std::uint32_t>(word >> 32) == flag_;
+        return static_cast<std::uint32_t>(word >> 32) == flag_ || !team_.context().heeds_flags();
       });
       packet.words[i] = static_cast<std::uint32_t>(word);
     }

@@ -56,13 +56,13 @@ class PoisonWire : public PacketPieces<Context> {
     for (int i = 0; i < 2 && !is_lost_; ++i) {
       is_lost_ = !team_.wait_until(peer, [&] {
         payload[i] = Context::load_relaxed(words + i);
-        return payload[i] != poison;
+        return payload[i] != poison || !team_.context().heeds_flags();
       });
       if (is_lost_ || payload[i] != substitute) continue;
       std::uint64_t told = 0;
       is_lost_ = !team_.wait_until(peer, [&] {
         told = Context::load_relaxed(beside(words) + i);
-        return told / 2 == number_;
+        return told / 2 == number_ || !team_.context().heeds_flags();
       });
       payload[i] = told % 2 == 0 ? poison : substitute;
     }
@@ -73,6 +73,7 @@ class PoisonWire : public PacketPieces<Context> {
   /// Clears packet `index` of what came on line `line` from `peer` a call before. In every call, by
   /// the thread that read it.
   COLLTUNE_DEVICE void clear(int peer, std::uint64_t index, int line = 0) {
+    if (!team_.context().clears_words()) return;
     std::uint64_t* const words =
         place(call_.rank, peer, line, (number_ + slots - 1) % slots) + 2 * index;
     for (int i = 0; i < 2; ++i) Context::store_relaxed(words + i, poison);

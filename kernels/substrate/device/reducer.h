@@ -25,6 +25,7 @@ template <class T, class Op>
 class TypedReducer {
  public:
   using Element = T;
+  static constexpr bool is_typed = true;
   static constexpr int elements = packet_bytes / sizeof(T);
   struct Sums {
     colltune::Accumulator<T> values[elements];
@@ -84,6 +85,7 @@ class TypedReducer {
 /// each pair. Kernels for the pairs that matter are made of TypedReducer.
 class AnyReducer {
  public:
+  static constexpr bool is_typed = false;
   struct Sums {
     alignas(16) std::byte bytes[64];  // of 16 floats, the most that there are
   };
@@ -130,6 +132,36 @@ template <class Reducer, class Input>
   auto sums = reducer.first(input(0));
   for (int rank = 1; rank < ranks; ++rank) reducer.add(sums, input(rank));
   return reducer.finish(sums, true);
+}
+
+/// `store(index, ...)` of all ranks' packets, combined in rank order, for the packets of `range`
+/// that this thread has to do; `input(rank, index)` reads one. As move_packets: several inputs of a
+/// rank are loaded before the first is added.
+template <class Context, class Reducer, class Input, class Store>
+COLLTUNE_DEVICE void combine_packets(const Context& context, const DeviceCall& call,
+                                     const PacketRange& range, const Reducer& reducer, Input input,
+                                     Store store) {
+  const ThreadPackets own(context, range);
+  std::uint64_t index = own.first;
+  if constexpr (Context::template packs<Reducer>)
+    if (call.packets == most_packets)
+      for (; own.has(index, most_packets); index += most_packets * own.stride) {
+        typename Reducer::Sums sums[most_packets];
+        COLLTUNE_UNROLL
+        for (int i = 0; i < most_packets; ++i) sums[i] = reducer.first(input(0, own.at(index, i)));
+        for (int rank = 1; rank < call.ranks; ++rank) {
+          Packet packets[most_packets];
+          COLLTUNE_UNROLL
+          for (int i = 0; i < most_packets; ++i) packets[i] = input(rank, own.at(index, i));
+          COLLTUNE_UNROLL
+          for (int i = 0; i < most_packets; ++i) reducer.add(sums[i], packets[i]);
+        }
+        COLLTUNE_UNROLL
+        for (int i = 0; i < most_packets; ++i)
+          store(own.at(index, i), reducer.finish(sums[i], true));
+      }
+  for (; index < range.last; index += own.stride)
+    store(index, combine_all(reducer, call.ranks, [&](int rank) { return input(rank, index); }));
 }
 
 }  // namespace colltune::device

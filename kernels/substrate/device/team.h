@@ -4,6 +4,7 @@
 
 #include "device/device_call.h"
 #include "device/host_device.h"
+#include "device/packets.h"
 
 namespace colltune::device {
 
@@ -15,10 +16,16 @@ namespace colltune::device {
 ///     all
 ///                                of them; whether any of them said `any`
 ///     load_signal, store_signal  of 64-bit words, with acquire and release for all ranks
-///     heeds(channel)             false in tests alone: awaits of this channel wait for nothing
+///     heeds(channel, step), heeds_flags(), clears_words()   false in tests alone: such awaits,
+///                                such words of a wire are not waited for, words are not cleared
 ///     load_relaxed, store_relaxed
 ///     store_lane, load_lane, any_of_line, threads_of_line   of lines of 128 bytes (line_wire.h)
 ///     sum_everywhere, store_everywhere   a packet at a place in the scratch memory of all ranks
+///     store_alias, load_alias    a packet of such memory by a rank's own address of it
+///     release_aliases()          behind stores by one of the two, to be loaded by the other one
+///     acquire_aliases()          before those loads
+///     Remote, reach_scratch, reach_result, put, complete_puts, put_signal   see `put` below
+///     packs<Reducer>             whether loops that combine may hold several packets at once
 ///     now_ns(), pause()
 ///
 /// Signals count on from call to call, so nothing is reset, and the count lies in memory, so that a
@@ -33,9 +40,8 @@ class Team {
   /// Tells `peer` that this block has come to `step` of the call (from 1 on). What the block's
   /// threads wrote before is visible to who awaits it; every thread calls.
   COLLTUNE_DEVICE void post(int peer, std::uint64_t step, Channel channel = Channel::progress) {
-    context_.sync_block(false);
-    if (context_.thread() == 0)
-      context_.store_signal(word(peer, call_.rank, channel), base_ + step);
+    quiet();
+    if (context_.thread() == 0) signal(peer, step, channel);
   }
   /// Whether `peer`'s block has come to `step`; false where the wait was given up. Every thread
   /// calls, and gets the same answer.
@@ -47,16 +53,62 @@ class Team {
   }
   /// All ranks' blocks have come to `step`.
   [[nodiscard]] COLLTUNE_DEVICE bool barrier(std::uint64_t step) {
-    context_.sync_block(false);
+    quiet();
     // All posts before any wait: a thread has several peers where a block is small.
     for (int peer = context_.thread(); peer < call_.ranks; peer += context_.threads())
-      if (peer != call_.rank)
-        context_.store_signal(word(peer, call_.rank, Channel::progress), base_ + step);
+      if (peer != call_.rank) signal(peer, step, Channel::progress);
     bool lost = false;
     for (int peer = context_.thread(); peer < call_.ranks; peer += context_.threads())
       if (peer != call_.rank && !lost) lost = !wait_for(peer, step, Channel::progress);
     return !context_.sync_block(lost);
   }
+  /// Whether `peer`'s block has come to `step`, without waiting. One thread's answer: others of the
+  /// block may get another one, and may read what came only behind the block's next barrier.
+  [[nodiscard]] COLLTUNE_DEVICE bool has_come(int peer, std::uint64_t step,
+                                              Channel channel = Channel::progress) const {
+    return context_.load_signal(own_word(peer, channel)) >= base_ + step;
+  }
+
+  // Puts: stores into a peer's memory by a place there, not by an address here, and never read
+  // back. A body that reaches its peers by these and by posts alone can run where they are not
+  // mapped.
+
+  /// Place `at` of the data of `peer`'s scratch memory.
+  [[nodiscard]] COLLTUNE_DEVICE auto scratch_of(int peer, std::uint64_t at) const {
+    return context_.reach_scratch(call_, peer, signals_size + at);
+  }
+  /// Place `at` of `peer`'s receive buffer, which is registered.
+  [[nodiscard]] COLLTUNE_DEVICE auto result_of(int peer, std::uint64_t at) const {
+    return context_.reach_result(call_, peer, at);
+  }
+  /// Packet `index` of `bytes` bytes at `to`. Who awaits a later post sees it.
+  template <class Remote>
+  COLLTUNE_DEVICE void put_packet(const Remote& to, std::uint64_t index, std::uint64_t bytes,
+                                  const Packet& packet) {
+    context_.put(to, index, bytes, packet);
+  }
+  /// `bytes` bytes from `from` to `to`, by all blocks.
+  template <class Remote>
+  COLLTUNE_DEVICE void put(const Remote& to, const std::byte* from, std::uint64_t bytes) {
+    move_packets(
+        context_, call_, {0, packets_of(bytes)},
+        [&](std::uint64_t index) { return read_packet(from, index, bytes); },
+        [&](std::uint64_t index, const Packet& packet) { put_packet(to, index, bytes, packet); });
+  }
+  /// The same, then a post: `peer`'s block that has seen it sees what this block has put.
+  template <class Remote>
+  COLLTUNE_DEVICE void put_with_signal(int peer, const Remote& to, const std::byte* from,
+                                       std::uint64_t bytes, std::uint64_t step) {
+    put(to, from, bytes);
+    post(peer, step);
+  }
+  /// What the block's threads have put so far is there for everyone whom this block tells so from
+  /// now on, in whatever way; every thread calls.
+  COLLTUNE_DEVICE void quiet() {
+    context_.complete_puts();
+    context_.sync_block(false);
+  }
+
   /// The end of a call that came to `steps`; every thread calls, once.
   COLLTUNE_DEVICE void finish(std::uint64_t steps) {
     context_.sync_block(false);
@@ -96,16 +148,23 @@ class Team {
   }
 
  private:
-  /// In the scratch memory of `at`, the word that `from` writes.
-  [[nodiscard]] COLLTUNE_DEVICE std::uint64_t* word(int at, int from, Channel channel) const {
-    return reinterpret_cast<std::uint64_t*>(call_.scratch[at]) +
-           (context_.block() * most_ranks + from) * 2 + static_cast<int>(channel);
+  /// Where in scratch memory the word lies that `from` writes.
+  [[nodiscard]] COLLTUNE_DEVICE std::uint64_t place_of_word(int from, Channel channel) const {
+    return static_cast<std::uint64_t>((context_.block() * most_ranks + from) * 2 +
+                                      static_cast<int>(channel)) *
+           sizeof(std::uint64_t);
+  }
+  [[nodiscard]] COLLTUNE_DEVICE const std::uint64_t* own_word(int from, Channel channel) const {
+    return reinterpret_cast<const std::uint64_t*>(call_.scratch[call_.rank] +
+                                                  place_of_word(from, channel));
+  }
+  COLLTUNE_DEVICE void signal(int peer, std::uint64_t step, Channel channel) {
+    context_.put_signal(context_.reach_scratch(call_, peer, place_of_word(call_.rank, channel)),
+                        base_ + step);
   }
   [[nodiscard]] COLLTUNE_DEVICE bool wait_for(int peer, std::uint64_t step, Channel channel) {
-    if (!context_.heeds(channel)) return true;
-    const std::uint64_t* const mine = word(call_.rank, peer, channel);
-    const std::uint64_t wanted = base_ + step;
-    return wait_until(peer, [&] { return context_.load_signal(mine) >= wanted; });
+    if (!context_.heeds(channel, step)) return true;
+    return wait_until(peer, [&] { return has_come(peer, step, channel); });
   }
 
   Context& context_;

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/kernels/descriptor.h"
 #include "colltune/kernels/symmetric_memory.h"
 #include "colltune/vocabulary/bytes.h"
-#include "descriptor.h"
 #include "device/driver.h"
 
 namespace colltune {

@@ -28,6 +28,7 @@ struct Isa {
   const char* name;          ///< "avx2", …
   const char* needs[4];      ///< the words of `isa_names()` without which it must not be called
   std::size_t vector_bytes;  ///< of its registers; 0 for the scalar one
+  bool streams;              ///< whether it has non-temporal stores
   void (*reduce)(const ReduceCall& call) noexcept;
   void (*copy)(std::byte* destination, const std::byte* source, std::size_t size,
                CopyMode mode) noexcept;

@@ -60,7 +60,11 @@ void copy(std::byte* destination, const std::byte* source, std::size_t size, Cop
 
 }  // namespace
 
-extern constexpr Isa scalar_isa{
-    .name = "scalar", .needs = {}, .vector_bytes = 0, .reduce = reduce, .copy = copy};
+extern constexpr Isa scalar_isa{.name = "scalar",
+                                .needs = {},
+                                .vector_bytes = 0,
+                                .streams = false,
+                                .reduce = reduce,
+                                .copy = copy};
 
 }  // namespace colltune

@@ -3,20 +3,22 @@
 
 #include "colltune/kernels/mpi_communicator.h"
 
-#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <fcntl.h>
 
-#include "descriptor.h"
+#include "colltune/kernels/descriptor.h"
 #include "hardware_topology.h"
 #include "mapping.h"
 #include "mpi/control_variable.h"
@@ -27,17 +29,18 @@
 #include "mpi/mpi_messages.h"
 #include "mpi/word_exchange.h"
 #include "rank_places.h"
+#include "usable_cores.h"
 
 namespace colltune {
 namespace {
 
-/// The rank's number in the world, its node, and the hardware threads that it may run on: known
-/// once, kept in every communicator made from the world.
+/// The rank's number in the world, its node, and where it may run: known once, kept in every
+/// communicator made from the world.
 struct Seat {
   int world_rank = 0;
   int node = 0;     ///< as the ranks are told
   int machine = 0;  ///< as it is: another one only where nodes are pretended
-  cpu_set_t cpus{};
+  RankCores cores{};
   int numa = -1;   ///< the NUMA domain of all of them
   int cache = -1;  ///< their last-level cache
 };
@@ -52,33 +55,31 @@ RankPlaces places_of(std::span<const Seat> seats) {
   return renumber_places(places, static_cast<int>(seats.size()));
 }
 
-bool has_more_ranks_than_cpus(std::span<const Seat> seats) {
-  struct Machine {
-    int ranks = 0;
-    cpu_set_t cpus{};
-  };
-  std::map<int, Machine> machines;
-  for (const Seat& seat : seats) {
-    Machine& machine = machines[seat.machine];
-    ++machine.ranks;
-    CPU_OR(&machine.cpus, &machine.cpus, &seat.cpus);
-  }
-  for (const auto& [number, machine] : machines)
-    if (machine.ranks > CPU_COUNT(&machine.cpus)) return true;
-  return false;
+/// Whether ranks share cores on a machine of `members`; `running` are all that run meanwhile.
+bool share_cores(std::span<const Seat> members, std::span<const Seat> running) {
+  std::set<int> machines;
+  for (const Seat& seat : members) machines.insert(seat.machine);
+  std::map<int, std::vector<RankCores>> ranks_on;
+  for (const Seat& seat : running)
+    if (machines.contains(seat.machine)) ranks_on[seat.machine].push_back(seat.cores);
+  return std::ranges::any_of(
+      ranks_on, [](const auto& machine) { return have_to_share_cores(machine.second); });
 }
 
 class MpiCommunicator final : public Communicator {
  public:
+  /// `running`: the ranks that run at the same time; null: its own alone.
   MpiCommunicator(std::shared_ptr<const MpiToolSession> tools, std::shared_ptr<LiveMemory> live,
-                  MpiComm comm, AbortFlag& abort_flag, std::vector<Seat> seats, Device* device)
+                  MpiComm comm, AbortFlag& abort_flag, std::vector<Seat> seats, Device* device,
+                  std::shared_ptr<const std::vector<Seat>> running = nullptr)
       : tools_(std::move(tools)),
         live_(std::move(live)),
         comm_(std::move(comm)),
         abort_flag_(abort_flag),
         seats_(std::move(seats)),
+        running_(running ? std::move(running) : std::make_shared<const std::vector<Seat>>(seats_)),
         places_(places_of(seats_)),
-        is_oversubscribed_(has_more_ranks_than_cpus(seats_)),
+        is_oversubscribed_(share_cores(seats_, *running_)),
         device_(device) {
     check_mpi(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
   }
@@ -120,16 +121,15 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
     meet(comm_.get(), deadline, abort_flag_);
     return std::make_unique<MpiCommunicator>(tools_, live_, MpiComm::duplicate(comm_.get()),
-                                             abort_flag_, seats_, device_);
+                                             abort_flag_, seats_, device_, running_);
   }
 
   std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
-    meet(comm_.get(), deadline, abort_flag_);
-    MpiComm comm = MpiComm::split(comm_.get(), color, key);
-    if (comm.get() == MPI_COMM_NULL) return nullptr;
-    std::vector<Seat> seats = seats_of_members(comm.get());
-    return std::make_unique<MpiCommunicator>(tools_, live_, std::move(comm), abort_flag_,
-                                             std::move(seats), device_);
+    return make_part(color, key, running_, deadline);
+  }
+  std::unique_ptr<Communicator> split_while_others_sleep(int color, int key,
+                                                         Deadline deadline) override {
+    return make_part(color, key, nullptr, deadline);
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
@@ -148,6 +148,16 @@ class MpiCommunicator final : public Communicator {
     for (const Seat& seat : seats_) ranks.push_back(seat.world_rank);
     return ranks;
   }
+  std::unique_ptr<Communicator> make_part(int color, int key,
+                                          std::shared_ptr<const std::vector<Seat>> running,
+                                          Deadline deadline) {
+    meet(comm_.get(), deadline, abort_flag_);
+    MpiComm comm = MpiComm::split(comm_.get(), color, key);
+    if (comm.get() == MPI_COMM_NULL) return nullptr;
+    std::vector<Seat> seats = seats_of_members(comm.get());
+    return std::make_unique<MpiCommunicator>(tools_, live_, std::move(comm), abort_flag_,
+                                             std::move(seats), device_, std::move(running));
+  }
   std::vector<Seat> seats_of_members(MPI_Comm comm) const {
     int members = 0;
     check_mpi(MPI_Comm_size(comm, &members), "MPI_Comm_size");
@@ -165,6 +175,7 @@ class MpiCommunicator final : public Communicator {
   MpiComm comm_;
   AbortFlag& abort_flag_;
   std::vector<Seat> seats_;
+  std::shared_ptr<const std::vector<Seat>> running_;
   RankPlaces places_;
   bool is_oversubscribed_;
   Device* device_;
@@ -258,13 +269,13 @@ Seat find_own_seat(MPI_Comm world, const PretendedMachine& pretended) {
             "MPI_Allreduce");
   seat.node =
       pretended.ranks_per_node > 0 ? seat.world_rank / pretended.ranks_per_node : seat.machine;
-  if (::sched_getaffinity(0, sizeof seat.cpus, &seat.cpus) != 0) CPU_ZERO(&seat.cpus);
+  seat.cores = own_cores();
   if (pretended.ranks_per_domain > 0) {
     seat.numa = seat.cache = seat.world_rank / pretended.ranks_per_domain;
   } else {
     const HardwareTopology hardware;
-    seat.numa = hardware.numa_of(seat.cpus);
-    seat.cache = hardware.cache_of(seat.cpus);
+    seat.numa = hardware.numa_of(seat.cores.threads);
+    seat.cache = hardware.cache_of(seat.cores.threads);
   }
   return seat;
 }

@@ -4,15 +4,14 @@
 #include "nccl/library.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
-#include "colltune/kernels/nccl_environment.h"
 #include "colltune/vocabulary/error.h"
 #include "nccl/build_hint.h"
+#include "nccl/plugins.h"
 
 namespace colltune::nccl {
 namespace {
@@ -20,28 +19,40 @@ namespace {
 // The first with a tuner interface that libnccl-tuner-colltune.so has (version 4), and the newest
 // that this was written against.
 constexpr int oldest_version = version_code(2, 24, 3);
+constexpr int first_version_with_profiler = version_code(2, 27, 0);
 constexpr int next_major_version = version_code(3, 0, 0);
 
-std::string_view environment_word(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string_view{} : std::string_view(value);
+std::string value_in(const NcclVariables& environment, std::string_view name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
 }
 
 /// But for what stands in Places by itself.
-bool is_overriding(std::string_view variable) {
-  const std::string_view name = variable.substr(0, variable.find('='));
-  return is_nccl_setting(name) && name != "NCCL_TUNER_PLUGIN";
+bool is_overriding(std::string_view name) {
+  return is_nccl_setting(name) && name != "NCCL_TUNER_PLUGIN" && name != "NCCL_PROFILER_PLUGIN";
 }
 
-std::string overriding_variables() {
+std::string overriding_variables(const NcclVariables& environment) {
   std::string found;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    if (!is_overriding(text)) continue;
-    if (!found.empty()) found += ' ';
-    found += text;
-  }
+  for (const auto& [name, value] : environment)
+    if (is_overriding(name)) found += (found.empty() ? "" : " ") + name + "=" + value;
   return found;
+}
+
+/// `environment` without the settings of one node.
+std::string without_settings_of_node(std::string_view environment) {
+  std::string kept;
+  bool is_kept = true;
+  while (!environment.empty()) {
+    const std::size_t end = std::min(environment.find(' '), environment.size());
+    const std::string_view word = environment.substr(0, end);
+    // Else the rest of a value with blanks in it.
+    if (word.starts_with("NCCL_"))
+      is_kept = !is_nccl_setting_of_node(word.substr(0, word.find('=')));
+    if (is_kept) kept += (kept.empty() ? "" : " ") + std::string(word);
+    environment.remove_prefix(std::min(end + 1, environment.size()));
+  }
+  return kept;
 }
 
 template <class Function>
@@ -119,26 +130,31 @@ void open_library(const Places& places, Opened& opened) {
         "NCCL " + version_text(opened.version) + " at " + opened.path + " has no " + missing;
 }
 
-/// As NCCL resolves NCCL_TUNER_PLUGIN.
-std::string tuner_file(const std::string& plugin) {
-  const bool is_file = plugin.find('/') != std::string::npos ||
-                       (plugin.starts_with("lib") && plugin.ends_with(".so"));
-  return is_file ? plugin : "libnccl-tuner-" + plugin + ".so";
+/// The variable names none, but NCCL finds one.
+std::string why_foreign(const Places& places, const std::string& kind, const std::string& variable,
+                        const std::string& foreign) {
+  return "NCCL loads a " + kind + " of somebody else's by itself, " + foreign + "; " + variable +
+         "=" + (places.own_tuner.empty() ? "libnccl-tuner-colltune.so" : places.own_tuner) +
+         " gives it up for colltune's";
 }
 
 void open_tuner(const Places& places, Opened& opened) {
+  if (places.tuner.empty() && !places.foreign_tuner.empty()) {
+    opened.why_no_tuner = why_foreign(places, "tuner", "NCCL_TUNER_PLUGIN", places.foreign_tuner);
+    return;
+  }
   if (places.tuner.empty()) {
     opened.why_no_tuner =
         "NCCL loads no tuner of colltune's: NCCL_TUNER_PLUGIN is not set, and "
         "libnccl-tuner-colltune.so was not found beside the program";
     return;
   }
-  opened.is_without_tuner = places.tuner == "none";
+  opened.is_without_tuner = is_none(places.tuner);
   if (opened.is_without_tuner) {
-    opened.why_no_tuner = "NCCL loads no tuner: NCCL_TUNER_PLUGIN=none";
+    opened.why_no_tuner = "NCCL loads no tuner: NCCL_TUNER_PLUGIN=" + places.tuner;
     return;
   }
-  const std::string file = tuner_file(places.tuner);
+  const std::string file = plugin_file("tuner", places.tuner);
   // The very copy that NCCL gets: the loader keeps one.
   opened.tuner.reset(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!opened.tuner) {
@@ -156,35 +172,90 @@ void open_tuner(const Places& places, Opened& opened) {
   else if (interface_number() != COLLTUNE_NCCL_TUNER_INTERFACE)
     opened.why_no_tuner = file + " is of another version of colltune";
   else if (!find("colltune_nccl_tuner_list", control.list) ||
+           !find("colltune_nccl_tuner_claim", control.claim) ||
+           !find("colltune_nccl_tuner_begin_search", control.begin_search) ||
+           !find("colltune_nccl_tuner_end_search", control.end_search) ||
            !find("colltune_nccl_tuner_force", control.force) ||
            !find("colltune_nccl_tuner_observe", control.observe) ||
            !find("colltune_nccl_tuner_last_call", control.last_call))
     opened.why_no_tuner = file + " is not whole";
 }
 
+void open_profiler(const Places& places, Opened& opened) {
+  if (opened.version < first_version_with_profiler) {
+    opened.why_no_profiler = "NCCL " + version_text(opened.version) +
+                             " tells no profiler how many channels a call has; 2.27 is the first";
+    return;
+  }
+  if (places.profiler.empty() && !places.foreign_profiler.empty()) {
+    opened.why_no_profiler =
+        why_foreign(places, "profiler", "NCCL_PROFILER_PLUGIN", places.foreign_profiler);
+    return;
+  }
+  if (places.profiler.empty() || is_none(places.profiler)) {
+    opened.why_no_profiler = "NCCL loads no profiler of colltune's: NCCL_PROFILER_PLUGIN is " +
+                             (places.profiler.empty() ? std::string("not set") : places.profiler);
+    return;
+  }
+  const std::string file = plugin_file("profiler", places.profiler);
+  // The very copy that NCCL gets: the loader keeps one.
+  opened.profiler.reset(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!opened.profiler) {
+    opened.why_no_profiler =
+        "the profiler that NCCL_PROFILER_PLUGIN names cannot be opened: " + last_dl_error();
+    return;
+  }
+  decltype(colltune_nccl_profiler_interface)* interface_number = nullptr;
+  ProfilerControl control;
+  const auto find = [&](const char* name, auto& into) {
+    return find_function(opened.profiler.get(), name, into);
+  };
+  if (!find("colltune_nccl_profiler_interface", interface_number))
+    opened.why_no_profiler = "NCCL_PROFILER_PLUGIN names another profiler than colltune's: " + file;
+  else if (interface_number() != COLLTUNE_NCCL_PROFILER_INTERFACE)
+    opened.why_no_profiler = file + " is of another version of colltune";
+  else if (!find("colltune_nccl_profiler_watch", control.watch) ||
+           !find("colltune_nccl_profiler_end_watch", control.end_watch))
+    opened.why_no_profiler = file + " is not whole";
+  else
+    opened.profiler_control = control;
+}
+
 }  // namespace
 
 void CloseLibrary::operator()(void* library) const noexcept { static_cast<void>(dlclose(library)); }
 
-Places find_places() {
+Places places_in(const NcclVariables& environment) {
   Places places;
-  if (const std::string_view own = environment_word("COLLTUNE_NCCL_LIBRARY"); !own.empty()) {
-    places.libraries = {std::string(own)};
+  if (const std::string own = value_in(environment, "COLLTUNE_NCCL_LIBRARY"); !own.empty()) {
+    places.libraries = {own};
   } else {
     places.libraries = {"libnccl.so.2"};
     if (constexpr std::string_view hint = build_hint; !hint.empty())
       places.libraries.emplace_back(hint);
   }
-  places.tuner = environment_word("NCCL_TUNER_PLUGIN");
-  places.environment = overriding_variables();
+  places.tuner = value_in(environment, "NCCL_TUNER_PLUGIN");
+  places.profiler = value_in(environment, "NCCL_PROFILER_PLUGIN");
+  places.environment = overriding_variables(environment);
+  return places;
+}
+
+Places find_places() {
+  Places places = places_in(read_nccl_environment());
+  if (places.tuner.empty()) places.foreign_tuner = find_foreign_nccl_plugin("tuner");
+  if (places.profiler.empty()) places.foreign_profiler = find_foreign_nccl_plugin("profiler");
+  places.own_tuner = find_nccl_tuner();
   return places;
 }
 
 Opened open_libraries(const Places& places) {
   Opened opened;
   opened.environment = places.environment;
+  opened.compared_environment = without_settings_of_node(places.environment);
   open_library(places, opened);
-  if (opened.why_not.empty()) open_tuner(places, opened);
+  if (!opened.why_not.empty()) return opened;
+  open_tuner(places, opened);
+  open_profiler(places, opened);
   return opened;
 }
 

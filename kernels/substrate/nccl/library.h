@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "colltune/kernels/nccl_environment.h"
 #include "colltune/nccl/library_abi.h"
+#include "colltune/nccl/profiler_control.h"
 #include "colltune/nccl/tuner_control.h"
 
 namespace colltune::nccl {
@@ -51,9 +53,18 @@ struct Functions {
 /// What libnccl-tuner-colltune.so offers besides NCCL's own interface (tuner_control.h).
 struct TunerControl {
   decltype(colltune_nccl_tuner_list)* list = nullptr;
+  decltype(colltune_nccl_tuner_claim)* claim = nullptr;
+  decltype(colltune_nccl_tuner_begin_search)* begin_search = nullptr;
+  decltype(colltune_nccl_tuner_end_search)* end_search = nullptr;
   decltype(colltune_nccl_tuner_force)* force = nullptr;
   decltype(colltune_nccl_tuner_observe)* observe = nullptr;
   decltype(colltune_nccl_tuner_last_call)* last_call = nullptr;
+};
+
+/// What it offers where NCCL has it as its profiler (profiler_control.h). Null: it is not.
+struct ProfilerControl {
+  decltype(colltune_nccl_profiler_watch)* watch = nullptr;
+  decltype(colltune_nccl_profiler_end_watch)* end_watch = nullptr;
 };
 
 /// Where the libraries are looked for.
@@ -61,12 +72,19 @@ struct Places {
   std::vector<std::string> libraries;  ///< as dlopen takes them; the first one that opens
   /// What NCCL_TUNER_PLUGIN says, which NCCL loads its tuner by; empty: nothing.
   std::string tuner;
-  /// What the user's environment sets besides, "NCCL_ALGO=ring NCCL_NET=Socket"; overrides what a
-  /// sweep asks for.
+  std::string profiler{};  ///< the same of NCCL_PROFILER_PLUGIN
+  /// What the user's environment and NCCL's files set besides, by name, "NCCL_ALGO=ring
+  /// NCCL_NET=Socket"; overrides what a sweep asks for.
   std::string environment;
+  // Of somebody else's, found by NCCL where the above say nothing.
+  std::string foreign_tuner{};
+  std::string foreign_profiler{};
+  std::string own_tuner{};  ///< the file of colltune's, which is both; empty: it was not found
 };
 /// COLLTUNE_NCCL_LIBRARY, where it is set, and nothing else; else libnccl.so.2 as the loader finds
-/// it, then where the build found it. The environment is read as it is now.
+/// it, then where the build found it.
+[[nodiscard]] Places places_in(const NcclVariables& environment);
+/// In the environment as it is now.
 [[nodiscard]] Places find_places();
 
 /// The libraries of this process, opened once. What cannot be opened has a reason for a person.
@@ -80,7 +98,11 @@ struct Opened {
   TunerControl control{};
   std::string why_no_tuner{};     ///< NCCL's choice can be neither forced nor read back
   bool is_without_tuner = false;  ///< NCCL loads none of anybody's
-  std::string environment{};      ///< Places::environment
+  SharedObject profiler{};
+  ProfilerControl profiler_control{};
+  std::string why_no_profiler{};       ///< nobody tells what ran, with how many channels
+  std::string environment{};           ///< Places::environment
+  std::string compared_environment{};  ///< of it what must be alike on all ranks
 };
 [[nodiscard]] Opened open_libraries(const Places& places);
 

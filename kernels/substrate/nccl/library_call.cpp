@@ -11,6 +11,7 @@
 
 #include "colltune/kernels/bounded_wait.h"
 #include "colltune/vocabulary/error.h"
+#include "nccl/agreement.h"
 #include "typed.h"
 
 namespace colltune::nccl {
@@ -19,11 +20,22 @@ namespace {
 // Looks at the device between two looks at what NCCL says of its communicator: that takes a lock.
 constexpr int looks_between_checks = 1024;
 constexpr std::size_t widest_element = 8;
+// The ranks are connected by then: NCCL only writes down what is to be done.
+constexpr std::chrono::seconds longest_submission{60};
 
 std::uint64_t count_asked(const Member& member) {
   const auto seen = member.last_call();
   return seen ? seen->count : 0;
 }
+
+/// Whether what ran is what was asked for.
+bool is_run_of(const Choice& asked, const Choice& ran) {
+  return asked.algorithm == ran.algorithm && asked.protocol == ran.protocol &&
+         (asked.channels == 0 || asked.channels == ran.channels);
+}
+
+/// Behind a choice that NCCL's profiler told; others are what NCCL's tuner was left with.
+constexpr const char* told_by_profiler = ",told_by=profiler";
 
 }  // namespace
 
@@ -35,6 +47,7 @@ std::string choice_text(const Choice& choice) {
 
 Registration::Registration(std::shared_ptr<Member> member, const void* memory, std::size_t bytes) {
   if (bytes == 0) return;
+  const auto in_use = member->use();
   const Functions& nccl = member->functions();
   check_nccl(nccl, member->handle(),
              nccl.register_buffer(member->handle(), const_cast<void*>(memory), bytes, &handle_),
@@ -43,12 +56,10 @@ Registration::Registration(std::shared_ptr<Member> member, const void* memory, s
 }
 
 Registration::~Registration() {
-  // An aborted communicator has forgotten them.
-  if (member_ == nullptr || handle_ == nullptr || !member_->is_usable()) return;
-  const Functions& nccl = member_->functions();
-  if (const Result result = nccl.deregister_buffer(member_->handle(), handle_);
-      result != result_success && result != result_in_progress)
-    std::fprintf(stderr, "colltune: ncclCommDeregister: %s\n", nccl.get_error_string(result));
+  if (member_ == nullptr || handle_ == nullptr) return;
+  member_->give_back("ncclCommDeregister", [this] {
+    return member_->functions().deregister_buffer(member_->handle(), handle_);
+  });
 }
 
 PremultipliedSum::PremultipliedSum(std::shared_ptr<Member> member, DataType type)
@@ -58,6 +69,7 @@ PremultipliedSum::PremultipliedSum(std::shared_ptr<Member> member, DataType type
     store_element<T>(share.data(), 0,
                      Accumulator<T>(1) / static_cast<Accumulator<T>>(member_->ranks()));
   });
+  const auto in_use = member_->use();
   const Functions& nccl = member_->functions();
   check_nccl(nccl, member_->handle(),
              nccl.create_premultiplied_sum(&number_, share.data(), native_type(type),
@@ -66,11 +78,9 @@ PremultipliedSum::PremultipliedSum(std::shared_ptr<Member> member, DataType type
 }
 
 PremultipliedSum::~PremultipliedSum() {
-  // An aborted communicator has forgotten it.
-  if (!member_->is_usable()) return;
-  const Functions& nccl = member_->functions();
-  if (const Result result = nccl.destroy_op(number_, member_->handle()); result != result_success)
-    std::fprintf(stderr, "colltune: ncclRedOpDestroy: %s\n", nccl.get_error_string(result));
+  member_->give_back("ncclRedOpDestroy", [this] {
+    return member_->functions().destroy_op(number_, member_->handle());
+  });
 }
 
 LibraryCall::LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
@@ -80,7 +90,7 @@ LibraryCall::LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
       choice_(choice),
       function_(member_->why_not_forced().empty() ? function_of(call.collective) : std::nullopt),
       windows_(std::move(windows)),
-      launch_(member_->device().make_library_launch(*this)) {
+      launch_(member_->device().make_library_launch(submission_)) {
   if (call.is_premultiplied) own_op_.emplace(member_, call.type);
   if (!call.registers) return;
   send_registration_ = Registration(member_, call.send, call.send_bytes);
@@ -96,14 +106,28 @@ LibraryCall::~LibraryCall() {
   if (is_under_way_) member_->abort("an operation was given up while it ran");
 }
 
+void LibraryCall::prepare_choice() {
+  if (!function_) return;
+  member_->force(choice_, *function_);
+  if (executed_) return;
+  asked_before_ = count_asked(*member_);
+  member_->observe(true);
+}
+
+void LibraryCall::capture(Deadline deadline) {
+  member_->require_usable();
+  watch();
+  graph_.emplace(member_, [&](void* queue) { ask_captured(queue, deadline); });
+  read_back();
+  if (!is_told_) watch();
+}
+
 void LibraryCall::start() {
   member_->require_usable();
-  if (function_) {
-    member_->force(choice_, *function_);
-    if (!executed_) {
-      asked_before_ = count_asked(*member_);
-      member_->observe(true);
-    }
+  if (!graph_) {
+    prepare_choice();
+    if (is_first_) watch();
+    is_first_ = false;
   }
   member_->begin_call();
   is_under_way_ = true;
@@ -111,6 +135,48 @@ void LibraryCall::start() {
 }
 
 void LibraryCall::submit(void* queue) {
+  if (!graph_) return Operation::submit(queue);
+  member_->require_usable();
+  // First: a graph that holds the call is one that the communicator's end waits for.
+  static_cast<void>(member_->device().keep_with_capture(queue, member_->held_by_graphs()));
+  executed_.reset();  // it is asked for anew
+  is_told_ = false;
+  watch();
+  try {
+    ask_captured(queue, std::chrono::steady_clock::now() + longest_submission);
+  } catch (const Error& error) {
+    member_->abort(error.what());
+    throw;
+  }
+  read_back();
+}
+
+void LibraryCall::check_submitted() const {
+  if (!member_->is_ready())
+    throw Error(StatusCode::failed_precondition, "NCCL is not done with what was submitted");
+}
+
+void LibraryCall::Submission::submit(void* queue) {
+  if (call_.graph_)
+    call_.graph_->replay(queue);
+  else
+    call_.ask(queue);
+}
+
+bool LibraryCall::Submission::is_submitted() {
+  if (!call_.is_submitted_) call_.is_submitted_ = call_.member_->is_ready();
+  return call_.is_submitted_;
+}
+
+void LibraryCall::ask_captured(void* queue, Deadline deadline) {
+  prepare_choice();
+  ask(queue);
+  member_->await("the capture of NCCL's " + std::string(name_of(call_.collective)), deadline);
+  is_submitted_ = true;
+}
+
+void LibraryCall::ask(void* queue) {
+  const auto in_use = member_->use();
   const Functions& nccl = member_->functions();
   const NativeHandle handle = member_->handle();
   const int type = native_type(call_.type);
@@ -143,11 +209,6 @@ void LibraryCall::submit(void* queue) {
   is_submitted_ = result == result_success;
 }
 
-bool LibraryCall::is_submitted() {
-  if (!is_submitted_) is_submitted_ = member_->is_ready();
-  return is_submitted_;
-}
-
 void LibraryCall::wait(Deadline deadline) {
   member_->require_usable();
   try {
@@ -163,7 +224,12 @@ void LibraryCall::wait(Deadline deadline) {
     throw;
   }
   is_under_way_ = false;
-  if (function_ && !executed_) read_back();
+  // Else it ended with the communicator, which another thread aborted.
+  member_->require_usable();
+  if (graph_)
+    read_told();
+  else if (watched_ || (function_ && !executed_))
+    read_back();
 }
 
 void LibraryCall::give_up(bool is_aborted) {
@@ -187,9 +253,44 @@ void LibraryCall::require_forced() const {
                         format_bytes({seen->bytes}) + ", though not for a small one");
 }
 
+void LibraryCall::watch() {
+  // Of others nothing is told that nobody knows.
+  if (function_of(call_.collective) || !windows_.empty())
+    watched_.emplace(member_->profiler(), call_.send, call_.receive);
+}
+
 void LibraryCall::read_back() {
+  read_told();
+  if (!function_) return;
   member_->observe(false);
   require_forced();
+  if (!is_told_) read_table();
+}
+
+void LibraryCall::read_told() {
+  if (!watched_) return;
+  const bool is_watched = watched_->is_watched();
+  const auto ran = watched_->end();
+  watched_.reset();
+  const bool is_by_engines = member_->policy() == CtaPolicy::zero;
+  const auto say = [&](const std::string& text, bool is_what_was_named) {
+    executed_ = Executed{.choice = text + told_by_profiler, .is_what_was_named = is_what_was_named};
+    is_told_ = true;
+  };
+  if (ran && ran->kind == colltune_nccl_ran_entry)
+    // What lies in windows was to be done by other kernels than those of the table.
+    say(choice_text(ran->choice), choice_ ? is_run_of(*choice_, ran->choice) : windows_.empty());
+  else if (windows_.empty())
+    return;
+  else if (ran && ran->kind == colltune_nccl_ran_kernel)
+    say("kernel=symmetric", !is_by_engines);
+  else if (ran)
+    say("kernel=transfers", false);
+  else if (is_watched && is_by_engines && !executed_)
+    say("kernel=none", true);
+}
+
+void LibraryCall::read_table() {
   const auto seen = member_->last_call();
   if (!windows_.empty() && count_asked(*member_) == asked_before_) {
     executed_ = Executed{.choice = "tuner=not_asked"};
@@ -205,6 +306,32 @@ void LibraryCall::read_back() {
       (choice_ && seen->outcome == colltune_nccl_forced && ran.algorithm == choice_->algorithm &&
        ran.protocol == choice_->protocol);
   executed_ = Executed{.choice = choice_text(ran), .is_what_was_named = is_as_asked};
+}
+
+void capture_together(Communicator& communicator, const std::shared_ptr<Member>& member,
+                      LibraryCall& call, Deadline deadline) {
+  const Deadline vote = deadline + vote_time;
+  std::string why_not_there;
+  try {
+    act_together(
+        communicator, "could not capture a call of NCCL's",
+        [&] {
+          try {
+            call.capture(deadline);
+          } catch (const UnavailableHere& unavailable) {
+            why_not_there = unavailable.what();
+          }
+        },
+        vote);
+  } catch (const Error& error) {
+    member->abort(error.what());
+    throw;
+  }
+  const int first = first_rank_where(communicator, !why_not_there.empty(), vote);
+  if (first < 0) return;
+  throw UnavailableHere(why_not_there.empty()
+                            ? "rank " + std::to_string(first) + "'s NCCL cannot choose it"
+                            : why_not_there);
 }
 
 }  // namespace colltune::nccl

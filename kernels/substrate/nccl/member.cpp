@@ -21,7 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 // NCCL takes seconds to make a communicator, and some time to end one.
 constexpr auto pause_between_looks = std::chrono::microseconds(200);
-constexpr auto longest_end = std::chrono::seconds(10);
 // Words of `progress_`.
 constexpr int joined_word = 0;
 constexpr int calls_word = 1;
@@ -88,7 +87,7 @@ std::shared_ptr<Member> Member::of(Communicator& communicator, const Opened& ope
                                                      " has none");
   KeptMembers& kept = KeptMembers::of(communicator);
   std::shared_ptr<Member> known = kept.find(settings);
-  const bool is_lost = known == nullptr || !known->why_aborted_.empty();
+  const bool is_lost = known == nullptr || !known->is_usable();
   if (first_rank_where(communicator, is_lost, deadline + vote_time) < 0) return known;
   // Where one rank has lost it the others' waits in vain.
   if (known != nullptr) known->abort("another rank's was aborted");
@@ -115,7 +114,8 @@ Member::Member(Communicator& communicator, const Opened& opened,
 void Member::make(Deadline deadline) {
   const Deadline vote = deadline + vote_time;
   require_alike(communicator_, "NCCL's version", version_text(opened_.version), vote);
-  require_alike(communicator_, "NCCL_* variables of their environments", opened_.environment, vote);
+  require_alike(communicator_, "NCCL_* variables of their environments",
+                opened_.compared_environment, vote);
   UniqueId id{};
   act_together(
       communicator_, "got no name for a communicator from NCCL",
@@ -138,15 +138,17 @@ void Member::make(Deadline deadline) {
 }
 
 Member::~Member() {
-  if (handle_ == nullptr || !why_aborted_.empty()) return;
+  // Operations use none of its graphs any more: they keep it.
+  if (handle_ == nullptr || !is_usable()) return;
   const auto end = Clock::now() + longest_end;
   try {
+    await_others_graphs(end);
     check_nccl(functions(), handle_, functions().finalize(handle_), "ncclCommFinalize");
     while (!is_ready()) {
       if (Clock::now() > end) throw Error(StatusCode::deadline_exceeded, "ncclCommFinalize");
       std::this_thread::sleep_for(pause_between_looks);
     }
-    check_nccl(functions(), handle_, functions().destroy(handle_), "ncclCommDestroy");
+    const PendingEnd destroyed(functions(), handle_, PendingEnd::Way::destroy);
   } catch (const Error& error) {
     std::fprintf(stderr, "colltune: an NCCL communicator is aborted at its end: %s\n",
                  error.what());
@@ -200,7 +202,21 @@ bool Member::shares_node_with(int rank) const {
          nodes[static_cast<std::size_t>(communicator_.rank())];
 }
 
+std::unique_lock<std::mutex> Member::use() const {
+  std::unique_lock lock(ending_);
+  if (is_aborted_) throw OperationLost("NCCL's communicator was aborted: " + why_aborted_);
+  return lock;
+}
+
+void Member::give_back(const char* what, const std::function<Result()>& act) const noexcept {
+  const std::lock_guard lock(ending_);
+  if (is_aborted_) return;
+  if (const Result result = act(); result != result_success && result != result_in_progress)
+    std::fprintf(stderr, "colltune: %s: %s\n", what, functions().get_error_string(result));
+}
+
 bool Member::is_ready() const {
+  const auto in_use = use();
   Result state = result_success;
   const Result result = functions().get_async_error(handle_, &state);
   check_nccl(functions(), handle_, result, "ncclCommGetAsyncError");
@@ -208,30 +224,62 @@ bool Member::is_ready() const {
   return state == result_success;
 }
 
-void Member::finish(const std::string& what, Deadline deadline) {
+void Member::await(const std::string& what, Deadline deadline) const {
   while (!is_ready()) {
     const bool is_aborted = abort_flag_.is_raised();
-    if (is_aborted || Clock::now() >= deadline) {
-      abort(what + (is_aborted ? " was given up on the abort flag" : " timed out"));
+    if (is_aborted || Clock::now() >= deadline)
       throw Error(is_aborted ? StatusCode::aborted : StatusCode::deadline_exceeded,
                   what + " did not end " + (is_aborted ? "before the abort flag" : "in time"));
-    }
     std::this_thread::sleep_for(pause_between_looks);
   }
 }
 
-void Member::require_usable() const {
-  if (!why_aborted_.empty())
-    throw OperationLost("NCCL's communicator was aborted: " + why_aborted_);
+void Member::finish(const std::string& what, Deadline deadline) {
+  try {
+    await(what, deadline);
+  } catch (const Error& error) {
+    if (error.code() == StatusCode::aborted || error.code() == StatusCode::deadline_exceeded)
+      abort(error.what());
+    throw;
+  }
+}
+
+void Member::await_others_graphs(Deadline deadline) const {
+  while (held_.use_count() > 1) {
+    if (Clock::now() >= deadline)
+      throw Error(StatusCode::deadline_exceeded,
+                  std::to_string(held_.use_count() - 1) +
+                      " graph(s) of the caller's hold calls of it and do not go");
+    std::this_thread::sleep_for(pause_between_looks);
+  }
+}
+
+void Member::require_usable() const { static_cast<void>(use()); }
+
+Member::Graphs::iterator Member::keep(std::unique_ptr<DeviceGraph> graph) {
+  return graphs_.insert(graphs_.end(), std::move(graph));
 }
 
 void Member::abort(const std::string& why) noexcept {
-  if (!why_aborted_.empty()) return;
+  // The kernel of a replay that hangs ends with NCCL's abort, and what it holds of its graph then.
+  for (auto& graph : graphs_) graph.reset();
+  end(why);
+  if (pending_ && held_.use_count() == 1) static_cast<void>(pending_->has_ended(longest_end));
+}
+
+void Member::abort_elsewhere(const std::string& why) noexcept { end(why); }
+
+void Member::end(const std::string& why) noexcept {
+  const std::lock_guard lock(ending_);
+  if (is_aborted_) return;
   why_aborted_ = why.empty() ? "for an unknown reason" : why;
+  is_aborted_ = true;
   if (handle_ == nullptr) return;
-  if (const Result result = functions().abort(handle_);
-      result != result_success && result != result_in_progress)
-    std::fprintf(stderr, "colltune: ncclCommAbort: %s\n", functions().get_error_string(result));
+  try {
+    pending_ = std::make_unique<PendingEnd>(functions(), handle_, PendingEnd::Way::abort);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "colltune: an NCCL communicator is left as it is: %s\n", error.what());
+  }
 }
 
 void Member::begin_call() noexcept { progress_.set(calls_word, ++calls_); }

@@ -2,14 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "colltune/kernels/communicator.h"
@@ -17,8 +22,11 @@
 #include "colltune/kernels/signals.h"
 #include "colltune/nccl/choice.h"
 #include "nccl/library.h"
+#include "nccl/pending_end.h"
 
 namespace colltune::nccl {
+
+class LibraryCall;
 
 /// What one of NCCL's communicators is made with.
 struct CommunicatorSettings {
@@ -33,7 +41,7 @@ struct CommunicatorSettings {
 inline constexpr std::size_t most_members = 8;
 
 /// A rank's part in one of NCCL's communicators: made once for each of colltune's and each set of
-/// settings, and kept with it. One thread at a time, as the communicator.
+/// settings, and kept with it. One thread at a time, as the communicator, but for abort_elsewhere.
 class Member {
  public:
   /// The one of `communicator` with `settings`, made where there is none, or where it was aborted:
@@ -51,21 +59,48 @@ class Member {
 
   [[nodiscard]] NativeHandle handle() const { return handle_; }
   [[nodiscard]] const Functions& functions() const { return opened_.functions; }
+  [[nodiscard]] const ProfilerControl& profiler() const { return opened_.profiler_control; }
   [[nodiscard]] Device& device() const { return device_; }
   [[nodiscard]] int ranks() const { return communicator_.size(); }
+  [[nodiscard]] CtaPolicy policy() const { return settings_.policy; }
   [[nodiscard]] const AbortFlag& abort_flag() const { return abort_flag_; }
   [[nodiscard]] bool yields_at_once() const { return yields_at_once_; }
 
-  /// Whether what was begun without waiting is done. Throws Error where NCCL reports one.
+  /// NCCL's communicator cannot be aborted meanwhile: for its functions that return at once. Throws
+  /// OperationLost where it was.
+  [[nodiscard]] std::unique_lock<std::mutex> use() const;
+  /// `act`, which gives something of NCCL's communicator back and is called `what`; not where the
+  /// communicator was aborted, which has forgotten it. Says on stderr what NCCL says.
+  void give_back(const char* what, const std::function<Result()>& act) const noexcept;
+  /// `kept` stays until NCCL's communicator has ended, or the wait for that end has.
+  void keep_until_end(std::shared_ptr<void> kept) { kept_.push_back(std::move(kept)); }
+  /// Whether what was begun without waiting is done. Throws Error where NCCL reports one,
+  /// OperationLost where the communicator was aborted.
   [[nodiscard]] bool is_ready() const;
-  /// Waits for it. Throws Error(deadline_exceeded), or aborted for the abort flag, with NCCL's
-  /// communicator aborted. `what` was begun.
+  /// Waits for it, and lets the communicator be. Throws Error(deadline_exceeded), or aborted for
+  /// the abort flag. `what` was begun.
+  void await(const std::string& what, Deadline deadline) const;
+  /// The same, with NCCL's communicator aborted where it throws one of these.
   void finish(const std::string& what, Deadline deadline);
-  [[nodiscard]] bool is_usable() const { return why_aborted_.empty(); }
+  [[nodiscard]] bool is_usable() const { return !is_aborted_; }
   /// Throws OperationLost where the communicator was aborted.
   void require_usable() const;
   /// Ends all that is under way, on this rank; nothing runs on it any more. `why` is for who tries.
+  /// Its graphs go first. Waits for NCCL's abort, at most `longest_end`; not where the caller has
+  /// graphs (`held_by_graphs`), for which that waits.
   void abort(const std::string& why) noexcept;
+  /// The same from any other thread. Its graphs go with the member's own thread: at its next abort,
+  /// or with the operations that use them.
+  void abort_elsewhere(const std::string& why) noexcept;
+
+  /// Graphs that hold calls of the communicator, in the order in which they were captured; null
+  /// behind an abort. Of KeptGraph.
+  using Graphs = std::list<std::unique_ptr<DeviceGraph>>;
+  [[nodiscard]] Graphs::iterator keep(std::unique_ptr<DeviceGraph> graph);
+  void drop(Graphs::iterator graph) noexcept { graphs_.erase(graph); }
+  /// For each graph of somebody else's that holds calls of the communicator, to be kept with it
+  /// (Device::keep_with_capture).
+  [[nodiscard]] const std::shared_ptr<const int>& held_by_graphs() const { return held_; }
 
   /// Why this rank's calls can be neither forced nor read back; empty where they can. The same on
   /// all ranks in that it is empty or not.
@@ -91,13 +126,22 @@ class Member {
          Deadline deadline);
 
   void make(Deadline deadline);
+  /// Begins to abort the communicator, once.
+  void end(const std::string& why) noexcept;
+  /// Throws where graphs of the caller's stay.
+  void await_others_graphs(Deadline deadline) const;
   void join(const UniqueId& id, Deadline deadline);
   [[noreturn]] void fail_to_join();
   [[nodiscard]] bool shares_node_with(int rank) const;
   void find_tuner_context(Deadline deadline, std::uint64_t newest_before);
-  [[nodiscard]] std::uint64_t find_by_turns(const std::vector<std::uint64_t>& candidates,
-                                            Deadline deadline);
+  [[nodiscard]] std::uint64_t find_by_turns(std::uint64_t newest_before, Deadline deadline);
+  /// Begins `call` and claims the context that asks about it.
+  [[nodiscard]] std::uint64_t find_own(LibraryCall& call, std::uint64_t newest_before,
+                                       Deadline deadline);
+  void claim(std::uint64_t context);
   [[nodiscard]] std::vector<colltune_nccl_communicator> list_contexts() const;
+  /// Those of as many ranks, newer than that one, that may be this member's.
+  [[nodiscard]] std::vector<std::uint64_t> list_unclaimed(std::uint64_t newest_before) const;
   void require_alike_snapshots(Deadline deadline);
 
   Communicator& communicator_;
@@ -110,7 +154,13 @@ class Member {
   Signals progress_;                        ///< words: joined (1: begun, 2: done), calls begun
   std::uint64_t calls_ = 0;
   NativeHandle handle_ = nullptr;
-  std::string why_aborted_;  ///< empty: it was not
+  Graphs graphs_;
+  std::shared_ptr<const int> held_ = std::make_shared<const int>();
+  mutable std::mutex ending_;  ///< guards the next two, `pending_`, and that nobody uses what ended
+  std::atomic<bool> is_aborted_ = false;  ///< written under ending_
+  std::string why_aborted_;
+  std::vector<std::shared_ptr<void>> kept_;  ///< goes behind the one below, which waits
+  std::unique_ptr<PendingEnd> pending_;      ///< null: it was not aborted
   std::string why_not_forced_;
   std::uint64_t context_ = 0;  ///< the tuner's number for it
   std::optional<std::uint64_t> force_id_;

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "colltune/kernels/bounded_wait.h"
 #include "colltune/vocabulary/error.h"
@@ -60,6 +63,74 @@ DataType asked_type(Function function, DataType type) {
   return function == Function::broadcast || function == Function::all_gather ? DataType::i8 : type;
 }
 
+constexpr const char* found_no_context = "did not find its communicator in NCCL's tuner";
+constexpr auto pause_between_tries = std::chrono::microseconds(100);
+
+/// One thread of the process at a time looks for its context, so that a question to one that nobody
+/// has claimed is about its own call.
+class Search {
+ public:
+  Search(const TunerControl& control, const AbortFlag& abort_flag, Deadline deadline)
+      : control_(control) {
+    while (control_.begin_search() != 0) {
+      const bool is_aborted = abort_flag.is_raised();
+      if (is_aborted || std::chrono::steady_clock::now() >= deadline)
+        throw Error(is_aborted ? StatusCode::aborted : StatusCode::deadline_exceeded,
+                    std::string("another thread of this process still looked for its communicator "
+                                "in NCCL's tuner ") +
+                        (is_aborted ? "when the abort flag was raised" : "at the deadline"));
+      std::this_thread::sleep_for(pause_between_tries);
+    }
+  }
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+  ~Search() { control_.end_search(); }
+
+ private:
+  const TunerControl& control_;
+};
+
+/// Contexts that nobody has claimed: as long as this lives they are observed, and have NCCL's own
+/// choice stay, since the ranks' snapshots may differ, and are compared later.
+class Candidates {
+ public:
+  Candidates(const TunerControl& control, std::vector<std::uint64_t> numbers)
+      : control_(control), numbers_(std::move(numbers)) {
+    const colltune_nccl_force nothing = force_of({}, Function::all_reduce);
+    for (const std::uint64_t number : numbers_) {
+      static_cast<void>(control_.force(number, &nothing));
+      static_cast<void>(control_.observe(number, 1));
+      before_.push_back(count_of(number));
+    }
+  }
+  Candidates(const Candidates&) = delete;
+  Candidates& operator=(const Candidates&) = delete;
+  ~Candidates() {
+    for (const std::uint64_t number : numbers_) {
+      static_cast<void>(control_.observe(number, 0));
+      static_cast<void>(control_.force(number, nullptr));
+    }
+  }
+
+  /// The one that NCCL has asked since then.
+  [[nodiscard]] std::optional<std::uint64_t> find_asked() const {
+    for (std::size_t i = 0; i < numbers_.size(); ++i)
+      if (count_of(numbers_[i]) > before_[i]) return numbers_[i];
+    return std::nullopt;
+  }
+
+ private:
+  /// 0 too where it is gone.
+  [[nodiscard]] std::uint64_t count_of(std::uint64_t number) const {
+    colltune_nccl_call seen{};
+    return control_.last_call(number, &seen) == 0 ? seen.count : 0;
+  }
+
+  const TunerControl& control_;
+  std::vector<std::uint64_t> numbers_;
+  std::vector<std::uint64_t> before_;
+};
+
 }  // namespace
 
 std::vector<colltune_nccl_communicator> Member::list_contexts() const {
@@ -74,13 +145,18 @@ std::vector<colltune_nccl_communicator> Member::list_contexts() const {
   }
 }
 
+std::vector<std::uint64_t> Member::list_unclaimed(std::uint64_t newest_before) const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& context : list_contexts())
+    if (context.number > newest_before && context.is_claimed == 0 &&
+        context.ranks == static_cast<std::uint64_t>(communicator_.size()))
+      numbers.push_back(context.number);
+  return numbers;
+}
+
 void Member::find_tuner_context(Deadline deadline, std::uint64_t newest_before) {
   const Deadline vote = deadline + vote_time;
-  std::vector<std::uint64_t> candidates;
-  for (const auto& context : list_contexts())
-    if (context.number > newest_before &&
-        context.ranks == static_cast<std::uint64_t>(communicator_.size()))
-      candidates.push_back(context.number);
+  const std::vector<std::uint64_t> candidates = list_unclaimed(newest_before);
   if (communicator_.size() == 1)
     why_not_forced_ = "NCCL asks no tuner about a single rank";
   else if (!opened_.why_no_tuner.empty())
@@ -94,26 +170,24 @@ void Member::find_tuner_context(Deadline deadline, std::uint64_t newest_before) 
       why_not_forced_ = "rank " + std::to_string(first) + "'s NCCL has no tuner of colltune's";
     return;
   }
-  const auto most =
-      communicator_.all_reduce_max(static_cast<std::int64_t>(candidates.size()), vote);
-  context_ = most == 1 ? candidates.front() : find_by_turns(candidates, deadline);
+  if (communicator_.all_reduce_max(static_cast<std::int64_t>(candidates.size()), vote) > 1) {
+    context_ = find_by_turns(newest_before, deadline);
+    return;
+  }
+  act_together(
+      communicator_, found_no_context,
+      [&] {
+        const Search search(opened_.control, abort_flag_, deadline);
+        claim(candidates.front());
+        context_ = candidates.front();
+      },
+      vote);
 }
 
-std::uint64_t Member::find_by_turns(const std::vector<std::uint64_t>& candidates,
-                                    Deadline deadline) {
-  // Several ranks of this communicator live in one process: one after the other makes a call, and
-  // sees which of the contexts is asked about it. NCCL asks before it needs any other rank.
-  const auto count_of = [this](std::uint64_t candidate) {
-    colltune_nccl_call seen{};
-    return opened_.control.last_call(candidate, &seen) == 0 ? seen.count : 0;
-  };
-  // Each with NCCL's own choice: the ranks' snapshots may differ, and are compared later.
-  const colltune_nccl_force nothing = force_of({}, Function::all_reduce);
-  for (const std::uint64_t candidate : candidates) {
-    static_cast<void>(opened_.control.force(candidate, &nothing));
-    static_cast<void>(opened_.control.observe(candidate, 1));
-  }
-  std::uint64_t found = 0;
+std::uint64_t Member::find_by_turns(std::uint64_t newest_before, Deadline deadline) {
+  // Several ranks live in one process, of this communicator or of others that are made at the same
+  // time: one after the other makes a call, and sees which of the contexts is asked about it. NCCL
+  // asks before it needs any other rank.
   std::byte* const scratch = scratch_.bytes().data();
   why_not_forced_ = "not known yet";  // so that the call leaves the contexts alone
   LibraryCall call(std::shared_ptr<Member>(std::shared_ptr<Member>{}, this),
@@ -124,24 +198,35 @@ std::uint64_t Member::find_by_turns(const std::vector<std::uint64_t>& candidates
                     .receive = scratch + 1},
                    {});
   why_not_forced_.clear();
-  const Deadline vote = deadline + vote_time;
-  for (int turn = 0; turn < communicator_.size(); ++turn) {
-    if (turn == communicator_.rank()) {
-      std::vector<std::uint64_t> before;
-      for (const std::uint64_t candidate : candidates) before.push_back(count_of(candidate));
-      call.start();
-      BoundedWait wait(deadline, abort_flag_, yields_at_once_);
-      while (found == 0) {
-        for (std::size_t i = 0; i < candidates.size(); ++i)
-          if (count_of(candidates[i]) != before[i]) found = candidates[i];
-        if (found == 0) wait.step(turn, "NCCL's question to its tuner");
-      }
-    }
-    communicator_.barrier(vote);
-  }
-  static_cast<void>(opened_.control.observe(found, 0));
+  std::uint64_t found = 0;
+  for (int turn = 0; turn < communicator_.size(); ++turn)
+    act_together(
+        communicator_, found_no_context,
+        [&] {
+          if (turn == communicator_.rank()) found = find_own(call, newest_before, deadline);
+        },
+        deadline + vote_time);
   call.wait(deadline);
   return found;
+}
+
+std::uint64_t Member::find_own(LibraryCall& call, std::uint64_t newest_before, Deadline deadline) {
+  const Search search(opened_.control, abort_flag_, deadline);
+  const Candidates candidates(opened_.control, list_unclaimed(newest_before));
+  call.start();
+  BoundedWait wait(deadline, abort_flag_, yields_at_once_);
+  std::optional<std::uint64_t> found;
+  while (!(found = candidates.find_asked()))
+    wait.step(communicator_.rank(), "NCCL's question to its tuner");
+  claim(*found);
+  return *found;
+}
+
+void Member::claim(std::uint64_t context) {
+  if (const int refused = opened_.control.claim(context); refused != 0)
+    throw Error(StatusCode::internal, "context " + std::to_string(context) +
+                                          " of NCCL's tuner cannot be claimed: error " +
+                                          std::to_string(refused));
 }
 
 void Member::require_alike_snapshots(Deadline deadline) {
@@ -149,6 +234,8 @@ void Member::require_alike_snapshots(Deadline deadline) {
     if (context.number != context_) continue;
     require_alike(communicator_, "the tuner's interface", std::to_string(context.interface_version),
                   deadline);
+    require_alike(communicator_, "NCCL's communicator that their tuners know",
+                  std::to_string(context.identity), deadline);
     require_alike(communicator_, "the decision snapshot of their tuners", snapshot_text(context),
                   deadline);
     return;

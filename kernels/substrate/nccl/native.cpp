@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "colltune/kernels/nccl_environment.h"
 #include "numerics.h"
 
 namespace colltune::nccl {
@@ -18,6 +19,8 @@ constexpr std::string_view environment_feature = "nccl.environment";
 // Ranks that share a GPU are refused by NCCL, unless somebody tells it that they do not (each a
 // host of its own), or it is one that can do it and was told to.
 constexpr std::string_view sharing_feature = "nccl.shares_gpus";
+// Each rank is one to NCCL, whatever our topology says.
+constexpr std::string_view own_hosts_feature = "nccl.pretended_host";
 constexpr int first_version_with_sharing = version_code(2, 30, 3);
 // Whose configuration library_abi.h describes.
 constexpr int first_version_with_policies = version_code(2, 28, 0);
@@ -97,10 +100,15 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
     capability.features["nccl.tuner"] = "";
   else
     capability.features["nccl.tuner.unavailable"] = opened.why_no_tuner;
+  if (opened.why_no_profiler.empty())
+    capability.features["nccl.profiler"] = "";
+  else
+    capability.features["nccl.profiler.unavailable"] = opened.why_no_profiler;
   if (opened.is_without_tuner) capability.features[std::string(without_tuner_feature)] = "";
   if (!opened.environment.empty())
     capability.features[std::string(environment_feature)] = opened.environment;
   if (may_share_gpus(opened)) capability.features[std::string(sharing_feature)] = "";
+  if (is_pretended_host()) capability.features[std::string(own_hosts_feature)] = "";
 }
 
 Support supports_native_call(const Problem& problem, const Topology& topology,
@@ -125,8 +133,6 @@ Support supports_native_call(const Problem& problem, const Topology& topology,
       ranks > 1 && !capability.has(sharing_feature))
     return Support::no(std::to_string(ranks) +
                        " ranks share a GPU, and NCCL wants one for each rank");
-  if (problem.graph_capture)
-    return Support::no("it calls NCCL itself; no graph of the caller's can hold it");
   if (collective == Collective::all_to_all && problem.in_place && topology.ranks > 1)
     return Support::no("NCCL's all_to_all does not work in place");
   if (const std::int64_t compute = capability.number("cuda.compute_capability");
@@ -148,12 +154,21 @@ std::string_view environment_value(const Capability& capability, std::string_vie
   return {};
 }
 
+Topology topology_of_nccl(const Topology& topology, const Capability& capability) {
+  Topology seen = topology;
+  if (!capability.has(own_hosts_feature)) return seen;
+  seen.nodes = seen.ranks;
+  seen.ranks_per_node = 1;
+  return seen;
+}
+
 std::string why_not_windows(const Topology& topology, const Capability& capability) {
   if (!capability.has(windows_feature))
     return "NCCL " + std::string(capability.value(version_feature)) +
            " has no ncclCommWindowRegister; it came with 2.27";
   if (topology.ranks < 2) return "a single rank copies";
-  if (topology.nodes > 1) return "NCCL's kernels for symmetric windows are for one node";
+  if (topology_of_nccl(topology, capability).nodes > 1)
+    return "NCCL's kernels for symmetric windows are for one node";
   for (const std::string_view variable : {"NCCL_WIN_ENABLE", "NCCL_CUMEM_ENABLE"})
     if (environment_value(capability, variable) == "0")
       return std::string(variable) + "=0 in the environment leaves no windows";

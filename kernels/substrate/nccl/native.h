@@ -21,8 +21,9 @@ inline constexpr std::string_view without_tuner_feature = "nccl.tuner.none";
 
 /// Adds what this rank's NCCL is: "nccl.version", or "nccl.unavailable" with the reason;
 /// "nccl.tuner" where its choices can be forced, or "nccl.tuner.unavailable" ("nccl.tuner.none"
-/// besides); "nccl.environment". Nothing where the rank's buffers lie on no device: the library is
-/// not even opened there.
+/// besides); "nccl.profiler" where it tells what ran, or "nccl.profiler.unavailable";
+/// "nccl.environment". Nothing where the rank's buffers lie on no device: the library is not even
+/// opened there.
 void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capability& capability);
 
 /// Whether a rank with `capability` can call NCCL's own `collective`.
@@ -31,6 +32,9 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
 /// NCCL's value of one of the user's variables, as detected: empty where it is not set.
 [[nodiscard]] std::string_view environment_value(const Capability& capability,
                                                  std::string_view variable);
+
+/// `topology` as NCCL takes it, to which ranks may be hosts of their own.
+[[nodiscard]] Topology topology_of_nccl(const Topology& topology, const Capability& capability);
 
 /// Why NCCL has no symmetric windows between the ranks of such a topology; empty where it may.
 [[nodiscard]] std::string why_not_windows(const Topology& topology, const Capability& capability);

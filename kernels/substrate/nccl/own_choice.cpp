@@ -77,13 +77,14 @@ class OwnChoiceEntry final : public Implementation {
     }
     // What lies in windows is registered by them.
     native.registers = native.registers && !form_.windows;
-    std::unique_ptr<Operation> made;
+    std::unique_ptr<LibraryCall> made;
     act_together(
         communicator, "could not prepare a call of NCCL's",
         [&] {
           made = std::make_unique<LibraryCall>(member, native, std::nullopt, std::move(windows));
         },
         deadline + vote_time);
+    if (call.problem.graph_capture) capture_together(communicator, member, *made, deadline);
     return made;
   }
 

@@ -71,19 +71,26 @@ Window::Window(std::shared_ptr<Member> member, std::span<std::byte> memory, Dead
     : member_(std::move(member)), memory_(memory) {
   const Functions& nccl = member_->functions();
   member_->device().make_current();
-  const Result result = nccl.register_window(member_->handle(), memory.data(), memory.size(),
-                                             &window_, symmetric_window);
-  check_nccl(nccl, member_->handle(), result, "ncclCommWindowRegister");
-  member_->finish("ncclCommWindowRegister", deadline);
+  {
+    const auto in_use = member_->use();
+    const Result result = nccl.register_window(member_->handle(), memory.data(), memory.size(),
+                                               window_.get(), symmetric_window);
+    check_nccl(nccl, member_->handle(), result, "ncclCommWindowRegister");
+  }
+  try {
+    member_->finish("ncclCommWindowRegister", deadline);
+  } catch (...) {
+    // Its thread may still write the word when this object is gone.
+    member_->keep_until_end(window_);
+    throw;
+  }
 }
 
 Window::~Window() {
-  // An aborted communicator has forgotten them.
-  if (window_ == nullptr || !member_->is_usable()) return;
-  const Functions& nccl = member_->functions();
-  if (const Result result = nccl.deregister_window(member_->handle(), window_);
-      result != result_success && result != result_in_progress)
-    std::fprintf(stderr, "colltune: ncclCommWindowDeregister: %s\n", nccl.get_error_string(result));
+  if (!is_there()) return;
+  member_->give_back("ncclCommWindowDeregister", [this] {
+    return member_->functions().deregister_window(member_->handle(), *window_);
+  });
 }
 
 Windows open_windows(Communicator& communicator, const std::shared_ptr<Member>& member,

@@ -44,13 +44,14 @@ class Window {
   Window& operator=(const Window&) = delete;
   ~Window();
   /// NCCL makes none, and reports no error, where its peers cannot reach each other's memory.
-  [[nodiscard]] bool is_there() const { return window_ != nullptr; }
+  [[nodiscard]] bool is_there() const { return *window_ != nullptr; }
   [[nodiscard]] std::span<std::byte> memory() const { return memory_; }
 
  private:
   std::shared_ptr<Member> member_;
   std::span<std::byte> memory_;
-  NativeWindow window_ = nullptr;
+  /// NCCL's thread writes it, as long as it makes the window.
+  std::shared_ptr<NativeWindow> window_ = std::make_shared<NativeWindow>();
 };
 
 using Windows = std::vector<std::unique_ptr<Window>>;

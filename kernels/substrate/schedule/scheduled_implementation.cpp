@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <map>
 #include <memory>
 #include <utility>
@@ -22,8 +21,9 @@ namespace {
 
 // From a share of the L1 cache to half of a usual L2 cache: beyond, a chunk that a peer has just
 // written is read from memory (facts: 12 to 18 GB/s between cores, 16 MiB no faster than 1 MiB). Of
-// scatter of 1 MiB 256 KiB takes 3 to 13 % less than 64 KiB where cores are near and up to 15 % more
-// where they are distant; 128 KiB is within 4 % of the best in both, in five of six collectives.
+// scatter of 1 MiB 256 KiB takes 3 to 13 % less than 64 KiB where cores are near and up to 15 %
+// more where they are distant; 128 KiB is within 4 % of the best in both, in five of six
+// collectives.
 constexpr std::array<std::int64_t, 5> chunk_sizes{16 << 10, 64 << 10, 128 << 10, 256 << 10,
                                                   1 << 20};
 constexpr std::int64_t largest_chunk = std::int64_t{1} << 30;
@@ -188,7 +188,8 @@ bool writes_staging(const Schedule& schedule) {
   });
 }
 
-/// Whether a sweep tries `stores` in calls that follow `schedule`.
+/// Whether a sweep tries `stores`, where there are others than `cached`, in calls that follow
+/// `schedule`.
 bool is_tried(const Stores& stores, const Schedule& schedule, const Shape& shape,
               const Problem& problem) {
   const std::uint64_t message = problem.message_size.value;
@@ -318,7 +319,8 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
         memory_of(schedule, shape, problem, options_of(variant)) > most_memory_tried)
       continue;
     for (const Stores& stores : all_stores)
-      if (is_tried(stores, schedule, shape, problem))
+      if (stores.word == plain_stores ||
+          (capability.has(streaming_feature) && is_tried(stores, schedule, shape, problem)))
         tried.push_back(with_stores(variant, stores.word));
   }
   return tried;
@@ -440,8 +442,6 @@ std::string why_not_among(const ScheduledAlgorithm& algorithm, int ranks) {
   if (ranks < algorithm.min_ranks)
     return "it needs at least " + std::to_string(algorithm.min_ranks) + " ranks, not " +
            std::to_string(ranks);
-  if (algorithm.needs_power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks)))
-    return "it needs a power of two of ranks, not " + std::to_string(ranks);
   return {};
 }
 

@@ -36,7 +36,6 @@ struct ScheduledAlgorithm {
   /// Rank order means that every result is combined at once.
   NumericClass numeric_class = NumericClass::rank_order;
   int min_ranks = 1;
-  bool needs_power_of_two = false;
   /// Whether waves overlap where nothing is staged, so that a chunk size makes sense there, too.
   bool is_pipeline = false;
   std::vector<Knob> knobs{};

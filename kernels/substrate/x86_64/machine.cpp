@@ -31,6 +31,7 @@ std::vector<std::string> offered_isa_names() {
   const auto add = [&names](bool has, const char* name) {
     if (has) names.emplace_back(name);
   };
+  names.emplace_back("sse2");  // part of every 64-bit one
   __builtin_cpu_init();
   add(__builtin_cpu_supports("sse4.2") != 0, "sse4_2");
   add(__builtin_cpu_supports("avx") != 0, "avx");

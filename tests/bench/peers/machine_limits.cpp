@@ -79,11 +79,14 @@ int run(int argc, char** argv) {
   CLI::App app{"What no collective on this node can beat, as JSON"};
   std::vector<std::string> sizes{"64KiB", "1MiB", "16MiB"};
   int rounds = 51;
+  std::size_t most_cores = 0;
   app.add_option("--sizes", sizes, "of the messages copied")->delimiter(',');
   app.add_option("--rounds", rounds)->check(CLI::Range(3, 100'000));
+  app.add_option("--cores", most_cores, "as many as there are ranks, say [all that it may use]");
   CLI11_PARSE(app, argc, argv);
 
-  const std::vector<int> cores = usable_cores();
+  std::vector<int> cores = usable_cores();
+  if (most_cores > 0 && most_cores < cores.size()) cores.resize(most_cores);
   nlohmann::json found{{"cores", cores.size()}};
   if (cores.size() > 1) found["hand_over_ns"] = summary_of(hand_over(cores, rounds));
   for (const std::string& text : sizes) {

@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -300,8 +301,45 @@ def case_budget(programs, folder, arguments):
     return results
 
 
+def case_held_out(programs, folder, arguments):
+    """configs/quick.json as it is, timed; then with held-out sizes and the same budget, confirmed, so that what the table
+    answers for those sizes can be judged by what was measured there."""
+    changes = {"budget_seconds": arguments.held_out_budget} if arguments.held_out_budget else {}
+    if arguments.smoke:  # time for held-out sizes, which come last
+        changes["collectives"] = COLLECTIVES[:1]
+    seconds = programs.sweep(quick_config(folder, arguments, **changes), folder / "quick.db")
+    summary = programs.json_of("report", "sweep", "--db", str(folder / "quick.db"))["sweep"]["summary"]
+    database = folder / "held_out.db"
+    config = quick_config(folder, arguments, "held_out", holdout_sizes=arguments.held_out_sizes, **changes)
+    begin = time.monotonic()
+    done = programs.run(programs.agent, "supervise", "--db", str(database), "--confirm", str(arguments.launches), "--",
+                        *programs.launch, programs.agent, "sweep", "--config", str(config), "--db", str(database),
+                        "--quiet", "--allow-oversubscribe")
+    if not database.exists():
+        programs.give_up(done, "made no database")
+    supervised = time.monotonic() - begin
+    decided = programs.json_of("show", "decisions", "--db", str(database))
+    held_out = programs.json_of("report", "regret", "--db", str(database))["held_out"]
+    check_some(held_out["choices"], "answers for held-out sizes judged")
+    of_collective = {}
+    for entry in held_out["keys"]:
+        of_collective.setdefault(entry["key"]["problem"]["collective"], []).append(entry["chosen_speedup"])
+    return {"quick_launch_seconds": seconds, "quick_elapsed_seconds": summary["elapsed_ns"] / 1e9,
+            "sweep_and_confirmation_seconds": supervised,
+            "verdicts_after": counted(of_any_family(decided).values(), "verdict"),
+            "status_after": counted(of_any_family(decided).values(), "status"),
+            "held_out_sizes": arguments.held_out_sizes, "answers": held_out["choices"],
+            "not_judged": held_out["not_judged"], "speedup": held_out["chosen_speedup"],
+            "speedup_where_decided": held_out["decided"]["chosen_speedup"], "best_speedup": held_out["best_speedup"],
+            "speedup_of_collective": {name: statistics.geometric_mean(seen) for name, seen in of_collective.items()},
+            "keys": [{"collective": entry["key"]["problem"]["collective"],
+                      "bytes": entry["key"]["problem"]["message_size_bytes"],
+                      **{field: entry[field] for field in ("verdict", "chosen", "chosen_speedup", "best_speedup")}}
+                     for entry in held_out["keys"]]}
+
+
 CASES = {"null": case_null, "power": case_power, "repeat": case_repeat, "stress": case_stress, "trap": case_trap,
-         "budget": case_budget}
+         "budget": case_budget, "held_out": case_held_out}
 
 
 def steps(arguments):
@@ -336,11 +374,14 @@ def parse():
     parser.add_argument("--budget", type=float, default=0, help="repeat, stress, trap: seconds; 0: configs/quick.json's")
     parser.add_argument("--trap-sizes", default="1MiB,2MiB,4MiB,8MiB,16MiB")
     parser.add_argument("--trap-budget", type=float, default=60)
+    parser.add_argument("--held-out-sizes", default="512,16KiB,256KiB", help="held_out: between configs/quick.json's")
+    parser.add_argument("--held-out-budget", type=float, default=0, help="held_out: seconds; 0: configs/quick.json's")
     parser.add_argument("--budgets", type=int, nargs="+", default=[10, 30, 60, 300])
     arguments = parser.parse_args()
     if arguments.smoke:
         small = {"keys": 8, "most_bytes": 4096, "seconds_per_key": 0.6, "seconds_per_key_in_launch": 0.2, "launches": 1,
-                 "delays": [200], "sweeps": 2, "budget": 4, "trap_sizes": "64KiB", "trap_budget": 3, "budgets": [4]}
+                 "delays": [200], "sweeps": 2, "budget": 4, "trap_sizes": "64KiB", "trap_budget": 3, "budgets": [4],
+                 "held_out_sizes": "512", "held_out_budget": 12}
         for name, value in small.items():
             setattr(arguments, name, value)
     return arguments

@@ -240,6 +240,26 @@ TEST_F(ForceTest, WhatWasSeenIsReadBack) {
   EXPECT_EQ(control.last_call(number + 1, &seen), 5);
 }
 
+TEST_F(ForceTest, ACommunicatorIsClaimedOnce) {
+  const TunedCommunicator other(tuner, 8, 1);
+  const TunedCommunicator communicator(tuner, 8, 1);
+  const std::uint64_t number = newest().number;
+  EXPECT_EQ(newest().is_claimed, 0);
+  EXPECT_EQ(control.claim(number), 0);
+  EXPECT_EQ(newest().is_claimed, 1);
+  EXPECT_EQ(control.claim(number), 6) << "it is somebody's";
+  EXPECT_EQ(control.claim(number + 1), 5);
+  EXPECT_EQ(control.claim(number - 1), 0) << "the other one was not touched";
+}
+
+TEST_F(ForceTest, OneThreadAtATimeSearches) {
+  ASSERT_EQ(control.begin_search(), 0);
+  EXPECT_EQ(control.begin_search(), 9);
+  control.end_search();
+  EXPECT_EQ(control.begin_search(), 0);
+  control.end_search();
+}
+
 TEST_F(ForceTest, RestrictionsOfTheEnvironmentAreReportedOncePerCommunicator) {
   setenv("NCCL_ALGO", "allreduce:tree", 1);
   setenv("NCCL_PROTO", "^LL128", 1);

@@ -111,6 +111,11 @@ struct TunerControl {
       : interface_number(tuner.control<decltype(colltune_nccl_tuner_interface)>(
             "colltune_nccl_tuner_interface")),
         list(tuner.control<decltype(colltune_nccl_tuner_list)>("colltune_nccl_tuner_list")),
+        claim(tuner.control<decltype(colltune_nccl_tuner_claim)>("colltune_nccl_tuner_claim")),
+        begin_search(tuner.control<decltype(colltune_nccl_tuner_begin_search)>(
+            "colltune_nccl_tuner_begin_search")),
+        end_search(tuner.control<decltype(colltune_nccl_tuner_end_search)>(
+            "colltune_nccl_tuner_end_search")),
         force(tuner.control<decltype(colltune_nccl_tuner_force)>("colltune_nccl_tuner_force")),
         forced(tuner.control<decltype(colltune_nccl_tuner_forced)>("colltune_nccl_tuner_forced")),
         observe(
@@ -120,6 +125,9 @@ struct TunerControl {
 
   decltype(colltune_nccl_tuner_interface)* interface_number;
   decltype(colltune_nccl_tuner_list)* list;
+  decltype(colltune_nccl_tuner_claim)* claim;
+  decltype(colltune_nccl_tuner_begin_search)* begin_search;
+  decltype(colltune_nccl_tuner_end_search)* end_search;
   decltype(colltune_nccl_tuner_force)* force;
   decltype(colltune_nccl_tuner_forced)* forced;
   decltype(colltune_nccl_tuner_observe)* observe;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "colltune/vocabulary/error.h"
+#include "daemon/temporary_folder.h"
 
 namespace colltune {
 namespace {
@@ -82,8 +83,9 @@ class ProcessVariables : public ::testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {
-    for (const char* name : {"NCCL_BUFFSIZE", "NCCL_ALGO", "NCCL_DEBUG", "UCX_TLS", "NCCL_HOSTID",
-                             "OMPI_MCA_btl_vader_eager_limit", "NCCL_TUNER_PLUGIN"})
+    for (const char* name :
+         {"NCCL_BUFFSIZE", "NCCL_ALGO", "NCCL_DEBUG", "UCX_TLS", "NCCL_HOSTID",
+          "OMPI_MCA_btl_vader_eager_limit", "NCCL_TUNER_PLUGIN", "NCCL_CONF_FILE"})
       unsetenv(name);
   }
 };
@@ -92,14 +94,36 @@ TEST_F(ProcessVariables, ThoseThatChangeNoWinnerAreNoPartOfTheEnvironment) {
   setenv("NCCL_DEBUG", "INFO", 1);
   setenv("NCCL_HOSTID", "rank-1", 1);
   setenv("OMPI_MCA_btl_vader_eager_limit", "8192", 1);  // recorded in mpi_transport
-  EXPECT_EQ(read_variables(), std::nullopt);
+  EXPECT_EQ(read_variables({}), std::nullopt);
 }
 
 TEST_F(ProcessVariables, AreRecordedByNameWhereverTheyCameFrom) {
   setenv("UCX_TLS", "rc, sm", 1);
   EXPECT_TRUE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=8388608", "NCCL_ALGO=ring"}));
-  EXPECT_EQ(read_variables(), "NCCL_ALGO=ring NCCL_BUFFSIZE=8388608 UCX_TLS=\"rc, sm\"");
+  EXPECT_EQ(read_variables({}), "NCCL_ALGO=ring NCCL_BUFFSIZE=8388608 UCX_TLS=\"rc, sm\"");
   EXPECT_STREQ(getenv("NCCL_BUFFSIZE"), "8388608");
+}
+
+TEST_F(ProcessVariables, AreRecordedAlsoWhereAFileOfNcclsSetsThem) {
+  const literals::TemporaryFolder folder;
+  const NcclFiles files{.user = folder / "user.conf", .system = folder / "system.conf"};
+  std::ofstream(files.user) << "NCCL_BUFFSIZE=1\nNCCL_DEBUG=INFO\nOFI_NCCL_PROTOCOL=RDMA\n";
+  std::ofstream(files.system) << "NCCL_BUFFSIZE=2\nNCCL_PROTO=Simple\n"
+                              << "OMPI_MCA_btl_vader_eager_limit=8192\n";
+  setenv("NCCL_ALGO", "ring", 1);
+  EXPECT_EQ(read_variables(files),
+            "NCCL_ALGO=ring NCCL_BUFFSIZE=1 NCCL_PROTO=Simple OFI_NCCL_PROTOCOL=RDMA");
+  EXPECT_EQ(read_variables({}), "NCCL_ALGO=ring");
+  setenv("NCCL_CONF_FILE", files.system.c_str(), 1);
+  EXPECT_EQ(detect_environment({}, {}).mpi_transport, "default") << "MPI reads no file of NCCL's";
+}
+
+TEST_F(ProcessVariables, ChangeNothingWhereAFileOfNcclsSaysTheSame) {
+  const literals::TemporaryFolder folder;
+  std::ofstream(folder / "nccl.conf") << "NCCL_BUFFSIZE=1\n";
+  setenv("NCCL_CONF_FILE", (folder / "nccl.conf").c_str(), 1);
+  EXPECT_FALSE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=1"}));
+  EXPECT_TRUE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=2"}));
 }
 
 TEST_F(ProcessVariables, SayWhereTheyChangeNothing) {

@@ -9,18 +9,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <set>
+#include <string>
 
 #include "agreement.h"
 #include "colltune/decide/decide.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/nccl_environment.h"
 #include "colltune/sweep/availability.h"
 #include "colltune/sweep/compat.h"
 #include "colltune/sweep/global_clock.h"
 #include "colltune/sweep/sweep.h"
 #include "mpi_control_plane.h"
+#include "shared_gpus.h"
 
 namespace colltune {
 namespace {
@@ -127,6 +131,50 @@ TEST_F(SweepOverMpi, ForcedAlgorithmsOfOpenMpiTakePart) {
       algorithms.insert(word(planned.variant, "algorithm"));
   EXPECT_TRUE(algorithms.contains("recursive_doubling"));
   EXPECT_TRUE(algorithms.contains("ring"));
+}
+
+TEST_F(SweepOverMpi, RanksThatShareNoGpuAreNoHostsOfTheirOwn) {
+  SweepPlan plan = plan_of(R"({"version": 1, "sizes": "4KiB", "collectives": ["all_reduce"]})");
+  try {
+    refuse_pretended_hosts(plan);
+    EXPECT_EQ(world_->size(), 1) << "ranks without GPUs share none";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::failed_precondition);
+    EXPECT_EQ(std::string(error.what()).find("--share-gpus: the "), 0U) << error.what();
+    EXPECT_NE(std::string(error.what()).find("share no GPU"), std::string::npos);
+  }
+  for (PlannedWorld& world : plan.worlds) world.topology.placement = Placement::shared_device;
+  EXPECT_NO_THROW(refuse_pretended_hosts(plan));
+}
+
+TEST_F(SweepOverMpi, RanksThatTheUserMadeOneHostAreRefusedByName) {
+  const int ranks = world_->size();
+  // Each another one, but for the last, which has that of the one before it.
+  ::setenv("NCCL_HOSTID", ("host" + std::to_string(std::min(world_->rank(), ranks - 2))).c_str(),
+           1);
+  // What the user has set stays.
+  pretend_own_host(world_->rank());
+  if (ranks == 1) {
+    EXPECT_NO_THROW(refuse_alike_hosts(control_));
+  } else {
+    try {
+      refuse_alike_hosts(control_);
+      ADD_FAILURE() << "two ranks are one host";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), StatusCode::failed_precondition);
+      const std::string both =
+          "ranks " + std::to_string(ranks - 2) + " and " + std::to_string(ranks - 1);
+      EXPECT_NE(std::string(error.what()).find(both + " have the same NCCL_HOSTID"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+  ::unsetenv("NCCL_HOSTID");
+  ::unsetenv("NCCL_NET");
+  pretend_own_host(world_->rank());
+  EXPECT_NO_THROW(refuse_alike_hosts(control_));
+  ::unsetenv("NCCL_HOSTID");
+  ::unsetenv("NCCL_NET");
 }
 
 TEST_F(SweepOverMpi, RanksOfOneNodeReadOneClock) {

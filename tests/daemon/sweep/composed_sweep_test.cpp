@@ -11,9 +11,11 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
 
 #include "colltune/decide/decide.h"
 #include "colltune/kernels/composed.h"
+#include "colltune/kernels/copy.h"
 #include "colltune/vocabulary/canonical.h"
 #include "kernels/conformance.h"
 #include "kernels/stub_implementation.h"
@@ -41,8 +43,13 @@ SweepSpec spec_of(std::vector<Collective> collectives, std::string_view sizes) {
       .null_test = false};
 }
 
+/// What this processor does where it has no stores past the caches is right all the same.
+const std::map<std::string, std::string, std::less<>> may_stream{
+    {std::string(streaming_feature), ""}};
+
 /// Ranks 2 and 3 lack the short messages, and may not store past the caches.
 void mask_upper_half(int rank, Capability& capability) {
+  capability.features.insert(may_stream.begin(), may_stream.end());
   if (rank < 2) return;
   capability.features["without.cpu.*_low_latency"] = "";
   capability.features["without.cpu.*{*stores=adaptive*}"] = "";
@@ -87,7 +94,7 @@ TEST(ComposedSweep, EveryCollectiveInEveryModeOnUnlikeRanks) {
 }
 
 TEST(ComposedSweep, GroupsThatWereTunedAloneUseTheirWinnersInside) {
-  std::vector<Capability> ranks(4, Capability{.architecture = "x", .features = {}});
+  std::vector<Capability> ranks(4, Capability{.architecture = "x", .features = may_stream});
   ranks[3].features["without.cpu.*{*stores=adaptive*}"] = "";
   ranks[2] = ranks[3];
   const Availability availability = merge_capabilities(ranks, std::vector{0, 0, 0, 0});
@@ -260,7 +267,8 @@ TEST(ComposedSweep, WhatSomeRankCannotRunIsSkippedWithTheReason) {
   const auto reason = [&](const Composition& composition) {
     const SweepPlan plan =
         make_plan(spec, availability, make_catalogue(), "e", {.compositions = {&composition, 1}});
-    const std::string name = to_string(name_composition(name_of(Collective::all_reduce), composition));
+    const std::string name =
+        to_string(name_composition(name_of(Collective::all_reduce), composition));
     for (const Skipped& skipped : plan.skipped)
       if (skipped.variant == name) return skipped.reason;
     return std::string();
@@ -416,7 +424,7 @@ Availability random_availability(std::mt19937& random) {
                              "without.cpu.*_one_shot", "without.cpu.*{*flow=push*}"};
   const auto ranks = std::uniform_int_distribution<std::size_t>(2, 8)(random);
   std::vector<Capability> kinds(std::uniform_int_distribution<std::size_t>(1, 4)(random),
-                                Capability{.architecture = "x", .features = {}});
+                                Capability{.architecture = "x", .features = may_stream});
   for (Capability& kind : kinds)
     for (const char* const mask : masks)
       if (random() % 3 == 0) kind.features[mask] = "";

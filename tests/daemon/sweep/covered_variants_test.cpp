@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/copy.h"
 #include "colltune/sweep/sweep_plan.h"
 #include "colltune/vocabulary/canonical.h"
 
@@ -24,8 +25,8 @@ class CoveredVariants : public testing::Test {
                   .sizes = parse_sizes("16KiB"),
                   .include = {"cpu.gather_low_latency"},
                   .null_test = false};
-  std::vector<Capability> ranks_ =
-      std::vector<Capability>(2, Capability{.architecture = "x", .features = {}});
+  std::vector<Capability> ranks_ = std::vector<Capability>(
+      2, Capability{.architecture = "x", .features = {{std::string(streaming_feature), ""}}});
   Findings findings_;
 
   [[nodiscard]] std::vector<std::string> planned() const {
@@ -56,6 +57,13 @@ TEST_F(CoveredVariants, ArePlannedWhereSomeRankLacksWhatCoversThem) {
   ranks_[1].features["without.cpu.*{*stores=adaptive*}"] = "";
   EXPECT_THAT(planned(), Contains(cached));
   EXPECT_THAT(planned(), Not(Contains(adaptive)));
+}
+
+TEST_F(CoveredVariants, ArePlannedWhereNoRankCanStorePastTheCaches) {
+  ranks_[1].features.clear();  // one still can, and to the other every way is the same
+  EXPECT_THAT(planned(), testing::ElementsAre(adaptive));
+  ranks_[0].features.clear();
+  EXPECT_THAT(planned(), testing::ElementsAre(cached));
 }
 
 TEST_F(CoveredVariants, ArePlannedWhereWhatCoversThemIsQuarantined) {

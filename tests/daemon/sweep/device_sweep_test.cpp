@@ -223,7 +223,58 @@ TEST(DeviceSweep, ADeviceOfItsOwnForEachRankIsADedicatedPlacement) {
   }
 }
 
-TEST(DeviceSweep, RotatingInputsAreRefusedForEachVariant) {
+// Over PCI Express without peer access: nothing failed, and scratch memory of the host's serves.
+TEST(DeviceSweep, WhereDevicesDoNotReachEachOtherKernelsAreUnavailableButThroughTheHost) {
+  PretendedDevice first("first", 1);
+  PretendedDevice second("second", 1);
+  first.forbid_peers();
+  second.forbid_peers();
+  const std::vector<Device*> devices{&first, &second};
+  SweepSpec spec = small_sweep();
+  spec.collectives = {Collective::all_reduce};
+  spec.in_place = {.off = true, .on = false};
+  spec.graph_capture = {.off = true, .on = false};
+  spec.include = {"cuda.*two_shot_pull", "cuda.*one_shot"};
+  SweepRun run;
+  sweep(run, 2, make_catalogue(), spec, {}, devices);
+  EXPECT_THAT(run.errors, testing::Each(""));
+  EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
+  std::size_t through_host = 0;
+  std::size_t unavailable = 0;
+  for (const Measurement& measured : run.outcome.measurements) {
+    if (word(measured.variant, "scratch") == "host") {
+      EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+      ++through_host;
+      continue;
+    }
+    EXPECT_EQ(measured.outcome, Outcome::unavailable) << to_string(measured.variant);
+    EXPECT_THAT(measured.detail, HasSubstr("first cannot reach second; its device does not reach "
+                                           "the memory of rank 1"));
+    ++unavailable;
+  }
+  EXPECT_GT(through_host, 0U);
+  EXPECT_GT(unavailable, through_host) << "registered buffers, too";
+}
+
+TEST(DeviceSweep, RotatingInputsAreWrittenAndThenMoreThanTheDevicesCachesHold) {
+  PretendedDevice device("shared", 2);
+  device.pretend_cache(1 << 20);
+  const std::vector<Device*> devices{&device, &device};
+  SweepSpec spec = small_sweep();
+  spec.collectives = {Collective::all_reduce};
+  spec.input_mode = InputMode::rotating;
+  SweepRun run;
+  sweep(run, 2, make_catalogue(), spec, {}, devices);
+  ASSERT_FALSE(run.outcome.measurements.empty());
+  std::size_t runs = 0;
+  for (const Measurement& measured : run.outcome.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+    runs += measured.samples.size();
+  }
+  EXPECT_GE(device.count_filled(), runs * 2 * (2 << 20)) << "on both ranks";
+}
+
+TEST(DeviceSweep, RotatingInputsAreRefusedWhereNobodyKnowsTheCaches) {
   PretendedDevice device("shared", 2);
   const std::vector<Device*> devices{&device, &device};
   SweepSpec spec = small_sweep();

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "colltune/decide/decide.h"
@@ -92,6 +93,106 @@ TEST_F(NcclSweep, NcclIsTheBaselineAndItsChoicesCompete) {
   for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))
     families.insert(decision.family);
   EXPECT_THAT(families, testing::IsSupersetOf({"nccl", "colltune"}));
+}
+
+TEST_F(NcclSweep, ChannelsThatDidNotRunAreNotCredited) {
+  ::setenv("NCCL_PROFILER_PLUGIN", COLLTUNE_NCCL_TUNER, 1);
+  FakeNcclSettings settings;
+  settings.channels = 2;
+  nccl_.configure(settings);
+  nccl::Places places = nccl_.places();
+  places.profiler = COLLTUNE_NCCL_TUNER;
+  SweepSpec wanted = spec();
+  wanted.sizes = parse_sizes("64KiB");
+  wanted.include = {"nccl.all_reduce", "nccl.all_reduce_forced"};
+  SweepRun run;
+  sweep(run, 2, FakeNccl::entries(places), wanted, {}, gpus_.all());
+  ::unsetenv("NCCL_PROFILER_PLUGIN");
+  EXPECT_THAT(run.errors, Each(""));
+  std::size_t credited = 0;
+  std::size_t others = 0;
+  for (const Measurement& measured : run.outcome.measurements) {
+    EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
+    const auto& executed = measured.conditions.executed;
+    const auto& instead = measured.conditions.executed_instead;
+    if (measured.variant.implementation == "nccl.all_reduce") {
+      EXPECT_EQ(executed, "algorithm=tree,channels=2,protocol=ll,told_by=profiler");
+      continue;
+    }
+    const std::string name = to_string(measured.variant);
+    const auto asks_for = [&](const char* channels) {
+      return name.find(std::string(",channels=") + channels + ",") != std::string::npos;
+    };
+    // NCCL's own number, and as many as there are.
+    const bool is_as_asked = asks_for("0") || asks_for("1") || asks_for("2");
+    EXPECT_EQ(is_credited(measured), is_as_asked) << name;
+    ASSERT_EQ(executed.has_value(), is_as_asked);
+    ASSERT_EQ(instead.has_value(), !is_as_asked);
+    EXPECT_THAT(is_as_asked ? *executed : *instead,
+                HasSubstr(asks_for("1") ? ",channels=1," : ",channels=2,"));
+    ++(is_as_asked ? credited : others);
+  }
+  EXPECT_GT(credited, 0U);
+  EXPECT_GT(others, 0U);
+}
+
+TEST_F(NcclSweep, CapturedProblemsHaveNcclAsTheirBaselineToo) {
+  SweepSpec wanted = spec();
+  wanted.collectives = {Collective::all_reduce, Collective::all_gather};
+  wanted.graph_capture = {.off = false, .on = true};
+  wanted.registered = {.off = true, .on = true};
+  wanted.include = {"cuda.all_reduce_one_shot", "cuda.all_gather_push", "nccl.*"};
+  SweepRun run;
+  sweep(run, 2, catalogue(), wanted, {}, gpus_.all());
+  EXPECT_THAT(run.errors, Each(""));
+  std::set<std::string> implementations;
+  std::set<std::pair<Collective, bool>> with_baseline;
+  for (const Measurement& measured : run.outcome.measurements) {
+    const std::string name = to_string(measured.variant);
+    EXPECT_TRUE(measured.key.problem.graph_capture) << name;
+    EXPECT_EQ(measured.outcome, Outcome::ok) << name << ": " << measured.detail;
+    EXPECT_GT(measured.verified_calls, 1U) << name << ", with other inputs each";
+    if (measured.family != "nccl") continue;
+    implementations.insert(measured.variant.implementation);
+    EXPECT_FALSE(measured.conditions.executed_instead) << name;
+    EXPECT_TRUE(measured.conditions.executed) << name;
+    EXPECT_TRUE(measured.conditions.device_share) << name;
+    const Problem& problem = measured.key.problem;
+    if (measured.is_baseline) with_baseline.emplace(problem.collective, problem.registered);
+  }
+  EXPECT_EQ(with_baseline.size(), 4U) << "two collectives, registered or not";
+  EXPECT_EQ(implementations,
+            (std::set<std::string>{"nccl.all_gather", "nccl.all_gather_forced",
+                                   "nccl.all_gather_symmetric", "nccl.all_reduce",
+                                   "nccl.all_reduce_forced", "nccl.all_reduce_symmetric"}));
+  EXPECT_EQ(nccl_.counts().captured, 0);
+  EXPECT_EQ(nccl_.counts().overdue, 0);
+}
+
+TEST_F(NcclSweep, WhatACapturedCallCannotBeForcedToIsUnavailableBeforeItRuns) {
+  FakeNcclSettings settings;
+  settings.unavailable_for_long = entry_bit(nccl::Algorithm::nvls, nccl::Protocol::simple);
+  settings.long_bytes = 16 << 10;
+  nccl_.configure(settings);
+  SweepSpec wanted = spec();
+  wanted.graph_capture = {.off = false, .on = true};
+  wanted.include = {"cuda.all_reduce_one_shot", "nccl.all_reduce", "nccl.*_forced"};
+  SweepRun run;
+  sweep(run, 2, catalogue(), wanted, {}, gpus_.all());
+  EXPECT_THAT(run.errors, Each(""));
+  std::size_t unavailable = 0;
+  for (const Measurement& measured : run.outcome.measurements) {
+    const std::string name = to_string(measured.variant);
+    if (name.find("algorithm=nvls,") == std::string::npos) {
+      EXPECT_EQ(measured.outcome, Outcome::ok) << name << ": " << measured.detail;
+      continue;
+    }
+    ++unavailable;
+    EXPECT_EQ(measured.outcome, Outcome::unavailable) << name;
+    EXPECT_THAT(measured.detail, HasSubstr("NCCL marks nvls with simple as unavailable"));
+  }
+  EXPECT_GT(unavailable, 0U);
+  EXPECT_EQ(nccl_.counts().aborted, 0) << "all ranks found it out while they prepared";
 }
 
 TEST_F(NcclSweep, RanksThatShareAGpuTakePartAsHostsOfTheirOwnAndAreKeptApart) {
@@ -213,7 +314,8 @@ bool is_ring_with_ll(const Measurement& measured) {
 }
 
 /// In calls of ring with LL rank 1 never comes: both abort the communicator at the deadline.
-class NcclSweepAfterAnAbort : public NcclSweep {
+/// Calls that are captured or not: those of all variants are held by graphs then.
+class NcclSweepAfterAnAbort : public NcclSweep, public testing::WithParamInterface<bool> {
  protected:
   void run(FakeNcclSettings settings) {
     settings.rank_stuck_in_call = 1;
@@ -221,15 +323,19 @@ class NcclSweepAfterAnAbort : public NcclSweep {
     nccl_.configure(settings);
     SweepSpec wanted = spec();
     wanted.passes = 2;
+    wanted.graph_capture = {.off = !GetParam(), .on = GetParam()};
     wanted.include = {"cuda.all_reduce_one_shot", "nccl.all_reduce", "nccl.*_forced"};
     run_.policy.call_limit_floor = std::chrono::milliseconds(1500);
     sweep(run_, 2, catalogue(), wanted, {}, gpus_.all());
     EXPECT_THAT(run_.errors, Each(""));
+    EXPECT_EQ(nccl_.counts().overdue, 0) << "a graph outlived its communicator";
+    EXPECT_EQ(nccl_.counts().captured, 0);
   }
   SweepRun run_;
 };
+INSTANTIATE_TEST_SUITE_P(Captured, NcclSweepAfterAnAbort, testing::Bool());
 
-TEST_F(NcclSweepAfterAnAbort, TheOtherVariantsAreMeasuredOnAnotherCommunicator) {
+TEST_P(NcclSweepAfterAnAbort, TheOtherVariantsAreMeasuredOnAnotherCommunicator) {
   run({});
   std::size_t hung = 0;
   std::size_t renewed = 0;
@@ -255,7 +361,7 @@ TEST_F(NcclSweepAfterAnAbort, TheOtherVariantsAreMeasuredOnAnotherCommunicator) 
   EXPECT_EQ(nccl_.counts().aborted, 2 * static_cast<int>(hung));
 }
 
-TEST_F(NcclSweepAfterAnAbort, ACommunicatorThatIsRefusedEndsTheRestWithTheReason) {
+TEST_P(NcclSweepAfterAnAbort, ACommunicatorThatIsRefusedEndsTheRestWithTheReason) {
   run({.rank_refused_in_init = 1, .sound_inits = 1});
   std::size_t refused = 0;
   std::size_t given_up = 0;
@@ -273,7 +379,7 @@ TEST_F(NcclSweepAfterAnAbort, ACommunicatorThatIsRefusedEndsTheRestWithTheReason
   EXPECT_GT(given_up, 10U);
 }
 
-TEST_F(NcclSweepAfterAnAbort, ACommunicatorThatHangsEndsTheRestInTime) {
+TEST_P(NcclSweepAfterAnAbort, ACommunicatorThatHangsEndsTheRestInTime) {
   const auto begin = std::chrono::steady_clock::now();
   run({.rank_stuck_in_init = 0, .sound_inits = 1});
   std::size_t late = 0;
@@ -284,22 +390,41 @@ TEST_F(NcclSweepAfterAnAbort, ACommunicatorThatHangsEndsTheRestInTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
+/// The catalogue as it is, which looks for NCCL by itself: nobody here has a GPU, so that it does
+/// not.
 TEST_F(NcclSweep, WithoutGpusEveryVariantIsSkippedWithTheReason) {
-  SweepRun run;
+  const Implementations all = make_catalogue();
   SweepSpec host = spec();
-  host.include = {"cpu.all_reduce_one_shot", "nccl.*"};
-  sweep(run, 2, catalogue(), host);
+  host.include = {"cpu.all_reduce_one_shot", "cpu.*_flat", "nccl.*"};
+  host.collectives.clear();
+  for (const auto& named : enum_names(Collective{})) host.collectives.push_back(named.value);
+  ASSERT_EQ(host.collectives.size(), 8U);
+  SweepRun run;
+  // What the ranks lack is for the build and the machine to say.
+  std::string lacking;
+  run.differ = [&](int rank, const Capability& detected) {
+    if (rank == 0) lacking = detected.value("cuda.unavailable");
+  };
+  sweep(run, 2, all, host);
   EXPECT_THAT(run.errors, Each(""));
+  if (lacking.empty()) lacking = "the ranks' buffers lie in the host's";
   std::set<std::string> skipped;
   for (const Skipped& entry : run.journal.plans.at(0).skipped)
     if (entry.variant.starts_with("nccl.")) {
-      EXPECT_FALSE(entry.reason.empty());
+      EXPECT_THAT(entry.reason, HasSubstr(lacking)) << entry.variant;
       skipped.insert(entry.variant.substr(0, entry.variant.find('{')));
     }
-  std::set<std::string> all;
-  for (const auto& entry : nccl_.entries())
-    if (entry->collective() == Collective::all_reduce) all.emplace(entry->name());
-  EXPECT_EQ(skipped, all);
+  std::set<std::string> expected;
+  std::set<Collective> covered;
+  for (const auto& entry : all) {
+    if (entry->family() != "nccl") continue;
+    expected.emplace(entry->name());
+    covered.insert(entry->collective());
+  }
+  EXPECT_EQ(skipped, expected);
+  EXPECT_EQ(covered.size(), 8U);
+  for (const Measurement& measured : run.outcome.measurements)
+    EXPECT_NE(measured.family, "nccl") << to_string(measured.variant);
 }
 
 /// Eight GPUs of a node, every collective with a choice, 1 KiB to 8 GiB.
@@ -337,10 +462,11 @@ TEST_F(NcclSweep, ThePlanOfANodeIsPruned) {
   std::cout << forced << " forced variants of " << unpruned << ", at least "
             << std::chrono::duration_cast<std::chrono::seconds>(least).count() << " s in "
             << plan.passes << " passes\n";
-  EXPECT_LT(forced, unpruned * 3 / 4);
-  EXPECT_GT(forced, unpruned / 4);
-  EXPECT_GT(least, std::chrono::seconds(14)) << "12 rounds of 10 ms for each problem";
-  EXPECT_LT(least, std::chrono::hours(24));
+  static_assert(unpruned == 3528);
+  EXPECT_EQ(forced, 2019U) << "kernels/README.md has both numbers";
+  // 12 rounds of 10 ms in each visit are 346 s of it, calls of up to 8 GiB the rest.
+  EXPECT_GT(least, std::chrono::minutes(70));
+  EXPECT_LT(least, std::chrono::minutes(75));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,8 +47,14 @@ TEST_P(Renewal, WhatOthersRanOnIsMadeAnewAndTheyAreMeasured) {
   const auto found = measure(implementations, ranks).measurements;
   for (const std::size_t i : {0U, 2U, 3U}) {
     EXPECT_EQ(found.at(i).outcome, Outcome::ok) << found[i].detail;
-    EXPECT_FALSE(found[i].samples.empty()) << i;
-    EXPECT_EQ(found[i].samples.size(), found[0].samples.size()) << "rounds of all are the same";
+    // Whole rounds alone: one in which something was lost counts for nobody.
+    ASSERT_GT(found[i].samples_per_round, 0) << i;
+    EXPECT_EQ(std::ssize(found[i].samples) % found[i].samples_per_round, 0) << i;
+    const auto rounds = std::ssize(found[i].samples) / found[i].samples_per_round;
+    // A rival that looks slower may leave; the baseline stays.
+    const int most = GetParam() > 2 ? 5 : 6;
+    EXPECT_GE(rounds, i == 0 ? most : 1) << i;
+    EXPECT_LE(rounds, most) << i;
     EXPECT_GE(found[i].verified_calls, 2U);
     EXPECT_EQ(found[i].ranks_failed, 0);
   }

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "colltune/json/json.h"
@@ -372,6 +373,15 @@ TEST(SweepSpec, ShippedConfigurationsLoad) {
   for (const char* knobs : {"/nccl_knobs.json", "/open_mpi_knobs.json"})
     EXPECT_FALSE(load_sweep_spec(std::string(COLLTUNE_CONFIGS) + knobs).launch_environments.empty())
         << knobs;
+  const SweepSpec nccl = load_sweep_spec(COLLTUNE_CONFIGS "/nccl_knobs.json");
+  EXPECT_EQ(nccl.registered, (BooleanAxis{.off = true, .on = true}))
+      << "symmetric kernels need registered buffers";
+  std::set<std::string> symmetric_kernels;
+  for (const LaunchEnvironment& environment : nccl.launch_environments)
+    for (const Assignment& variable : environment.variables)
+      if (variable.name == "NCCL_SYM_KERNEL") symmetric_kernels.insert(variable.value);
+  EXPECT_THAT(symmetric_kernels,
+              testing::ElementsAre("AllReduce_AGxLLMC_R", "AllReduce_RSxLDMC_AGxSTMC"));
   const SweepSpec quick = load_sweep_spec(COLLTUNE_CONFIGS "/quick.json");
   EXPECT_EQ(quick.collectives.size(), enum_names(Collective{}).size());
   EXPECT_GT(quick.budget.count(), 0);

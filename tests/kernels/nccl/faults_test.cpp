@@ -88,6 +88,28 @@ TEST_F(NcclFaults, ASlowRankIsWaitedFor) {
   EXPECT_EQ(nccl_.counts().aborted, 0);
 }
 
+TEST_F(NcclFaults, AnAbortThatHangsKeepsNobodyElseWaiting) {
+  FakeNcclSettings settings;
+  settings.rank_stuck_in_abort = 0;
+  nccl_.configure(settings);
+  const PretendedGpus gpus(2);
+  gpus.run([&](Communicator& communicator) {
+    SumCall call(communicator, entries_, own_choice);
+    call.run();
+    communicator.barrier(soon_enough());
+    if (communicator.rank() == 0) {
+      const std::jthread aborting([&] { call.operation().give_up(); });
+      while (!call.operation().is_lost()) std::this_thread::yield();
+      EXPECT_THROW(call.operation().start(), OperationLost);
+      call.operation().end_submitted();
+      EXPECT_EQ(nccl_.counts().aborted, 0) << "it still hangs";
+      nccl_.configure_later({});
+    }
+    communicator.barrier(soon_enough());
+  });
+  EXPECT_EQ(nccl_.counts().aborted, 1);
+}
+
 TEST_F(NcclFaults, ARankThatDoesNotStartIsNamedAtTheDeadline) {
   const PretendedGpus gpus(3);
   Errors errors;
@@ -173,6 +195,21 @@ TEST_F(NcclFaults, AnInitialisationThatFailsOnOneRankFailsOnAll) {
                                                       HasSubstr("fake library says last"))));
 }
 
+TEST_F(NcclFaults, RanksWhoseTunersKnowUnlikeCommunicatorsAreRefused) {
+  FakeNcclSettings settings;
+  settings.rank_with_another_identity = 1;
+  nccl_.configure(settings);
+  const PretendedGpus gpus(2);
+  Errors errors;
+  gpus.run([&](Communicator& communicator) {
+    errors.run(communicator,
+               [&] { const SumCall call(communicator, entries_, "nccl.all_reduce"); });
+  });
+  EXPECT_THAT(errors.codes(), AllOf(SizeIs(2), Each(StatusCode::failed_precondition)));
+  EXPECT_THAT(errors.texts(),
+              Each(HasSubstr("differ in NCCL's communicator that their tuners know")));
+}
+
 TEST_F(NcclFaults, RanksWithUnlikeSnapshotsAreRefused) {
   const auto file = std::filesystem::path(testing::TempDir()) / "nccl_faults_test.snapshot";
   write_nccl_snapshot(file, {.generation = 7,
@@ -224,6 +261,20 @@ TEST_F(NcclFaults, RanksWithUnlikeRestrictionsAreRefused) {
   EXPECT_THAT(errors.texts(), Each(HasSubstr("NCCL_* variables of their environments")));
   EXPECT_THAT(errors.texts(), testing::Contains(HasSubstr("here: NCCL_ALGO=ring")));
   EXPECT_EQ(nccl_.counts().joined, 0);
+}
+
+TEST_F(NcclFaults, RanksOfUnlikeNodesMeet) {
+  nccl::Places here = nccl_.places();
+  nccl::Places there = nccl_.places();
+  here.environment = "NCCL_ALGO=ring NCCL_IB_HCA=mlx5_0 NCCL_SOCKET_IFNAME=eth0";
+  there.environment = "NCCL_ALGO=ring NCCL_SOCKET_IFNAME=ens1f0";
+  const Implementations entries_here = FakeNccl::entries(here);
+  const Implementations entries_there = FakeNccl::entries(there);
+  const PretendedGpus gpus(2);
+  gpus.run([&](Communicator& communicator) {
+    SumCall call(communicator, communicator.rank() == 0 ? entries_here : entries_there, own_choice);
+    call.run();
+  });
 }
 
 TEST_F(NcclFaults, WithoutItsTunerNcclRunsButIsNotForced) {

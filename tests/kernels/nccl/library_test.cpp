@@ -14,6 +14,7 @@
 #include <string>
 
 #include "colltune/kernels/nccl_environment.h"
+#include "nccl/native.h"
 #include "nccl_fixture.h"
 
 namespace colltune::test {
@@ -127,20 +128,50 @@ TEST_F(NcclLibrary, TheEnvironmentRestrictsWhatIsForced) {
   EXPECT_THAT(why_not(capability, "nccl.all_reduce"), IsEmpty());
 }
 
-TEST_F(NcclLibrary, VariablesThatOverrideAreFound) {
+TEST_F(NcclLibrary, VariablesThatOverrideAreFoundByName) {
+  ::setenv("NCCL_PROTO", "ll", 1);
   ::setenv("NCCL_ALGO", "ring", 1);
+  ::setenv("NCCL_NET", "Socket", 1);
   ::setenv("NCCL_DEBUG", "WARN", 1);
   ::setenv("COLLTUNE_NCCL_LIBRARY", "/somewhere/libnccl.so", 1);
-  const nccl::Places places = nccl::find_places();
-  ::unsetenv("NCCL_ALGO");
-  ::unsetenv("NCCL_DEBUG");
-  ::unsetenv("COLLTUNE_NCCL_LIBRARY");
-  EXPECT_THAT(places.environment,
-              AllOf(HasSubstr("NCCL_ALGO=ring"), testing::Not(HasSubstr("NCCL_DEBUG")),
-                    testing::Not(HasSubstr("NCCL_TUNER_PLUGIN"))));
+  const nccl::Places places = nccl::places_in(read_nccl_environment({}));
+  // Entered the other way round they are the same.
+  for (const char* const name : {"NCCL_PROTO", "NCCL_ALGO", "NCCL_NET"}) ::unsetenv(name);
+  ::setenv("NCCL_NET", "Socket", 1);
+  ::setenv("NCCL_ALGO", "ring", 1);
+  ::setenv("NCCL_PROTO", "ll", 1);
+  EXPECT_EQ(nccl::places_in(read_nccl_environment({})).environment, places.environment);
+  for (const char* const name :
+       {"NCCL_PROTO", "NCCL_ALGO", "NCCL_NET", "NCCL_DEBUG", "COLLTUNE_NCCL_LIBRARY"})
+    ::unsetenv(name);
+  EXPECT_EQ(places.environment, "NCCL_ALGO=ring NCCL_NET=Socket NCCL_PROTO=ll");
   EXPECT_THAT(places.libraries, testing::ElementsAre("/somewhere/libnccl.so"));
   EXPECT_EQ(places.tuner, COLLTUNE_NCCL_TUNER);
   EXPECT_EQ(nccl::find_places().libraries.front(), "libnccl.so.2");
+}
+
+TEST_F(NcclLibrary, WhatRightlyDiffersByNodeIsReportedButNotCompared) {
+  nccl::Places places = nccl_.places();
+  places.environment =
+      "NCCL_ALGO=ring NCCL_CONF_FILE=/a.conf NCCL_GRAPH_DUMP_FILE=/b.xml NCCL_GRAPH_FILE=/c.xml "
+      "NCCL_IB_HCA=mlx5_0,mlx5_1 NCCL_IB_TIMEOUT=22 NCCL_OOB_NET_IFNAME=mlx5_2 NCCL_RINGS=0 1 2 "
+      "NCCL_SOCKET_IFNAME=eth0 and a blank NCCL_TOPO_DUMP_FILE=/d.xml NCCL_TOPO_FILE=/e.xml";
+  const nccl::Opened opened = nccl::open_libraries(places);
+  EXPECT_EQ(opened.environment, places.environment);
+  EXPECT_EQ(opened.compared_environment, "NCCL_ALGO=ring NCCL_IB_TIMEOUT=22 NCCL_RINGS=0 1 2");
+  EXPECT_EQ(detect(places).value("nccl.environment"), places.environment);
+}
+
+TEST_F(NcclLibrary, NoneIsNoTunerAndNoProfilerHoweverItIsWritten) {
+  nccl::Places places = nccl_.places();
+  places.tuner = "None";
+  places.profiler = "NONE";
+  const nccl::Opened opened = nccl::open_libraries(places);
+  EXPECT_TRUE(opened.is_without_tuner);
+  EXPECT_EQ(opened.why_no_tuner, "NCCL loads no tuner: NCCL_TUNER_PLUGIN=None");
+  EXPECT_THAT(opened.why_no_profiler, HasSubstr("NCCL_PROFILER_PLUGIN is NONE"));
+  places.tuner = "nonesuch";
+  EXPECT_FALSE(nccl::open_libraries(places).is_without_tuner);
 }
 
 TEST(NcclLibraryItself, HasAllThatIsUsedWhereItIsInstalled) {
@@ -194,7 +225,13 @@ TEST_F(NcclLibrary, EachRankIsAHostOfItsOwnUnlessTheUserSaidOtherwise) {
   };
   clear();
   EXPECT_FALSE(detect(nccl_.places()).has("nccl.shares_gpus"));
+  const Topology two_ranks{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
+  EXPECT_EQ(nccl::topology_of_nccl(two_ranks, detect(nccl_.places())), two_ranks);
+  EXPECT_FALSE(is_pretended_host());
   pretend_own_host(3);
+  EXPECT_TRUE(is_pretended_host());
+  EXPECT_EQ(nccl::topology_of_nccl(two_ranks, detect(nccl_.places())).nodes, 2);
+  EXPECT_THAT(nccl::why_not_windows(two_ranks, detect(nccl_.places())), HasSubstr("one node"));
   EXPECT_STREQ(std::getenv("NCCL_HOSTID"), "colltune-rank-3");
   EXPECT_STREQ(std::getenv("NCCL_NET"), "Socket");
   EXPECT_TRUE(detect(nccl_.places()).has("nccl.shares_gpus"));

@@ -5,11 +5,13 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
@@ -34,12 +36,26 @@ class FakeNccl {
   void configure(const FakeNcclSettings& settings) const {
     function<FakeNcclConfigure>("fake_nccl_configure")(&settings);
   }
+  /// The same for what comes from now on; what was counted stays.
+  void configure_later(const FakeNcclSettings& settings) const {
+    function<FakeNcclConfigure>("fake_nccl_change")(&settings);
+  }
   [[nodiscard]] FakeNcclCounts counts() const {
     return function<FakeNcclCount>("fake_nccl_count")();
   }
   void hold(int rank) const { function<FakeNcclHold>("fake_nccl_hold")(rank); }
   void let_go() const { hold(-1); }
   void await_held() const { function<FakeNcclAwaitHeld>("fake_nccl_await_held")(); }
+  void await_end() const { function<FakeNcclAwaitEnd>("fake_nccl_await_end")(); }
+  /// Returns when so many communicators have waited for graphs in vain; false: they do not.
+  [[nodiscard]] bool await_overdue(int communicators) const {
+    const Deadline deadline = soon_enough();
+    while (counts().overdue < communicators) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
   [[nodiscard]] FakeNcclChoice last(int rank) const {
     return function<FakeNcclLast>("fake_nccl_last")(rank);
   }
@@ -100,25 +116,35 @@ class PretendedGpus {
 class SumCall {
  public:
   SumCall(Communicator& communicator, const Implementations& entries, const std::string& variant,
-          std::uint64_t bytes = 1 << 20, Deadline deadline = soon_enough())
+          std::uint64_t bytes = 1 << 20, Deadline deadline = soon_enough(),
+          bool is_captured = false)
       : problem_{.collective = Collective::all_reduce,
                  .data_type = DataType::f32,
                  .reduce_op = ReduceOp::sum,
-                 .message_size = {bytes}},
+                 .message_size = {bytes},
+                 .graph_capture = is_captured},
         ranks_(communicator.size()),
         send_(*communicator.device(), {bytes}),
         receive_(*communicator.device(), {bytes}) {
     const Variant parsed = parse_variant(variant);
-    for (float& value : floats(send_)) value = static_cast<float>(communicator.rank() + 1);
+    fill(static_cast<float>(communicator.rank() + 1));
     operation_ = find_implementation(entries, parsed.implementation)
                      ->prepare(communicator, {problem_, 0, {send_.bytes(), receive_.bytes()}},
                                parsed, deadline);
   }
   [[nodiscard]] Operation& operation() { return *operation_; }
-  void run(Deadline deadline = soon_enough()) {
+  /// What this rank brings from now on.
+  void fill(float brought) const {
+    for (float& value : floats(send_)) value = brought;
+  }
+  /// `factor`: each rank brought so many times what it brings at first.
+  void run(Deadline deadline = soon_enough(), float factor = 1) {
     operation_->start();
     operation_->wait(deadline);
-    const auto sum = static_cast<float>(ranks_ * (ranks_ + 1) / 2);
+    expect_sum(factor);
+  }
+  void expect_sum(float factor) const {
+    const float sum = factor * static_cast<float>(ranks_ * (ranks_ + 1)) / 2;
     for (const float value : floats(receive_)) ASSERT_EQ(value, sum);
   }
 

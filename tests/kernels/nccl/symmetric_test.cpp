@@ -31,7 +31,7 @@ class RegisteredCall {
  public:
   RegisteredCall(Communicator& communicator, const Implementations& entries,
                  const std::string& variant, DataType type = DataType::f32,
-                 Deadline deadline = soon_enough())
+                 Deadline deadline = soon_enough(), bool is_captured = false)
       : variant_(parse_variant(variant)),
         implementation_(*find_implementation(entries, variant_.implementation)) {
     const Collective collective = implementation_.collective();
@@ -39,7 +39,8 @@ class RegisteredCall {
                 .data_type = type,
                 .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
                 .message_size = {1 << 10},
-                .registered = true};
+                .registered = true,
+                .graph_capture = is_captured};
     memory_ = implementation_.buffer_source()->allocate(*communicator.device(), {1 << 20});
     communicator.device()->fill(memory_->bytes(), 0);
     const std::size_t send =
@@ -128,14 +129,71 @@ TEST_F(NcclSymmetric, KernelsRunWithoutTheTuner) {
 TEST_F(NcclSymmetric, WhatFellBackToTheTableIsSaid) {
   const PretendedGpus gpus(2);
   gpus.run([&](Communicator& communicator) {
-    // The library has no symmetric kernel for f64.
-    RegisteredCall call(communicator, entries_, "nccl.all_reduce_symmetric" + kernels,
-                        DataType::f64);
-    call.run();
-    const auto executed = call.operation().executed();
-    ASSERT_TRUE(executed);
-    EXPECT_FALSE(executed->is_what_was_named);
-    EXPECT_EQ(executed->choice, "algorithm=tree,protocol=ll");
+    for (const bool is_captured : {false, true}) {
+      // The library has no symmetric kernel for f64.
+      RegisteredCall call(communicator, entries_, "nccl.all_reduce_symmetric" + kernels,
+                          DataType::f64, soon_enough(), is_captured);
+      call.run();
+      const auto executed = call.operation().executed();
+      ASSERT_TRUE(executed);
+      EXPECT_FALSE(executed->is_what_was_named);
+      EXPECT_EQ(executed->choice, "algorithm=tree,protocol=ll");
+    }
+  });
+}
+
+class NcclSymmetricProfiled : public NcclSymmetric {
+ protected:
+  NcclSymmetricProfiled() {
+    ::setenv("NCCL_PROFILER_PLUGIN", COLLTUNE_NCCL_TUNER, 1);
+    nccl::Places places = nccl_.places();
+    places.profiler = COLLTUNE_NCCL_TUNER;
+    entries_ = FakeNccl::entries(places);
+  }
+  ~NcclSymmetricProfiled() override { ::unsetenv("NCCL_PROFILER_PLUGIN"); }
+};
+
+TEST_F(NcclSymmetricProfiled, CopyEnginesAreCreditedWhereNoKernelDidIt) {
+  for (const bool has_copy_engines : {true, false}) {
+    FakeNcclSettings settings;
+    settings.has_copy_engines = has_copy_engines;
+    nccl_.configure(settings);
+    const PretendedGpus gpus(3);
+    gpus.run([&](Communicator& communicator) {
+      const auto executed = [&](const std::string& collective) {
+        RegisteredCall call(communicator, entries_,
+                            "nccl." + collective + "_symmetric" + copy_engines);
+        call.run();
+        EXPECT_TRUE(call.operation().executed());
+        return call.operation().executed().value_or(Executed{});
+      };
+      for (const std::string collective : {"all_gather", "all_to_all", "gather", "scatter"}) {
+        const Executed ran = executed(collective);
+        const std::string instead = collective == "all_gather" ? "symmetric" : "transfers";
+        EXPECT_EQ(ran.choice,
+                  "kernel=" + (has_copy_engines ? "none" : instead) + ",told_by=profiler");
+        EXPECT_EQ(ran.is_what_was_named, has_copy_engines) << collective;
+      }
+    });
+  }
+}
+
+TEST_F(NcclSymmetricProfiled, KernelsForWindowsAreTold) {
+  const Implementations& entries = entries_;
+  const PretendedGpus gpus(2);
+  gpus.run([&](Communicator& communicator) {
+    // NCCL tells of the kernel for windows as of an entry without channels.
+    RegisteredCall symmetric(communicator, entries, "nccl.all_reduce_symmetric" + kernels);
+    symmetric.run();
+    EXPECT_EQ(symmetric.operation().executed()->choice, "kernel=symmetric,told_by=profiler");
+    EXPECT_TRUE(symmetric.operation().executed()->is_what_was_named);
+    RegisteredCall fallen_back(communicator, entries, "nccl.all_reduce_symmetric" + kernels,
+                               DataType::f64);
+    fallen_back.run();
+    EXPECT_THAT(fallen_back.operation().executed()->choice,
+                testing::AllOf(testing::StartsWith("algorithm=tree,channels="),
+                               testing::EndsWith(",protocol=ll,told_by=profiler")));
+    EXPECT_FALSE(fallen_back.operation().executed()->is_what_was_named);
   });
 }
 

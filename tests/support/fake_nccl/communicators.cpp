@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <chrono>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "colltune/kernels/reduction.h"
-#include "nccl/entries.h"
 #include "support/pretended_stream.h"
 
 namespace colltune::test {
@@ -20,23 +18,6 @@ namespace {
 using nccl::Result;
 
 constexpr int first_own_op = 100;
-
-/// NCCL's own choice is the first of these that is there.
-float cost_of(const nccl::Entry& entry) {
-  return static_cast<float>(static_cast<int>(entry.algorithm) * 10 +
-                            static_cast<int>(entry.protocol) + 1);
-}
-
-std::uint64_t bit_of(const nccl::Entry& entry) {
-  return std::uint64_t{1} << (static_cast<unsigned>(entry.algorithm) * nccl::protocol_count +
-                              static_cast<unsigned>(entry.protocol));
-}
-
-std::size_t bytes_of(const FakeCall& call, int ranks) {
-  const std::size_t block = call.count * size_of(call.type);
-  return shape_of(call.collective).has_block_per_rank() ? block * static_cast<std::size_t>(ranks)
-                                                        : block;
-}
 
 std::vector<std::byte> multiplied(const std::byte* from, std::size_t count, DataType type,
                                   const std::vector<std::byte>& scalar) {
@@ -105,6 +86,33 @@ std::vector<std::byte> result_of(const Meeting& meeting, int rank) {
       return copied(send_of(own.root, rank));
   }
   return {};
+}
+
+/// Waits for what no condition variable tells of. Holds `lock` whenever it looks.
+template <class IsOver>
+void poll(std::unique_lock<std::mutex>& lock, IsOver is_over) {
+  constexpr auto pause = std::chrono::microseconds(200);
+  while (!is_over()) fake_library().changed.wait_for(lock, pause);
+}
+
+/// Bytes that `rank` sends.
+std::size_t sent_by(const FakeCall& call, int rank, int ranks) {
+  const std::size_t block = call.count * size_of(call.type);
+  switch (call.collective) {
+    case Collective::broadcast:
+      return rank == call.root ? block : 0;
+    case Collective::scatter:
+      return rank == call.root ? block * static_cast<std::size_t>(ranks) : 0;
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+      return block * static_cast<std::size_t>(ranks);
+    case Collective::all_reduce:
+    case Collective::reduce:
+    case Collective::all_gather:
+    case Collective::gather:
+      return block;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -191,10 +199,16 @@ bool FakeMember::lies_in_windows(const FakeCall& call) const {
   return lies(call.send) && lies(call.receive);
 }
 
+bool FakeMember::has_copy_engines() {
+  const std::lock_guard lock(fake_library().mutex);
+  return fake_library().settings.has_copy_engines;
+}
+
 int FakeMember::entry_in_windows(const FakeCall& call) const {
   if (!lies_in_windows(call)) return -1;
   const bool reduces = shape_of(call.collective).reduces;
-  if (policy_ == nccl::CtaPolicy::zero && !reduces && call.collective != Collective::broadcast)
+  if (policy_ == nccl::CtaPolicy::zero && !reduces && call.collective != Collective::broadcast &&
+      has_copy_engines())
     return copy_engine_entry;
   if (call.collective == Collective::all_gather) return symmetric_kernel_entry;
   const bool has_kernel =
@@ -241,110 +255,98 @@ Result FakeMember::join() {
     const bool is_sound = library.made[static_cast<std::size_t>(rank_)].size() <=
                           static_cast<std::size_t>(settings.sound_inits);
     if (!is_sound && settings.rank_refused_in_init == rank_) return nccl::result_system_error;
-    if (is_sound || settings.rank_stuck_in_init != rank_) ++group_->joined;
-    library.changed.notify_all();
-    library.changed.wait(lock, [&] { return is_aborted_ || group_->joined == group_->ranks; });
+    const bool comes = is_sound || settings.rank_stuck_in_init != rank_;
+    if (SharedGroup* const shared = group_->shared.get()) {
+      if (comes) ++shared->joined;
+      poll(lock, [&] { return is_aborted_ || shared->joined == group_->ranks; });
+      forget_shared_group(group_->identity);
+    } else {
+      if (comes) ++group_->joined;
+      library.changed.notify_all();
+      library.changed.wait(lock, [&] { return is_aborted_ || group_->joined == group_->ranks; });
+    }
     if (is_aborted_) return nccl::result_remote_error;
   }
+  load_profiler();  // before the tuner, as NCCL
   const Result made = make_context();
   const std::lock_guard lock(library.mutex);
   if (made == nccl::result_success) ++library.counts.joined;
   return made;
 }
 
-Result FakeMember::make_context() {
-  FakeLibrary& library = fake_library();
-  const std::lock_guard environment(library.environment);
-  const char* const plugin = std::getenv("NCCL_TUNER_PLUGIN");
-  if (plugin == nullptr || group_->ranks == 1) return nccl::result_success;
-  int interface_version = 0;
-  const char* snapshot = nullptr;
-  {
-    const std::lock_guard lock(library.mutex);
-    interface_version = library.settings.tuner_interface;
-    snapshot = library.settings.snapshot[rank_];
-  }
-  auto& tuner = library.tuners[std::string(plugin) + std::to_string(interface_version)];
-  if (!tuner) {
-    try {
-      tuner = std::make_unique<LoadedTuner>(plugin, interface_version);
-    } catch (const std::exception&) {
-      return nccl::result_success;  // as NCCL: no tuner, then
-    }
-  }
-  constexpr const char* variable = "COLLTUNE_NCCL_SNAPSHOT";
-  if (snapshot != nullptr) ::setenv(variable, snapshot, 1);
-  const Result made =
-      tuner->init(&context_, group_->identity, static_cast<std::size_t>(group_->ranks), 1, nullptr);
-  if (snapshot != nullptr) ::unsetenv(variable);
-  if (made == nccl::result_success) tuner_ = tuner.get();
-  return made;
-}
-
-Costs FakeMember::costs_of(nccl::Function function, std::size_t bytes) const {
-  FakeLibrary& library = fake_library();
-  const std::lock_guard lock(library.mutex);
-  const FakeNcclSettings& settings = library.settings;
-  std::uint64_t without = settings.unavailable[rank_];
-  if (bytes >= settings.long_bytes) without |= settings.unavailable_for_long;
-  Costs costs = Costs::of(nccl::cost_ignored);
-  for (const nccl::Entry& entry : nccl::entries_of(function))
-    if (nccl::why_not_there(entry, {.ranks_per_node = group_->ranks, .ranks = group_->ranks})
-            .empty() &&
-        (without & bit_of(entry)) == 0)
-      costs.at(entry.algorithm, entry.protocol) = cost_of(entry);
-  return costs;
-}
-
-Result FakeMember::choose(const FakeCall& call, FakeNcclChoice& choice) {
-  if (const int entry = entry_in_windows(call); entry >= 0 && group_->ranks > 1) {
-    choice.entry = entry;
-    const std::lock_guard lock(fake_library().mutex);
-    fake_library().last[static_cast<std::size_t>(rank_)] = choice;
-    return nccl::result_success;
-  }
-  const auto function = nccl::function_of(call.collective);
-  if (!function || group_->ranks == 1) return nccl::result_success;
-  const std::size_t bytes = bytes_of(call, group_->ranks);
-  Costs costs = costs_of(*function, bytes);
-  int channels = 0;
-  if (tuner_ != nullptr &&
-      tuner_->get_coll_info()(context_, static_cast<int>(*function), bytes, 1,
-                              reinterpret_cast<float**>(costs.entries.data()),  // NOLINT
-                              nccl::algorithm_count, nccl::protocol_count, 0,
-                              &channels) != nccl::result_success)
-    return nccl::result_internal_error;
-  std::optional<std::size_t> best;
-  for (std::size_t entry = 0; entry < costs.entries.size(); ++entry)
-    if (costs.entries[entry] >= 0 && (!best || costs.entries[entry] < costs.entries[*best]))
-      best = entry;
-  if (!best) return nccl::result_invalid_usage;
-  choice.entry = static_cast<int>(*best);
-  const auto protocol = static_cast<nccl::Protocol>(choice.entry % nccl::protocol_count);
-  const std::lock_guard lock(fake_library().mutex);
-  const int most = std::min(fake_library().settings.channels,
-                            nccl::most_channels_of(*function, protocol, bytes));
-  choice.channels = channels == 0 ? most : std::min(channels, most);
-  fake_library().last[static_cast<std::size_t>(rank_)] = choice;
-  return nccl::result_success;
-}
-
 Result FakeMember::ask_and_enqueue(FakeCall call, void* stream) {
+  if (group_->shared && sent_by(call, rank_, group_->ranks) > most_bytes_across_processes)
+    return nccl::result_invalid_argument;
   if (const Result result = choose(call, call.choice); result != nccl::result_success)
     return result;
+  auto* const queue = static_cast<PretendedStream*>(stream);
+  if (queue->keep != nullptr) return enqueue_captured(call, queue);
   struct Work {
     std::shared_ptr<FakeMember> member;
     FakeCall call;
     std::uint64_t number;
   };
-  auto* const queue = static_cast<PretendedStream*>(stream);
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(fake_library().mutex);
+    number = ++calls_;
+  }
   queue->enqueue(
       queue,
       [](void* argument) {
         const std::unique_ptr<Work> work(static_cast<Work*>(argument));
         work->member->carry_out(work->call, work->number);
       },
-      new Work{shared_from_this(), call, ++calls_});
+      new Work{shared_from_this(), call, number});
+  tell_profiler(call, number);
+  return nccl::result_success;
+}
+
+Result FakeMember::enqueue_captured(const FakeCall& call, PretendedStream* queue) {
+  FakeLibrary& library = fake_library();
+  bool tells_of_replays = false;
+  {
+    std::unique_lock lock(library.mutex);
+    if (library.settings.rank_refused_in_capture == rank_) return nccl::result_system_error;
+    if (library.settings.rank_stuck_in_capture == rank_) {
+      library.changed.wait(lock, [&] { return is_aborted_; });
+      return nccl::result_remote_error;
+    }
+    ++captured_;
+    ++library.counts.captured;
+    tells_of_replays = library.settings.tells_of_replays;
+  }
+  if (!tells_of_replays) tell_profiler(call, 0);
+  struct Work {
+    std::shared_ptr<FakeMember> member;
+    FakeCall call;
+    bool is_told;
+  };
+  auto* const work = new Work{shared_from_this(), call, tells_of_replays};
+  queue->keep(
+      queue,
+      [](void* argument) {
+        const std::unique_ptr<Work> done(static_cast<Work*>(argument));
+        FakeLibrary& counting = fake_library();
+        const std::lock_guard lock(counting.mutex);
+        --done->member->captured_;
+        --counting.counts.captured;
+        counting.changed.notify_all();
+      },
+      work);
+  queue->enqueue(
+      queue,
+      [](void* argument) {
+        const auto& replayed = *static_cast<const Work*>(argument);
+        std::uint64_t number = 0;
+        {
+          const std::lock_guard lock(fake_library().mutex);
+          number = ++replayed.member->calls_;
+        }
+        if (replayed.is_told) replayed.member->tell_profiler(replayed.call, number);
+        replayed.member->carry_out(replayed.call, number);
+      },
+      work);
   return nccl::result_success;
 }
 
@@ -361,6 +363,7 @@ void FakeMember::carry_out(const FakeCall& call, std::uint64_t number) {
       call.choice.entry < symmetric_kernel_entry &&
       (library.settings.stuck_entries >> static_cast<unsigned>(call.choice.entry) & 1U) != 0)
     library.changed.wait(lock, [&] { return is_aborted_; });
+  if (group_->shared) return carry_out_across(lock, call, number);
   Meeting& meeting = group_->meetings[number];
   meeting.calls.resize(static_cast<std::size_t>(group_->ranks));
   meeting.calls[static_cast<std::size_t>(rank_)] = call;
@@ -385,19 +388,77 @@ void FakeMember::carry_out(const FakeCall& call, std::uint64_t number) {
   if (++meeting.left == group_->ranks) group_->meetings.erase(number);
 }
 
-void FakeMember::end(bool is_aborted) {
+void FakeMember::carry_out_across(std::unique_lock<std::mutex>& lock, const FakeCall& call,
+                                  std::uint64_t number) {
+  if (is_aborted_) return;
+  SharedGroup& shared = *group_->shared;
+  const auto ranks = static_cast<std::size_t>(group_->ranks);
+  const auto all_have = [&](const auto& numbers) {
+    return std::all_of(numbers.begin(), numbers.begin() + group_->ranks,
+                       [&](const auto& one) { return one >= number; });
+  };
+  SharedGroup::Call& own = shared.calls[static_cast<std::size_t>(rank_)];
+  own.collective = call.collective;
+  own.type = call.type;
+  own.op = call.op;
+  own.root = call.root;
+  own.count = call.count;
+  own.choice = call.choice;
+  std::copy_n(call.send, sent_by(call, rank_, group_->ranks), own.sent.begin());
+  shared.arrived[static_cast<std::size_t>(rank_)] = number;
+  const auto is_alike = [&] {
+    return std::all_of(shared.calls.begin(), shared.calls.begin() + group_->ranks,
+                       [&](const SharedGroup::Call& other) {
+                         return other.choice.entry == call.choice.entry &&
+                                other.choice.channels == call.choice.channels &&
+                                other.count == call.count;
+                       });
+  };
+  poll(lock, [&] {
+    return is_aborted_ || (!shared.is_broken && all_have(shared.arrived) && is_alike());
+  });
+  if (is_aborted_) return;
+  Meeting meeting;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    FakeCall& one = meeting.calls.emplace_back(call);
+    one.send = shared.calls[rank].sent.data();
+  }
+  const std::vector<std::byte> result = result_of(meeting, rank_);
+  shared.computed[static_cast<std::size_t>(rank_)] = number;
+  poll(lock, [&] { return is_aborted_ || all_have(shared.computed); });
+  if (!is_aborted_ && !result.empty()) std::memcpy(call.receive, result.data(), result.size());
+}
+
+Result FakeMember::end(bool is_aborted) {
   FakeLibrary& library = fake_library();
   {
     const std::lock_guard lock(library.mutex);
-    if (has_ended_) return;
+    if (has_ended_) return nccl::result_invalid_argument;
     has_ended_ = true;
     is_aborted_ = is_aborted;
     group_->is_broken = group_->is_broken || is_aborted;
+    if (group_->shared && is_aborted) group_->shared->is_broken = true;
     library.changed.notify_all();
   }
   thread_.join();
+  bool waits_in_vain = false;
+  {
+    std::unique_lock lock(library.mutex);
+    library.changed.wait(
+        lock, [&] { return !is_aborted || library.settings.rank_stuck_in_abort != rank_; });
+    const auto longest = std::chrono::milliseconds(library.settings.longest_wait_ms);
+    if (captured_ > 0) {
+      library.awaits_graphs = true;
+      library.changed.notify_all();
+      waits_in_vain = !library.changed.wait_for(lock, longest, [this] { return captured_ == 0; });
+    }
+    if (waits_in_vain) ++library.counts.overdue;
+  }
   if (tuner_ != nullptr) tuner_->finalize(context_);
   tuner_ = nullptr;
+  if (profiler_ != nullptr) profiler_->finalize(profiler_context_);
+  profiler_ = nullptr;
+  return waits_in_vain ? nccl::result_internal_error : nccl::result_success;
 }
 
 }  // namespace colltune::test

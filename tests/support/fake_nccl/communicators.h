@@ -13,9 +13,11 @@
 #include <thread>
 #include <vector>
 
+#include "client/nccl_tuner/loaded_profiler.h"
 #include "client/nccl_tuner/loaded_tuner.h"
 #include "colltune/nccl/library_abi.h"
 #include "support/fake_nccl/fake_nccl.h"
+#include "support/fake_nccl/shared_group.h"
 
 namespace colltune::test {
 
@@ -29,6 +31,7 @@ struct FakeCall {
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
   FakeNcclChoice choice{};
+  int events = 0;                   ///< that its profiler wanted when it was called
   std::vector<std::byte> scalar{};  ///< that each input is multiplied by first; empty: none
 };
 
@@ -42,6 +45,7 @@ struct Meeting {
 };
 
 class FakeMember;
+struct PretendedStream;
 
 /// One of NCCL's communicators. Everything in it is guarded by the library's mutex.
 struct FakeGroup {
@@ -51,6 +55,7 @@ struct FakeGroup {
   bool is_broken = false;                     ///< a member was aborted: no call ends any more
   std::map<std::uint64_t, Meeting> meetings;  ///< by the number of the call
   std::map<std::uint64_t, int> windows;       ///< by their number: ranks that came to make it
+  std::shared_ptr<SharedGroup> shared;        ///< where its ranks are processes; else null
 };
 
 /// The library's state.
@@ -63,10 +68,13 @@ struct FakeLibrary {
   std::array<std::vector<FakeNcclMade>, most_fake_ranks> made{};
   int held_rank = -1;
   bool is_one_held = false;
+  bool awaits_graphs = false;  ///< the end of a communicator, now or before
   std::uint64_t names = 0;
   std::map<std::uint64_t, std::shared_ptr<FakeGroup>> groups;
   std::vector<std::shared_ptr<FakeMember>> members;  ///< all that there ever were
   std::map<std::string, std::unique_ptr<LoadedTuner>> tuners;
+  std::map<std::string, std::unique_ptr<LoadedProfiler>> profilers;
+  int mask = 0;  ///< of events, for the profiler to write: read and written atomically alone
   std::map<void*, std::size_t> allocations;  ///< of ncclMemAlloc
   std::mutex environment;                    ///< held while a tuner reads it
 };
@@ -84,6 +92,8 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   nccl::Result do_later(std::function<nccl::Result()> act);
   nccl::Result state();
   nccl::Result join();
+  /// In the thread that calls: what its profiler wants to know, and that there is a call.
+  void begin_call(FakeCall& call);
   nccl::Result ask_and_enqueue(FakeCall call, void* stream);
   /// A window over memory of ncclMemAlloc: `made` is written when all ranks have come.
   nccl::Result open_window(std::byte* memory, std::size_t bytes, nccl::NativeWindow* made);
@@ -93,26 +103,42 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   nccl::Result remove_op(int op);
   /// What the number `op` of NCCL's or of add_op means.
   void set_op(int op, FakeCall& call);
-  /// The tuner's context goes, and the thread.
-  void end(bool is_aborted);
+  /// The tuner's context goes, and the thread. An error where graphs hold calls of it that do not
+  /// go.
+  nccl::Result end(bool is_aborted);
 
  private:
   void run();
   nccl::Result make_context();
+  void load_profiler();
+  /// Behind the launch, as NCCL.
+  void tell_profiler(const FakeCall& call, std::uint64_t number) const;
+  /// What is no collective to it: each rank's sends and receives.
+  void tell_of_transfers(const FakeCall& call) const;
   [[nodiscard]] Costs costs_of(nccl::Function function, std::size_t bytes) const;
   [[nodiscard]] bool lies_in_windows(const FakeCall& call) const;
   /// What it does where all lies in windows; -1: nothing else than elsewhere.
   [[nodiscard]] int entry_in_windows(const FakeCall& call) const;
+  [[nodiscard]] static bool has_copy_engines();
   nccl::Result choose(const FakeCall& call, FakeNcclChoice& choice);
+  /// A call that each replay of the graph repeats into which the queue is captured. It gets its
+  /// number with each.
+  nccl::Result enqueue_captured(const FakeCall& call, PretendedStream* queue);
   void carry_out(const FakeCall& call, std::uint64_t number);
+  /// The same with ranks that are processes, behind what may hold it.
+  void carry_out_across(std::unique_lock<std::mutex>& lock, const FakeCall& call,
+                        std::uint64_t number);
 
   std::shared_ptr<FakeGroup> group_;
   int rank_;
   nccl::CtaPolicy policy_;
   const LoadedTuner* tuner_ = nullptr;
   void* context_ = nullptr;
-  std::uint64_t calls_ = 0;
+  const LoadedProfiler* profiler_ = nullptr;
+  void* profiler_context_ = nullptr;
   // Guarded by the library's mutex.
+  std::uint64_t calls_ = 0;
+  int captured_ = 0;  ///< calls that graphs hold
   bool is_aborted_ = false;
   bool has_ended_ = false;
   int pending_ = 0;

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A shared object with the functions of libnccl that colltune opens, for ranks that are threads and
-// buffers in the host's memory, on the queues of pretended devices. It loads its tuner as NCCL
-// does, asks it about the five collectives, and takes the cheapest entry that the table then holds;
-// ranks that do not choose alike never meet. Its communicators are nonblocking: what it is asked is
-// done by threads of its own.
+// A shared object with the functions of libnccl that colltune opens, for ranks that are threads, or
+// processes that meet in shared memory, and buffers in the host's memory, on the queues of
+// pretended devices. It loads its tuner as NCCL does, asks it about the five collectives, and takes
+// the cheapest entry that the table then holds; ranks that do not choose alike never meet. Its
+// communicators are nonblocking: what it is asked is done by threads of its own.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +18,10 @@ inline constexpr int most_fake_ranks = 8;
 /// What the library is like from now on.
 struct FakeNcclSettings {
   int version = 22809;
-  int tuner_interface = 5;  ///< the newest that it knows
-  int channels = 32;        ///< of a communicator
+  int tuner_interface = 5;     ///< the newest that it knows
+  int profiler_interface = 5;  ///< the same of profilers; before 4 it finds none of ours
+  int entry_that_runs = -1;    ///< whatever the table says: algorithm * 3 + protocol
+  int channels = 32;           ///< of a communicator
   /// Entries that a rank cannot choose (bit algorithm * 3 + protocol), besides those that NCCL's
   /// model leaves out.
   std::uint64_t unavailable[most_fake_ranks] = {};
@@ -28,14 +30,27 @@ struct FakeNcclSettings {
   std::uint64_t long_bytes = ~std::uint64_t{0};
   /// The file that the tuner of a rank finds in its environment; null: what is there.
   const char* snapshot[most_fake_ranks] = {};
-  bool makes_windows = true;      ///< else it gives none, without an error
-  int rank_without_window = -1;   ///< never comes to the others that make one
-  int rank_stuck_in_init = -1;    ///< never comes to the others; others wait for it
-  int rank_refused_in_init = -1;  ///< ends with an error
-  int sound_inits = 0;            ///< so many communicators of a rank are made well before that
-  int rank_stuck_in_call = -1;    ///< never comes to the others in calls of `stuck_entries`
+  int rank_with_another_identity = -1;  ///< its tuner is told another name of the communicator
+  bool makes_windows = true;            ///< else it gives none, without an error
+  int rank_without_window = -1;         ///< never comes to the others that make one
+  int rank_stuck_in_init = -1;          ///< never comes to the others; others wait for it
+  int rank_refused_in_init = -1;        ///< ends with an error
+  int sound_inits = 0;          ///< so many communicators of a rank are made well before that
+  int rank_stuck_in_call = -1;  ///< never comes to the others in calls of `stuck_entries`
   std::uint64_t stuck_entries = 0;
+  int rank_stuck_in_abort = -1;      ///< its aborts end when this changes
+  bool has_copy_engines = true;      ///< else kernels and transfers do what they should do
+  bool tells_of_replays = false;     ///< the profiler, instead of captures: as where a proxy helps
+  int rank_refused_in_capture = -1;  ///< its calls on captured queues end with an error
+  int rank_stuck_in_capture = -1;    ///< its calls on captured queues are never on them
+  /// So long the end of a communicator waits for the graphs that hold calls of it, before it ends
+  /// with an error; NCCL, since 2.26, waits for ever.
+  int longest_wait_ms = 30'000;
+  /// Its ranks are processes of one machine, not threads of one, and a rank sends
+  /// most_bytes_across_processes at most.
+  bool is_across_processes = false;
 };
+inline constexpr std::size_t most_bytes_across_processes = 64 << 10;
 
 /// What happened since the library was configured.
 struct FakeNcclCounts {
@@ -47,15 +62,20 @@ struct FakeNcclCounts {
   int allocations = 0;  ///< of memory that were not given back
   int operators = 0;    ///< that were made and not destroyed
   int calls = 0;        ///< of collectives, of all ranks
+  int captured = 0;     ///< calls of collectives that graphs hold now, of all ranks
+  int overdue = 0;      ///< communicators whose end waited for graphs in vain
 };
 
 // Its own functions, besides NCCL's.
+/// "fake_nccl_configure" forgets what happened, "fake_nccl_change" does not.
 using FakeNcclConfigure = void (*)(const FakeNcclSettings* settings);
 using FakeNcclCount = FakeNcclCounts (*)();
 /// The calls of `rank` that come from now on go no further until it is let go: -1 holds none.
 using FakeNcclHold = void (*)(int rank);
 /// Returns when a call of the held rank has come to where it is held.
 using FakeNcclAwaitHeld = void (*)();
+/// Returns when the end of a communicator has begun to wait for graphs.
+using FakeNcclAwaitEnd = void (*)();
 // What it does without asking its tuner, where all buffers of a call lie in windows.
 inline constexpr int symmetric_kernel_entry = 100;
 inline constexpr int copy_engine_entry = 101;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of libnccl, and the fake library's own.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -25,8 +27,9 @@ DataType type_of(int native) {
   return DataType::u8;
 }
 
-Result call(const FakeCall& call, NativeHandle handle, Stream stream) {
+Result call(FakeCall call, NativeHandle handle, Stream stream) {
   FakeMember& member = member_of(handle);
+  member.begin_call(call);
   return member.do_later([&member, call, stream] { return member.ask_and_enqueue(call, stream); });
 }
 
@@ -59,7 +62,8 @@ Result ncclGetVersion(int* version) {
 Result ncclGetUniqueId(nccl::UniqueId* id) {
   FakeLibrary& library = fake_library();
   const std::lock_guard lock(library.mutex);
-  const std::uint64_t name = ++library.names;
+  // Unlike those of other processes.
+  const std::uint64_t name = static_cast<std::uint64_t>(::getpid()) << 32 | ++library.names;
   // All bytes matter, as in the real one.
   std::memset(id->internal, 0xA5, sizeof id->internal);
   std::memcpy(id->internal, &name, sizeof name);
@@ -91,6 +95,10 @@ Result ncclCommInitRankConfig(NativeHandle* made, int ranks, nccl::UniqueId id, 
     if (!group) group = std::make_shared<FakeGroup>();
     group->identity = name;
     group->ranks = ranks;
+    if (library.settings.is_across_processes && !group->shared) {
+      group->shared = open_shared_group(name);
+      if (!group->shared) return nccl::result_system_error;
+    }
     member = std::make_shared<FakeMember>(group, rank,
                                           static_cast<nccl::CtaPolicy>(std::max(0, policy)));
     library.members.push_back(member);
@@ -108,16 +116,16 @@ Result ncclCommFinalize(NativeHandle handle) {
   return member_of(handle).do_later([] { return nccl::result_success; });
 }
 Result ncclCommDestroy(NativeHandle handle) {
-  member_of(handle).end(false);
+  const Result result = member_of(handle).end(false);
   const std::lock_guard lock(fake_library().mutex);
   ++fake_library().counts.destroyed;
-  return nccl::result_success;
+  return result;
 }
 Result ncclCommAbort(NativeHandle handle) {
-  member_of(handle).end(true);
+  const Result result = member_of(handle).end(true);
   const std::lock_guard lock(fake_library().mutex);
   ++fake_library().counts.aborted;
-  return nccl::result_success;
+  return result;
 }
 Result ncclCommGetAsyncError(NativeHandle handle, Result* error) {
   *error = member_of(handle).state();
@@ -206,6 +214,12 @@ void fake_nccl_configure(const FakeNcclSettings* settings) {
   library.made.fill({});
   library.held_rank = -1;
   library.is_one_held = false;
+  library.awaits_graphs = false;
+}
+void fake_nccl_change(const FakeNcclSettings* settings) {
+  const std::lock_guard lock(fake_library().mutex);
+  fake_library().settings = *settings;
+  fake_library().changed.notify_all();
 }
 FakeNcclCounts fake_nccl_count() {
   const std::lock_guard lock(fake_library().mutex);
@@ -222,6 +236,11 @@ void fake_nccl_await_held() {
   FakeLibrary& library = fake_library();
   std::unique_lock lock(library.mutex);
   library.changed.wait(lock, [&] { return library.is_one_held; });
+}
+void fake_nccl_await_end() {
+  FakeLibrary& library = fake_library();
+  std::unique_lock lock(library.mutex);
+  library.changed.wait(lock, [&] { return library.awaits_graphs; });
 }
 int fake_nccl_made(int rank, FakeNcclMade* into, int most) {
   const std::lock_guard lock(fake_library().mutex);

@@ -22,6 +22,7 @@ Result call(Collective collective, const void* send, void* receive, std::size_t 
   for (const auto& named : enum_names(DataType{}))
     if (nccl::native_type(named.value) == type) made.type = named.value;
   FakeMember& member = *reinterpret_cast<FakeMember*>(handle);
+  member.begin_call(made);
   return member.do_later([&member, made, stream] { return member.ask_and_enqueue(made, stream); });
 }
 

@@ -38,8 +38,10 @@ class Communicator {
   [[nodiscard]] std::span<const int> nodes() const { return places().node; }
   /// Whether all ranks share one node.
   [[nodiscard]] bool is_one_node() const;
-  /// Whether some node has more of these ranks than hardware threads that they may run on: waits
-  /// then give the core away at once.
+  /// Whether ranks that run at the same time have to share a core on some node of these ranks:
+  /// waits then give the core away at once. Those of the communicator that this one is a part of
+  /// run, too. What counts is the hardware threads that each may run on, and the quota of its
+  /// control group.
   [[nodiscard]] virtual bool is_oversubscribed() const = 0;
 
   /// Collective: a communicator of the same ranks with its own traffic.
@@ -48,6 +50,10 @@ class Communicator {
   /// Null for a negative color.
   [[nodiscard]] virtual std::unique_ptr<Communicator> split(int color, int key,
                                                             Deadline deadline) = 0;
+  /// The same, where all other ranks sleep whenever these do something together: nobody but they
+  /// counts for `is_oversubscribed`.
+  [[nodiscard]] virtual std::unique_ptr<Communicator> split_while_others_sleep(
+      int color, int key, Deadline deadline) = 0;
   /// Collective: `bytes_per_rank` (the same on all ranks) of symmetric memory between the ranks of
   /// each node. Throws Error(resource_exhausted) on all ranks where one lacks the memory.
   [[nodiscard]] virtual std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank,

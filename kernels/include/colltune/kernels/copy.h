@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 namespace colltune {
 
@@ -11,6 +12,10 @@ namespace colltune {
 /// a release store or an atomic: whoever tells another thread or process about the data calls
 /// `fence_non_temporal_stores` first.
 enum class CopyMode { cached, non_temporal };
+
+/// The feature of a rank whose processor has non-temporal stores, and whose process may use them:
+/// without it nothing that depends on them is planned.
+inline constexpr std::string_view streaming_feature = "memory.streaming";
 
 /// Copies `size` bytes; any alignment; the two must not overlap.
 void copy_bytes(std::byte* destination, const std::byte* source, std::size_t size, CopyMode mode);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,6 +67,16 @@ class DeviceSubmission {
   [[nodiscard]] virtual bool is_submitted() = 0;
 };
 
+/// What was put on a queue while that was captured: put on queues again as a whole, as often as one
+/// likes. One replay at a time.
+class DeviceGraph {
+ public:
+  /// Never waits: what a replay that still runs needs of it stays until that has ended.
+  virtual ~DeviceGraph() = default;
+  /// Puts all of it on `queue`; returns at once. Throws Error where the device refuses.
+  virtual void replay(void* queue) = 0;
+};
+
 /// What the buffers of calls lie on where they are not in the host's memory, and what runs kernels
 /// there: a GPU (cuda_device.h). Thread-safe; outlives what was made from it. Functions throw Error
 /// where the device refuses, with what it said.
@@ -88,6 +99,9 @@ class Device {
   [[nodiscard]] virtual std::map<std::string, std::string, std::less<>> features() const = 0;
   /// How it runs now; nothing where nobody tells. Takes some microseconds: not for timed regions.
   [[nodiscard]] virtual std::optional<DeviceState> state() const { return {}; }
+
+  /// Of its largest cache; 0: nobody tells.
+  [[nodiscard]] virtual Bytes cache_size() const { return {}; }
 
   /// Aligned to 256 bytes at least. What is released is kept for later allocations as long as a
   /// kernel of a peer might still look at it. Throws Error(resource_exhausted).
@@ -126,6 +140,16 @@ class Device {
   /// A launch of what a library does, on a queue of its own. `submission` outlives it.
   [[nodiscard]] virtual std::unique_ptr<DeviceLaunch> make_library_launch(
       DeviceSubmission& submission) = 0;
+  /// What `put` puts on the queue that it is given, which is captured and runs nothing of it.
+  /// Other threads may do it for `put`; it is all there when that returns. Throws what `put`
+  /// throws, and Error where the device cannot capture it: nothing is left of it then.
+  [[nodiscard]] virtual std::unique_ptr<DeviceGraph> capture(
+      const std::function<void(void* queue)>& put) = 0;
+  /// Where somebody captures `queue`: `kept` stays as long as their graph, and whatever was made of
+  /// it or still runs of it; it may then go on any thread, and must not wait or ask anything of the
+  /// device when it does. False, and nothing is kept, where nobody captures it. Throws Error where
+  /// the device refuses.
+  virtual bool keep_with_capture(void* queue, std::shared_ptr<const void> kept) = 0;
   /// What this thread asks of libraries from now on is meant for this device.
   virtual void make_current() = 0;
 };

@@ -71,13 +71,16 @@ class Operation {
   /// In the place of start and wait: puts a call on `queue`, a queue of the rank's device that the
   /// caller captures into a graph (of a GPU: the cudaStream_t, in capture), or just uses. Only of
   /// operations for problems with graph_capture. All ranks replay it as often, one replay behind
-  /// the other; the operation and its buffers stay as long. Nobody waits for them here: a replay
-  /// that some rank leaves out ends on the others after five minutes, or with `end_submitted`; then
-  /// `check_submitted` names the rank. Throws Error where the call cannot be put on a queue.
+  /// the other; the operation and its buffers stay as long as the graph and what was made of it.
+  /// All ranks submit at once: a library may make them meet. Nobody waits for replays here: one
+  /// that some rank leaves out ends on the others with `end_submitted`, and, of our own kernels,
+  /// after five minutes; then `check_submitted` says so. Throws Error where the call cannot be put
+  /// on a queue.
   virtual void submit(void* queue);
   /// From any thread: what was submitted waits for nobody any more, and its results are worthless.
   virtual void end_submitted() {}
-  /// When all replays so far have ended: throws RankMissing where a rank did not come to one.
+  /// When all replays so far have ended: throws RankMissing where a rank did not come to one, or
+  /// Error where a library cannot say which rank that was.
   virtual void check_submitted() const {}
   /// How long the last call took by the clock of the device that ran it, waiting for late ranks
   /// included; nothing where no device did.

@@ -119,7 +119,8 @@ typedef struct colltune_host {
   int32_t (*rank)(const colltune_communicator* communicator);
   int32_t (*size)(const colltune_communicator* communicator);
   int32_t (*node_of)(const colltune_communicator* communicator, int32_t rank);
-  /// Whether some node has more ranks than cores: a loop that waits should then call sched_yield.
+  /// Whether ranks that run at the same time share a core: a loop that waits should then call
+  /// sched_yield.
   int32_t (*is_oversubscribed)(const colltune_communicator* communicator);
 
   /// Collective: memory of which every rank owns a part of `bytes_per_rank` bytes (zeroed, aligned

@@ -27,6 +27,7 @@ struct Neon {
 extern constexpr Isa neon_isa{.name = "neon",
                               .needs = {"neon"},
                               .vector_bytes = Neon::width,
+                              .streams = Neon::streams,
                               .reduce = vector_reduce<Neon>,
                               .copy = vector_copy<Neon>};
 

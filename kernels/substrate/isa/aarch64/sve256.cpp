@@ -9,6 +9,7 @@ namespace colltune {
 extern constexpr Isa sve256_isa{.name = "sve256",
                                 .needs = {"sve256"},
                                 .vector_bytes = FixedSve::width,
+                                .streams = FixedSve::streams,
                                 .reduce = vector_reduce<FixedSve>,
                                 .copy = vector_copy<FixedSve>};
 

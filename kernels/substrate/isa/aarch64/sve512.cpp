@@ -9,6 +9,7 @@ namespace colltune {
 extern constexpr Isa sve512_isa{.name = "sve512",
                                 .needs = {"sve512"},
                                 .vector_bytes = FixedSve::width,
+                                .streams = FixedSve::streams,
                                 .reduce = vector_reduce<FixedSve>,
                                 .copy = vector_copy<FixedSve>};
 

@@ -59,6 +59,7 @@ struct Avx2 {
 extern constexpr Isa avx2_isa{.name = "avx2",
                               .needs = {"avx2", "f16c"},
                               .vector_bytes = Avx2::width,
+                              .streams = Avx2::streams,
                               .reduce = vector_reduce<Avx2>,
                               .copy = vector_copy<Avx2>};
 

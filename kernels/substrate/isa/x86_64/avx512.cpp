@@ -62,6 +62,7 @@ struct Avx512 {
 extern constexpr Isa avx512_isa{.name = "avx512",
                                 .needs = {"avx512f", "avx512bw", "avx512vl", "avx512dq"},
                                 .vector_bytes = Avx512::width,
+                                .streams = Avx512::streams,
                                 .reduce = vector_reduce<Avx512>,
                                 .copy = vector_copy<Avx512>};
 

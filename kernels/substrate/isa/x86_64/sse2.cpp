@@ -47,8 +47,9 @@ struct Sse2 {
 }  // namespace
 
 extern constexpr Isa sse2_isa{.name = "sse2",
-                              .needs = {},
+                              .needs = {"sse2"},
                               .vector_bytes = Sse2::width,
+                              .streams = Sse2::streams,
                               .reduce = vector_reduce<Sse2>,
                               .copy = vector_copy<Sse2>};
 

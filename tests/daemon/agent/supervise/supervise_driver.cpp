@@ -44,9 +44,9 @@ class TextFailureLog final : public colltune::FailureLog {
 };
 
 /// Short for the test that waits for it, long for the others.
-std::chrono::milliseconds start_patience() {
-  const char* given = std::getenv("COLLTUNE_TEST_START_PATIENCE_MS");
-  return std::chrono::milliseconds(given == nullptr ? 60'000 : std::atoi(given));
+std::chrono::milliseconds milliseconds_from(const char* variable, int otherwise) {
+  const char* given = std::getenv(variable);
+  return std::chrono::milliseconds(given == nullptr ? otherwise : std::atoi(given));
 }
 
 }  // namespace
@@ -54,20 +54,24 @@ std::chrono::milliseconds start_patience() {
 int main(int argc, char** argv) {
   if (const auto code = colltune::run_launch_helper(argc, argv)) return *code;
   const std::string database = argv[1];
-  colltune::SuperviseOptions options{.database = database,
-                                     .command = {argv + 2, argv + argc},
-                                     .launches = 8,
-                                     .fruitless_launches = 3,
-                                     .grace = 700ms,
-                                     .patience = 2500ms,
-                                     .start_patience = start_patience(),
-                                     .finish_patience = 3000ms,
-                                     .farewell = 3000ms};
+  colltune::SuperviseOptions options{
+      .database = database,
+      .command = {argv + 2, argv + argc},
+      .launches = 8,
+      .fruitless_launches = 3,
+      .grace = 700ms,
+      .patience = 2500ms,
+      .start_patience = milliseconds_from("COLLTUNE_TEST_START_PATIENCE_MS", 60'000),
+      .finish_patience = 3000ms,
+      .farewell = 3000ms};
+  const auto say = [](const std::string& text) {
+    std::fprintf(stderr, "supervise: %s\n", text.c_str());
+  };
   try {
+    const colltune::SupervisionLock lock(
+        database, milliseconds_from("COLLTUNE_TEST_LOCK_PATIENCE_MS", 60'000), say);
     TextFailureLog log(database);
-    return colltune::supervise(options, {.failures = log, .say = [](const std::string& text) {
-                                           std::fprintf(stderr, "supervise: %s\n", text.c_str());
-                                         }});
+    return colltune::supervise(options, {.failures = log, .lock = lock, .say = say});
   } catch (const colltune::Error& error) {
     std::fprintf(stderr, "supervise: %s\n", error.what());
     return colltune::exit_code_of(error.code());

@@ -198,6 +198,34 @@ TEST(Supervise, LeavesNoProcessWhenItIsKilled) {
   EXPECT_TRUE(comes_true([&] { return launch.processes().empty(); }));
 }
 
+TEST(Supervise, BeginsWhenTheLaunchOfAKilledOneHasEnded) {
+  SupervisedLaunch killed({}, {"linger_stubbornly"});
+  ASSERT_TRUE(comes_true([&] { return !killed.lines("lingers").empty(); })) << killed.log();
+  killed.signal(SIGKILL);
+  EXPECT_EQ(killed.wait(), 128 + SIGKILL);
+  SupervisedLaunch again(killed, {"none"});
+  ASSERT_TRUE(comes_true([&] { return again.lines("launches").size() == 2; })) << again.log();
+  EXPECT_THAT(killed.processes(), IsEmpty());
+  EXPECT_EQ(again.wait(), 0) << again.log();
+  EXPECT_THAT(again.log(), HasSubstr("waiting for the launch of process "));
+  EXPECT_THAT(again.lines("journal"), UnorderedElementsAreArray(all_trials));
+}
+
+TEST(Supervise, RefusesASecondOneOnTheSameDatabase) {
+  SupervisedLaunch first({}, {"linger", "0", "1"});
+  ASSERT_TRUE(comes_true([&] { return !first.lines("lingers").empty(); })) << first.log();
+  ASSERT_EQ(setenv("COLLTUNE_TEST_LOCK_PATIENCE_MS", "50", 1), 0);
+  SupervisedLaunch second(first, {"none"});
+  ASSERT_EQ(unsetenv("COLLTUNE_TEST_LOCK_PATIENCE_MS"), 0);
+  EXPECT_EQ(second.wait(), 2) << second.log();
+  EXPECT_THAT(second.log(),
+              HasSubstr("supervised by process " + std::to_string(first.driver()) + ","));
+  first.touch("go");
+  EXPECT_EQ(first.wait(), 0) << first.log();
+  EXPECT_THAT(first.lines("launches"), SizeIs(1));
+  EXPECT_THAT(first.lines("journal"), UnorderedElementsAreArray(all_trials));
+}
+
 TEST(Supervise, GoesOnWhenTheKeeperIsKilled) {
   SupervisedLaunch launch({}, {"linger", "0", "1"});
   ASSERT_TRUE(comes_true([&] { return !launch.lines("lingers").empty(); })) << launch.log();

@@ -40,6 +40,17 @@ bool comes_true(const std::function<bool()>& condition) {
 SupervisedLaunch::SupervisedLaunch(const std::vector<std::string>& launcher,
                                    const std::vector<std::string>& fault)
     : database_((folder_ / "tuning.db").string()) {
+  start_fake_agent(launcher, fault);
+}
+
+SupervisedLaunch::SupervisedLaunch(const SupervisedLaunch& other,
+                                   const std::vector<std::string>& fault)
+    : database_(other.database_) {
+  start_fake_agent({}, fault);
+}
+
+void SupervisedLaunch::start_fake_agent(const std::vector<std::string>& launcher,
+                                        const std::vector<std::string>& fault) {
   std::vector<std::string> command = launcher;
   command.insert(command.end(), {COLLTUNE_FAKE_AGENT, database_});
   command.insert(command.end(), fault.begin(), fault.end());

@@ -20,6 +20,8 @@ class SupervisedLaunch {
   SupervisedLaunch(const std::vector<std::string>& launcher, const std::vector<std::string>& fault);
   /// A command of its own instead of the fake agent.
   explicit SupervisedLaunch(const std::vector<std::string>& command);
+  /// A second supervisor on the database of `other`, with a mark of its own.
+  SupervisedLaunch(const SupervisedLaunch& other, const std::vector<std::string>& fault);
   ~SupervisedLaunch();
   SupervisedLaunch(const SupervisedLaunch&) = delete;
   SupervisedLaunch& operator=(const SupervisedLaunch&) = delete;
@@ -43,6 +45,8 @@ class SupervisedLaunch {
   [[nodiscard]] pid_t child_of(pid_t parent) const;
 
  private:
+  void start_fake_agent(const std::vector<std::string>& launcher,
+                        const std::vector<std::string>& fault);
   void start(std::vector<std::string> command);
 
   TemporaryFolder folder_;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "colltune/kernels/descriptor.h"
 #include "colltune/kernels/device_state.h"
 
 namespace colltune {
@@ -40,13 +41,10 @@ struct ThreadCounters {
 class ThreadCounterReader {
  public:
   ThreadCounterReader() noexcept;
-  ThreadCounterReader(const ThreadCounterReader&) = delete;
-  ThreadCounterReader& operator=(const ThreadCounterReader&) = delete;
-  ~ThreadCounterReader();
   [[nodiscard]] ThreadCounters read() const noexcept;
 
  private:
-  int schedstat_;  ///< a file; below 0 where there is none
+  Descriptor schedstat_;
 };
 
 /// What the kernel says about a core.

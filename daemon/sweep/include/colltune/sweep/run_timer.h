@@ -16,7 +16,9 @@ namespace colltune {
 struct RunInput {
   std::span<std::byte> target;
   std::span<const std::byte> image;  ///< as long as `target`
-  std::span<std::byte> evicted;      ///< further bytes to push out of the caches
+  /// Further bytes to push out of the caches; on a device more than its caches hold, which are
+  /// filled instead.
+  std::span<std::byte> evicted;
   bool is_evicted = false;           ///< whether `target` leaves the caches after it was written
   Device* device = nullptr;          ///< where `target` lies; null: in the host's memory
 };

@@ -5,8 +5,8 @@
 /// What libnccl-tuner-colltune.so offers besides NCCL's own interface, to who finds it loaded in
 /// its process (dlopen with RTLD_NOLOAD, or once more: there is one copy). C, so that any program
 /// can use it. All functions may be called from any thread at any time; they return 0, or an error
-/// by gRPC's canonical numbers (3: an argument is not allowed, 5: there is no such communicator, 8:
-/// out of memory, 9: nothing to say yet).
+/// by gRPC's canonical numbers (3: an argument is not allowed, 5: there is no such communicator, 6:
+/// it is somebody else's, 8: out of memory, 9: nothing to say yet, or not now).
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /// colltune_nccl_tuner_interface() of what this header describes. Others have other structures.
-#define COLLTUNE_NCCL_TUNER_INTERFACE 1
+#define COLLTUNE_NCCL_TUNER_INTERFACE 2
 
 enum {
   colltune_nccl_snapshot_none = 0,     ///< none is named in the environment
@@ -36,6 +36,8 @@ typedef struct colltune_nccl_communicator {
   uint64_t snapshot_generation;
   uint64_t snapshot_rules;      ///< those for its ranks and nodes
   uint8_t snapshot_digest[16];  ///< zeros where none is in use; must be equal on all ranks
+  int32_t is_claimed;           ///< somebody knows it as its own
+  int32_t reserved;
 } colltune_nccl_communicator;
 
 /// What every call of a communicator is to use. While it is set the snapshot is not looked at.
@@ -79,6 +81,14 @@ int colltune_nccl_tuner_interface(void);
 /// Fills `into` with the first `capacity` communicators, the oldest first; returns how many there
 /// are.
 size_t colltune_nccl_tuner_list(colltune_nccl_communicator* into, size_t capacity);
+/// Whose communicator it is says so: who looks for another one passes it by from now on. 6 where
+/// somebody has.
+int colltune_nccl_tuner_claim(uint64_t communicator);
+/// NCCL does not say which communicator it calls a tuner for. Who wants to know observes those that
+/// nobody has claimed, makes a call on its own and claims the one that asks; meanwhile nobody else
+/// may. 9 where another thread is at it: try again.
+int colltune_nccl_tuner_begin_search(void);
+void colltune_nccl_tuner_end_search(void);
 /// Copies `force`; NULL takes it away.
 int colltune_nccl_tuner_force(uint64_t communicator, const colltune_nccl_force* force);
 /// 9 where none is set.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "colltune/supervise/failure_log.h"
+#include "colltune/supervise/supervision_lock.h"
 
 namespace colltune {
 
@@ -39,6 +40,7 @@ struct SuperviseOptions {
 /// Who is told what happens.
 struct SuperviseTools {
   FailureLog& failures;
+  const SupervisionLock& lock;                       ///< on the database
   std::function<void(const std::string& text)> say;  ///< for a person; whole lines
 };
 

@@ -22,6 +22,7 @@ class Descriptor {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   [[nodiscard]] int get() const { return descriptor_; }  ///< negative: none
+  explicit operator bool() const { return descriptor_ >= 0; }
 
  private:
   int descriptor_ = -1;

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "agent_options.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "colltune/sweep/capability_rules.h"
+#include "colltune/sweep/compat.h"
+#include "colltune/sweep/launch_environment.h"
+#include "colltune/vocabulary/error.h"
+
+namespace colltune {
+namespace {
+
+void add_call_limit(CLI::App& command, std::chrono::seconds& limit) {
+  command
+      .add_option_function<int>(
+          "--call-limit", [&limit](int seconds) { limit = std::chrono::seconds(seconds); },
+          "seconds before which no call counts as timed out (default 10)")
+      ->check(CLI::Range(1, 3600));
+}
+
+void add_variables(CLI::App& command, std::vector<std::string>& variables) {
+  command
+      .add_option("--variable", variables,
+                  "NAME=value: set in the environment of every rank before a library reads it, and "
+                  "recorded with the results; may be repeated")
+      ->check([](const std::string& text) {
+        try {
+          const auto variable = parse_assignment(text);
+          const std::string why = why_not_set_per_process(variable.name);
+          return why.empty() ? why : variable.name + ": " + why;
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      });
+}
+
+void add_rules(CLI::App& command, CapabilityRules& rules) {
+  command.add_option("--mask", rules.masks,
+                     "RANKS:FEATURE: these ranks do without it, to rehearse a mixed cluster: "
+                     "1:avx512, 2-3:sm_90, 0:impl=cpu.*, 0,4-7:mpi.tuned.*; may be repeated");
+  command.add_option("--declare", rules.declarations,
+                     "RANKS:TAG: these ranks have what no probe can see: 0:leader, 8-15:edge_nic, "
+                     "*:aws; may be repeated");
+  command
+      .add_option_function<std::string>(
+          "--unlike-builds",
+          [&rules](const std::string& word) { rules.builds_may_differ = word == "group"; },
+          "refuse (default): the ranks must run one build with the same libraries; group: they may "
+          "run unlike builds of one version, which then meet in calls of the MPI library alone")
+      ->check(CLI::IsMember({"refuse", "group"}));
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, SweepOptions& options) {
+  CLI::App* sweep =
+      app.add_subcommand("sweep", "run one synchronized sweep over what the configuration names");
+  sweep
+      ->add_option("--config", options.configuration,
+                   "sweep configuration (JSON); configs/README.md describes it")
+      ->required();
+  sweep->add_option("--db", options.database,
+                    "tuning database to add to; created where it is not there");
+  sweep->add_option("--json", options.results,
+                    "also (or only) write JSON Lines that `colltune import` reads; for a job whose "
+                    "only disk is a network file system");
+  sweep->add_option("--plugin", options.plugins,
+                    "shared object whose implementations take part; may be repeated");
+  sweep->add_flag("--dry-run", options.dry_run,
+                  "print the plan and what it skips, without measuring");
+  sweep
+      ->add_option_function<std::string>(
+          "--compat",
+          [&options](const std::string& name) { options.compat = parse_name<CompatTool>(name); },
+          "measure in another benchmark's loop and print its table, to compare: osu, nccl-tests; "
+          "nothing is decided or stored")
+      ->check(CLI::IsMember({"osu", "nccl-tests"}));
+  sweep->add_flag("--quiet", options.quiet, "no progress on stderr; errors and the result remain");
+  sweep->add_flag("--allow-oversubscribe", options.allow_oversubscribe,
+                  "measure with more ranks than cores; results are kept apart (placement "
+                  "oversubscribed)");
+  sweep->add_flag(
+      "--gpus", options.gpus,
+      "the ranks' buffers lie on GPUs: the first rank of a node takes its first GPU, and "
+      "so on; measures what runs there, and nothing else");
+  sweep
+      ->add_flag("--share-gpus", options.share_gpus,
+                 "several ranks on one GPU, each a host of its own to NCCL: shows that calls work, "
+                 "not how fast they are; results are kept apart (placement shared_device)")
+      ->needs("--gpus");
+  add_variables(*sweep, options.variables);
+  // What a supervisor of several launch environments says; not for people.
+  auto& launch = options.launch_of;
+  auto* series = sweep->add_option("--series", launch.series)->group("");
+  for (CLI::Option* part :
+       {sweep->add_option("--series-command", launch.command)->group(""),
+        sweep->add_option("--launch-environment", launch.environment)->group(""),
+        sweep->add_option("--launch-round", launch.round)->group("")->check(CLI::Range(1, 64))}) {
+    series->needs(part);
+    part->needs(series);
+  }
+  add_rules(*sweep, options.rules);
+  add_call_limit(*sweep, options.call_limit);
+  auto* resume = sweep->add_flag_callback(
+      "--resume", [&options] { options.resume = Resume::always; },
+      "continue the unfinished sweep of the same configuration, environment and launch, also where "
+      "its budget ended it (default: where it was killed or interrupted)");
+  sweep
+      ->add_flag_callback(
+          "--no-resume", [&options] { options.resume = Resume::never; },
+          "begin a new sweep in any case")
+      ->excludes(resume);
+  sweep->footer(
+      "Example:\n"
+      "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
+      "  colltune-agent sweep --dry-run --config configs/quick.json\n\n"
+      "Exit codes: 0 done; 1 some variant was wrong or failed, or an internal error; 2 wrong input "
+      "or state;\n"
+      "3 a file was not found; 4 a rank or a disk failed; 5 damaged data.");
+}
+
+void add_supervise(CLI::App& app, SuperviseOptions& options, int& confirm_launches) {
+  CLI::App* supervise =
+      app.add_subcommand("supervise",
+                         "launch a sweep again and again until it is complete, whatever its "
+                         "candidates do to it; where "
+                         "its configuration names launch environments, in each of them by turns");
+  supervise->add_option("--db", options.database, "the database of the sweep: the same as its --db")
+      ->required();
+  supervise
+      ->add_option("--failures", options.failures,
+                   "failures of a variant for a key after which it is quarantined there")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  supervise->add_option("--launches", options.launches, "launches at most")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  supervise
+      ->add_option("--confirm", confirm_launches,
+                   "confirm the decisions afterwards in so many fresh launches each (5; default: "
+                   "not)")
+      ->check(CLI::Range(1, 1000));
+  supervise->add_option("command", options.command, "the launch, after --")->required();
+  supervise->footer(
+      "Example:\n"
+      "  colltune-agent supervise --db tuning.db -- mpirun -n 4 colltune-agent sweep --config "
+      "configs/bringup.json --db tuning.db\n\n"
+      "Exit codes: 0 the sweep is complete; 1 it is complete, but variants were quarantined, wrong "
+      "or failed;\n"
+      "2, 3, 5 the launch refused its input or the database; 4 given up; 128+n ended by signal n.");
+}
+
+void add_confirm(CLI::App& app, ConfirmOptions& options) {
+  CLI::App* confirm = app.add_subcommand(
+      "confirm",
+      "measure the winners again in fresh launches; promote those that hold, veto the others");
+  confirm->add_option("--db", options.database, "the database whose decisions are provisional")
+      ->required();
+  confirm
+      ->add_option("--launches", options.launches,
+                   "fresh launches for each winner; with fewer than 5 there is no 95 % bound")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  confirm
+      ->add_option("--seconds-per-key", options.seconds_per_key,
+                   "what a key may take in each launch, on average")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 3600.0));
+  confirm
+      ->add_option("--most-kept-waiting", options.most_kept_waiting,
+                   "a launch in which ranks waited for a core for more than this share of the time "
+                   "does not count (default: 0.05; of a whole sweep command: as in its "
+                   "configuration)")
+      ->check(CLI::Range(0.0, 1.0));
+  confirm->add_option("--plugin", options.plugins,
+                      "shared object whose implementations may be among the winners; may be "
+                      "repeated");
+  add_rules(*confirm, options.rules);
+  confirm->add_option("command", options.command, "the launch up to the agent's name, after --")
+      ->required();
+  confirm->footer(
+      "Example:\n"
+      "  colltune-agent confirm --db tuning.db -- mpirun -n 4 colltune-agent\n\n"
+      "Exit codes: 0 done; 1 a winner was wrong, failed or was quarantined in a launch; 2, 3, 5 "
+      "wrong input, nothing\npublished, damaged data; 4 a launch could not be made; 128+n ended by "
+      "signal n. What was published before stays.");
+}
+
+void add_retest(CLI::App& app, RetestOptions& options) {
+  CLI::App* retest = app.add_subcommand("retest", "one launch of confirm; not for people");
+  retest->group("");  // not in the help
+  retest->add_option("--db", options.database)->required();
+  retest->add_option("--confirmation", options.confirmation)->required();
+  retest->add_option("--launch", options.launch)->required();
+  retest->add_option("--seconds-per-key", options.seconds_per_key);
+  retest->add_flag("--with-confirmed", options.with_confirmed);
+  retest->add_option("--plugin", options.plugins);
+  retest->add_option("--environment", options.environment_digest);
+  add_variables(*retest, options.variables);
+  add_rules(*retest, options.rules);
+  add_call_limit(*retest, options.call_limit);
+}
+
+}  // namespace colltune

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "colltune/supervise/supervise.h"
+#include "confirm_command.h"
+#include "retest_command.h"
+#include "sweep_command.h"
+
+/// The command line of the agent. Each adds a command to `app`, whose options are read into the
+/// second argument, which outlives it.
+namespace colltune {
+
+void add_sweep(CLI::App& app, SweepOptions& options);
+/// `confirm_launches`: in how many launches each decision is confirmed afterwards; as it was where
+/// nobody asks for that.
+void add_supervise(CLI::App& app, SuperviseOptions& options, int& confirm_launches);
+void add_confirm(CLI::App& app, ConfirmOptions& options);
+/// One launch of `confirm`, which writes this command.
+void add_retest(CLI::App& app, RetestOptions& options);
+
+}  // namespace colltune

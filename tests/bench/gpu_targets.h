@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "colltune/vocabulary/names.h"
+#include "colltune/vocabulary/problem.h"
+
+namespace colltune {
+
+/// How many ranks share the GPU where targets are judged.
+constexpr int target_ranks = 4;
+
+/// What our kernels must reach on one GPU.
+struct GpuTarget {
+  enum class Figure {
+    share_of_copy,     ///< of the rate of a plain copy, for the bytes moved: so much at least
+    times_plain_copy,  ///< what a plain copy of the same bytes takes: so many of it at most
+    microseconds,      ///< of a call: so many at most
+  };
+  std::string_view name;
+  std::array<std::string_view, 2> forms;  ///< implementations, of which the better one counts
+  std::string_view size;
+  bool graph_capture = false;
+  Figure figure = Figure::share_of_copy;
+  double bound = 0;
+};
+constexpr std::array<Named<GpuTarget::Figure>, 3> enum_names(GpuTarget::Figure) {
+  return {{{GpuTarget::Figure::share_of_copy, "share_of_copy"},
+           {GpuTarget::Figure::times_plain_copy, "times_plain_copy"},
+           {GpuTarget::Figure::microseconds, "microseconds"}}};
+}
+[[nodiscard]] std::span<const GpuTarget> gpu_targets();
+[[nodiscard]] bool is_form_of(const GpuTarget& target, std::string_view implementation);
+
+/// What was measured of one call by all ranks.
+struct GpuFigures {
+  double device_us = 0;
+  double moved_bytes = 0;               ///< read and written, by all ranks
+  double copied_bytes_per_us = 0;       ///< by a plain copy, read and written
+  std::optional<double> plain_copy_us;  ///< of as many bytes as the call's ranks copy
+};
+
+/// What comes of a target.
+struct GpuVerdict {
+  std::optional<double> measured;  ///< the target's figure
+  std::optional<bool> is_reached;  ///< empty: not measured
+  std::string reason;              ///< why it was not
+
+  friend bool operator==(const GpuVerdict&, const GpuVerdict&) = default;
+};
+/// The figure of `target`; nothing where what it takes was not measured.
+[[nodiscard]] std::optional<double> figure_of(const GpuTarget& target, const GpuFigures& figures);
+/// Whether `figure` is nearer to the target than `other`, or there is no other.
+[[nodiscard]] bool is_better(const GpuTarget& target, double figure, std::optional<double> other);
+/// `best`: the figure of the best variant that was timed. `untimed`: how many were not, or why;
+/// empty: all were. What is reached without them is reached; what is not may yet be.
+[[nodiscard]] GpuVerdict judge(const GpuTarget& target, std::optional<double> best,
+                               const std::string& untimed);
+
+/// Bytes that all ranks read and write in the GPU's memory, where it was counted (else 0):
+/// registered buffers, `ranks` ranks, messages of `size`.
+[[nodiscard]] double moved_bytes(std::string_view implementation, int ranks, Bytes size);
+
+}  // namespace colltune

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// What operations take of the machine, give back, and leave to others while they wait.
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <thread>
+
+#include "colltune/kernels/bounded_wait.h"
+#include "operation_checks.h"
+
+namespace colltune::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+TEST(Operations, GiveBackWhatTheyHold) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer keeps what is freed";
+#endif
+  const Implementations catalogue = make_catalogue();
+  run_ranks(3, [&](Communicator& communicator) {
+    check_operations_give_back_what_they_hold(communicator, catalogue);
+  });
+}
+
+TEST(Operations, TakeTurnsOnOneCommunicator) {
+  const Implementations catalogue = make_catalogue();
+  const auto check = [&](Communicator& communicator) {
+    check_live_operations_take_turns(communicator, catalogue);
+  };
+  run_ranks(3, check);
+  run_ranks(4, check, {.node = {0, 0, 1, 1}});
+}
+
+TEST(Operations, AreRefusedOnAllRanksWhereTheyWouldTakeMoreThanIsStated) {
+  const Implementations catalogue = make_catalogue();
+  const Implementation* one_shot = find_implementation(catalogue, "cpu.all_reduce_one_shot");
+  run_ranks(2, [&](Communicator& communicator) {
+    const auto prepare = [&](std::uint64_t size, const std::string& chunk) {
+      Problem problem;
+      problem.message_size = {size};
+      // It is refused before anybody looks at a buffer.
+      return one_shot->prepare(
+          communicator, {.problem = problem},
+          parse_variant("cpu.all_reduce_one_shot{access=staged,chunk=" + chunk + ",stores=cached}"),
+          soon_enough());
+    };
+    // Four slots of each.
+    for (const auto& [size, chunk] :
+         {std::pair{257U << 20, "0"}, std::pair{1U << 30, "536870912"}}) {
+      try {
+        (void)prepare(size, chunk);
+        ADD_FAILURE() << "more than 1 GiB of symmetric memory was taken";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), StatusCode::resource_exhausted);
+        EXPECT_NE(std::string(error.what()).find("more than 1GiB; take a smaller chunk"),
+                  std::string::npos)
+            << error.what();
+      }
+    }
+    EXPECT_NE(prepare(1U << 30, "65536"), nullptr);
+  });
+}
+
+nanoseconds time_of_this_thread() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
+}
+
+// Long after it has begun, whoever waits sleeps between looks, whether it may spin at first or not.
+TEST(BoundedWaits, LeaveTheCoreToOthers) {
+  for (const bool yields_at_once : {true, false}) {
+    AbortFlag abort_flag;
+    std::atomic<bool> has_come{false};
+    const auto began = std::chrono::steady_clock::now();
+    const nanoseconds used_before = time_of_this_thread();
+    {
+      const std::jthread other([&] {
+        std::this_thread::sleep_for(milliseconds(600));
+        has_come = true;
+      });
+      BoundedWait wait(soon_enough(), abort_flag, yields_at_once);
+      while (!has_come) wait.step(1, "the event");
+    }
+    const nanoseconds took = std::chrono::steady_clock::now() - began;
+    EXPECT_GE(took, milliseconds(600));
+    EXPECT_LT(time_of_this_thread() - used_before, took / 3) << yields_at_once;
+  }
+}
+
+}  // namespace
+}  // namespace colltune::test
