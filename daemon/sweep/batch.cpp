@@ -40,6 +40,7 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
       if (const auto by_device = trial.operation->device_time()) {
         trial.seen.device += *by_device;
         trial.seen.timed_device += calls.duration() / limits.calls;
+        ++trial.seen.device_calls;
       }
     } catch (...) {
       trial.fault = catch_fault([] { throw; });

@@ -158,7 +158,7 @@ void CellRun::soak(nanoseconds most, const AbortFlag& stop) {
 
 void CellRun::share_conditions() {
   // MAX over the ranks; shares in millionths, frequencies negated: the lowest counts.
-  constexpr std::size_t first_throttle = 9;
+  constexpr std::size_t first_throttle = 10;
   constexpr std::size_t per_trial = first_throttle + throttle_bits;
   constexpr double millionth = 1e-6;
   const auto to_share = [](nanoseconds part, nanoseconds whole) {
@@ -181,6 +181,7 @@ void CellRun::share_conditions() {
       words[4] = to_share(seen.kept_waiting, seen.observed);
     if (seen.timed_device.count() > 0) words[5] = to_share(seen.device, seen.timed_device);
     if (trials[i].communicators) words[6] = trials[i].communicators->count();
+    if (seen.device_calls > 0) words[9] = (seen.device / seen.device_calls).count();
     words[7] = INT64_MIN;
     if (!seen.device_state) continue;
     if (seen.device_state->clock_khz > 0)
@@ -228,6 +229,13 @@ void CellRun::share_conditions() {
     trials[i].conditions.hand_over = rounds_.hand_over();
     if (words[5] >= 0)
       trials[i].conditions.device_share = static_cast<double>(words[5]) * millionth;
+    if (words[9] >= 0) {
+      trials[i].conditions.device_time = nanoseconds(words[9]);
+      // A rank that came early waits in its kernel, or in the library's, for those that come late.
+      trials[i].conditions.timed_by = context_.start.synchronization == Synchronization::window
+                                          ? "host,from=common_start,late_ranks=inside"
+                                          : "host,from=own_start,late_ranks=inside";
+    }
     if (words[6] >= 0) trials[i].conditions.communicators = nanoseconds(words[6]);
     if (words[7] != INT64_MIN)
       trials[i].conditions.device_clock_khz = static_cast<std::uint64_t>(-words[7]);

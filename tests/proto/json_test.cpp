@@ -104,6 +104,8 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
                                  .clock_error = std::chrono::nanoseconds(5),
                                  .kept_waiting = 1.0 / 7,
                                  .device_share = 0.3,
+                                 .device_time = std::chrono::nanoseconds(46),
+                                 .timed_by = "host,from=common_start,late_ranks=inside",
                                  .device_clock_khz = 1'980'000,
                                  .device_power_state = 2,
                                  .device_throttles = "power_cap,thermal",

@@ -306,7 +306,7 @@ def case_held_out(programs, folder, arguments):
     answers for those sizes can be judged by what was measured there."""
     changes = {"budget_seconds": arguments.held_out_budget} if arguments.held_out_budget else {}
     if arguments.smoke:  # time for held-out sizes, which come last
-        changes["collectives"] = COLLECTIVES[:1]
+        changes |= {"collectives": COLLECTIVES[:1], "sizes": "64,4KiB"}
     seconds = programs.sweep(quick_config(folder, arguments, **changes), folder / "quick.db")
     summary = programs.json_of("report", "sweep", "--db", str(folder / "quick.db"))["sweep"]["summary"]
     database = folder / "held_out.db"

@@ -62,6 +62,11 @@ TEST(DeviceSweep, KernelsAreMeasuredVerifiedAndDecided) {
     // Of the last call of several, beside their mean.
     ASSERT_TRUE(measured.conditions.device_share);
     EXPECT_GT(*measured.conditions.device_share, 0.01);
+    ASSERT_TRUE(measured.conditions.device_time);
+    EXPECT_GT(measured.conditions.device_time->count(), 0);
+    EXPECT_EQ(measured.conditions.timed_by, measured.synchronization == Synchronization::window
+                                                ? "host,from=common_start,late_ranks=inside"
+                                                : "host,from=own_start,late_ranks=inside");
   }
   std::size_t over_all = 0;
   for (const Decision& decision : decide(run.outcome.measurements, {}, "s"))

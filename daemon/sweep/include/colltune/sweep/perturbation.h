@@ -66,6 +66,7 @@ struct Perturbation {
   std::int64_t page_faults = 0;
   std::chrono::nanoseconds device{};        ///< of the last call of each run, by a device's clock
   std::chrono::nanoseconds timed_device{};  ///< of the same, by the host's clock
+  std::int64_t device_calls = 0;            ///< so many of them
   /// The worst of the looks at the device behind batches of runs; empty: it has none, or is silent.
   std::optional<DeviceState> device_state;
 };

@@ -88,6 +88,14 @@ struct Conditions {
   /// the ranks that share the device, and noticing the end. The most of any rank. Empty: the
   /// buffers lie in the host's memory.
   std::optional<double> device_share;
+  /// A call by the device's own clock: the mean of the last calls of the runs, the most of any
+  /// rank. It decides nothing: it holds neither the submission nor what the host sees of the end.
+  /// Empty: as above.
+  std::optional<std::chrono::nanoseconds> device_time;
+  /// By which clock the samples are, from where on, and whether waiting for late ranks is inside,
+  /// where there is more than one clock: "host,from=common_start,late_ranks=inside". Empty: the
+  /// host's is the only one, and `synchronization` tells the rest.
+  std::optional<std::string> timed_by;
   /// How the devices ran, looked at behind each batch of timed runs: the lowest clock of their
   /// processors and the slowest power state (0 is the fastest, 15 the slowest). Empty: nobody told.
   std::optional<std::uint64_t> device_clock_khz;
@@ -128,6 +136,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("clock_error_ns", self.clock_error);
   visit("kept_waiting", self.kept_waiting);
   visit("device_share", self.device_share);
+  visit("device_time_ns", self.device_time);
+  visit("timed_by", self.timed_by);
   visit("device_clock_khz", self.device_clock_khz);
   visit("device_power_state", self.device_power_state);
   visit("device_throttles", self.device_throttles);
