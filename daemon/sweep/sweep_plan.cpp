@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "colltune/json/json.h"
@@ -217,10 +218,11 @@ class Planner {
       add_mesh_forms(cell);
     } else {
       const auto found = selected_.find(problem.collective);
+      const std::vector<Variant> answers = is_holdout ? answers_for(cell) : std::vector<Variant>{};
       std::vector<Option> options;
       if (found != selected_.end())
         for (const Implementation* implementation : found->second)
-          add_variants(*implementation, cell, options);
+          add_variants(*implementation, cell, answers, options);
       add_compositions(cell, options);
     }
     if (cell.variants.empty()) {
@@ -231,6 +233,32 @@ class Planner {
     trials_ += cell.variants.size();
     if (trials_ + plan_.skipped.size() > most_trials) fail_too_many("more trials than that");
     plan_.cells.push_back(std::move(cell));
+  }
+
+  /// What may be answered for a held-out size: the variants of the next smaller and the next larger
+  /// size that decide. Some have parameters that are of no interest at this size itself.
+  [[nodiscard]] std::vector<Variant> answers_for(const Cell& cell) const {
+    const Bytes size = cell.key.problem.message_size;
+    const Cell* smaller = nullptr;
+    const Cell* larger = nullptr;
+    TuningKey key = cell.key;
+    for (const Cell& other : plan_.cells) {
+      key.problem.message_size = other.key.problem.message_size;
+      if (other.is_holdout || other.world != cell.world || other.key != key) continue;
+      const auto is_between = [&](const Cell* far) {
+        const Bytes far_size = far->key.problem.message_size;
+        return std::min(far_size, size) < key.problem.message_size &&
+               key.problem.message_size < std::max(far_size, size);
+      };
+      const Cell*& nearest = key.problem.message_size < size ? smaller : larger;
+      if (nearest == nullptr || is_between(nearest)) nearest = &other;
+    }
+    std::vector<Variant> answers;
+    for (const Cell* neighbour : {smaller, larger})
+      if (neighbour != nullptr)
+        for (const PlannedVariant& planned : neighbour->variants)
+          answers.push_back(planned.variant);
+    return answers;
   }
 
   static void add_twin(Cell& cell) {
@@ -272,11 +300,16 @@ class Planner {
     return overrides_.apply(implementation.name(), std::move(space));
   }
 
-  /// `options` gets those that some ranks can run and nothing but others keeps from running.
-  void add_variants(const Implementation& implementation, Cell& cell,
+  /// Those of its search space, and of `more` which are its. `options` gets those that some ranks
+  /// can run and nothing but others keeps from running.
+  void add_variants(const Implementation& implementation, Cell& cell, std::span<const Variant> more,
                     std::vector<Option>& options) {
     const std::vector<int> kinds = kinds_in(cell.world);
     std::vector<Variant> space = search_space(implementation, cell, kinds);
+    for (const Variant& variant : more)
+      if (variant.implementation == implementation.name() &&
+          std::ranges::find(space, variant) == space.end())
+        space.push_back(variant);
     // An implementation that can run nowhere here may have no variants, but has a reason.
     const bool is_empty = space.empty();
     if (is_empty) space.push_back({.implementation = std::string(implementation.name())});
@@ -336,7 +369,7 @@ class Planner {
     const std::size_t skipped = plan_.skipped.size();
     std::vector<Option> options;
     for (const Implementation* implementation : found->second)
-      add_variants(*implementation, scratch, options);
+      add_variants(*implementation, scratch, {}, options);
     plan_.skipped.resize(skipped);
     const std::size_t singles = scratch.variants.size();
     add_compositions(scratch, options);

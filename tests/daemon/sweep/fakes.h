@@ -36,7 +36,9 @@ struct Behaviour {
   bool is_emulated = false;
   bool meets_other_builds = false;
   std::vector<Variant> variants;  ///< empty: one without parameters
-  std::string protocol;           ///< of all variants; empty: each has its own
+  /// Where they are others for each problem.
+  std::function<std::vector<Variant>(const Problem&)> variants_for;
+  std::string protocol;  ///< of all variants; empty: each has its own
   Limits limits{.min_ranks = 1};
   std::function<Support(const Problem&, const Topology&, const Capability&, const Variant&)>
       supports = [](const auto&, const auto&, const auto&, const auto&) { return Support::yes(); };
@@ -121,8 +123,9 @@ class Fake final : public Implementation {
   [[nodiscard]] bool is_baseline() const override { return behaviour_.is_baseline; }
   [[nodiscard]] bool meets_other_builds() const override { return behaviour_.meets_other_builds; }
   [[nodiscard]] bool is_emulated(const Problem&) const override { return behaviour_.is_emulated; }
-  [[nodiscard]] std::vector<Variant> variants(const Problem&, const Topology&,
+  [[nodiscard]] std::vector<Variant> variants(const Problem& problem, const Topology&,
                                               const Capability&) const override {
+    if (behaviour_.variants_for) return behaviour_.variants_for(problem);
     return behaviour_.variants.empty() ? std::vector<Variant>{{behaviour_.name, {}}}
                                        : behaviour_.variants;
   }

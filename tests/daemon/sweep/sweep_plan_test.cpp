@@ -237,6 +237,34 @@ TEST(Plan, HeldOutSizesComeAfterAllOthers) {
   EXPECT_THAT(plan.skipped[0].reason, HasSubstr("is one of the sizes"));
 }
 
+TEST(Plan, WhatTheTableMayAnswerForAHeldOutSizeRunsThere) {
+  SweepSpec spec = spec_of("64KiB,1KiB,4KiB");  // in any order
+  spec.holdout_sizes = parse_sizes("2KiB");
+  const auto by_size = [](const std::string& name) {
+    fakes::Behaviour behaviour{.name = name};
+    behaviour.variants_for = [name](const Problem& problem) {
+      return std::vector{
+          parse_variant(name + "{n=" + std::to_string(problem.message_size.value) + "}")};
+    };
+    return behaviour;
+  };
+  fakes::Behaviour picky = by_size("b");
+  picky.supports = [](const Problem& problem, const auto&, const auto&, const Variant& variant) {
+    const bool is_larger =
+        variant == parse_variant("b{n=4096}") && problem.message_size.value < 4096;
+    return is_larger ? Support::no("more than there is") : Support::yes();
+  };
+  std::vector<fakes::Behaviour> behaviours{by_size("a"), picky};
+  const SweepPlan plan = make_plan(spec, launch(1, 2), fakes::make(std::move(behaviours)), "e");
+  ASSERT_EQ(plan.cells.size(), 4u);
+  EXPECT_THAT(names(plan.cells[0]), ElementsAre("a{n=65536}", "b{n=65536}"));
+  EXPECT_THAT(names(plan.cells[3]),
+              ElementsAre("a{n=2048}", "a{n=1024}", "a{n=4096}", "b{n=2048}", "b{n=1024}"));
+  ASSERT_EQ(plan.skipped.size(), 1u);
+  EXPECT_EQ(plan.skipped[0].variant, "b{n=4096}");
+  EXPECT_THAT(plan.skipped[0].reason, HasSubstr("more than there is"));
+}
+
 TEST(Plan, CarriesHowToMeasureAndToDecide) {
   SweepSpec spec = spec_of();
   spec.input_mode = InputMode::hot;

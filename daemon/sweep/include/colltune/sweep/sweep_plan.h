@@ -78,7 +78,9 @@ struct Cell {
   int world = 0;  ///< index into SweepPlan::worlds
   TuningKey key;
   std::vector<PlannedVariant> variants;
-  bool is_holdout = false;  ///< of a size that is kept out of deciding; after all others
+  /// Of a size that is kept out of deciding; after all others. Its variants are also those that
+  /// the table may answer there: the next smaller and the next larger size's.
+  bool is_holdout = false;
 
   friend bool operator==(const Cell&, const Cell&) = default;
 };
