@@ -55,7 +55,7 @@ struct Explanation {
   FoundAnswer found;
   std::vector<Runner> runners;  ///< as ranked, then the others
   std::vector<Missing> missing;
-  Modes modes;
+  ExecutionModes modes;
   /// By variant, what making the communicators took that it runs on, the most of all passes.
   std::map<std::string, std::chrono::nanoseconds> communicators;
 };

@@ -55,8 +55,8 @@ const RankedVariant* baseline_of(const Decision& decision) {
 
 }  // namespace
 
-Modes modes_of(const Decision& decision, std::span<const Decision> published) {
-  Modes modes;
+ExecutionModes modes_of(const Decision& decision, std::span<const Decision> published) {
+  ExecutionModes modes;
   std::set<Variant> ranked_here;
   std::vector<std::string> names{"baseline", "single"};
   for (const auto& named : enum_names(CompositionMode{})) names.emplace_back(named.name);
@@ -98,7 +98,7 @@ Modes modes_of(const Decision& decision, std::span<const Decision> published) {
   return modes;
 }
 
-std::string modes_text(const Modes& modes) {
+std::string modes_text(const ExecutionModes& modes) {
   std::string text;
   if (modes.lines.size() > 2) {
     text += "\nthe best of each mode\n";
@@ -128,7 +128,7 @@ std::string modes_text(const Modes& modes) {
   return text;
 }
 
-nlohmann::json modes_json(const Modes& modes) {
+nlohmann::json modes_json(const ExecutionModes& modes) {
   nlohmann::json lines = nlohmann::json::array();
   for (const ModeLine& line : modes.lines)
     lines.push_back({{"mode", line.mode},

@@ -32,15 +32,16 @@ struct Estimate {
 };
 
 /// Beside `decision`, the published decisions of its sweep for fewer ranks of the same launch.
-struct Modes {
+struct ExecutionModes {
   std::vector<ModeLine> lines;
   std::vector<Estimate> estimates;  ///< the fastest first; of variants that `decision` lacks
 };
-[[nodiscard]] Modes modes_of(const Decision& decision, std::span<const Decision> published);
+[[nodiscard]] ExecutionModes modes_of(const Decision& decision,
+                                      std::span<const Decision> published);
 
 /// Nothing where there is one mode alone besides the baseline.
-[[nodiscard]] std::string modes_text(const Modes& modes);
-[[nodiscard]] nlohmann::json modes_json(const Modes& modes);
+[[nodiscard]] std::string modes_text(const ExecutionModes& modes);
+[[nodiscard]] nlohmann::json modes_json(const ExecutionModes& modes);
 
 /// A line for each kind of the members: who, and what it runs of the winner.
 [[nodiscard]] std::vector<std::string> executed_by(const RankedVariant& winner,

@@ -46,7 +46,7 @@ double kept_waiting_in(std::span<const Measurement> launch, const Topology& topo
   return kept_waiting_of(of_world);
 }
 
-Evidence evidence_of(const TuningKey& key, const Contest& contest,
+Evidence evidence_of(const TuningKey& key, const ConfirmContest& contest,
                      std::span<const std::vector<Measurement>> launches,
                      const ConfirmPolicy& policy) {
   Evidence evidence;
@@ -140,12 +140,12 @@ ConfirmStep veto_against_next(Decision decision, const std::string& why,
 
 }  // namespace
 
-std::optional<Contest> contest_of(const Decision& decision) {
+std::optional<ConfirmContest> contest_of(const Decision& decision) {
   const auto& ranked = decision.ranked;
   if (ranked.size() < 2 || ranked.front().is_baseline) return {};
   const auto baseline = std::ranges::find_if(ranked, &RankedVariant::is_baseline);
   const RankedVariant& reference = baseline == ranked.end() ? ranked[1] : *baseline;
-  return Contest{ranked.front().variant, reference.variant};
+  return ConfirmContest{ranked.front().variant, reference.variant};
 }
 
 ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>> launches,

@@ -49,11 +49,11 @@ BatchItem LookupService::lookup_in(const DecisionTable& table, const LookupQuery
   }
 }
 
-BatchAnswer LookupService::lookup_batch(std::span<const LookupQuery> queries,
+ServedBatch LookupService::lookup_batch(std::span<const LookupQuery> queries,
                                         const std::optional<std::uint64_t>& generation) const {
   check_batch_size(queries.size());
   const TableSource::Table table = pin(generation);
-  BatchAnswer answer{table->generation(), {}};
+  ServedBatch answer{table->generation(), {}};
   answer.items.reserve(queries.size());
   for (const LookupQuery& query : queries) answer.items.push_back(lookup_in(*table, query));
   return answer;

@@ -43,7 +43,7 @@ void append_whereabouts(BoundedText& text, const RankPosition& position) {
   }
 }
 
-void append_rank(BoundedText& text, const RankPosition& position, const Standing& standing,
+void append_rank(BoundedText& text, const RankPosition& position, const StepStanding& standing,
                  SteadyTime now, std::size_t history) {
   text << "  rank " << position.rank << " on " << position.host.view() << ", pid " << position.pid
        << " (" << process_condition(position) << "): ";
@@ -124,7 +124,7 @@ std::vector<int> find_ranks_elsewhere(std::span<const RankPosition> positions,
 
 }  // namespace
 
-void Standing::add(std::uint64_t steps) {
+void StepStanding::add(std::uint64_t steps) {
   fewest_steps = ranks == 0 ? steps : std::min(fewest_steps, steps);
   most_steps = std::max(most_steps, steps);
   ++ranks;
@@ -153,7 +153,7 @@ std::string_view process_condition(const RankPosition& position) {
 }
 
 std::vector<int> find_missing_ranks(std::span<const RankPosition> positions) {
-  Standing standing;
+  StepStanding standing;
   for (const RankPosition& position : positions)
     if (is_counted(position)) standing.add(position.current()->collective_steps);
   std::vector<int> missing = find_stopped_ranks(positions, standing.fewest_steps);
@@ -179,7 +179,7 @@ std::size_t render_board(std::span<const std::byte> board, SteadyTime now, std::
     return board.subspan(i * flight_region_size, flight_region_size);
   };
   const std::size_t slots = board.size() / flight_region_size;
-  Standing standing;
+  StepStanding standing;
   for (std::size_t i = 0; i < slots; ++i)
     if (const auto position = read_position(region(i)); position && is_counted(*position))
       standing.add(position->current()->collective_steps);
@@ -195,7 +195,7 @@ std::size_t render_board(std::span<const std::byte> board, SteadyTime now, std::
 
 std::string render_board(std::span<const RankPosition> positions, SteadyTime now,
                          std::size_t history) {
-  Standing standing;
+  StepStanding standing;
   for (const RankPosition& position : positions)
     if (is_counted(position)) standing.add(position.current()->collective_steps);
   std::string memory(positions.size() * text_per_rank, '\0');

@@ -197,7 +197,7 @@ FlightRecorder::FlightRecorder(std::span<std::byte> region, int rank) : region_(
   layout_->magic.store(magic_word, std::memory_order_release);
 }
 
-void FlightRecorder::enter(const Step& step, SteadyTime now) noexcept {
+void FlightRecorder::enter(const FlightStep& step, SteadyTime now) noexcept {
   // A signal handler that interrupts this and enters a step of its own gets the next slot.
   const std::uint64_t sequence = layout_->next.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint64_t collective_steps =

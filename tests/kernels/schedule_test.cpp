@@ -46,11 +46,11 @@ Schedule one_shot(const Shape& shape) {
   return writer.schedule();
 }
 
-const std::vector<Step>& steps(const Schedule& schedule, int rank, Phase phase) {
+const std::vector<Step>& steps(const Schedule& schedule, int rank, WavePhase phase) {
   return schedule.ranks[static_cast<std::size_t>(rank)].phases[static_cast<std::size_t>(phase)];
 }
 
-Await same_wave(int rank, Phase phase, int position) {
+Await same_wave(int rank, WavePhase phase, int position) {
   return {rank, phase, position, Lag::same_wave};
 }
 
@@ -58,20 +58,20 @@ TEST(Schedule, WhatIsStagedIsAwaitedByWhoReadsIt) {
   const Schedule schedule = one_shot(staged);
   for (const int rank : {0, 1}) {
     const int peer = 1 - rank;
-    ASSERT_EQ(steps(schedule, rank, Phase::lead).size(), 1U);
-    const Step& staging = steps(schedule, rank, Phase::lead)[0];
+    ASSERT_EQ(steps(schedule, rank, WavePhase::lead).size(), 1U);
+    const Step& staging = steps(schedule, rank, WavePhase::lead)[0];
     EXPECT_EQ(staging.kind, StepKind::copy);
     EXPECT_EQ(staging.to, (Block{rank, Space::scratch, 0}));
     EXPECT_THAT(staging.from, ElementsAre(Block{rank, Space::send, 0}));
     EXPECT_TRUE(staging.is_awaited);
     // With four slots the peer has read the one before: this rank has awaited a later lead of its.
     EXPECT_THAT(staging.awaits, IsEmpty());
-    EXPECT_FALSE(steps(schedule, rank, Phase::rest)[0].is_awaited);
+    EXPECT_FALSE(steps(schedule, rank, WavePhase::rest)[0].is_awaited);
 
-    ASSERT_EQ(steps(schedule, rank, Phase::rest).size(), 1U);
-    const Step& combining = steps(schedule, rank, Phase::rest)[0];
+    ASSERT_EQ(steps(schedule, rank, WavePhase::rest).size(), 1U);
+    const Step& combining = steps(schedule, rank, WavePhase::rest)[0];
     EXPECT_EQ(combining.kind, StepKind::combine_last);
-    EXPECT_THAT(combining.awaits, ElementsAre(same_wave(peer, Phase::lead, 1)));
+    EXPECT_THAT(combining.awaits, ElementsAre(same_wave(peer, WavePhase::lead, 1)));
     EXPECT_THAT(schedule.ranks[static_cast<std::size_t>(rank)].at_end, IsEmpty());
     EXPECT_FALSE(schedule.ranks[static_cast<std::size_t>(rank)].is_start_awaited);
   }
@@ -83,21 +83,21 @@ TEST(Schedule, WithFewSlotsReadersAreAwaited) {
   Shape shape = staged;
   shape.slots = 3;
   const Schedule schedule = one_shot(shape);
-  EXPECT_THAT(steps(schedule, 0, Phase::lead)[0].awaits,
-              ElementsAre(Await{1, Phase::rest, 1, Lag::slot_before}));
-  EXPECT_TRUE(steps(schedule, 1, Phase::rest)[0].is_awaited);
+  EXPECT_THAT(steps(schedule, 0, WavePhase::lead)[0].awaits,
+              ElementsAre(Await{1, WavePhase::rest, 1, Lag::slot_before}));
+  EXPECT_TRUE(steps(schedule, 1, WavePhase::rest)[0].is_awaited);
 }
 
 TEST(Schedule, WhatIsReadDirectlyIsAwaitedFromItsStartToItsEnd) {
   const Schedule schedule = one_shot(direct());
   for (const int rank : {0, 1}) {
     const auto& own = schedule.ranks[static_cast<std::size_t>(rank)];
-    EXPECT_THAT(steps(schedule, rank, Phase::lead), IsEmpty());
-    ASSERT_EQ(steps(schedule, rank, Phase::rest).size(), 1U);
-    EXPECT_THAT(steps(schedule, rank, Phase::rest)[0].awaits,
-                ElementsAre(Await{1 - rank, Phase::lead, 0, Lag::start_of_call}));
+    EXPECT_THAT(steps(schedule, rank, WavePhase::lead), IsEmpty());
+    ASSERT_EQ(steps(schedule, rank, WavePhase::rest).size(), 1U);
+    EXPECT_THAT(steps(schedule, rank, WavePhase::rest)[0].awaits,
+                ElementsAre(Await{1 - rank, WavePhase::lead, 0, Lag::start_of_call}));
     EXPECT_TRUE(own.is_start_awaited);
-    EXPECT_THAT(own.at_end, ElementsAre(same_wave(1 - rank, Phase::rest, 1)));
+    EXPECT_THAT(own.at_end, ElementsAre(same_wave(1 - rank, WavePhase::rest, 1)));
   }
   EXPECT_EQ(schedule.scratch_blocks, 0);
 }
@@ -108,10 +108,10 @@ TEST(Schedule, ARootThatReadsNothingWaitsForTheReadersOfTheSlotBefore) {
   ScheduleWriter writer(shape);
   writer.copy(writer.output(1), writer.share(writer.input(0)));
   const Schedule schedule = writer.schedule();
-  ASSERT_EQ(steps(schedule, 0, Phase::lead).size(), 1U);
-  EXPECT_THAT(steps(schedule, 0, Phase::lead)[0].awaits,
-              ElementsAre(Await{1, Phase::rest, 1, Lag::slot_before}));
-  EXPECT_TRUE(steps(schedule, 1, Phase::rest)[0].is_awaited);
+  ASSERT_EQ(steps(schedule, 0, WavePhase::lead).size(), 1U);
+  EXPECT_THAT(steps(schedule, 0, WavePhase::lead)[0].awaits,
+              ElementsAre(Await{1, WavePhase::rest, 1, Lag::slot_before}));
+  EXPECT_TRUE(steps(schedule, 1, WavePhase::rest)[0].is_awaited);
 }
 
 TEST(Schedule, WhoWritesIntoAPeersBufferAwaitsItsReaders) {
@@ -123,8 +123,10 @@ TEST(Schedule, WhoWritesIntoAPeersBufferAwaitsItsReaders) {
   writer.combine(writer.output(0), {writer.input(0), writer.input(1)}, true);
   writer.combine(writer.output(1), {kept, writer.input(1)}, true);
   const Schedule schedule = writer.schedule();
-  EXPECT_THAT(steps(schedule, 0, Phase::rest)[0].awaits, ElementsAre(same_wave(1, Phase::rest, 1)));
-  EXPECT_THAT(steps(schedule, 1, Phase::rest)[1].awaits, ElementsAre(same_wave(0, Phase::rest, 1)));
+  EXPECT_THAT(steps(schedule, 0, WavePhase::rest)[0].awaits,
+              ElementsAre(same_wave(1, WavePhase::rest, 1)));
+  EXPECT_THAT(steps(schedule, 1, WavePhase::rest)[1].awaits,
+              ElementsAre(same_wave(0, WavePhase::rest, 1)));
   EXPECT_EQ(schedule.rounds, 3);
 }
 
@@ -135,7 +137,7 @@ TEST(Schedule, AResultThatIsSharedIsStoredTwiceAtOnce) {
   writer.move(writer.output(0, 1), writer.output(1, 1));
   writer.move(writer.output(1, 0), writer.output(0, 0));
   const Schedule schedule = writer.schedule();
-  const auto& rest = steps(schedule, 0, Phase::rest);
+  const auto& rest = steps(schedule, 0, WavePhase::rest);
   ASSERT_EQ(rest.size(), 2U);
   EXPECT_EQ(rest[0].also_to, (Block{0, Space::scratch, 1}));
   EXPECT_EQ(rest[0].share, 0);
@@ -157,7 +159,7 @@ TEST(Schedule, TheCmaBringsInWhatIsToBeCombined) {
   Shape shape = staged;
   shape.access = Access::cma;
   const Schedule schedule = one_shot(shape);
-  const auto& rest = steps(schedule, 0, Phase::rest);
+  const auto& rest = steps(schedule, 0, WavePhase::rest);
   ASSERT_EQ(rest.size(), 2U);
   EXPECT_EQ(rest[0].kind, StepKind::copy);
   EXPECT_EQ(rest[0].from.front(), (Block{1, Space::send, 0}));
@@ -177,13 +179,13 @@ TEST(Schedule, AcrossNodesMessagesBringWhatIsReadAndNobodyIsAwaited) {
     const int peer = 1 - rank;
     const auto& own = schedule.ranks[static_cast<std::size_t>(rank)];
     // The copy for ranks of the same node would have no reader; the message leaves first of all.
-    ASSERT_EQ(steps(schedule, rank, Phase::lead).size(), 1U);
-    const Step& send = steps(schedule, rank, Phase::lead)[0];
+    ASSERT_EQ(steps(schedule, rank, WavePhase::lead).size(), 1U);
+    const Step& send = steps(schedule, rank, WavePhase::lead)[0];
     EXPECT_EQ(send.kind, StepKind::send);
     EXPECT_THAT(send.from, ElementsAre(Block{rank, Space::send, 0}));
     EXPECT_EQ(send.to.rank, peer);
     EXPECT_FALSE(send.is_awaited);
-    const auto& rest = steps(schedule, rank, Phase::rest);
+    const auto& rest = steps(schedule, rank, WavePhase::rest);
     ASSERT_EQ(rest.size(), 2U);
     EXPECT_EQ(rest[0].kind, StepKind::receive);
     EXPECT_EQ(rest[0].from.front().rank, peer);
@@ -208,7 +210,7 @@ TEST(Schedule, WhatIsOverwrittenHasLeftBefore) {
   writer.copy(second, writer.input(1));
   writer.combine(writer.input(0), {first, second}, true);
   const Schedule schedule = writer.schedule();
-  const auto& rest = steps(schedule, 0, Phase::rest);
+  const auto& rest = steps(schedule, 0, WavePhase::rest);
   ASSERT_EQ(rest.size(), 3U);
   EXPECT_EQ(rest[1].tag, 1);
   EXPECT_THAT(rest[2].overtakes, ElementsAre(0));
@@ -222,13 +224,13 @@ TEST(Schedule, WhatAnotherRankOverwritesHasLeftBeforeItIsTold) {
   writer.push(mailed, writer.input(1));
   writer.copy(writer.output(2), mailed);
   const Schedule schedule = writer.schedule();
-  const auto& rest = steps(schedule, 0, Phase::rest);
+  const auto& rest = steps(schedule, 0, WavePhase::rest);
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_EQ(rest[0].kind, StepKind::send);
-  EXPECT_THAT(rest[0].awaits, ElementsAre(same_wave(1, Phase::lead, 1)));
+  EXPECT_THAT(rest[0].awaits, ElementsAre(same_wave(1, WavePhase::lead, 1)));
   EXPECT_TRUE(rest[0].is_awaited);
-  EXPECT_THAT(steps(schedule, 1, Phase::lead)[0].awaits,
-              ElementsAre(Await{0, Phase::rest, 1, Lag::slot_before}));
+  EXPECT_THAT(steps(schedule, 1, WavePhase::lead)[0].awaits,
+              ElementsAre(Await{0, WavePhase::rest, 1, Lag::slot_before}));
 }
 
 TEST(Schedule, APartHasRanksAndBuffersOfItsOwn) {
@@ -250,8 +252,8 @@ TEST(Schedule, APartHasRanksAndBuffersOfItsOwn) {
   });
   EXPECT_EQ(writer.ranks(), 4);
   const Schedule schedule = writer.schedule();
-  EXPECT_THAT(steps(schedule, 0, Phase::lead), IsEmpty());
-  const auto& rest = steps(schedule, 3, Phase::rest);
+  EXPECT_THAT(steps(schedule, 0, WavePhase::lead), IsEmpty());
+  const auto& rest = steps(schedule, 3, WavePhase::rest);
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_EQ(rest[0].kind, StepKind::combine);  // of the part alone: avg does not divide yet
   EXPECT_EQ(rest[0].to, (Block{3, Space::receive, 0}));

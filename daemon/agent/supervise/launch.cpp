@@ -44,8 +44,8 @@ std::vector<std::string> launch_environment(std::vector<std::string> own) {
   return own;
 }
 
-Launch::Launch(const std::vector<std::string>& command, const sigset_t& mask,
-               const SupervisionLock& lock) {
+SupervisedLaunch::SupervisedLaunch(const std::vector<std::string>& command, const sigset_t& mask,
+                                   const SupervisionLock& lock) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     throw Error(StatusCode::unavailable,
@@ -62,16 +62,16 @@ Launch::Launch(const std::vector<std::string>& command, const sigset_t& mask,
       spawn_self(arguments, launch_environment(own_environment()), mask);
 }
 
-void Launch::tell(const KeeperCommand& command) {
+void SupervisedLaunch::tell(const KeeperCommand& command) {
   if (!has_ended()) send(channel_.get(), &command, sizeof command, MSG_NOSIGNAL);
 }
 
-void Launch::end(std::chrono::milliseconds patience) {
+void SupervisedLaunch::end(std::chrono::milliseconds patience) {
   if (std::exchange(is_ending_, true)) return;
   tell({KeeperCommand::Kind::end, static_cast<std::int32_t>(patience.count())});
 }
 
-void Launch::take_reports(std::chrono::milliseconds patience) {
+void SupervisedLaunch::take_reports(std::chrono::milliseconds patience) {
   while (!has_ended()) {
     KeeperReport report;
     const ssize_t size = recv(channel_.get(), &report, sizeof report, MSG_DONTWAIT);
@@ -94,7 +94,7 @@ void Launch::take_reports(std::chrono::milliseconds patience) {
   }
 }
 
-void Launch::clean_up_after_keeper(std::chrono::milliseconds patience) {
+void SupervisedLaunch::clean_up_after_keeper(std::chrono::milliseconds patience) {
   // The launcher was told to end when the keeper died, and is this process's child now.
   const auto forget = [](pid_t, int) {};
   await_descendants(patience, forget);

@@ -25,12 +25,12 @@ constexpr const char* supervised_variable = "COLLTUNE_SUPERVISED";
 [[nodiscard]] std::vector<std::string> launch_environment(std::vector<std::string> own);
 
 /// One launch, seen from the supervisor.
-class Launch {
+class SupervisedLaunch {
  public:
   /// Starts it. `mask` is the signal mask that it gets; its keeper holds `lock` as long as it
   /// lives. Throws Error(unavailable).
-  Launch(const std::vector<std::string>& command, const sigset_t& mask,
-         const SupervisionLock& lock);
+  SupervisedLaunch(const std::vector<std::string>& command, const sigset_t& mask,
+                   const SupervisionLock& lock);
 
   /// Readable when there is something for `take_reports`.
   [[nodiscard]] int channel() const { return channel_.get(); }

@@ -229,7 +229,7 @@ class LaunchWatch {
   const SignalInbox& signals_;
   std::filesystem::path path_;
   std::optional<FileIdentity> stale_;
-  Launch launch_;
+  SupervisedLaunch launch_;
   SteadyTime started_at_ = Clock::now();
   std::optional<SteadyTime> finished_at_;
   std::optional<InFlightFile> file_;
@@ -249,7 +249,7 @@ class Progress {
  public:
   explicit Progress(int patience) : patience_(patience) {}
 
-  void note(const Verdict& verdict, bool is_quarantined_already) {
+  void note(const LaunchVerdict& verdict, bool is_quarantined_already) {
     const bool got_further = verdict.cell > furthest_cell_;
     furthest_cell_ = std::max(furthest_cell_, verdict.cell);
     const bool is_fruitful = got_further || (verdict.trial && !is_quarantined_already);
@@ -322,7 +322,7 @@ class Supervisor {
   }
 
   void note_failure(const LaunchWatch& watch) {
-    const Verdict verdict = judge(watch.end());
+    const LaunchVerdict verdict = judge(watch.end());
     tools_.say(fmt::format("{}: {}\n{}", name_of(verdict.outcome), verdict.detail,
                            render_board(watch.end().positions, watch.seen_at(), history_shown)));
     if (!verdict.trial) {

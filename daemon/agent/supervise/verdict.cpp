@@ -130,8 +130,8 @@ std::string describe_wait_status(int status) {
   return fmt::format("exit code {}", code);
 }
 
-Verdict judge(const LaunchEnd& end) {
-  Verdict verdict;
+LaunchVerdict judge(const LaunchEnd& end) {
+  LaunchVerdict verdict;
   for (const RankPosition& position : end.positions)
     if (position.current() != nullptr)
       verdict.cell = std::max(verdict.cell, position.current()->cell);

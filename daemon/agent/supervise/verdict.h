@@ -31,7 +31,7 @@ struct LaunchEnd {
 };
 
 /// What it means.
-struct Verdict {
+struct LaunchVerdict {
   Outcome outcome = Outcome::crashed;  ///< crashed or timed_out
   std::optional<FailedTrial> trial;    ///< empty where no trial was in flight
   std::int64_t cell = -1;              ///< the furthest that a rank had come
@@ -40,7 +40,7 @@ struct Verdict {
 
 /// Names the trial and the rank to blame: the rank that died by itself, else the one that the
 /// others waited for, else (all in the same step) the step. Pure.
-[[nodiscard]] Verdict judge(const LaunchEnd& end);
+[[nodiscard]] LaunchVerdict judge(const LaunchEnd& end);
 
 /// "exit code 137 (Killed)", "signal 15 (Terminated)".
 [[nodiscard]] std::string describe_wait_status(int status);

@@ -65,7 +65,7 @@ struct Shape {
 /// A rank's steps before the first that has to wait for what a peer does in the same wave, and
 /// those from there on. The first ones of a wave run before the other ones of the wave before: so
 /// one wave is filled while another one is under way.
-enum class Phase : std::uint8_t { lead, rest };
+enum class WavePhase : std::uint8_t { lead, rest };
 
 /// Which wave's step is awaited.
 enum class Lag : std::uint8_t {
@@ -77,7 +77,7 @@ enum class Lag : std::uint8_t {
 /// Wait until `rank` has done the step at `position` (from 1; 0: it has come to the wave).
 struct Await {
   int rank = 0;
-  Phase phase = Phase::lead;
+  WavePhase phase = WavePhase::lead;
   int position = 0;
   Lag lag = Lag::same_wave;
   friend auto operator<=>(const Await&, const Await&) = default;
@@ -113,7 +113,7 @@ struct Step {
 
 /// One rank's part of a schedule.
 struct RankSchedule {
-  std::array<std::vector<Step>, 2> phases;  ///< by Phase
+  std::array<std::vector<Step>, 2> phases;  ///< by WavePhase
   bool is_start_awaited = false;
   /// Before the call may end: when the peers have done with this rank's buffers.
   std::vector<Await> at_end;

@@ -45,7 +45,7 @@ class ScheduleWriter::Waits {
     std::map<int, std::size_t> last_of_rank;
   };
   struct Place {
-    Phase phase = Phase::lead;
+    WavePhase phase = WavePhase::lead;
     int position = 0;
   };
 
@@ -180,7 +180,7 @@ class ScheduleWriter::Waits {
       look_at_message(i);
       if (!depends_[i].empty() || !starts_[i].empty() || may_wait(written_[i].step))
         has_rest[rank] = true;
-      const Phase phase = has_rest[rank] ? Phase::rest : Phase::lead;
+      const WavePhase phase = has_rest[rank] ? WavePhase::rest : WavePhase::lead;
       auto& steps = schedule_.ranks[rank].phases[static_cast<std::size_t>(phase)];
       steps.push_back(written_[i].step);
       places_[i] = {phase, static_cast<int>(steps.size())};
@@ -247,7 +247,7 @@ class ScheduleWriter::Waits {
       }
       for (const int other : starts_[i])
         if (!std::exchange(has_started[other], true))
-          awaits.push_back({other, Phase::lead, 0, Lag::start_of_call});
+          awaits.push_back({other, WavePhase::lead, 0, Lag::start_of_call});
       add_reuse(i, awaited_in_all, lagging, awaits);
       const auto& place = places_[i];
       schedule_.ranks[static_cast<std::size_t>(rank)]
@@ -265,21 +265,22 @@ class ScheduleWriter::Waits {
     }
   }
 
-  using Awaited = std::map<std::pair<int, Phase>, int>;
+  using Awaited = std::map<std::pair<int, WavePhase>, int>;
 
   /// Whether a rank that has done all waits of `awaited_in_all` in earlier waves knows that `one`
   /// (of `slots` waves before) is done when it comes to a step of `phase`. A rank does the rest of
   /// wave w between the leads of waves w + 1 and w + 2.
-  [[nodiscard]] bool is_known(const Await& one, Phase phase, const Awaited& awaited_in_all) const {
+  [[nodiscard]] bool is_known(const Await& one, WavePhase phase,
+                              const Awaited& awaited_in_all) const {
     // Waves from the one that is awaited to the last one whose waits are all behind this step.
-    const int waves = shape_.slots - (phase == Phase::lead ? 2 : 1);
-    const auto position = [&](Phase of) {
+    const int waves = shape_.slots - (phase == WavePhase::lead ? 2 : 1);
+    const auto position = [&](WavePhase of) {
       const auto found = awaited_in_all.find({one.rank, of});
       return found == awaited_in_all.end() ? 0 : found->second;
     };
-    const int lead = position(Phase::lead);
-    const int rest = position(Phase::rest);
-    if (one.phase == Phase::lead)
+    const int lead = position(WavePhase::lead);
+    const int rest = position(WavePhase::rest);
+    if (one.phase == WavePhase::lead)
       return rest > 0 || (lead > 0 && waves >= 1) || lead >= one.position;
     return (rest > 0 && waves >= 1) || rest >= one.position || (lead > 0 && waves >= 2);
   }
@@ -332,7 +333,7 @@ class ScheduleWriter::Waits {
   std::map<Block, Replayed> blocks_;
   std::map<std::size_t, std::vector<const Replayed*>> reused_;  ///< by the first step to write
   /// By the owner of buffers and who touched them: the last steps that did.
-  std::map<std::pair<int, int>, std::map<Phase, std::size_t>> visitors_;
+  std::map<std::pair<int, int>, std::map<WavePhase, std::size_t>> visitors_;
   Schedule schedule_;
 };
 

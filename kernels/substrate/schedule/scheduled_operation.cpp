@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view waiting_for = "its part of the data";
 
-int word_of(Phase phase) { return static_cast<int>(phase); }
+int word_of(WavePhase phase) { return static_cast<int>(phase); }
 constexpr int phase_words = 2;
 
 // Whether it adapts or not: ranks that store in unlike ways meet in one call.
@@ -107,7 +107,7 @@ class ScheduledOperation final : public Operation {
     next_ += waves_.count();
     if (adaptive_) stores_ = adaptive_->begin();
     if (own_.is_start_awaited)
-      signals_.set(word_of(Phase::lead), epoch(rank_, Phase::lead, first_, 0));
+      signals_.set(word_of(WavePhase::lead), epoch(rank_, WavePhase::lead, first_, 0));
     begin_wave(first_, Deadline::max());
     const Running running = running_wave(first_);
     for (begun_ = 0; begun_ < own_.phases[0].size(); ++begun_) {
@@ -115,19 +115,19 @@ class ScheduledOperation final : public Operation {
       for (const Await& await : step.awaits)
         if (!has_come(await, first_)) return;
       run(step, running, Deadline::max());
-      if (step.is_awaited) announce(Phase::lead, first_, begun_);
+      if (step.is_awaited) announce(WavePhase::lead, first_, begun_);
     }
   }
 
   void wait(Deadline deadline) override {
     if (waves_.count() == 0) return;
-    run_phase(Phase::lead, first_, begun_, deadline);
+    run_phase(WavePhase::lead, first_, begun_, deadline);
     for (std::uint64_t wave = first_; wave < next_; ++wave) {
       if (wave + 1 < next_) {
         begin_wave(wave + 1, deadline);
-        run_phase(Phase::lead, wave + 1, 0, deadline);
+        run_phase(WavePhase::lead, wave + 1, 0, deadline);
       }
-      run_phase(Phase::rest, wave, 0, deadline);
+      run_phase(WavePhase::rest, wave, 0, deadline);
     }
     for (const Await& await : own_.at_end) wait_for(await, next_ - 1, deadline);
     if (messages_) {
@@ -255,7 +255,7 @@ class ScheduledOperation final : public Operation {
     return {waves_.wave(wave - first_), slot_of(wave)};
   }
 
-  std::uint64_t epoch(int rank, Phase phase, std::uint64_t wave, std::uint64_t position) const {
+  std::uint64_t epoch(int rank, WavePhase phase, std::uint64_t wave, std::uint64_t position) const {
     const auto length = lengths_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(phase)];
     return wave * (length + 1) + 1 + position;
   }
@@ -291,11 +291,11 @@ class ScheduledOperation final : public Operation {
     }
   }
 
-  void announce(Phase phase, std::uint64_t wave, std::size_t step) const {
+  void announce(WavePhase phase, std::uint64_t wave, std::size_t step) const {
     signals_.set(word_of(phase), epoch(rank_, phase, wave, step + 1));
   }
 
-  void run_phase(Phase phase, std::uint64_t wave, std::size_t from, Deadline deadline) {
+  void run_phase(WavePhase phase, std::uint64_t wave, std::size_t from, Deadline deadline) {
     const auto& steps = own_.phases[static_cast<std::size_t>(phase)];
     const Running running = running_wave(wave);
     for (std::size_t i = from; i < steps.size(); ++i) {

@@ -163,7 +163,7 @@ TEST(Confirm, WhereNothingIsClaimedNoLaunchIsNeeded) {
 
 TEST(Confirm, AFamilyWithoutABaselineComparesWithItsNext) {
   const Decision before = ranking({"a", "b", "c"}, Verdict::no_baseline);
-  EXPECT_EQ(contest_of(before), (Contest{parse_variant("a"), parse_variant("b")}));
+  EXPECT_EQ(contest_of(before), (ConfirmContest{parse_variant("a"), parse_variant("b")}));
   // Equals: the simpler one leads although it is a little slower.
   const auto held =
       confirm(before, launches_with({0.99, 0.99, 0.99, 0.98, 0.97}, "a", "b"), ConfirmPolicy{});

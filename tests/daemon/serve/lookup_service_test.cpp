@@ -55,7 +55,7 @@ TEST_F(Service, BatchAnswersEachItemOrSaysWhyNot) {
   publish(1);
   publish(2);
   const std::vector queries{ask(), ask(7), ask(2), ask_pinned(2), ask_pinned(1)};
-  const BatchAnswer batch = service_.lookup_batch(queries, {});
+  const ServedBatch batch = service_.lookup_batch(queries, {});
   EXPECT_EQ(batch.generation.number, 2U);
   ASSERT_EQ(batch.items.size(), queries.size());
   EXPECT_EQ(winner(std::get<LookupAnswer>(batch.items[0])), "v2");
@@ -68,7 +68,7 @@ TEST_F(Service, BatchAnswersEachItemOrSaysWhyNot) {
 TEST_F(Service, BatchIsAnsweredFromThePinnedGeneration) {
   publish(1);
   publish(2);
-  const BatchAnswer batch = service_.lookup_batch(std::vector{ask(), ask(2)}, 1);
+  const ServedBatch batch = service_.lookup_batch(std::vector{ask(), ask(2)}, 1);
   EXPECT_EQ(batch.generation.number, 1U);
   for (const BatchItem& item : batch.items) EXPECT_EQ(winner(std::get<LookupAnswer>(item)), "v1");
 }

@@ -178,7 +178,7 @@ TEST(FlightBoard, SaysWhoIsWhereAndWhoWaitsForWhom) {
   Memory memory(3);
   FlightRecorder ahead(memory.region(0), 0);
   FlightRecorder behind(memory.region(1), 1);
-  const Step batch{.phase = "batch", .variant = "ring{}", .cell = 3, .run = 17, .limit = 1s};
+  const FlightStep batch{.phase = "batch", .variant = "ring{}", .cell = 3, .run = 17, .limit = 1s};
   ahead.enter(batch, SteadyTime(10s));
   ahead.enter({.phase = "vote", .limit = 10s}, SteadyTime(11s));
   behind.enter(batch, SteadyTime(10s));

@@ -78,7 +78,7 @@ struct Rank {
   std::optional<InFlightFile> file;
   std::unique_ptr<colltune::FlightRecorder> recorder;
 
-  void enter(const colltune::Step& step) { recorder->enter(step); }
+  void enter(const colltune::FlightStep& step) { recorder->enter(step); }
 
   /// Waits until all ranks have taken as many collective steps as this one, as a collective does.
   void wait_for_others() {

@@ -56,7 +56,7 @@ RankPosition position(const Where& where) {
 constexpr int exited(int code) { return code << 8; }
 
 TEST(Verdict, ACrashIsBlamedOnTheRankThatMarkedIt) {
-  const Verdict verdict =
+  const LaunchVerdict verdict =
       judge({.wait_status = exited(139),
              .sweep_uuid = "u",
              .positions = {position({.rank = 0, .collective_steps = 8, .variant = "next{}"}),
@@ -74,7 +74,7 @@ TEST(Verdict, ACrashIsBlamedOnTheRankThatMarkedIt) {
 }
 
 TEST(Verdict, ARankThatDiedWithoutAWordIsTheOneThatWasDeadFirst) {
-  const Verdict verdict =
+  const LaunchVerdict verdict =
       judge({.wait_status = exited(137),
              .positions = {position({.rank = 0, .collective_steps = 7, .variant = "a{}"}),
                            position({.rank = 1, .collective_steps = 7, .variant = "b{}"})},
@@ -85,7 +85,7 @@ TEST(Verdict, ARankThatDiedWithoutAWordIsTheOneThatWasDeadFirst) {
 }
 
 TEST(Verdict, LatenessIsBlamedOnTheRankThatTheOthersWaitFor) {
-  const Verdict verdict =
+  const LaunchVerdict verdict =
       judge({.wait_status = exited(late_exit_code),
              .positions = {position({.rank = 0, .collective_steps = 9, .fate = Fate::late}),
                            position({.rank = 1, .collective_steps = 8, .variant = "bad{}"})},
@@ -116,7 +116,7 @@ TEST(Verdict, ARankLeftAloneInsideTheLibraryIsToldFromOneThatHangs) {
 }
 
 TEST(Verdict, LatenessOfAllIsBlamedOnTheStepThatWasDueFirst) {
-  const Verdict verdict =
+  const LaunchVerdict verdict =
       judge({.wait_status = SIGTERM,
              .ended_for = EndedFor::lateness,
              .positions = {position({.rank = 1, .collective_steps = 8, .variant = "bad{}"}),
@@ -128,15 +128,15 @@ TEST(Verdict, LatenessOfAllIsBlamedOnTheStepThatWasDueFirst) {
 }
 
 TEST(Verdict, AStepOutsideATrialBlamesNoVariant) {
-  const Verdict verdict = judge({.wait_status = exited(137),
-                                 .positions = {position({.rank = 0, .collective_steps = 3})},
-                                 .dead_first = {0}});
+  const LaunchVerdict verdict = judge({.wait_status = exited(137),
+                                       .positions = {position({.rank = 0, .collective_steps = 3})},
+                                       .dead_first = {0}});
   EXPECT_FALSE(verdict.trial);
   EXPECT_EQ(verdict.cell, 5);
 }
 
 TEST(Verdict, AKilledLauncherBlamesNobody) {
-  const Verdict verdict =
+  const LaunchVerdict verdict =
       judge({.wait_status = SIGKILL,
              .positions = {position({.rank = 0, .collective_steps = 7, .variant = "a{}"}),
                            position({.rank = 1, .collective_steps = 6, .variant = "a{}"})},
@@ -147,7 +147,7 @@ TEST(Verdict, AKilledLauncherBlamesNobody) {
 }
 
 TEST(Verdict, ADeathOnAnotherNodeIsBlamedOnTheStepWhereItWasMissed) {
-  const Verdict verdict =
+  const LaunchVerdict verdict =
       judge({.wait_status = exited(139),
              .positions = {position({.rank = 0, .collective_steps = 7, .variant = "next{}"}),
                            position({.rank = 1, .collective_steps = 6, .variant = "bad{}"})},

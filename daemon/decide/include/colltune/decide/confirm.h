@@ -28,16 +28,16 @@ struct ConfirmPolicy {
 };
 
 /// The two variants that a fresh launch compares for a decision.
-struct Contest {
+struct ConfirmContest {
   Variant candidate;  ///< the winner
   /// The baseline; where the family has none, the next in the ranking.
   Variant reference;
 
-  friend bool operator==(const Contest&, const Contest&) = default;
+  friend bool operator==(const ConfirmContest&, const ConfirmContest&) = default;
 };
 
 /// Empty where nothing is claimed: the baseline leads, or there is only one variant.
-[[nodiscard]] std::optional<Contest> contest_of(const Decision& decision);
+[[nodiscard]] std::optional<ConfirmContest> contest_of(const Decision& decision);
 
 /// What became of a decision.
 enum class ConfirmResult {

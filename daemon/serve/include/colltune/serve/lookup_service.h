@@ -32,7 +32,7 @@ struct TableSlice {
 /// One question's outcome within a batch.
 using BatchItem = std::variant<LookupAnswer, Error>;
 
-struct BatchAnswer {
+struct ServedBatch {
   Generation generation;  ///< of all items
   std::vector<BatchItem> items;
 };
@@ -54,7 +54,7 @@ class LookupService {
   /// Error(invalid_argument).
   [[nodiscard]] static BatchItem lookup_in(const DecisionTable& table, const LookupQuery& query);
   /// Answers all questions from one generation. Throws Error(invalid_argument) for too many.
-  [[nodiscard]] BatchAnswer lookup_batch(std::span<const LookupQuery> queries,
+  [[nodiscard]] ServedBatch lookup_batch(std::span<const LookupQuery> queries,
                                          const std::optional<std::uint64_t>& generation) const;
 
   /// The decisions of the worlds that fit.

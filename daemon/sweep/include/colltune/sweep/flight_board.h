@@ -16,7 +16,7 @@ namespace colltune {
 
 /// Who is ahead of whom, by the collective steps that the ranks took. A rank that ended in order
 /// counts as neither.
-struct Standing {
+struct StepStanding {
   std::uint64_t fewest_steps = 0;
   std::uint64_t most_steps = 0;
   std::size_t ranks = 0;

@@ -33,7 +33,7 @@ struct FixedText {
 constexpr std::size_t longest_recorded_variant = 384;
 
 /// What a rank begins to do.
-struct Step {
+struct FlightStep {
   std::string_view phase;       ///< "batch", "verification", …; cut at 32 bytes
   std::string_view key_digest;  ///< of the cell's key; cut at 32 bytes; empty outside a trial
   std::string_view variant;     ///< printed; cut at the longest; empty outside a trial
@@ -128,8 +128,8 @@ class FlightRecorder {
   FlightRecorder(std::span<std::byte> region, int rank);
 
   /// Begins a step now, or at `now`, and with it ends the one before.
-  void enter(const Step& step) noexcept { enter(step, std::chrono::steady_clock::now()); }
-  void enter(const Step& step, SteadyTime now) noexcept;
+  void enter(const FlightStep& step) noexcept { enter(step, std::chrono::steady_clock::now()); }
+  void enter(const FlightStep& step, SteadyTime now) noexcept;
   /// Says how this rank's work ended. The first word counts: a crash after `finished` changes
   /// nothing.
   void mark(Fate fate, int code = 0) noexcept;
