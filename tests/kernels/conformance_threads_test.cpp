@@ -80,7 +80,8 @@ TEST_P(ConformanceOverDomains, TreesOverTheMachineAreRight) {
 
 /// Domains of four, two and one rank; two nodes of two each, in turn, with caches that are smaller.
 std::vector<RankPlaces> domains() {
-#ifdef __SANITIZE_THREAD__  // as above: the smallest in which leaders have somebody behind them
+  // As above: the smallest in which leaders have somebody behind them.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   return {{.numa = {0, 0, 1}}};
 #endif
   return {{.numa = {0, 0, 0, 0, 1, 1, 2}},
