@@ -238,26 +238,20 @@ class Planner {
   /// What may be answered for a held-out size: the variants of the next smaller and the next larger
   /// size that decide. Some have parameters that are of no interest at this size itself.
   [[nodiscard]] std::vector<Variant> answers_for(const Cell& cell) const {
-    const Bytes size = cell.key.problem.message_size;
-    const Cell* smaller = nullptr;
-    const Cell* larger = nullptr;
+    std::map<Bytes, const Cell*> deciding;
     TuningKey key = cell.key;
     for (const Cell& other : plan_.cells) {
       key.problem.message_size = other.key.problem.message_size;
-      if (other.is_holdout || other.world != cell.world || other.key != key) continue;
-      const auto is_between = [&](const Cell* far) {
-        const Bytes far_size = far->key.problem.message_size;
-        return std::min(far_size, size) < key.problem.message_size &&
-               key.problem.message_size < std::max(far_size, size);
-      };
-      const Cell*& nearest = key.problem.message_size < size ? smaller : larger;
-      if (nearest == nullptr || is_between(nearest)) nearest = &other;
+      if (!other.is_holdout && other.world == cell.world && other.key == key)
+        deciding.emplace(key.problem.message_size, &other);
     }
     std::vector<Variant> answers;
-    for (const Cell* neighbour : {smaller, larger})
-      if (neighbour != nullptr)
-        for (const PlannedVariant& planned : neighbour->variants)
-          answers.push_back(planned.variant);
+    const auto add = [&](const Cell& neighbour) {
+      for (const PlannedVariant& planned : neighbour.variants) answers.push_back(planned.variant);
+    };
+    const auto larger = deciding.upper_bound(cell.key.problem.message_size);
+    if (larger != deciding.begin()) add(*std::prev(larger)->second);
+    if (larger != deciding.end()) add(*larger->second);
     return answers;
   }
 

@@ -2,36 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <dlfcn.h>
-
 #include <stdexcept>
 #include <string>
 
 #include "colltune/nccl/profiler_abi.h"
+#include "loaded_plugin.h"
 
 namespace colltune::test {
 
 /// A profiler library, opened and entered in the way of an NCCL whose newest interface is `newest`:
 /// 6, 5 (2.28) or 4 (2.27). Older ones find none in ours.
-class LoadedProfiler {
+class LoadedProfiler : public LoadedPlugin {
  public:
-  LoadedProfiler(const char* path, int newest) {
-    // The flags of NCCL's plugin_open.cc.
-    library_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) throw std::runtime_error(dlerror());
-    if (newest >= 6) v5_ = static_cast<nccl::ProfilerV5*>(dlsym(library_, "ncclProfiler_v6"));
-    if (v5_ == nullptr && newest >= 5)
-      v5_ = static_cast<nccl::ProfilerV5*>(dlsym(library_, "ncclProfiler_v5"));
-    if (v5_ == nullptr && newest >= 4)
-      v4_ = static_cast<nccl::ProfilerV4*>(dlsym(library_, "ncclProfiler_v4"));
-    if (v5_ == nullptr && v4_ == nullptr) {
-      dlclose(library_);
+  LoadedProfiler(const char* path, int newest) : LoadedPlugin(path) {
+    if (newest >= 6) v5_ = find<nccl::ProfilerV5>("ncclProfiler_v6");
+    if (v5_ == nullptr && newest >= 5) v5_ = find<nccl::ProfilerV5>("ncclProfiler_v5");
+    if (v5_ == nullptr && newest >= 4) v4_ = find<nccl::ProfilerV4>("ncclProfiler_v4");
+    if (v5_ == nullptr && v4_ == nullptr)
       throw std::runtime_error(std::string("no profiler in ") + path);
-    }
   }
-  LoadedProfiler(const LoadedProfiler&) = delete;
-  LoadedProfiler& operator=(const LoadedProfiler&) = delete;
-  ~LoadedProfiler() { dlclose(library_); }
 
   [[nodiscard]] std::string name() const { return v5_ != nullptr ? v5_->name : v4_->name; }
   nccl::Result init(void** context, std::uint64_t identity, int* mask, int ranks, int rank) const {
@@ -50,13 +39,6 @@ class LoadedProfiler {
   }
   nccl::Result finalize(void* context) const {
     return (v5_ != nullptr ? v5_->finalize : v4_->finalize)(context);
-  }
-  /// One of the functions of the control interface.
-  template <class Function>
-  [[nodiscard]] Function* control(const char* symbol) const {
-    void* const found = dlsym(library_, symbol);
-    if (found == nullptr) throw std::runtime_error(dlerror());
-    return reinterpret_cast<Function*>(found);  // NOLINT
   }
 
  private:
@@ -104,7 +86,6 @@ class LoadedProfiler {
     return event;
   }
 
-  void* library_ = nullptr;
   nccl::ProfilerV5* v5_ = nullptr;  ///< or 6, which is the same
   nccl::ProfilerV4* v4_ = nullptr;
 };

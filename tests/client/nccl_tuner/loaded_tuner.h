@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <dlfcn.h>
-
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +11,7 @@
 #include "colltune/nccl/choice.h"
 #include "colltune/nccl/tuner_abi.h"
 #include "colltune/nccl/tuner_control.h"
+#include "loaded_plugin.h"
 
 namespace colltune::test {
 
@@ -42,22 +41,14 @@ struct Asked {
 
 /// The tuner library, opened and entered in the way of an NCCL whose newest interface is
 /// `newest`: 6 (2.30), 5 (2.28) or 4 (2.24).
-class LoadedTuner {
+class LoadedTuner : public LoadedPlugin {
  public:
-  LoadedTuner(const char* path, int newest) {
-    // The flags of NCCL's plugin_open.cc.
-    library_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) throw std::runtime_error(dlerror());
-    if (newest >= 6) v6_ = static_cast<nccl::TunerV6*>(dlsym(library_, "ncclTunerPlugin_v6"));
-    if (v6_ == nullptr && newest >= 5)
-      v5_ = static_cast<nccl::TunerV5*>(dlsym(library_, "ncclTunerPlugin_v5"));
-    if (v6_ == nullptr && v5_ == nullptr)
-      v4_ = static_cast<nccl::TunerV4*>(dlsym(library_, "ncclTunerPlugin_v4"));
+  LoadedTuner(const char* path, int newest) : LoadedPlugin(path) {
+    if (newest >= 6) v6_ = find<nccl::TunerV6>("ncclTunerPlugin_v6");
+    if (v6_ == nullptr && newest >= 5) v5_ = find<nccl::TunerV5>("ncclTunerPlugin_v5");
+    if (v6_ == nullptr && v5_ == nullptr) v4_ = find<nccl::TunerV4>("ncclTunerPlugin_v4");
     if (interface_version() == 0) throw std::runtime_error("no tuner in the library");
   }
-  LoadedTuner(const LoadedTuner&) = delete;
-  LoadedTuner& operator=(const LoadedTuner&) = delete;
-  ~LoadedTuner() { dlclose(library_); }
 
   [[nodiscard]] int interface_version() const {
     return v6_ != nullptr ? 6 : v5_ != nullptr ? 5 : v4_ != nullptr ? 4 : 0;
@@ -90,16 +81,7 @@ class LoadedTuner {
     return v6_ != nullptr && v6_->get_chunk_size != nullptr;
   }
 
-  /// One of the functions of the control interface: `control<decltype(colltune_…)>("colltune_…")`.
-  template <class Function>
-  [[nodiscard]] Function* control(const char* symbol) const {
-    void* const found = dlsym(library_, symbol);
-    if (found == nullptr) throw std::runtime_error(dlerror());
-    return reinterpret_cast<Function*>(found);  // NOLINT
-  }
-
  private:
-  void* library_ = nullptr;
   nccl::TunerV6* v6_ = nullptr;
   nccl::TunerV5* v5_ = nullptr;
   nccl::TunerV4* v4_ = nullptr;

@@ -261,18 +261,24 @@ TEST(DeviceSweep, WhereDevicesDoNotReachEachOtherKernelsAreUnavailableButThrough
   EXPECT_GT(unavailable, through_host) << "registered buffers, too";
 }
 
-TEST(DeviceSweep, RotatingInputsAreWrittenAndThenMoreThanTheDevicesCachesHold) {
-  PretendedDevice device("shared", 2);
-  device.pretend_cache(1 << 20);
+/// What a small sweep of two ranks on one device measures, with inputs out of its caches.
+std::vector<Measurement> sweep_rotating(PretendedDevice& device) {
   const std::vector<Device*> devices{&device, &device};
   SweepSpec spec = small_sweep();
   spec.collectives = {Collective::all_reduce};
   spec.input_mode = InputMode::rotating;
   SweepRun run;
   sweep(run, 2, make_catalogue(), spec, {}, devices);
-  ASSERT_FALSE(run.outcome.measurements.empty());
+  return std::move(run.outcome.measurements);
+}
+
+TEST(DeviceSweep, RotatingInputsAreWrittenAndThenMoreThanTheDevicesCachesHold) {
+  PretendedDevice device("shared", 2);
+  device.pretend_cache(1 << 20);
+  const std::vector<Measurement> measurements = sweep_rotating(device);
+  ASSERT_FALSE(measurements.empty());
   std::size_t runs = 0;
-  for (const Measurement& measured : run.outcome.measurements) {
+  for (const Measurement& measured : measurements) {
     EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
     runs += measured.samples.size();
   }
@@ -281,14 +287,9 @@ TEST(DeviceSweep, RotatingInputsAreWrittenAndThenMoreThanTheDevicesCachesHold) {
 
 TEST(DeviceSweep, RotatingInputsAreRefusedWhereNobodyKnowsTheCaches) {
   PretendedDevice device("shared", 2);
-  const std::vector<Device*> devices{&device, &device};
-  SweepSpec spec = small_sweep();
-  spec.collectives = {Collective::all_reduce};
-  spec.input_mode = InputMode::rotating;
-  SweepRun run;
-  sweep(run, 2, make_catalogue(), spec, {}, devices);
-  ASSERT_FALSE(run.outcome.measurements.empty());
-  for (const Measurement& measured : run.outcome.measurements) {
+  const std::vector<Measurement> measurements = sweep_rotating(device);
+  ASSERT_FALSE(measurements.empty());
+  for (const Measurement& measured : measurements) {
     EXPECT_NE(measured.outcome, Outcome::ok);
     EXPECT_THAT(measured.detail, HasSubstr("use rewritten or hot"));
   }
