@@ -1,79 +1,136 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Double binary tree: each half of the message is reduced along one in-order binary tree and sent
-// back along it; the second tree is the first one mirrored, so that (for even n) who is a leaf in
-// one works in the other. 2 log2 n rounds, 2 S bytes per rank (Sanders, Speck, Traeff 2009; NCCL's
-// "tree"). In-order: each node combines its left subtree, itself and its right one.
+// Double binary tree: each half of the message goes along one in-order binary tree, whose leaves
+// are the places with even numbers; in the second one every rank has moved on by one place, so that
+// who is a leaf in one works in the other (of an odd number of ranks one is a leaf in both). An
+// all-reduce reduces along both and sends back along them, over all ranks; with a root the trees
+// span all other ranks, and the root serves the top of each. About log2 n rounds each way, S bytes
+// per rank each way (Sanders, Speck, Traeff 2009; NCCL's "tree"). In-order: each node combines its
+// left subtree, itself and its right one.
 
 #include "schedule/scheduled_implementation.h"
 
 namespace colltune::cpu {
 namespace {
 
-/// One share along one tree over the places [first, end).
+/// One share along one tree over the places [first, end), counted from a rank.
 class TreeOfShare {
  public:
-  TreeOfShare(ScheduleWriter& writer, int share, bool is_mirrored)
-      : writer_(writer), share_(share), is_mirrored_(is_mirrored) {}
+  struct Span {
+    int first = 0;
+    int end = 0;
+    int counted_from = 0;  ///< the rank with place 0
+  };
 
-  void draw() {
-    const int root = middle(0, writer_.ranks());
-    reduce(0, writer_.ranks(), true);
-    spread(0, writer_.ranks(), root);
-  }
+  TreeOfShare(ScheduleWriter& writer, int share, const Span& span)
+      : writer_(writer), share_(share), span_(span) {}
+
+  /// The rank at the top of it.
+  [[nodiscard]] int top() const { return rank(middle(span_.first, span_.end)); }
+
+  /// Where the sum over the tree is: in `top_sum` where that is given, which is then all ranks'
+  /// result; else wherever the tree's top has it.
+  Block reduce(const Block* top_sum) { return reduce(span_.first, span_.end, top_sum); }
+
+  /// Every rank of the tree has in its output what its top has there.
+  void spread() { spread(span_.first, span_.end); }
 
  private:
-  static int middle(int first, int end) { return first + (end - first) / 2; }
+  /// Of a subtree, which begins at a leaf: an odd number of places from there, unless it is one.
+  static int middle(int first, int end) {
+    return end - first == 1 ? first : first + (((end - first) / 2) | 1);
+  }
   [[nodiscard]] int rank(int place) const {
-    return is_mirrored_ ? writer_.ranks() - 1 - place : place;
+    const int moved = (place - span_.first + share_) % (span_.end - span_.first);
+    return (span_.first + moved + span_.counted_from) % writer_.ranks();
   }
 
   /// Where the sum of [first, end) is, at its middle.
-  Block reduce(int first, int end, bool is_root) {
+  Block reduce(int first, int end, const Block* result) {
     const int place = middle(first, end);
     std::vector<Block> sources;
-    if (first < place) sources.push_back(writer_.share(reduce(first, place, false)));
+    if (first < place) sources.push_back(writer_.share(reduce(first, place, nullptr)));
     sources.push_back(writer_.input(rank(place), share_));
-    if (place + 1 < end) sources.push_back(writer_.share(reduce(place + 1, end, false)));
-    if (sources.size() == 1 && !is_root) return sources.front();
-    const Block sum =
-        is_root ? writer_.output(rank(place), share_) : writer_.temporary(rank(place));
-    writer_.combine(sum, std::move(sources), is_root);
+    if (place + 1 < end) sources.push_back(writer_.share(reduce(place + 1, end, nullptr)));
+    if (sources.size() == 1 && result == nullptr) return sources.front();
+    const Block sum = result != nullptr ? *result : writer_.temporary(rank(place));
+    writer_.combine(sum, std::move(sources), result != nullptr);
     return sum;
   }
 
-  void spread(int first, int end, int from) {
+  void spread(int first, int end) {
     const int place = middle(first, end);
-    if (place != from)
-      writer_.move(writer_.output(rank(place), share_), writer_.output(rank(from), share_));
-    if (first < place) spread(first, place, place);
-    if (place + 1 < end) spread(place + 1, end, place);
+    const Block from = writer_.output(rank(place), share_);
+    const auto hand_on = [&](int begin, int stop) {
+      if (begin == stop) return;
+      writer_.move(writer_.output(rank(middle(begin, stop)), share_), from);
+      spread(begin, stop);
+    };
+    hand_on(first, place);
+    hand_on(place + 1, end);
   }
 
   ScheduleWriter& writer_;
   int share_;
-  bool is_mirrored_;
+  Span span_;
 };
 
-void draw(ScheduleWriter& writer, const Variant&) {
-  TreeOfShare(writer, 0, false).draw();
-  TreeOfShare(writer, 1, true).draw();
+void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
+  for (const int share : {0, 1}) {
+    TreeOfShare tree(writer, share, {.end = writer.ranks()});
+    const Block sum = writer.output(tree.top(), share);
+    tree.reduce(&sum);
+    tree.spread();
+  }
+}
+
+TreeOfShare tree_of_others(ScheduleWriter& writer, int share) {
+  return {writer, share, {.first = 1, .end = writer.ranks(), .counted_from = writer.shape().root}};
+}
+
+void draw_broadcast(ScheduleWriter& writer, const Variant&) {
+  const int root = writer.shape().root;
+  for (const int share : {0, 1}) {
+    TreeOfShare tree = tree_of_others(writer, share);
+    writer.move(writer.output(tree.top(), share), writer.input(root, share));
+    tree.spread();
+  }
+  for (const int share : {0, 1}) writer.copy(writer.output(root, share), writer.input(root, share));
+}
+
+void draw_reduce(ScheduleWriter& writer, const Variant&) {
+  const int root = writer.shape().root;
+  for (const int share : {0, 1}) {
+    const Block of_others = writer.share(tree_of_others(writer, share).reduce(nullptr));
+    writer.combine(writer.output(root, share), {writer.input(root, share), of_others}, true);
+  }
 }
 
 int two_shares(const Shape&, const Variant&) { return 2; }
 
+ScheduledAlgorithm double_tree(Collective collective, std::string description,
+                               void (*draw)(ScheduleWriter&, const Variant&)) {
+  return {
+      .name = "cpu." + std::string(name_of(collective)) + "_double_tree",
+      .description = "two binary trees, half a message each, leaves of one at work in the other: " +
+                     std::move(description) + " (Sanders et al., NCCL)",
+      .collective = collective,
+      .draw = draw,
+      .shares = two_shares,
+      .numeric_class =
+          shape_of(collective).reduces ? NumericClass::same_bits : NumericClass::rank_order,
+      .min_ranks = 3,
+      .is_pipeline = true};
+}
+
 }  // namespace
 
 Implementations make_double_tree() {
-  return make_scheduled({{.name = "cpu.all_reduce_double_tree",
-                          .description = "two mirrored binary trees, half a message each: 2 "
-                                         "log2(n) rounds, 2S bytes per rank (Sanders et al., NCCL)",
-                          .collective = Collective::all_reduce,
-                          .draw = draw,
-                          .shares = two_shares,
-                          .numeric_class = NumericClass::same_bits,
-                          .min_ranks = 3,
-                          .is_pipeline = true}});
+  return make_scheduled(
+      {double_tree(Collective::all_reduce, "2 log2(n) rounds, 2S bytes per rank", draw_all_reduce),
+       double_tree(Collective::broadcast, "1 + log2(n - 1) rounds, S bytes per rank",
+                   draw_broadcast),
+       double_tree(Collective::reduce, "1 + log2(n - 1) rounds, S bytes per rank", draw_reduce)});
 }
 
 }  // namespace colltune::cpu

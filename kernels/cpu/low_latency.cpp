@@ -6,7 +6,10 @@
 // one word), TensorRT-LLM's Lamport buffers (a poison word), and a line whose first word is the
 // flag.
 
+#include "low_latency.h"
+
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 
@@ -33,15 +36,41 @@ constexpr Bytes largest_tried_by_word{256};
 // line is never slower by more than noise up to here, and up to 1.8 times as fast between distant
 // cores. With a root, who gives does not poll, and nothing is gained.
 constexpr Bytes largest_by_lines_alone{128};
-// A message that is taken back from the peers' caches as a whole: as many requests as a core has on
-// their way at a time.
-constexpr std::size_t longest_taken_back = 1024;
+// A number in the message's first line costs the copy lines that are looked at twice, one in a line
+// of its own a line more: which is less is found out between these, by the bytes for one reader.
+constexpr std::size_t shortest_by_header = 256;
+constexpr std::size_t longest_by_line = 1024;
+// Of a message as long as a core has requests on their way at a time all lines are taken back;
+// whether of a longer one, too, is found out up to here.
+constexpr std::size_t surely_taken_back = 512;
+constexpr std::size_t longest_taken_back = 4096;
 constexpr std::size_t line = 64;
 constexpr int has_read = 0;  ///< signal: the number of the last message that I have read
 // Whether they adapt or not: ranks that store in unlike ways meet in one call.
 constexpr int words = 1 + SharedTimes::words;
 constexpr std::string_view cached = "cached";
 constexpr std::string_view adaptive = "adaptive";
+
+/// What is done ahead about the place of a message that is still to be written, which the readers
+/// have in their caches: from when they read what it held.
+enum class TakenBack {
+  cleared,   ///< a store to each line takes it back for certain, two messages ahead
+  fetched,   ///< each line is asked for, while the message before is on its way
+  one_line,  ///< the first one is
+};
+constexpr std::array<Named<TakenBack>, 3> enum_names(TakenBack) {
+  return {{{TakenBack::cleared, "cleared"},
+           {TakenBack::fetched, "fetched"},
+           {TakenBack::one_line, "one_line"}}};
+}
+constexpr std::string_view enum_title(TakenBack) { return "taken_back"; }
+
+/// The settings of a variant.
+struct Settings {
+  std::string_view format;
+  bool adapts = false;
+  TakenBack taken_back = TakenBack::one_line;
+};
 
 /// Who gives and who takes what.
 struct Roles {
@@ -80,10 +109,10 @@ struct Roles {
 
 class LowLatency final : public Operation {
  public:
-  LowLatency(Communicator& communicator, const Call& call, std::unique_ptr<const MailFormat> format,
-             bool adapts, Deadline deadline)
+  LowLatency(Communicator& communicator, const Call& call, const Settings& settings,
+             Deadline deadline)
       : buffers_(call.buffers),
-        format_(std::move(format)),
+        format_(make_mail_format(settings.format)),
         rank_(communicator.rank()),
         roles_(call.problem, rank_, communicator.size(), call.root),
         takes_(roles_.takes(rank_, call.root)),
@@ -93,9 +122,8 @@ class LowLatency final : public Operation {
         message_size_(format_->slot_size(roles_.block)),
         slot_size_(message_size_ *
                    static_cast<std::size_t>(std::max(2, roles_.messages(communicator.size())))),
-        is_short_(message_size_ <= longest_taken_back),
-        clears_ahead_(!roles_.to.empty() &&
-                      (format_->needs_clearing() || (is_short_ && !roles_.shape.has_root))),
+        taken_back_size_(settings.taken_back == TakenBack::one_line ? line : message_size_),
+        clears_ahead_(!roles_.to.empty() && settings.taken_back == TakenBack::cleared),
         memory_(communicator.allocate({MailFormat::slots * slot_size_ + Signals::size(words)},
                                       deadline)),
         signals_(communicator, *memory_, MailFormat::slots * slot_size_),
@@ -109,7 +137,7 @@ class LowLatency final : public Operation {
     for (const int peer : readers())
       for (std::uint64_t number = 0; number < MailFormat::slots; ++number)
         format_->clear(message(rank_, peer, number), roles_.block);
-    if (adapts)
+    if (settings.adapts)
       adaptive_.emplace(StoreChoice::course_of(1, MailFormat::slots, call.problem.message_size),
                         signals_, communicator, 1);
     communicator.barrier(deadline);  // nobody looks into a slot before it is empty
@@ -158,10 +186,10 @@ class LowLatency final : public Operation {
     written_ = number_;
   }
 
-  /// The peers have the place in their caches, from when they read what it held. While this message
-  /// is on its way there is time to ask for it, before it is written (or cleared: see below).
+  /// While this message is on its way there is time to ask for the place, before it is written (or
+  /// cleared: see below).
   void take_back(const std::byte* place) const {
-    for (std::size_t offset = 0; offset < (is_short_ ? message_size_ : line); offset += line)
+    for (std::size_t offset = 0; offset < taken_back_size_; offset += line)
       prefetch_for_writing(place + offset);
   }
 
@@ -232,7 +260,7 @@ class LowLatency final : public Operation {
   /// Of the messages that go out together. A single one leaves a gap behind: what a reader's
   /// prefetcher fetches beyond it would be taken from the next one, before that is written.
   std::size_t slot_size_;
-  bool is_short_;
+  std::size_t taken_back_size_;  ///< of a message
   bool clears_ahead_;
   std::unique_ptr<SymmetricMemory> memory_;
   std::vector<std::byte*> parts_;  ///< of it, by rank
@@ -261,15 +289,18 @@ class LowLatencyImplementation final : public Implementation {
   Collective collective() const override { return collective_; }
   std::string_view family() const override { return "colltune"; }
 
-  std::vector<Variant> variants(const Problem& problem, const Topology&,
+  std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
+    const std::size_t block = Roles(problem, 0, topology.ranks, 0).block;
     std::vector<Variant> all;
     for (const auto& format : make_mail_formats()) {
-      if (!is_tried(format->name(), problem)) continue;
-      if (format->streams() && problem.message_size >= smallest_streamed_staging &&
-          capability.has(streaming_feature))
-        all.push_back(variant_of(format->name(), adaptive));
-      all.push_back(variant_of(format->name(), cached));
+      if (!is_tried(format->name(), problem, block)) continue;
+      const bool adapts = format->streams() && problem.message_size >= smallest_streamed_staging &&
+                          capability.has(streaming_feature);
+      for (const bool adapting : {true, false})
+        for (const TakenBack taken_back : tried_ways(*format, block))
+          if (adapts || !adapting)
+            all.push_back(variant_of({format->name(), adapting, taken_back}));
     }
     return all;
   }
@@ -310,46 +341,82 @@ class LowLatencyImplementation final : public Implementation {
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
     require_one_node(communicator);
-    return std::make_unique<LowLatency>(communicator, call,
-                                        make_mail_format(word(variant, "format")),
-                                        word(variant, "stores") == adaptive, deadline);
+    return std::make_unique<LowLatency>(communicator, call, settings_of(variant), deadline);
   }
 
   bool covers(const Variant& wide, const Variant& narrow) const override {
-    return wide == variant_of(word(wide, "format"), adaptive) &&
-           narrow == variant_of(word(wide, "format"), cached);
+    Settings settings = settings_of(wide);
+    if (!settings.adapts) return false;
+    settings.adapts = false;
+    return narrow == variant_of(settings);
   }
   int settling_calls(const Problem& problem, const Topology&,
                      const Variant& variant) const override {
-    if (word(variant, "stores") != adaptive) return 0;
+    if (!settings_of(variant).adapts) return 0;
     return static_cast<int>(
         StoreChoice::course_of(1, MailFormat::slots, problem.message_size).trial());
   }
 
  private:
-  [[nodiscard]] Variant variant_of(std::string_view format, std::string_view stores) const {
-    return {name_, {{"format", std::string(format)}, {"stores", std::string(stores)}}};
+  [[nodiscard]] Variant variant_of(const Settings& settings) const {
+    return {name_,
+            {{"format", std::string(settings.format)},
+             {"stores", std::string(settings.adapts ? adaptive : cached)},
+             {"taken_back", std::string(name_of(settings.taken_back))}}};
   }
-  static bool is_tried(std::string_view format, const Problem& problem) {
+  /// Of a variant that is a possible one; its words are the variant's own.
+  static Settings settings_of(const Variant& variant) {
+    return {.format = word(variant, "format"),
+            .adapts = word(variant, "stores") == adaptive,
+            .taken_back = parse_name<TakenBack>(word(variant, "taken_back"))};
+  }
+  [[nodiscard]] bool all_poll() const { return !shape_of(collective_).has_root; }
+  [[nodiscard]] bool is_tried(std::string_view format, const Problem& problem,
+                              std::size_t block) const {
     const Bytes size = problem.message_size;
-    const bool all_poll = !shape_of(problem.collective).has_root;
-    if (format == "line") return !all_poll || size > largest_by_lines_alone;
-    if (format == "lines") return all_poll && size <= largest_tried_by_lines;
+    if (format == "line")
+      return (!all_poll() || size > largest_by_lines_alone) && block <= longest_by_line;
+    if (format == "header") return block >= shortest_by_header;
+    if (format == "lines") return all_poll() && size <= largest_tried_by_lines;
     return size <= largest_tried_by_word;
+  }
+  /// Where there is a root, clearing would have to wait for readers; where all poll, what was only
+  /// asked for is undone by them.
+  [[nodiscard]] std::vector<TakenBack> tried_ways(const MailFormat& format,
+                                                  std::size_t block) const {
+    const bool clears = format.needs_clearing() || all_poll();
+    std::vector<TakenBack> ways;
+    if (clears && (format.needs_clearing() || block <= longest_taken_back))
+      ways.push_back(TakenBack::cleared);
+    if (!clears && block <= longest_taken_back) ways.push_back(TakenBack::fetched);
+    if (!format.needs_clearing() && block > surely_taken_back) ways.push_back(TakenBack::one_line);
+    return ways;
   }
   static std::string why_unknown(const Variant& variant) {
     const auto setting = [&](std::string_view name) {
       const auto found = std::ranges::find(variant.parameters, name, &Parameter::name);
       return found == variant.parameters.end() ? std::string{} : to_string(found->value);
     };
-    if (variant.parameters.size() != 2) return "its parameters are format, stores";
+    if (variant.parameters.size() != 3) return "its parameters are format, stores, taken_back";
     const auto format = make_mail_format(setting("format"));
-    if (format == nullptr) return "format must be line, lines, word or poison";
+    if (format == nullptr) return "format must be " + format_names();
     const std::string stores = setting("stores");
     if (stores != cached && stores != adaptive) return "stores must be adaptive or cached";
     if (stores == adaptive && !format->streams())
       return "with format " + std::string(format->name()) + " stores must be cached";
+    const auto ways = enum_names(TakenBack{});
+    const auto way = std::ranges::find(ways, setting("taken_back"), &Named<TakenBack>::name);
+    if (way == ways.end()) return "taken_back must be one of " + allowed_names<TakenBack>();
+    if (format->needs_clearing() && way->value != TakenBack::cleared)
+      return "with format " + std::string(format->name()) + " taken_back must be cleared";
     return {};
+  }
+  static std::string format_names() {
+    std::string names;
+    const auto all = make_mail_formats();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      names += (i == 0 ? "" : i + 1 == all.size() ? " or " : ", ") + std::string(all[i]->name());
+    return names;
   }
 
   Collective collective_;

@@ -34,25 +34,26 @@ T load_part(std::span<const std::byte> from, std::size_t offset) {
   return value;
 }
 
-/// The message's number before its first byte: one flag for all of it. Longer messages begin in the
-/// line behind, so that no vector of theirs lies in two lines.
+/// Whether a message has come whose number is a word by itself.
+bool has_number(const std::byte* slot, std::uint64_t number) {
+  // Not an older one: the slot may hold the message of four before.
+  return word_at(slot, 0).load(std::memory_order_acquire) == number;
+}
+
+/// The message's number before its first byte: one flag for all of it.
 class Line final : public MailFormat {
  public:
   std::string_view name() const override { return "line"; }
   std::size_t slot_size(std::size_t size) const override {
-    return round_up(begin(size) + size, pair_of_lines);
+    return round_up(word + size, pair_of_lines);
   }
   void clear(std::byte* slot, std::size_t) const override {
     word_at(slot, 0).store(0, std::memory_order_relaxed);
   }
-  bool streams() const override { return true; }
   void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t number,
-             CopyMode stores) const override {
+             CopyMode) const override {
     if (message.size() == word) {  // without a call: this is in every small collective's way
       std::memcpy(slot + word, message.data(), word);
-    } else if (begin(message.size()) == line) {
-      copy_bytes(slot + line, message.data(), message.size(), stores);
-      if (stores == CopyMode::non_temporal) fence_non_temporal_stores();
     } else {
       // Behind the flag's line first: who polls that takes it away again between two stores.
       const std::size_t beside = std::min(beside_flag, message.size());
@@ -61,16 +62,34 @@ class Line final : public MailFormat {
     }
     word_at(slot, 0).store(number, std::memory_order_release);
   }
-  const std::byte* read(const std::byte* slot, std::size_t size, std::uint64_t number,
+  const std::byte* read(const std::byte* slot, std::size_t, std::uint64_t number,
                         std::span<std::byte>) const override {
-    // Not an older one: the slot may hold the message of four before.
-    if (word_at(slot, 0).load(std::memory_order_acquire) != number) return nullptr;
-    return slot + begin(size);
+    return has_number(slot, number) ? slot + word : nullptr;
   }
+};
 
- private:
-  static constexpr std::size_t shortest_behind = 512;
-  static std::size_t begin(std::size_t size) { return size < shortest_behind ? word : line; }
+/// The message's number in a line of its own before the message, so that no vector of that lies in
+/// two lines.
+class Header final : public MailFormat {
+ public:
+  std::string_view name() const override { return "header"; }
+  std::size_t slot_size(std::size_t size) const override {
+    return round_up(line + size, pair_of_lines);
+  }
+  void clear(std::byte* slot, std::size_t) const override {
+    word_at(slot, 0).store(0, std::memory_order_relaxed);
+  }
+  bool streams() const override { return true; }
+  void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t number,
+             CopyMode stores) const override {
+    copy_bytes(slot + line, message.data(), message.size(), stores);
+    if (stores == CopyMode::non_temporal) fence_non_temporal_stores();
+    word_at(slot, 0).store(number, std::memory_order_release);
+  }
+  const std::byte* read(const std::byte* slot, std::size_t, std::uint64_t number,
+                        std::span<std::byte>) const override {
+    return has_number(slot, number) ? slot + line : nullptr;
+  }
 };
 
 /// The message's number in each line, before 56 bytes of data: lines come at the same time, where
@@ -218,6 +237,7 @@ class Poison final : public MailFormat {
 std::vector<std::unique_ptr<const MailFormat>> make_mail_formats() {
   std::vector<std::unique_ptr<const MailFormat>> all;
   all.push_back(std::make_unique<Line>());
+  all.push_back(std::make_unique<Header>());
   all.push_back(std::make_unique<Lines>());
   all.push_back(std::make_unique<Word>());
   all.push_back(std::make_unique<Poison>());

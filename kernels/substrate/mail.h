@@ -25,7 +25,7 @@ class MailFormat {
   static constexpr std::uint64_t cleared_ahead = 2;
 
   virtual ~MailFormat() = default;
-  /// "line", "lines", "word" or "poison".
+  /// "line", "header", "lines", "word" or "poison".
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Bytes of a slot for messages of `size` bytes: whole cache lines.
   [[nodiscard]] virtual std::size_t slot_size(std::size_t size) const = 0;

@@ -106,9 +106,11 @@ std::string fault_found(const Implementation& implementation, const ConformanceC
   std::mutex mutex;
   std::string found;
   run_ranks(2, [&](Communicator& communicator) {
-    const Variant variant{
-        std::string(implementation.name()),
-        {{"access", "staged"}, {"chunk", std::int64_t{64}}, {"stores", "cached"}}};
+    const Variant variant{std::string(implementation.name()),
+                          {{"access", "staged"},
+                           {"chunk", std::int64_t{64}},
+                           {"slots", std::int64_t{4}},
+                           {"stores", "cached"}}};
     const std::string fault = find_fault(communicator, implementation, variant, test);
     const std::lock_guard lock(mutex);
     if (!fault.empty()) found = fault;
@@ -217,12 +219,15 @@ TEST(Conformance, CatchesAReadAfterWait) {
 }
 
 /// The first variant that stages, with another chunk size.
+Variant with_number(Variant variant, std::string_view name, std::int64_t value) {
+  for (Parameter& parameter : variant.parameters)
+    if (parameter.name == name) parameter.value = value;
+  return variant;
+}
+
 Variant staged_variant(const Implementation& implementation, const Problem& problem,
                        const Topology& topology, std::int64_t chunk) {
-  Variant variant = implementation.variants(problem, topology, {}).front();
-  for (Parameter& parameter : variant.parameters)
-    if (parameter.name == "chunk") parameter.value = chunk;
-  return variant;
+  return with_number(implementation.variants(problem, topology, {}).front(), "chunk", chunk);
 }
 
 TEST(Conformance, ReportsAnExceptionAsAFault) {
@@ -259,15 +264,20 @@ TEST_P(ManyTinyChunks, AreRight) {
                     .data_type = DataType::f64,
                     .reduce_op = reduces ? ReduceOp::sum : ReduceOp::none,
                     .message_size = {static_cast<unsigned>(ranks) * 31 * 8}};
-    const Variant variant = staged_variant(*implementation, test.problem, topology, 8);
-    if (!implementation->supports(test.problem, topology, {}, variant)) continue;
+    const Variant usual = staged_variant(*implementation, test.problem, topology, 8);
+    if (!implementation->supports(test.problem, topology, {}, usual)) continue;
     ++run;
-    run_ranks(ranks,
-              [&](Communicator& communicator) {
-                EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "")
-                    << to_string(variant);
-              },
-              {.node = nodes});
+    // What ranks need not ask of one another, since there are slots enough, they ask with fewer.
+    for (const std::int64_t slots : {4, 2, 3, 9}) {
+      const Variant variant = with_number(usual, "slots", slots);
+      if (slots != 4 && variant == usual) continue;
+      run_ranks(ranks,
+                [&](Communicator& communicator) {
+                  EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "")
+                      << to_string(variant);
+                },
+                {.node = nodes});
+    }
   }
   EXPECT_GT(run, 20);
 }
@@ -288,19 +298,24 @@ TEST(ScheduledImplementations, SayWhyTheyCannot) {
                    parse_variant("cpu.all_reduce_one_shot{" + parameters + "}"))
         .reason();
   };
-  const std::string good = "access=staged,chunk=64,stores=cached";
+  const std::string good = "access=staged,chunk=64,slots=4,stores=cached";
   EXPECT_EQ(reason({}, good), "");
-  EXPECT_EQ(reason({}, "access=staged,chunk=12,stores=cached"),
+  EXPECT_EQ(reason({}, "access=staged,chunk=12,slots=4,stores=cached"),
             "chunk must be 0 (all) or a multiple of 8 bytes up to 1GiB");
   EXPECT_EQ(reason({}, "chunk=64"), "access must be one of staged, direct, cma");
-  EXPECT_EQ(reason({}, "access=direct,chunk=0,stores=cached"),
+  EXPECT_EQ(reason({}, "access=direct,chunk=0,slots=4,stores=cached"),
             "direct access needs registered buffers");
-  EXPECT_EQ(reason({}, "access=cma,chunk=0,stores=cached"),
+  EXPECT_EQ(reason({}, "access=cma,chunk=0,slots=4,stores=cached"),
             "the kernel does not let the ranks read each other's memory (CMA)");
   EXPECT_EQ(
-      reason({}, "access=staged,chunk=64,stores=hot"),
+      reason({}, "access=staged,chunk=64,slots=4,stores=hot"),
       "stores must be adaptive or cached or streaming or streaming_staging or streaming_both");
-  EXPECT_EQ(reason({}, good + ",way=up"), "its parameters are access, chunk, stores");
+  EXPECT_EQ(reason({}, good + ",way=up"), "its parameters are access, chunk, slots, stores");
+  for (const char* const slots : {"1", "65", "many"})
+    EXPECT_EQ(reason({}, "access=staged,chunk=64,slots=" + std::string(slots) + ",stores=cached"),
+              "slots must be a number from 2 to 64");
+  EXPECT_EQ(reason({}, "access=staged,chunk=64,stores=cached"),
+            "slots must be a number from 2 to 64");
   Problem captured;
   captured.graph_capture = true;
   EXPECT_EQ(reason(captured, good), "it runs on the processor; no device graph can hold it");
@@ -370,8 +385,8 @@ TEST(ScheduledImplementations, AreTriedPastTheCachesWhereThatMayHelp) {
 TEST(ScheduledImplementations, AreRightWhicheverWayEachRankStages) {
   const Implementations catalogue = make_catalogue();
   for (const char* const text :
-       {"cpu.all_reduce_two_shot{access=staged,chunk=16384,flow=push,stores=adaptive}",
-        "cpu.all_reduce_ring{access=staged,chunk=16384,stores=adaptive,ways=both}"}) {
+       {"cpu.all_reduce_two_shot{access=staged,chunk=16384,flow=push,slots=4,stores=adaptive}",
+        "cpu.all_reduce_ring{access=staged,chunk=16384,slots=4,stores=adaptive,ways=both}"}) {
     const Variant variant = parse_variant(text);
     ConformanceCase test = sum_of_17_floats();
     test.problem.message_size = {24 << 10};

@@ -35,8 +35,9 @@ TEST(ConformanceOverMpi, WhatIsStoredPastTheCachesArrivesByMessage) {
   if (world->is_one_node()) GTEST_SKIP() << "needs two ranks";
   const Implementations catalogue = make_catalogue();
   for (const char* const stores : {"adaptive", "streaming_staging", "streaming_both"}) {
-    const Variant variant{"cpu.reduce_two_shot",
-                          {{"access", "staged"}, {"chunk", 16 << 10}, {"stores", stores}}};
+    const Variant variant{
+        "cpu.reduce_two_shot",
+        {{"access", "staged"}, {"chunk", 16 << 10}, {"slots", 4}, {"stores", stores}}};
     ConformanceCase test{.calls = 60};
     test.problem.collective = Collective::reduce;
     test.problem.message_size = {512 << 10};

@@ -146,8 +146,10 @@ TEST(GroupedTopologies, AreThoseOfTheRoot) {
   EXPECT_TRUE(supports_grouped(problem, grouping, ranks, make_catalogue()));
   ranks.nodes = {0, 1, 1, 1};
   EXPECT_THAT(supports_grouped(problem, grouping, ranks, make_catalogue()).reason(),
-              testing::HasSubstr("across the groups, cpu.reduce_low_latency{format=line,stores=cached} on rank "
-                                 "0: it works in shared memory"));
+              testing::HasSubstr(
+                  "across the groups, "
+                  "cpu.reduce_low_latency{format=line,stores=cached,taken_back=one_line} on rank "
+                  "0: it works in shared memory"));
 }
 
 }  // namespace

@@ -30,12 +30,20 @@ TEST(LowLatency, IsRightCallAfterCallInEveryFormat) {
   // Past the end of a line, of what is taken back ahead, and where stores adapt.
   constexpr int ranks = 3;
   for (const auto& implementation : make_catalogue()) {
-    if (!implementation->name().starts_with("cpu.") || !implementation->name().ends_with(algorithm))
+    if (implementation->name() !=
+        "cpu." + std::string(name_of(implementation->collective())) + std::string(algorithm))
       continue;
     for (const std::uint64_t block : {60U, 500U, 4096U})
-      for (const char* const setting : {"format=line,stores=cached", "format=line,stores=adaptive",
-                                        "format=lines,stores=cached", "format=word,stores=cached",
-                                        "format=poison,stores=cached"}) {
+      for (const char* const setting : {"format=line,stores=cached,taken_back=cleared",
+                                        "format=line,stores=cached,taken_back=one_line",
+                                        "format=header,stores=cached,taken_back=fetched",
+                                        "format=header,stores=adaptive,taken_back=one_line",
+                                        "format=header,stores=adaptive,taken_back=cleared",
+                                        "format=lines,stores=cached,taken_back=cleared",
+                                        "format=lines,stores=cached,taken_back=fetched",
+                                        "format=word,stores=cached,taken_back=cleared",
+                                        "format=word,stores=cached,taken_back=one_line",
+                                        "format=poison,stores=cached,taken_back=cleared"}) {
         const Variant variant =
             parse_variant(std::string(implementation->name()) + "{" + setting + "}");
         const bool has_blocks = shape_of(implementation->collective()).has_block_per_rank();
@@ -61,11 +69,18 @@ TEST(LowLatency, SaysWhichSettingsThereAre) {
                    parse_variant("cpu.all_gather_low_latency" + settings))
         .reason();
   };
-  EXPECT_EQ(reason("{format=line,stores=adaptive}"), "");
-  EXPECT_EQ(reason("{format=line}"), "its parameters are format, stores");
-  EXPECT_EQ(reason("{format=letter,stores=cached}"), "format must be line, lines, word or poison");
-  EXPECT_EQ(reason("{format=line,stores=streaming}"), "stores must be adaptive or cached");
-  EXPECT_EQ(reason("{format=word,stores=adaptive}"), "with format word stores must be cached");
+  EXPECT_EQ(reason("{format=header,stores=adaptive,taken_back=cleared}"), "");
+  EXPECT_EQ(reason("{format=line,stores=cached}"), "its parameters are format, stores, taken_back");
+  EXPECT_EQ(reason("{format=letter,stores=cached,taken_back=cleared}"),
+            "format must be line, header, lines, word or poison");
+  EXPECT_EQ(reason("{format=header,stores=streaming,taken_back=cleared}"),
+            "stores must be adaptive or cached");
+  EXPECT_EQ(reason("{format=word,stores=adaptive,taken_back=cleared}"),
+            "with format word stores must be cached");
+  EXPECT_EQ(reason("{format=line,stores=cached,taken_back=asked}"),
+            "taken_back must be one of cleared, fetched, one_line");
+  EXPECT_EQ(reason("{format=poison,stores=cached,taken_back=fetched}"),
+            "with format poison taken_back must be cleared");
 }
 
 TEST(LowLatency, TriesEachFormatWhereItCanWin) {
@@ -78,20 +93,33 @@ TEST(LowLatency, TriesEachFormatWhereItCanWin) {
     std::set<std::string> names;
     for (const Variant& variant :
          mail->variants(problem_of(collective, size), topology, capability))
-      names.insert(word(variant, "format") + " " + word(variant, "stores"));
+      names.insert(word(variant, "format") + " " + word(variant, "stores") + " " +
+                   word(variant, "taken_back"));
     return names;
   };
   using Names = std::set<std::string>;
   EXPECT_EQ(tried(Collective::all_gather, 128),
-            (Names{"lines cached", "word cached", "poison cached"}));
+            (Names{"lines cached cleared", "word cached cleared", "poison cached cleared"}));
   EXPECT_EQ(tried(Collective::all_gather, 256),
-            (Names{"line cached", "lines cached", "word cached", "poison cached"}));
-  EXPECT_EQ(tried(Collective::all_gather, 1 << 10), Names{"line cached"});
-  EXPECT_EQ(tried(Collective::all_gather, 16 << 10), (Names{"line adaptive", "line cached"}));
-  EXPECT_EQ(tried(Collective::reduce, 128), (Names{"line cached", "word cached", "poison cached"}));
-  EXPECT_EQ(tried(Collective::reduce, 512), Names{"line cached"});
+            (Names{"line cached cleared", "lines cached cleared", "word cached cleared",
+                   "poison cached cleared"}));
+  // By the bytes for one reader, of which there are two.
+  EXPECT_EQ(tried(Collective::all_gather, 1 << 10),
+            (Names{"line cached cleared", "header cached cleared"}));
+  EXPECT_EQ(tried(Collective::all_gather, 8 << 10),
+            (Names{"header adaptive cleared", "header adaptive one_line", "header cached cleared",
+                   "header cached one_line"}));
+  EXPECT_EQ(tried(Collective::all_gather, 16 << 10),
+            (Names{"header adaptive one_line", "header cached one_line"}));
+  EXPECT_EQ(tried(Collective::reduce, 128),
+            (Names{"line cached fetched", "word cached fetched", "poison cached cleared"}));
+  EXPECT_EQ(tried(Collective::reduce, 512),
+            (Names{"line cached fetched", "header cached fetched"}));
+  EXPECT_EQ(tried(Collective::reduce, 1 << 10),
+            (Names{"line cached fetched", "line cached one_line", "header cached fetched",
+                   "header cached one_line"}));
   capability.features.clear();  // nothing can be stored past the caches
-  EXPECT_EQ(tried(Collective::all_gather, 16 << 10), Names{"line cached"});
+  EXPECT_EQ(tried(Collective::all_gather, 16 << 10), Names{"header cached one_line"});
 }
 
 TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {
@@ -102,12 +130,13 @@ TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {
   const auto variant = [](const std::string& settings) {
     return parse_variant("cpu.all_gather_low_latency{" + settings + "}");
   };
-  const Variant adaptive = variant("format=line,stores=adaptive");
-  const Variant cached = variant("format=line,stores=cached");
+  const Variant adaptive = variant("format=header,stores=adaptive,taken_back=one_line");
+  const Variant cached = variant("format=header,stores=cached,taken_back=one_line");
   EXPECT_TRUE(mail->covers(adaptive, cached));
   EXPECT_FALSE(mail->covers(cached, adaptive));
   EXPECT_FALSE(mail->covers(adaptive, adaptive));
-  EXPECT_FALSE(mail->covers(adaptive, variant("format=lines,stores=cached")));
+  EXPECT_FALSE(mail->covers(adaptive, variant("format=lines,stores=cached,taken_back=one_line")));
+  EXPECT_FALSE(mail->covers(adaptive, variant("format=header,stores=cached,taken_back=cleared")));
   const Problem problem = problem_of(Collective::all_gather, 16 << 10);
   EXPECT_GT(mail->settling_calls(problem, topology, adaptive), 0);
   EXPECT_EQ(mail->settling_calls(problem, topology, cached), 0);

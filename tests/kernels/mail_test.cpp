@@ -153,20 +153,20 @@ TEST_P(EveryFormat, AMillionMessagesArriveWhole) {
   EXPECT_EQ((exchange<72, 512>(*format_, messages)), 0U);
 }
 
-// From 512 bytes on the bytes themselves go past the caches.
 TEST_P(EveryFormat, LongMessagesArriveWholeAlsoPastTheCaches) {
   if (!format_->streams()) GTEST_SKIP() << "its messages never go past the caches";
   EXPECT_EQ((exchange<512, 640>(*format_, messages)), 0U);
   EXPECT_EQ((exchange<4096, 4224>(*format_, messages / 10)), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EveryFormat, testing::Values("line", "lines", "word", "poison"),
+INSTANTIATE_TEST_SUITE_P(Formats, EveryFormat,
+                         testing::Values("line", "header", "lines", "word", "poison"),
                          [](const auto& one) { return std::string(one.param); });
 
 TEST(MailFormats, TheTestsKnowThemAll) {
-  EXPECT_EQ(make_mail_formats().size(), 4U);
+  EXPECT_EQ(make_mail_formats().size(), 5U);
   EXPECT_EQ(make_mail_format("post"), nullptr);
-  EXPECT_TRUE(make_mail_format("line")->streams());
+  EXPECT_TRUE(make_mail_format("header")->streams());
 }
 
 }  // namespace

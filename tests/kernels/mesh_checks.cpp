@@ -27,18 +27,20 @@ Variant choose_variant(const MeshCall& call, std::span<const int> nodes,
   for (const MeshGroup& group : mesh_groups(call, nodes)) topologies.push_back(group.topology);
   if (topologies.empty())
     topologies.push_back({.nodes = 1, .ranks_per_node = 2, .ranks = 2});  // nobody calls it
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Implementation& one = *all[(turn + i) % all.size()];
+  std::vector<std::vector<Variant>> able;  // of each that can run at all
+  for (const Implementation* const one : all) {
     std::vector<Variant> variants =
-        extreme_variants(one.variants(call.problem, topologies.front(), capability));
+        extreme_variants(one->variants(call.problem, topologies.front(), capability));
     std::erase_if(variants, [&](const Variant& variant) {
       return !std::ranges::all_of(topologies, [&](const Topology& topology) {
-        return static_cast<bool>(one.supports(call.problem, topology, capability, variant));
+        return static_cast<bool>(one->supports(call.problem, topology, capability, variant));
       });
     });
-    if (!variants.empty()) return variants[turn / all.size() % variants.size()];
+    if (!variants.empty()) able.push_back(std::move(variants));
   }
-  throw Error(StatusCode::internal, "nothing can do " + describe(call.problem));
+  if (able.empty()) throw Error(StatusCode::internal, "nothing can do " + describe(call.problem));
+  const std::vector<Variant>& chosen = able[turn % able.size()];
+  return chosen[turn / able.size() % chosen.size()];
 }
 
 void count(MeshRuns& runs, const Composition& composition, DataPattern pattern) {

@@ -44,10 +44,10 @@ TEST(Operations, AreRefusedOnAllRanksWhereTheyWouldTakeMoreThanIsStated) {
       Problem problem;
       problem.message_size = {size};
       // It is refused before anybody looks at a buffer.
-      return one_shot->prepare(
-          communicator, {.problem = problem},
-          parse_variant("cpu.all_reduce_one_shot{access=staged,chunk=" + chunk + ",stores=cached}"),
-          soon_enough());
+      return one_shot->prepare(communicator, {.problem = problem},
+                               parse_variant("cpu.all_reduce_one_shot{access=staged,chunk=" +
+                                             chunk + ",slots=4,stores=cached}"),
+                               soon_enough());
     };
     // Four slots of each.
     for (const auto& [size, chunk] :

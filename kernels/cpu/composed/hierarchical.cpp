@@ -4,43 +4,18 @@
 // have the same place in theirs. An all-reduce is a reduce-scatter inside, an all-reduce across and
 // an all-gather inside, so that 1 / (ranks per node) of the message goes through each rank's link
 // and all of them work at once (Thakur, Rabenseifner, Gropp 2005, section 5; NCCL's and Open MPI's
-// coll/han compose alike). Any scheduled algorithm of the catalogue may be any level.
+// coll/han compose alike). Any scheduled algorithm of the catalogue may be any level; with low
+// latency inside: hierarchical_low_latency.cpp.
 
 #include <utility>
 
+#include "node_grid.h"
 #include "schedule/levels.h"
 
 namespace colltune::cpu {
 namespace {
 
-/// The ranks of each node, in their order.
-class Grid {
- public:
-  explicit Grid(const Shape& shape) {
-    for (int rank = 0; rank < shape.ranks; ++rank) {
-      const auto node = shape.groups.empty() ? 0U : static_cast<std::size_t>(shape.groups[rank]);
-      if (node >= ranks_.size()) ranks_.resize(node + 1);
-      ranks_[node].push_back(rank);
-    }
-  }
-  [[nodiscard]] int nodes() const { return static_cast<int>(ranks_.size()); }
-  [[nodiscard]] int places() const { return static_cast<int>(ranks_.front().size()); }
-  [[nodiscard]] int rank(int node, int place) const {
-    return ranks_[static_cast<std::size_t>(node)].at(static_cast<std::size_t>(place));
-  }
-  [[nodiscard]] const std::vector<int>& of_node(int node) const {
-    return ranks_[static_cast<std::size_t>(node)];
-  }
-  /// The ranks with `place` in each node.
-  [[nodiscard]] std::vector<int> of_place(int place) const {
-    std::vector<int> ranks;
-    for (int node = 0; node < nodes(); ++node) ranks.push_back(rank(node, place));
-    return ranks;
-  }
-
- private:
-  std::vector<std::vector<int>> ranks_;
-};
+NodeGrid grid_of(const Shape& shape) { return {shape.ranks, shape.groups}; }
 
 /// The levels of one composed algorithm.
 struct Composition {
@@ -50,7 +25,7 @@ struct Composition {
 };
 
 void draw_all_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
-  const Grid grid(writer.shape());
+  const NodeGrid grid = grid_of(writer.shape());
   const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
   const Level& across_level = level_of(of.across, variant, "across");
   const LevelWriter across(writer, across_level, true);
@@ -100,7 +75,7 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant& variant, const Compo
 }
 
 void draw_reduce_scatter(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
-  const Grid grid(writer.shape());
+  const NodeGrid grid = grid_of(writer.shape());
   const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
   const LevelWriter across(writer, level_of(of.across, variant, "across"), true);
   const int places = grid.places();
@@ -129,7 +104,7 @@ void draw_reduce_scatter(ScheduleWriter& writer, const Variant& variant, const C
 }
 
 void draw_all_gather(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
-  const Grid grid(writer.shape());
+  const NodeGrid grid = grid_of(writer.shape());
   const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
   const LevelWriter across(writer, level_of(of.across, variant, "across"), false);
   for (int place = 0; place < grid.places(); ++place) {
@@ -157,10 +132,7 @@ void draw_all_gather(ScheduleWriter& writer, const Variant& variant, const Compo
 }
 
 std::string why_not(const Topology& topology, const Variant& variant, const Composition& of) {
-  if (topology.nodes < 2 || topology.ranks_per_node < 2)
-    return "it needs several nodes with several ranks each";
-  if (topology.ranks != topology.nodes * topology.ranks_per_node)
-    return "it needs as many ranks on each node";
+  if (std::string why = why_no_grid(topology); !why.empty()) return why;
   std::string why =
       why_not_among(level_of(of.inside, variant, "inside").algorithm, topology.ranks_per_node);
   if (why.empty() && of.gather)
@@ -219,7 +191,7 @@ Implementations compose_hierarchical(const Implementations& all) {
   made.back().knobs.push_back(knob_of("gather", of_all_reduce.gather));
   made.back().is_tried = is_pair;
   made.back().shares = [of_all_reduce](const Shape& shape, const Variant& variant) {
-    const Grid grid(shape);
+    const NodeGrid grid = grid_of(shape);
     return grid.places() *
            LevelWriter::pieces(level_of(of_all_reduce.across, variant, "across"), grid.nodes());
   };

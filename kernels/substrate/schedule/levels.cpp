@@ -48,6 +48,13 @@ Levels levels_for(const Implementations& all, Collective collective, bool across
   return std::make_shared<const std::vector<Level>>(std::move(levels));
 }
 
+Variant variant_of(const Level& level) {
+  Variant variant = level.settings;
+  for (const Parameter& parameter : common_parameters()) variant.parameters.push_back(parameter);
+  std::ranges::sort(variant.parameters);
+  return variant;
+}
+
 Knob knob_of(const std::string& name, const Levels& levels) {
   Knob knob{name, {}};
   for (const Level& level : *levels) knob.settings.emplace_back(level.word);

@@ -24,6 +24,9 @@ using Levels = std::shared_ptr<const std::vector<Level>>;
 /// without those that only differ where memory is shared.
 [[nodiscard]] Levels levels_for(const Implementations& all, Collective collective, bool across);
 
+/// The level by itself, as a variant of its algorithm: plain buffers, in one wave.
+[[nodiscard]] Variant variant_of(const Level& level);
+
 [[nodiscard]] Knob knob_of(const std::string& name, const Levels& levels);
 
 /// What `variant` sets `knob` to.

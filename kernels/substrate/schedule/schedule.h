@@ -47,7 +47,7 @@ struct Shape {
   bool in_place = false;
   Access access = Access::staged;
   /// Slots of scratch memory, taken in turn by the waves; at least 2: while a wave is under way the
-  /// next one is filled. With 4, who has filled a slot with its peers has no need to ask whether
+  /// next one is filled. From 4 on, who has filled a slot with its peers has no need to ask whether
   /// the slot before was read: a peer's lead comes after its rest of two waves before.
   int slots = 4;
   /// The node of each rank; empty: all on one.

@@ -51,6 +51,10 @@ struct ScheduledAlgorithm {
   std::function<bool(const Variant& variant)> is_tried{};
 };
 
+/// Of the parameters that are common to all, settings that are legal for every problem: staged, in
+/// one wave, with plain stores.
+[[nodiscard]] std::vector<Parameter> common_parameters();
+
 /// Why `algorithm` cannot run among `ranks` ranks; empty where it can.
 [[nodiscard]] std::string why_not_among(const ScheduledAlgorithm& algorithm, int ranks);
 

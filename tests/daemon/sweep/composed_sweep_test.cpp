@@ -109,7 +109,8 @@ TEST(ComposedSweep, GroupsThatWereTunedAloneUseTheirWinnersInside) {
           if (part.role == PartRole::before) variants.insert(to_string(part.variant));
     return variants;
   };
-  const std::string winner = "cpu.reduce_low_latency{format=line,stores=cached}";
+  const std::string winner =
+      "cpu.reduce_low_latency{format=line,stores=cached,taken_back=one_line}";
   EXPECT_FALSE(insides({}).contains(winner));
   Decision decision{.key = {.problem = {.collective = Collective::reduce,
                                         .data_type = DataType::f32,
@@ -129,7 +130,7 @@ TEST(ComposedSweep, GroupsThatWereTunedAloneUseTheirWinnersInside) {
   // Nor what cannot run there.
   other = decision;
   other.ranked[0].variant =
-      parse_variant("cpu.reduce_tree{access=staged,chunk=16384,fanout=8,stores=cached}");
+      parse_variant("cpu.reduce_tree{access=staged,chunk=16384,fanout=8,slots=4,stores=cached}");
   EXPECT_EQ(insides({&other, 1}), insides({}));
 }
 
@@ -273,9 +274,10 @@ TEST(ComposedSweep, WhatSomeRankCannotRunIsSkippedWithTheReason) {
       if (skipped.variant == name) return skipped.reason;
     return std::string();
   };
-  const Variant word = parse_variant("cpu.all_reduce_low_latency{format=line,stores=cached}");
+  const Variant word =
+      parse_variant("cpu.all_reduce_low_latency{format=line,stores=cached,taken_back=one_line}");
   const Variant staged =
-      parse_variant("cpu.all_reduce_one_shot{access=staged,chunk=16384,stores=cached}");
+      parse_variant("cpu.all_reduce_one_shot{access=staged,chunk=16384,slots=4,stores=cached}");
   const auto substituted = [](std::vector<Part> parts) {
     return Composition{CompositionMode::substituted, std::move(parts)};
   };
@@ -289,9 +291,10 @@ TEST(ComposedSweep, WhatSomeRankCannotRunIsSkippedWithTheReason) {
         {{PartRole::whole, {kinds[own]}, word}, {PartRole::whole, {kinds[1 - own]}, staged}}));
     EXPECT_THAT(why, ::testing::AnyOf(HasSubstr("masked by"), HasSubstr("different protocols")));
   }
-  const Variant reduce = parse_variant("cpu.reduce_flat{access=staged,chunk=16384,stores=cached}");
-  const Variant broadcast =
-      parse_variant("cpu.broadcast_flat{access=staged,chunk=16384,flow=pull,stores=cached}");
+  const Variant reduce =
+      parse_variant("cpu.reduce_flat{access=staged,chunk=16384,slots=4,stores=cached}");
+  const Variant broadcast = parse_variant(
+      "cpu.broadcast_flat{access=staged,chunk=16384,flow=pull,slots=4,stores=cached}");
   EXPECT_THAT(reason({CompositionMode::grouped,
                       {{PartRole::before, {kinds[0]}, reduce}, {PartRole::bridge, {}, staged}}}),
               HasSubstr("its parts are not those of all_reduce"));

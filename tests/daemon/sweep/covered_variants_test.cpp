@@ -16,8 +16,10 @@ namespace {
 using ::testing::Contains;
 using ::testing::Not;
 
-constexpr const char* adaptive = "cpu.gather_low_latency{format=line,stores=adaptive}";
-constexpr const char* cached = "cpu.gather_low_latency{format=line,stores=cached}";
+constexpr const char* adaptive =
+    "cpu.gather_low_latency{format=header,stores=adaptive,taken_back=one_line}";
+constexpr const char* cached =
+    "cpu.gather_low_latency{format=header,stores=cached,taken_back=one_line}";
 
 class CoveredVariants : public testing::Test {
  protected:
