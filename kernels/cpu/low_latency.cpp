@@ -36,14 +36,12 @@ constexpr Bytes largest_tried_by_word{256};
 // line is never slower by more than noise up to here, and up to 1.8 times as fast between distant
 // cores. With a root, who gives does not poll, and nothing is gained.
 constexpr Bytes largest_by_lines_alone{128};
-// A number in the message's first line costs the copy lines that are looked at twice, one in a line
-// of its own a line more: which is less is found out between these, by the bytes for one reader.
+// A number in the message's first line costs copies that lie in two lines, one in a line of its own
+// a line more: which is less is found out from here on, by the bytes for one reader.
 constexpr std::size_t shortest_by_header = 256;
-constexpr std::size_t longest_by_line = 1024;
-// Of a message as long as a core has requests on their way at a time all lines are taken back;
-// whether of a longer one, too, is found out up to here.
+// Of a message of few lines all are taken back, as many as a core has requests on their way at a
+// time; whether of a longer one, too, is found out.
 constexpr std::size_t surely_taken_back = 512;
-constexpr std::size_t longest_taken_back = 4096;
 constexpr std::size_t line = 64;
 constexpr int has_read = 0;  ///< signal: the number of the last message that I have read
 // Whether they adapt or not: ranks that store in unlike ways meet in one call.
@@ -374,8 +372,7 @@ class LowLatencyImplementation final : public Implementation {
   [[nodiscard]] bool is_tried(std::string_view format, const Problem& problem,
                               std::size_t block) const {
     const Bytes size = problem.message_size;
-    if (format == "line")
-      return (!all_poll() || size > largest_by_lines_alone) && block <= longest_by_line;
+    if (format == "line") return !all_poll() || size > largest_by_lines_alone;
     if (format == "header") return block >= shortest_by_header;
     if (format == "lines") return all_poll() && size <= largest_tried_by_lines;
     return size <= largest_tried_by_word;
@@ -384,12 +381,9 @@ class LowLatencyImplementation final : public Implementation {
   /// asked for is undone by them.
   [[nodiscard]] std::vector<TakenBack> tried_ways(const MailFormat& format,
                                                   std::size_t block) const {
-    const bool clears = format.needs_clearing() || all_poll();
-    std::vector<TakenBack> ways;
-    if (clears && (format.needs_clearing() || block <= longest_taken_back))
-      ways.push_back(TakenBack::cleared);
-    if (!clears && block <= longest_taken_back) ways.push_back(TakenBack::fetched);
-    if (!format.needs_clearing() && block > surely_taken_back) ways.push_back(TakenBack::one_line);
+    if (format.needs_clearing()) return {TakenBack::cleared};
+    std::vector<TakenBack> ways{all_poll() ? TakenBack::cleared : TakenBack::fetched};
+    if (block > surely_taken_back) ways.push_back(TakenBack::one_line);
     return ways;
   }
   static std::string why_unknown(const Variant& variant) {

@@ -106,11 +106,11 @@ TEST(LowLatency, TriesEachFormatWhereItCanWin) {
   // By the bytes for one reader, of which there are two.
   EXPECT_EQ(tried(Collective::all_gather, 1 << 10),
             (Names{"line cached cleared", "header cached cleared"}));
-  EXPECT_EQ(tried(Collective::all_gather, 8 << 10),
-            (Names{"header adaptive cleared", "header adaptive one_line", "header cached cleared",
-                   "header cached one_line"}));
-  EXPECT_EQ(tried(Collective::all_gather, 16 << 10),
-            (Names{"header adaptive one_line", "header cached one_line"}));
+  const Names plain{"line cached cleared", "line cached one_line", "header cached cleared",
+                    "header cached one_line"};
+  Names also_adaptive = plain;
+  also_adaptive.insert({"header adaptive cleared", "header adaptive one_line"});
+  EXPECT_EQ(tried(Collective::all_gather, 16 << 10), also_adaptive);
   EXPECT_EQ(tried(Collective::reduce, 128),
             (Names{"line cached fetched", "word cached fetched", "poison cached cleared"}));
   EXPECT_EQ(tried(Collective::reduce, 512),
@@ -119,7 +119,7 @@ TEST(LowLatency, TriesEachFormatWhereItCanWin) {
             (Names{"line cached fetched", "line cached one_line", "header cached fetched",
                    "header cached one_line"}));
   capability.features.clear();  // nothing can be stored past the caches
-  EXPECT_EQ(tried(Collective::all_gather, 16 << 10), Names{"header cached one_line"});
+  EXPECT_EQ(tried(Collective::all_gather, 16 << 10), plain);
 }
 
 TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {

@@ -34,9 +34,10 @@ class CoveredVariants : public testing::Test {
   [[nodiscard]] std::vector<std::string> planned() const {
     const Availability availability = merge_capabilities(ranks_, std::vector<int>{0, 0});
     const SweepPlan plan = make_plan(spec_, availability, catalogue_, "e", findings_);
-    std::vector<std::string> names;
+    std::vector<std::string> names;  // of those that differ in how they store alone
     for (const PlannedVariant& one : plan.cells.at(0).variants)
-      names.push_back(to_string(one.variant));
+      if (word(one.variant, "format") == "header" && word(one.variant, "taken_back") == "one_line")
+        names.push_back(to_string(one.variant));
     return names;
   }
 
