@@ -4,6 +4,9 @@
 #include "joint_steps.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "keep_for_good.h"
 
 namespace colltune {
 
@@ -20,7 +23,7 @@ JointSteps::JointSteps(std::string_view what, const Communicator& communicator)
 JointSteps::~JointSteps() {
   // What lies between the steps is to them as a caller's buffers: after a call that failed, a
   // message that the library does not let go of may still touch it (operation.h).
-  if (is_under_way_ && !is_one_node_) static_cast<void>(memory_.release());
+  if (is_under_way_ && !is_one_node_) keep_for_good(std::move(memory_));
 }
 
 void JointSteps::start() {

@@ -170,6 +170,26 @@ TEST_P(HierarchicalLowLatency, NamesWhomEachRankWaitedFor) {
   }
 }
 
+TEST_P(HierarchicalLowLatency, RefusesUnevenNodesOnAllRanks) {
+  std::atomic<int> refused = 0;
+  run_ranks(3,
+            [&](Communicator& communicator) {
+              std::array<std::byte, 96> send{};
+              std::array<std::byte, 96> receive{};
+              try {
+                const auto operation = by_levels_.prepare(
+                    communicator,
+                    {.problem = problem_of(GetParam(), 96), .buffers = {send, receive}},
+                    variant(good_), soon_enough());
+              } catch (const Error& error) {
+                EXPECT_THAT(error.what(), HasSubstr("as many ranks on each node"));
+                ++refused;
+              }
+            },
+            {.node = {0, 0, 1}});
+  EXPECT_EQ(refused, 3);
+}
+
 TEST_P(HierarchicalLowLatency, CostsWhatItsLevelsCost) {
   const Variant one = by_levels_.variants(problem_of(GetParam(), 480), nodes_of(2, 3), {}).front();
   const Cost cost = by_levels_.cost(problem_of(GetParam(), 480), nodes_of(2, 3), one);

@@ -337,6 +337,9 @@ std::unique_ptr<Operation> HierarchicalLowLatency::prepare(Communicator& communi
                                                            const Call& call, const Variant& variant,
                                                            Deadline deadline) const {
   const NodeGrid grid(communicator.size(), communicator.nodes());
+  if (!grid.is_even())  // on all ranks alike
+    throw Error(StatusCode::failed_precondition,
+                std::string(joint_words) + " needs as many ranks on each node");
   const int rank = communicator.rank();
   const int node = communicator.nodes()[static_cast<std::size_t>(rank)];
   const std::vector<int>& members = grid.of_node(node);

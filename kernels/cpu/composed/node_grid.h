@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace colltune::cpu {
 
-/// The ranks of several nodes with as many ranks each, by node and by place: a rank's place is its
-/// number among those of its node.
+/// The ranks of several nodes, by node and by place: a rank's place is its number among those of
+/// its node.
 class NodeGrid {
  public:
   /// `node_of_rank` numbers the nodes from 0 on; empty: all `ranks` are on one.
@@ -23,6 +24,11 @@ class NodeGrid {
       if (node >= ranks_.size()) ranks_.resize(node + 1);
       ranks_[node].push_back(rank);
     }
+  }
+  /// Whether each node has as many ranks: only then is the rest defined.
+  [[nodiscard]] bool is_even() const {
+    return std::ranges::all_of(
+        ranks_, [&](const std::vector<int>& node) { return node.size() == ranks_.front().size(); });
   }
   [[nodiscard]] int nodes() const { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] int places() const { return static_cast<int>(ranks_.front().size()); }

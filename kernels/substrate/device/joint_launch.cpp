@@ -5,11 +5,13 @@
 
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "colltune/kernels/bounded_wait.h"
+#include "keep_for_good.h"
 
 namespace colltune {
 namespace {
@@ -34,9 +36,9 @@ JointLaunch::JointLaunch(Device& device, std::vector<Member> members, DeviceMemo
 JointLaunch::~JointLaunch() {
   if (launched_.load() > 0 && !end_kernel()) {
     // It may write to its memory as long as it runs: that stays.
-    static_cast<void>(launch_.release());
-    static_cast<void>(new std::vector<Member>(std::move(members_)));
-    static_cast<void>(new DeviceMemory(std::move(control_)));
+    keep_for_good(std::move(launch_));
+    keep_for_good(std::make_unique<std::vector<Member>>(std::move(members_)));
+    keep_for_good(std::make_unique<DeviceMemory>(std::move(control_)));
     return;
   }
   for (Member& member : members_) {

@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 
+#include "keep_for_good.h"
 #include "mpi/mpi_handles.h"
 
 namespace colltune {
@@ -40,7 +42,7 @@ void send_word(MPI_Comm comm, int to, std::int64_t word, const WordBound& bound)
   try {
     complete(request, to, "a word to be taken", bound);
   } catch (...) {
-    (void)kept.release();
+    keep_for_good(std::move(kept));
     throw;
   }
 }
@@ -52,7 +54,7 @@ std::int64_t receive_word(MPI_Comm comm, int from, const WordBound& bound) {
   try {
     complete(request, from, "a word", bound);
   } catch (...) {
-    (void)word.release();
+    keep_for_good(std::move(word));
     throw;
   }
   return *word;

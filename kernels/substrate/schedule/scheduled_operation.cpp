@@ -18,6 +18,7 @@
 #include "colltune/kernels/reduction.h"
 #include "colltune/kernels/signals.h"
 #include "cross_memory.h"
+#include "keep_for_good.h"
 #include "schedule/waves.h"
 
 namespace colltune {
@@ -98,7 +99,7 @@ class ScheduledOperation final : public Operation {
     // lies in the caller's buffers is his to keep: operation.h.)
     constexpr auto patience = std::chrono::milliseconds(100);
     if (messages_ && !messages_->give_up(Deadline::clock::now() + patience))
-      static_cast<void>(memory_.release());
+      keep_for_good(std::move(memory_));
   }
 
   void start() override {
