@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 #include <set>
 
 #include "colltune/vocabulary/error.h"
@@ -14,7 +15,7 @@
 namespace colltune::test {
 namespace {
 
-/// The one whose turn it is of all that can do a call.
+/// One of all that can do a call, by `turn`.
 Variant choose_variant(const MeshCall& call, std::span<const int> nodes,
                        const Capability& capability, const Implementations& catalogue,
                        std::size_t turn) {
@@ -27,7 +28,10 @@ Variant choose_variant(const MeshCall& call, std::span<const int> nodes,
   for (const MeshGroup& group : mesh_groups(call, nodes)) topologies.push_back(group.topology);
   if (topologies.empty())
     topologies.push_back({.nodes = 1, .ranks_per_node = 2, .ranks = 2});  // nobody calls it
-  std::vector<std::vector<Variant>> able;  // of each that can run at all
+  // At random rather than in order: the next of several that cannot is the same one for all of
+  // them.
+  std::mt19937 random(static_cast<std::mt19937::result_type>(turn));
+  std::ranges::shuffle(all, random);
   for (const Implementation* const one : all) {
     std::vector<Variant> variants =
         extreme_variants(one->variants(call.problem, topologies.front(), capability));
@@ -36,11 +40,9 @@ Variant choose_variant(const MeshCall& call, std::span<const int> nodes,
         return static_cast<bool>(one->supports(call.problem, topology, capability, variant));
       });
     });
-    if (!variants.empty()) able.push_back(std::move(variants));
+    if (!variants.empty()) return variants[random() % variants.size()];
   }
-  if (able.empty()) throw Error(StatusCode::internal, "nothing can do " + describe(call.problem));
-  const std::vector<Variant>& chosen = able[turn % able.size()];
-  return chosen[turn / able.size() % chosen.size()];
+  throw Error(StatusCode::internal, "nothing can do " + describe(call.problem));
 }
 
 void count(MeshRuns& runs, const Composition& composition, DataPattern pattern) {

@@ -24,9 +24,11 @@ namespace {
 // ThreadSanitizer takes twenty times as long: fewer of what is alike to it.
 #ifdef __SANITIZE_THREAD__
 constexpr int random_meshes = 15;
+constexpr int ranks_for_types_in_turn = 3;
 const std::vector<int> compared_sizes{4, 6};
 #else
 constexpr int random_meshes = 50;
+constexpr int ranks_for_types_in_turn = 8;
 const std::vector<int> compared_sizes{4, 6, 7, 8};
 #endif
 
@@ -43,7 +45,7 @@ TEST_P(MeshOverThreads, IsRight) {
     const std::vector<DataType> types{DataType::f32, DataType::bf16, DataType::i32};
     for (const MeshReduction& mesh : meshes_of(GetParam())) {
       // Types in turn where many ranks share cores; the usual meshes have them all.
-      const bool has_all = GetParam() < 8 || turn < 2;
+      const bool has_all = GetParam() < ranks_for_types_in_turn || turn < 2;
       runs += run_operators(ranks, capability, catalogue, mesh,
                             has_all ? types : std::vector{types[turn % types.size()]}, turn);
       ++turn;
