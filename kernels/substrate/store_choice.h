@@ -21,8 +21,9 @@ inline constexpr Bytes smallest_streamed_result{std::uint64_t{512} << 10};
 
 /// How a call writes.
 struct StoreWay {
-  CopyMode results = CopyMode::cached;  ///< into receive buffers
-  CopyMode staging = CopyMode::cached;  ///< into symmetric memory, for the peers to read
+  CopyMode results = CopyMode::cached;  ///< into the rank's own receive buffer
+  /// For the peers to read: into symmetric memory, and into their receive buffers.
+  CopyMode staging = CopyMode::cached;
 };
 
 /// Finds out from call to call which of several ways to store is the fastest: on virtual machines

@@ -105,7 +105,8 @@ def main():
                           "registered": problem["registered"], "gain": gain, "best": best[2].replace("=*", f"={best[1]}"),
                           "usual": first[2].replace("=*", f"={reference}"), "usual_us": first[0] / 1e3})
     for one in sorted(gains, key=lambda one: (one["collective"], one["size_bytes"])):
-        print(f"{one['gain']:>6.2f}  {one['usual_us']:>9.2f} us {one['size_bytes']:>9} {one['usual']}  ->  {one['best']}")
+        gain = f"{one['gain']:.2f}" if one["gain"] else "-"  # never measured in the same pass
+        print(f"{gain:>6}  {one['usual_us']:>9.2f} us {one['size_bytes']:>9} {one['usual']}  ->  {one['best']}")
     if arguments.results:
         print("kept in", store(arguments.results, f"settings_{arguments.parameter}", before, {"variants": rows, "calls": gains}))
 

@@ -371,8 +371,12 @@ TEST(ScheduledImplementations, AreTriedPastTheCachesWhereThatMayHelp) {
   EXPECT_EQ(stores("cpu.gather_flat", 1 << 10, false), (Tried{{"staged", small}, {"cma", small}}));
   EXPECT_EQ(stores("cpu.gather_flat", 2 << 10, false), (Tried{{"staged", medium}, {"cma", small}}));
   EXPECT_EQ(stores("cpu.gather_flat", 1 << 20, false), (Tried{{"staged", medium}, {"cma", small}}));
-  EXPECT_EQ(stores("cpu.gather_flat", 2 << 10, true), (Tried{{"direct", small}}));
-  EXPECT_EQ(stores("cpu.gather_flat", 1 << 20, true), (Tried{{"direct", {"cached", "streaming"}}}));
+  // Pushed into the root's memory, or pulled from where it is.
+  EXPECT_EQ(stores("cpu.gather_flat", 1 << 10, true), (Tried{{"direct", small}}));
+  EXPECT_EQ(stores("cpu.gather_flat", 2 << 10, true), (Tried{{"direct", medium}}));
+  EXPECT_EQ(stores("cpu.gather_flat", 1 << 20, true),
+            (Tried{{"direct", {"adaptive", "cached", "streaming"}}}));
+  EXPECT_EQ(stores("cpu.all_gather_ring", 1 << 20, true).at("direct").contains("streaming"), true);
   // A chain of sums hands them on through symmetric memory wherever its input lies.
   EXPECT_EQ(stores("cpu.reduce_chain", 1 << 20, true), (Tried{{"direct", medium}}));
 

@@ -36,7 +36,8 @@ TEST_P(ConformanceOverThreads, EveryImplementationIsRight) {
   EXPECT_GT(run, 0) << "no implementation of the catalogue runs on threads";
 }
 
-#ifdef __SANITIZE_THREAD__  // takes twenty times as long, and more ranks share nothing else
+// Sanitizers take up to twenty times as long, and more ranks share nothing else.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 INSTANTIATE_TEST_SUITE_P(Ranks, ConformanceOverThreads, testing::Values(1, 2, 3, 4, 5));
 #else
 INSTANTIATE_TEST_SUITE_P(Ranks, ConformanceOverThreads, testing::Values(1, 2, 3, 4, 5, 8));

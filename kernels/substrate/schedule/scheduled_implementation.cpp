@@ -181,19 +181,21 @@ std::ptrdiff_t combined_blocks(const Step& step, int) {
   return combines ? static_cast<std::ptrdiff_t>(step.from.size()) : 0;
 }
 
-/// Whether a rank puts data into symmetric memory by itself: what arrives there as a message, the
-/// transport writes.
-bool writes_staging(const Schedule& schedule) {
-  const auto is_staged = [](const Step& step) {
-    return step.kind != StepKind::send && step.kind != StepKind::receive &&
-           (step.to.space == Space::scratch ||
-            (step.also_to && step.also_to->space == Space::scratch));
-  };
-  return std::ranges::any_of(schedule.ranks, [&](const RankSchedule& rank) {
-    return std::ranges::any_of(rank.phases, [&](const std::vector<Step>& steps) {
-      return std::ranges::any_of(steps, is_staged);
-    });
-  });
+/// Whether a rank by itself stores what others read, in symmetric memory or where they want it:
+/// what arrives as a message, the transport writes, and what is far, the kernel.
+bool writes_for_others(const Schedule& schedule, Access access) {
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    const auto is_for_others = [&](const Block& to) {
+      return to.space == Space::scratch ||
+             (access == Access::direct && to.rank != static_cast<int>(rank));
+    };
+    for (const auto& steps : schedule.ranks[rank].phases)
+      for (const Step& step : steps)
+        if (step.kind != StepKind::send && step.kind != StepKind::receive &&
+            (is_for_others(step.to) || (step.also_to && is_for_others(*step.also_to))))
+          return true;
+  }
+  return false;
 }
 
 /// Whether a sweep tries `stores`, where there are others than `cached`, in calls that follow
@@ -201,17 +203,18 @@ bool writes_staging(const Schedule& schedule) {
 bool is_tried(const Stores& stores, const Schedule& schedule, const Shape& shape,
               const Problem& problem) {
   const std::uint64_t message = problem.message_size.value;
-  const bool is_staged =
-      problem.message_size >= smallest_streamed_staging && writes_staging(schedule);
-  if (stores.adapts) return is_staged;
+  const bool is_for_others = problem.message_size >= smallest_streamed_staging &&
+                             writes_for_others(schedule, shape.access);
+  if (stores.adapts) return is_for_others;
   // Cores may be moved while a program runs: what is right now is no fixed way (README.md).
   if (stores.way.staging == CopyMode::non_temporal) return false;
   if (stores.way.results == CopyMode::non_temporal) {
     // The kernel copies as it likes.
     const bool writes = shape.access != Access::cma || shape_of(problem.collective).reduces;
     // Of eight collectives of 1 MiB none was the fastest so with staging, near or far: what makes
-    // room for the results in no cache makes none for what others wait for.
-    return writes && !is_staged && message >= smallest_streamed_result.value;
+    // room for the results in no cache makes none for what others wait for. Those that adapt have a
+    // way in which both go past the caches.
+    return writes && !is_for_others && message >= smallest_streamed_result.value;
   }
   return true;
 }

@@ -372,7 +372,7 @@ class ScheduledOperation final : public Operation {
   }
 
   CopyMode mode_of(const Block& to) const {
-    return to.space == Space::scratch ? stores_.staging : stores_.results;
+    return to.space == Space::scratch || to.rank != rank_ ? stores_.staging : stores_.results;
   }
 
   int rank_;
