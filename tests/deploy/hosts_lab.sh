@@ -22,8 +22,9 @@ shift
 lab=$(mktemp -d /tmp/colltune-hosts-XXXXXX)
 holders=()
 end() {
-  # A host ends with its last process.
+  # A host ends with its last process. One that is not up yet has this machine's network, and all of its processes.
   for holder in ${holders[@]+"${holders[@]}"}; do
+    if [ "$(readlink "/proc/$holder/ns/net")" = "$(readlink /proc/self/ns/net)" ]; then kill -9 "$holder"; continue; fi
     for pid in $(pgrep --ns "$holder" --nslist net || true); do kill -9 "$pid" 2>/dev/null || true; done
     wait "$holder" 2>/dev/null || true
   done

@@ -27,9 +27,8 @@ namespace {
 constexpr std::array<std::int64_t, 5> chunk_sizes{16 << 10, 64 << 10, 128 << 10, 256 << 10,
                                                   1 << 20};
 constexpr std::int64_t largest_chunk = std::int64_t{1} << 30;
-// Two slots wait for more and lie in less memory: with chunks of 256 KiB and messages of several of
-// them that is up to 1.24 times as fast and more often a little slower, while eight slots gain
-// nothing (tests/bench/settings.py).
+// Two slots wait for more and lie in less memory: with large chunks that is now and then faster and
+// as often slower, while eight slots gain nothing (kernels/README.md).
 constexpr std::int64_t usual_slots = 4;
 constexpr std::int64_t fewest_slots = 2;
 constexpr std::int64_t most_slots = 64;
