@@ -8,9 +8,18 @@
 
 namespace colltune {
 
-void reduce_in_rank_order(const Isa& isa, std::span<const std::byte* const> sources,
-                          const Destination& destination, const Destination& second,
-                          std::size_t count, const Reduction& reduction) {
+namespace {
+
+/// What this processor has. Looked up once.
+const Isa& widest_isa() {
+  static const Isa& widest = *supported_isas().back();
+  return widest;
+}
+
+// In line: of 8 bytes the sum itself takes less than a few calls do.
+[[gnu::always_inline]] inline void reduce(const Isa& isa, std::span<const std::byte* const> sources,
+                                          const Destination& destination, const Destination& second,
+                                          std::size_t count, const Reduction& reduction) {
   if (sources.empty()) throw Error(StatusCode::internal, "a reduction needs a source");
   if (reduction.op == ReduceOp::none)
     throw Error(StatusCode::internal, "reduce op 'none' does not reduce");
@@ -24,16 +33,23 @@ void reduce_in_rank_order(const Isa& isa, std::span<const std::byte* const> sour
               .reduction = reduction});
 }
 
+}  // namespace
+
+void reduce_in_rank_order(const Isa& isa, std::span<const std::byte* const> sources,
+                          const Destination& destination, const Destination& second,
+                          std::size_t count, const Reduction& reduction) {
+  reduce(isa, sources, destination, second, count, reduction);
+}
+
 void reduce_in_rank_order(std::span<const std::byte* const> sources, const Destination& destination,
                           const Destination& second, std::size_t count,
                           const Reduction& reduction) {
-  static const Isa& widest = *supported_isas().back();
-  reduce_in_rank_order(widest, sources, destination, second, count, reduction);
+  reduce(widest_isa(), sources, destination, second, count, reduction);
 }
 
 void reduce_in_rank_order(std::span<const std::byte* const> sources, std::byte* destination,
                           std::size_t count, const Reduction& reduction) {
-  reduce_in_rank_order(sources, {.data = destination}, {}, count, reduction);
+  reduce(widest_isa(), sources, {.data = destination}, {}, count, reduction);
 }
 
 void divide_by_ranks(std::byte* data, std::size_t count, DataType type, int ranks) {
@@ -43,8 +59,7 @@ void divide_by_ranks(std::byte* data, std::size_t count, DataType type, int rank
 }
 
 void copy_bytes(std::byte* destination, const std::byte* source, std::size_t size, CopyMode mode) {
-  static const Isa& widest = *supported_isas().back();
-  widest.copy(destination, source, size, mode);
+  widest_isa().copy(destination, source, size, mode);
 }
 
 }  // namespace colltune

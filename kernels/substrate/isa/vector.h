@@ -50,20 +50,6 @@ template <std::size_t below>
   }
 }
 
-/// Less than a line into the front of one that holds zeros. A single word goes by way of a vector:
-/// loading a line right behind a store of a part of it waits until that has left the core's store
-/// buffer (tests/bench/reduction_bench --sizes 8: 17 ns before, 10 ns now).
-template <std::size_t width>
-[[gnu::always_inline]] inline void fill_piece(std::byte* piece, const std::byte* from,
-                                              std::size_t size) {
-  if (size != sizeof(std::uint64_t)) return copy_less_than<width>(piece, from, size);
-  Vector<std::uint64_t, width> line{};
-  std::uint64_t word = 0;
-  __builtin_memcpy(&word, from, sizeof word);
-  line[0] = word;
-  __builtin_memcpy(piece, &line, width);
-}
-
 /// The two vectors behind one another, as one.
 template <class Element, std::size_t bytes>
 [[gnu::always_inline]] inline Vector<Element, 2 * bytes> join(Vector<Element, bytes> low,

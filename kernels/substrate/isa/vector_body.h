@@ -189,17 +189,42 @@ struct VectorReduction {
   /// Up to a line, at any place, over a copy of each source's piece.
   static void reduce_piece(const ReduceCall& call, const Divisor& divisor, std::size_t at,
                            std::size_t size) {
+    if (size == sizeof(std::uint64_t)) return reduce_words<1>(call, divisor, at);
+    if (size == 2 * sizeof(std::uint64_t)) return reduce_words<2>(call, divisor, at);
     alignas(width) std::byte piece[width] = {};
-    fill_piece<width>(piece, call.sources[0] + at, size);
+    copy_less_than<width>(piece, call.sources[0] + at, size);
     Values values = load(piece);
     for (std::size_t source = 1; source < call.number_of_sources; ++source) {
-      fill_piece<width>(piece, call.sources[source] + at, size);
+      copy_less_than<width>(piece, call.sources[source] + at, size);
       combine(values, load(piece));
     }
     const Line line = finish(values, divisor);
     __builtin_memcpy(piece, &line, width);
     copy_less_than<width>(call.destination.data + at, piece, size);
     if (call.second.data != nullptr) copy_less_than<width>(call.second.data + at, piece, size);
+  }
+
+  /// Words of 8 bytes, which stay in registers: loading a line right behind a store of a part of it
+  /// waits until that has left the core's store buffer, which the shortest messages would pay for
+  /// with each source (tests/bench/reduction_bench --sizes 8).
+  template <std::size_t number>
+  [[gnu::always_inline]] static void reduce_words(const ReduceCall& call, const Divisor& divisor,
+                                                  std::size_t at) {
+    using Words = Vector<std::uint64_t, width>;
+    const auto load_words = [&](std::size_t source) __attribute__((always_inline)) {
+      Words words{};
+      repeat<number>([&]<std::size_t i>() __attribute__((always_inline)) {
+        words[i] = load_vector<std::uint64_t>(call.sources[source] + at + i * sizeof words[i]);
+      });
+      return load(reinterpret_cast<const std::byte*>(&words));
+    };
+    Values values = load_words(0);
+    for (std::size_t source = 1; source < call.number_of_sources; ++source)
+      combine(values, load_words(source));
+    const auto result = (Words)finish(values, divisor);
+    constexpr std::size_t size = number * sizeof(std::uint64_t);
+    __builtin_memcpy(call.destination.data + at, &result, size);
+    if (call.second.data != nullptr) __builtin_memcpy(call.second.data + at, &result, size);
   }
 
   /// `lines` lines; `number` sources if that is not 0, else as many as the call has.
@@ -234,6 +259,7 @@ struct VectorReduction {
   static void reduce_all(const ReduceCall& call) {
     const Divisor divisor(call.reduction);
     const std::size_t size = call.count * sizeof(T);
+    if (size < width) return reduce_piece(call, divisor, 0, size);
     std::size_t at = 0;
     if (size >= worth_aligning) at = bytes_to_alignment<Target>(call.destination.data, sizeof(T));
     if (at != 0) reduce_piece(call, divisor, 0, at);
