@@ -14,11 +14,18 @@ constexpr std::uint64_t trials_apart = 50;
 constexpr std::uint64_t trials_apart_if_long = 25;
 constexpr Bytes long_message{std::uint64_t{1} << 20};
 
+/// How many of the ways a message is worth, the first.
+std::size_t tried_for(Bytes size) {
+  if (size < smallest_streamed_result) return 2;
+  if (size < smallest_streamed_beside_staging) return 3;
+  return StoreChoice::ways.size();
+}
+
 }  // namespace
 
 StoreChoice::Course StoreChoice::course_of(std::uint64_t waves, int slots, Bytes size) {
   const auto turn = static_cast<std::uint64_t>(slots);
-  Course course{.tried = size < smallest_streamed_result ? std::size_t{2} : ways.size()};
+  Course course{.tried = tried_for(size)};
   if (waves < turn)
     course.lead_in = turn;
   else if (waves < 4 * turn)  // from there on three quarters of a call meet what it wrote itself

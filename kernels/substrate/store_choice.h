@@ -18,6 +18,9 @@ inline constexpr Bytes smallest_streamed_staging{std::uint64_t{2} << 10};
 // Where a message does not fit into a cache, results that go past the caches leave room for the
 // rest.
 inline constexpr Bytes smallest_streamed_result{std::uint64_t{512} << 10};
+// Where the ranks' messages together do not fit into a cache that the cores share, what others wait
+// for still does, a chunk at a time.
+inline constexpr Bytes smallest_streamed_beside_staging{std::uint64_t{4} << 20};
 
 /// How a call writes.
 struct StoreWay {
@@ -34,7 +37,8 @@ struct StoreWay {
 class StoreChoice {
  public:
   static constexpr std::array ways{StoreWay{}, StoreWay{.staging = CopyMode::non_temporal},
-                                   StoreWay{CopyMode::non_temporal, CopyMode::non_temporal}};
+                                   StoreWay{CopyMode::non_temporal, CopyMode::non_temporal},
+                                   StoreWay{.results = CopyMode::non_temporal}};
   using Times = std::array<std::chrono::nanoseconds, ways.size()>;  ///< of those that are tried
 
   struct Course {

@@ -67,16 +67,26 @@ TEST(StoreChoice, IsNotMovedByWhatHardlyDiffersOrByOneSlowCall) {
 }
 
 TEST(StoreChoice, TriesAsManyWaysAsTheMessageIsWorth) {
-  StoreChoice choice({.tried = 3, .period = 10});
-  std::array<int, 3> calls{};
-  for (int i = 0; i < 10; ++i) {
-    const bool streams = choice.way().results == CopyMode::non_temporal;
-    const std::size_t way = streams ? 2 : choice.way().staging == CopyMode::cached ? cached : past;
-    ++calls[way];
-    if (choice.completed(nanoseconds(std::array{100, 90, 80}[way])))
-      choice.decide(choice.fastest());
+  const auto number_of = [](const StoreWay& way) {
+    const bool streams_staging = way.staging == CopyMode::non_temporal;
+    if (way.results == CopyMode::non_temporal) return streams_staging ? 2U : 3U;
+    return streams_staging ? 1U : 0U;
+  };
+  constexpr std::array takes{100, 90, 80, 70};
+  for (const std::size_t tried : {2U, 3U, 4U}) {
+    StoreChoice choice({.tried = tried, .period = 10});
+    std::array<std::size_t, takes.size()> calls{};
+    for (int i = 0; i < 10; ++i) {
+      const auto way = number_of(choice.way());
+      ++calls.at(way);
+      if (choice.completed(nanoseconds(takes.at(way)))) choice.decide(choice.fastest());
+    }
+    for (std::size_t way = 0; way < takes.size(); ++way)
+      EXPECT_EQ(calls.at(way), way + 1 == tried ? 10 - 2 * (tried - 1)
+                               : way < tried    ? 2
+                                                : 0)
+          << "way " << way << " of " << tried;
   }
-  EXPECT_EQ(calls, (std::array{2, 2, 6}));
 }
 
 TEST(StoreChoice, EachWayIsTimedOnceTheSlotsAreWrittenSo) {
@@ -90,7 +100,9 @@ TEST(StoreChoice, EachWayIsTimedOnceTheSlotsAreWrittenSo) {
   EXPECT_EQ(course(16, 1 << 20).period, 300U);
   EXPECT_EQ(course(16, 1 << 20).tried, 3U);
   EXPECT_EQ(course(2, 256 << 10).tried, 2U);
-  EXPECT_EQ(course(64, 16 << 20).period, 150U);
+  EXPECT_EQ(course(64, 2 << 20).period, 150U);
+  EXPECT_EQ(course(64, 4 << 20).tried, 4U);
+  EXPECT_EQ(course(64, 16 << 20).period, 200U);
   // Longer trials are as rare: none costs more than the others.
   EXPECT_EQ(course(2, 2 << 20).period, 450U);
 }
