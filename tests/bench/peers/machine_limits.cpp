@@ -51,13 +51,15 @@ std::vector<double> copy(const std::vector<int>& cores, std::size_t size, int ro
     for (std::size_t i = 0; i < cores.size(); ++i)
       threads.emplace_back([&, i] {
         stay_on(cores[i]);
-        std::vector<std::byte> from(size, std::byte{1});
+        const std::vector<std::byte> image(size, std::byte{1});
+        std::vector<std::byte> from(size);
         std::vector<std::byte> to(size, std::byte{2});
         const int repeats =
             std::max(1, static_cast<int>((1U << 20) / std::max<std::size_t>(size, 1)));
         for (int round = 0; round < rounds; ++round) {
-          // Rewritten by its owner, as a collective's input is.
-          std::memset(from.data(), round, size);
+          // Rewritten by its owner before each run, as a collective's input is: what that leaves
+          // in the caches is what both begin with.
+          std::memcpy(from.data(), image.data(), size);
           start.arrive_and_wait();
           const auto begin = BenchClock::now();
           for (int repeat = 0; repeat < repeats; ++repeat) {
