@@ -4,6 +4,7 @@
 #include "batch.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "colltune/sweep/run_timer.h"
 #include "colltune/sweep/starter.h"
@@ -12,6 +13,26 @@ namespace colltune {
 
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Nothing where a call failed: then the trial has its fault.
+std::optional<TimedCalls> call(Trial& trial, int times, Deadline deadline) {
+  try {
+    const TimedCalls calls = time_calls(*trial.operation, times, deadline);
+    if (const auto by_device = trial.operation->device_time()) {
+      trial.seen.device += *by_device;
+      trial.seen.timed_device += calls.duration() / times;
+      ++trial.seen.device_calls;
+    }
+    return calls;
+  } catch (...) {
+    trial.fault = catch_fault([] { throw; });
+    return {};
+  }
+}
+
+}  // namespace
 
 void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
   World& world = context.world;
@@ -29,29 +50,24 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     const RunInput input = is_inspected ? trial.data->arm(check, context.plan.input_mode)
                                         : trial.data->run_input(context.plan.input_mode);
     if (is_inspected) watch.open();
-    // A rank whose call failed still comes to every start: the ranks stay in step.
     const auto run_begin = Clock::now();
     watch.begin();
     const Start start = start_run(*world.starts, input, limits, context.start, world.clock, watch);
-    if (!may_call) continue;
-    TimedCalls calls;
-    try {
-      calls = time_calls(*trial.operation, limits.calls, start.deadline);
-      if (const auto by_device = trial.operation->device_time()) {
-        trial.seen.device += *by_device;
-        trial.seen.timed_device += calls.duration() / limits.calls;
-        ++trial.seen.device_calls;
+    // A rank whose call failed still comes to every start and end: the ranks stay in step.
+    if (may_call) {
+      if (const auto calls = call(trial, limits.calls, start.deadline)) {
+        const bool has_common_start = context.start.synchronization == Synchronization::window;
+        const nanoseconds duration =
+            has_common_start ? calls->end - start.common : calls->duration();
+        batch.marks[run] = watch.end(context.start.watch, duration, trial.seen) +
+                           (start.is_late ? static_cast<int>(RunMark::late) : 0);
+        batch.packed[run] = pack_duration(std::max(duration, nanoseconds(1)), world.starts->rank());
+      } else {
+        may_call = false;
       }
-    } catch (...) {
-      trial.fault = catch_fault([] { throw; });
-      may_call = false;
-      continue;
     }
-    const bool has_common_start = context.start.synchronization == Synchronization::window;
-    const nanoseconds duration = has_common_start ? calls.end - start.common : calls.duration();
-    batch.marks[run] = watch.end(context.start.watch, duration, trial.seen) +
-                       (start.is_late ? static_cast<int>(RunMark::late) : 0);
-    batch.packed[run] = pack_duration(std::max(duration, nanoseconds(1)), world.starts->rank());
+    end_run(*world.starts, limits, context.start);
+    if (!may_call) continue;
     trial.run_cost = std::min<nanoseconds>(trial.run_cost, Clock::now() - run_begin);
     if (!is_inspected) continue;
     watch.close(trial.seen);

@@ -140,6 +140,9 @@ StartPolicy Rounds::first_start() {
           std::make_unique<StartBarrier>(*world.starts, Clock::now() + clock_limit);
     start.barrier = world.start_barrier.get();
   }
+  start.ends_together =
+      ends_together(context_.plan.input_mode, context_.cell.key.problem.message_size,
+                    world.is_member() && world.starts->is_oversubscribed());
   if (!world.is_member() || world.starts->is_oversubscribed() || world.starts->size() == 1 ||
       context_.plan.synchronization == Synchronization::barrier)
     return start;

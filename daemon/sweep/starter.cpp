@@ -14,19 +14,29 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
+/// Twice as long where ranks may be processes: the watchdog of the one that is missing knows what
+/// it hangs in, and is to speak first.
+void come_together(Communicator& communicator, const RunLimits& limits, const StartPolicy& policy) {
+  if (policy.barrier != nullptr)
+    policy.barrier->meet(Clock::now() + 2 * limits.barrier_limit);
+  else
+    communicator.barrier(Clock::now() + limits.barrier_limit);
+}
+
 }  // namespace
+
+bool ends_together(InputMode input_mode, Bytes message_size, bool shares_cores) {
+  // Writing less takes no longer than coming together.
+  constexpr Bytes smallest_awaited{std::uint64_t{16} << 10};
+  return shares_cores || (input_mode != InputMode::hot && message_size >= smallest_awaited);
+}
 
 Start start_run(Communicator& communicator, const RunInput& input, const RunLimits& limits,
                 const StartPolicy& policy, const ClockOffset& clock, RunWatch& watch) {
   if (policy.synchronization == Synchronization::barrier) {
     rewrite(input);
     if (watch.watches()) watch.watch_until(Clock::now() + policy.watch);
-    // Twice as long where ranks may be processes: the watchdog of the one that is missing knows
-    // what it hangs in, and is to speak first.
-    if (policy.barrier != nullptr)
-      policy.barrier->meet(Clock::now() + 2 * limits.barrier_limit);
-    else
-      communicator.barrier(Clock::now() + limits.barrier_limit);
+    come_together(communicator, limits, policy);
     return {.deadline = Clock::now() + limits.call_limit, .common = {}};
   }
   rewrite(input);
@@ -41,6 +51,10 @@ Start start_run(Communicator& communicator, const RunInput& input, const RunLimi
   return {.deadline = reading + limits.call_limit,
           .common = common,
           .is_late = reading - common > late_tolerance || reading < common};
+}
+
+void end_run(Communicator& communicator, const RunLimits& limits, const StartPolicy& policy) {
+  if (policy.ends_together) come_together(communicator, limits, policy);
 }
 
 nanoseconds find_longest_lead(Communicator& communicator, Deadline deadline) {

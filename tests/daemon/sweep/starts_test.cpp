@@ -339,6 +339,48 @@ TEST(StartBarriers, AMissingRankIsNamed) {
   });
 }
 
+TEST(Ends, NobodyGoesOnBeforeAllHaveEnded) {
+  for (const bool has_barrier : {false, true}) {
+    std::atomic<int> ended = 0;
+    fakes::on_ranks(3, 20s, [&](ControlPlane&, Communicator& world) {
+      StartBarrier barrier(world, soon());
+      const StartPolicy policy{.barrier = has_barrier ? &barrier : nullptr, .ends_together = true};
+      for (int run = 1; run <= 100; ++run) {
+        ++ended;
+        end_run(world, {.barrier_limit = 10s}, policy);
+        EXPECT_GE(ended, 3 * run);
+      }
+    });
+  }
+}
+
+TEST(Ends, AMissingRankIsNamed) {
+  fakes::on_ranks(2, 20s, [](ControlPlane& control, Communicator& world) {
+    StartBarrier barrier(world, soon());
+    if (world.rank() == 0) {
+      try {
+        end_run(world, {.barrier_limit = 20ms}, {.barrier = &barrier, .ends_together = true});
+        ADD_FAILURE() << "rank 1 never came";
+      } catch (const RankMissing& error) {
+        EXPECT_EQ(error.rank(), 1);
+      }
+      end_run(world, {.barrier_limit = 20ms}, {.barrier = &barrier});  // waits for nobody
+    }
+    control.barrier();
+  });
+}
+
+TEST(Ends, AreTogetherWhereWhatFollowsShows) {
+  constexpr Bytes small{8};
+  constexpr Bytes large{1 << 20};
+  EXPECT_FALSE(ends_together(InputMode::rewritten, small, false));
+  EXPECT_TRUE(ends_together(InputMode::rewritten, small, true));
+  EXPECT_TRUE(ends_together(InputMode::rewritten, large, false));
+  EXPECT_TRUE(ends_together(InputMode::rotating, large, false));
+  EXPECT_FALSE(ends_together(InputMode::hot, large, false));
+  EXPECT_TRUE(ends_together(InputMode::hot, large, true));
+}
+
 TEST(Starts, RanksAgreeOnACommonPointAfterTheLastArrival) {
   std::array<Start, 2> starts;
   std::array<Clock::time_point, 2> arrivals;

@@ -9,16 +9,23 @@
 #include "colltune/sweep/run_timer.h"
 #include "colltune/sweep/start_barrier.h"
 #include "colltune/vocabulary/measurement.h"
+#include "colltune/vocabulary/problem.h"
 
 namespace colltune {
 
-/// How a run begins.
+/// How a run begins, and ends.
 struct StartPolicy {
   Synchronization synchronization = Synchronization::barrier;
   std::chrono::nanoseconds watch{};  ///< length of the spin windows; with windows, of the last one
   std::chrono::nanoseconds lead{};   ///< from the last rank's arrival to the common start
   StartBarrier* barrier = nullptr;   ///< null: the communicator's
+  bool ends_together = false;        ///< nobody writes or compares data before all have ended
 };
+
+/// Whether runs end together: where what a rank does behind its part shows in the time of those
+/// that are still in theirs. It writes a message that takes long, and much of a memory that ranks
+/// share, or it has the core that another one waits for.
+[[nodiscard]] bool ends_together(InputMode input_mode, Bytes message_size, bool shares_cores);
 
 /// A run that has just begun on this rank.
 struct Start {
@@ -40,6 +47,11 @@ inline constexpr std::chrono::nanoseconds late_tolerance = std::chrono::nanoseco
 [[nodiscard]] Start start_run(Communicator& communicator, const RunInput& input,
                               const RunLimits& limits, const StartPolicy& policy,
                               const ClockOffset& clock, RunWatch& watch);
+
+/// What follows the timed part of a run where ranks end together, before anybody's next input is
+/// written or his results are compared. Collective: who had no part in the run comes as well.
+/// Throws RankMissing where a rank does not come.
+void end_run(Communicator& communicator, const RunLimits& limits, const StartPolicy& policy);
 
 inline constexpr std::chrono::nanoseconds shortest_lead = std::chrono::microseconds(2);
 inline constexpr std::chrono::nanoseconds longest_lead = std::chrono::microseconds(200);
