@@ -48,6 +48,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/release")
     parser.add_argument("--mpirun", default="mpirun.openmpi --oversubscribe")
     parser.add_argument("--results", type=pathlib.Path, help="folder to keep what was found in")
+    parser.add_argument("--name", help="of the result [settings_PARAMETER]")
     arguments = parser.parse_args()
     before = machine()
     programs = Programs(arguments.build, arguments.mpirun, arguments.ranks)
@@ -108,7 +109,8 @@ def main():
         gain = f"{one['gain']:.2f}" if one["gain"] else "-"  # never measured in the same pass
         print(f"{gain:>6}  {one['usual_us']:>9.2f} us {one['size_bytes']:>9} {one['usual']}  ->  {one['best']}")
     if arguments.results:
-        print("kept in", store(arguments.results, f"settings_{arguments.parameter}", before, {"variants": rows, "calls": gains}))
+        print("kept in", store(arguments.results, arguments.name or f"settings_{arguments.parameter}", before,
+                               {"variants": rows, "calls": gains}))
 
 
 if __name__ == "__main__":

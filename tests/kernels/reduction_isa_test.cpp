@@ -234,7 +234,7 @@ TEST(ReductionIsa, TheDestinationsMayBeSources) {
   std::mt19937_64 random(4);
   for_each_type_and_op([&](DataType type, ReduceOp op) {
     for (const std::size_t number : {1U, 2U, 3U, 5U})
-      for (const std::size_t count : {7U, 130U, 5003U}) {
+      for (const std::size_t count : {1U, 2U, 4U, 7U, 8U, 16U, 130U, 5003U}) {
         Sources sources(type, number, count, random);
         const Reduction reduction{type, op, 3};
         const Buffer expected = reduce_by_scalars(sources.pointers(), count, reduction);

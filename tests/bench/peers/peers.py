@@ -45,6 +45,7 @@ from launches import (COLLECTIVES, Programs, SOURCE, balanced_ratio, balanced_ti
 
 BEST_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 28), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 SIZES = "8,64,512,4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB"
+FLOAT_BYTES = 4  # the sweeps are of f32
 # Sizes above have a sweep of their own each: they would leave the others too few rounds of a common budget.
 SMALL_BYTES = 1 << 20
 TARGETS = ["colltune-agent", "colltune", "machine_limits"]
@@ -163,7 +164,8 @@ class Bench:
         small = [size for size in sizes if size <= SMALL_BYTES]
         for of_sweep in ([small] if small else []) + [[size] for size in sizes if size > SMALL_BYTES]:
             cells = self.sweep(of_sweep)
-            if missing := len(self.arguments.collectives) * len(of_sweep) - len(cells):
+            if missing := sum(self.is_possible(one, size) for one in self.arguments.collectives
+                              for size in of_sweep) - len(cells):
                 print(f"{self.library.name}: {missing} keys of {of_sweep} bytes were not measured: they want more than "
                       f"{self.arguments.seconds_per_key} seconds per key", file=sys.stderr)
             for place, trials in cells.items():
@@ -174,6 +176,10 @@ class Bench:
                     self.chosen[place] = (ours, theirs, default)
                 else:
                     print(f"{self.library.name} {place}: nothing to compare", file=sys.stderr)
+
+    def is_possible(self, collective, size):
+        """Whether each rank's block holds an element, where the message has a block for each rank."""
+        return collective in ("all_reduce", "broadcast", "reduce") or size >= self.ranks * FLOAT_BYTES
 
     def sweep(self, sizes):
         """(collective, bytes) -> its trials, each a list of one measurement per pass."""
