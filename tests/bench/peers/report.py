@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints what peers.py stored: ratios, their spread, the share of the machine's limits, geometric means.
 
-  tests/bench/peers/report.py tests/bench/peers/results/{two_ranks,open_mpi_registered}.json
+  tests/bench/peers/report.py tests/bench/peers/results/{two_ranks,registered}.json
 
 Of several results the rows are put together by library, ranks and buffers, and the means are over all of them; where two
 have the same row, the later named file's counts.
