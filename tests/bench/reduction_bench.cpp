@@ -190,7 +190,7 @@ void compare_size(std::size_t size, const Options& options, std::mt19937& random
   const double add = quantile(contenders[1].rates, 0.5);
   for (const Contender& contender : contenders) {
     const double rate = quantile(contender.rates, 0.5);
-    fmt::print("{:>7} {:>8} {:<24} {:>2} {:>8.2f} {:>8.2f}..{:<8.2f} {:>8.2f} {:>6.2f} {:>6.2f}\n",
+    fmt::print("{:>7} {:>11} {:<24} {:>2} {:>8.2f} {:>8.2f}..{:<8.2f} {:>8.2f} {:>6.2f} {:>6.2f}\n",
                format_bytes({size}), contender.isa, contender.name, contender.sources, rate,
                quantile(contender.rates, 0.1), quantile(contender.rates, 0.9),
                rate / (contender.sources + 1), rate / copy, rate / add);
@@ -198,12 +198,26 @@ void compare_size(std::size_t size, const Options& options, std::mt19937& random
   std::fflush(stdout);
 }
 
+/// The values' names, of which an option takes some.
+template <class Values>
+CLI::IsMember one_of(const Values& values) {
+  std::vector<std::string> names;
+  for (const auto& value : values) names.emplace_back(value.name);
+  return CLI::IsMember(names);
+}
+
 int compare(int argc, char** argv) {
   Options options;
+  std::vector<Isa> isas;
+  for_each_supported_isa([&isas](const Isa& isa) { isas.push_back(isa); });
   CLI::App app("Rates of the reductions and copies of this processor's instruction sets");
-  app.add_option("--isas", options.isas, "default: all")->delimiter(',');
-  app.add_option("--types", options.types, "default: all")->delimiter(',');
-  app.add_option("--ops", options.ops, "default: sum")->delimiter(',');
+  app.add_option("--isas", options.isas, "default: all")->delimiter(',')->check(one_of(isas));
+  app.add_option("--types", options.types, "default: all")
+      ->delimiter(',')
+      ->check(one_of(enum_names(DataType{})));
+  app.add_option("--ops", options.ops, "default: sum")
+      ->delimiter(',')
+      ->check(one_of(enum_names(ReduceOp{})));
   app.add_option("--sources", options.sources)->delimiter(',')->check(CLI::Range(1, most_sources));
   app.add_option("--sizes", options.sizes, "of the result")->delimiter(',');
   app.add_option("--modes", options.modes)
@@ -218,7 +232,7 @@ int compare(int argc, char** argv) {
       "# medians of {} rounds; moved: bytes of all sources and the result, 1e9 per second of "
       "processor time\n",
       options.rounds);
-  fmt::print("{:>7} {:>8} {:<24} {:>2} {:>8} {:>8}  {:<8} {:>8} {:>6} {:>6}\n", "size", "isa",
+  fmt::print("{:>7} {:>11} {:<24} {:>2} {:>8} {:>8}  {:<8} {:>8} {:>6} {:>6}\n", "size", "isa",
              "what", "n", "moved", "10%", "90%", "result", "/copy", "/add");
   std::mt19937 random(1);
   for (const std::string& size : options.sizes)

@@ -162,7 +162,7 @@ TEST(ReductionIsa, TheScalarOneIsAlwaysThereAndNoneIsTakenThatTheProcessorLacks)
     for (const char* need : isa->needs)
       EXPECT_TRUE(need == nullptr || std::ranges::find(names, need) != names.end()) << need;
   for (std::size_t i = 1; i < supported.size(); ++i)
-    EXPECT_LT(supported[i - 1]->vector_bytes, supported[i]->vector_bytes);
+    EXPECT_LE(supported[i - 1]->vector_bytes, supported[i]->vector_bytes);
 }
 
 /// Whoever emulates a processor says which instruction set it is to offer, so that nothing passes

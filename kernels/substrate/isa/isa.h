@@ -26,7 +26,7 @@ struct ReduceCall {
 /// runs no code before somebody has asked the processor.
 struct Isa {
   const char* name;          ///< "avx2", …
-  const char* needs[4];      ///< the words of `isa_names()` without which it must not be called
+  const char* needs[5];      ///< the words of `isa_names()` without which it must not be called
   std::size_t vector_bytes;  ///< of its registers; 0 for the scalar one
   bool streams;              ///< whether it has non-temporal stores
   void (*reduce)(const ReduceCall& call) noexcept;
@@ -38,9 +38,10 @@ struct Isa {
 /// against.
 extern const Isa scalar_isa;
 
-/// All instruction sets that this build has bodies for, from the narrowest to the widest.
+/// All instruction sets that this build has bodies for: from the narrowest to the widest, among
+/// equally wide ones each with more instructions than the one before it.
 [[nodiscard]] std::span<const Isa* const> compiled_isas() noexcept;
-/// Those of them that this processor and operating system offer; the last one is the widest.
+/// Those of them that this processor and operating system offer; the last one is the best.
 /// Looked up once.
 [[nodiscard]] std::span<const Isa* const> supported_isas();
 

@@ -141,7 +141,10 @@ struct VectorReduction {
 
   [[gnu::always_inline]] static Values load(const std::byte* from) {
     Values values;
-    if constexpr (is_narrow_float<T>) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      using Format = BFloat16Line<Target>;
+      Format::widen(load_vector<typename Format::Word>(from), values.part);
+    } else if constexpr (is_narrow_float<T>) {
       using Format = Conversion<Target, T>;
       repeat<parts>([&]<std::size_t i>() __attribute__((always_inline)) {
         values.part[i] =
@@ -175,10 +178,12 @@ struct VectorReduction {
       return (Line)join<std::uint16_t, width / 2>(
           Format::template narrow_by_processor<!Op::selects>(values.part[0]),
           Format::template narrow_by_processor<!Op::selects>(values.part[1]));
+    } else if constexpr (std::is_same_v<T, BFloat16>) {
+      return (Line)BFloat16Line<Target>::template narrow<!Op::selects>(values.part);
     } else if constexpr (is_narrow_float<T>) {
       typename Lanes<Target>::Word words[parts];
       repeat<parts>([&]<std::size_t i>() __attribute__((always_inline)) {
-        words[i] = Conversion<Target, T>::template narrow<!Op::selects>(values.part[i]);
+        words[i] = Conversion<Target, T>::narrow(values.part[i]);
       });
       return Target::Packing::pack(words);
     } else {

@@ -15,7 +15,47 @@
 namespace colltune {
 namespace {
 
-/// How a narrow floating type becomes floats, and floats the bits of it, one per word.
+/// Has instructions that round a line's floats to bfloat16s where it says so, first the even ones
+/// and then the odd ones: a NaN without payload stays that.
+template <class Target>
+concept NarrowsToBFloat16 = requires(const Vector<float, Target::width> (&floats)[2]) {
+  Target::narrows_to_bfloat16(floats);
+  Target::narrow_to_bfloat16(floats);
+};
+
+/// A line of BFloat16 as two vectors of floats, the elements of even places and those of odd ones:
+/// the halves of words become floats where they lie.
+template <class Target>
+struct BFloat16Line {
+  using Float = typename Lanes<Target>::Float;
+  using Word = typename Lanes<Target>::Word;
+
+  [[gnu::always_inline]] static void widen(Word line, Float (&floats)[2]) {
+    floats[0] = Lanes<Target>::floats(line << 16);
+    floats[1] = Lanes<Target>::floats(line & 0xffff0000U);
+  }
+
+  /// `has_one_nan`: the only NaN among the values is the positive quiet one without payload.
+  template <bool has_one_nan>
+  [[gnu::always_inline]] static Word narrow(const Float (&floats)[2]) {
+    if constexpr (has_one_nan && NarrowsToBFloat16<Target>)
+      if (Target::narrows_to_bfloat16(floats)) [[likely]]
+        return Target::narrow_to_bfloat16(floats);
+    return half_of<has_one_nan>(floats[0]) | (half_of<has_one_nan>(floats[1]) << 16);
+  }
+
+ private:
+  template <bool has_one_nan>
+  [[gnu::always_inline]] static Word half_of(Float value) {
+    using namespace number_format_detail;
+    if constexpr (has_one_nan)
+      return round_to_upper_half<Lanes<Target>>(Lanes<Target>::bits(value));
+    else
+      return narrow_to_bfloat16<Lanes<Target>>(value);
+  }
+};
+
+/// How another narrow floating type becomes floats, and floats the bits of it, one per word.
 template <class Target, class T>
 struct Conversion {
   using Narrow = Vector<decltype(T{}.bits), Target::width * sizeof(T) / sizeof(float)>;
@@ -24,9 +64,7 @@ struct Conversion {
 
   [[gnu::always_inline]] static Float widen(Narrow narrow) {
     using Packing = typename Target::Packing;
-    if constexpr (std::is_same_v<T, BFloat16>)
-      return Lanes<Target>::floats(Packing::to_words(narrow) << 16);
-    else if constexpr (std::is_same_v<T, Float16> && Target::converts_float16)
+    if constexpr (std::is_same_v<T, Float16> && Target::converts_float16)
       return Target::widen_float16(narrow);
     else if constexpr (std::is_same_v<T, Float8E5M2> && Target::converts_float16)
       // The upper half of a Float16. A NaN keeps its payload here and loses it in `narrow`.
@@ -35,20 +73,13 @@ struct Conversion {
       return number_format_detail::widen<layout(), Lanes<Target>>(Packing::to_words(narrow));
   }
 
-  /// `has_one_nan`: the only NaN among the values is the positive quiet one without payload.
-  template <bool has_one_nan>
   [[gnu::always_inline]] static Word narrow(Float value) {
-    using namespace number_format_detail;
-    if constexpr (!std::is_same_v<T, BFloat16>)
-      return number_format_detail::narrow<layout(), Lanes<Target>>(value);
-    else if constexpr (has_one_nan)
-      return round_to_upper_half<Lanes<Target>>(Lanes<Target>::bits(value));
-    else
-      return narrow_to_bfloat16<Lanes<Target>>(value);
+    return number_format_detail::narrow<layout(), Lanes<Target>>(value);
   }
 
   /// Float16 where the processor converts it: it keeps a NaN's payload, while Float16's conversion
-  /// is to write one NaN per sign.
+  /// is to write one NaN per sign. `has_one_nan`: the only NaN among the values is the positive
+  /// quiet one without payload.
   template <bool has_one_nan>
   [[gnu::always_inline]] static Narrow narrow_by_processor(Float value) {
     using namespace number_format_detail;
