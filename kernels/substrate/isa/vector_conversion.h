@@ -69,6 +69,8 @@ struct Conversion {
     else if constexpr (std::is_same_v<T, Float8E5M2> && Target::converts_float16)
       // The upper half of a Float16. A NaN keeps its payload here and loses it in `narrow`.
       return Target::widen_float16(Packing::to_halves(narrow) << 8);
+    else if constexpr (std::is_same_v<T, Float8E4M3> && Target::converts_float16)
+      return widen_e4m3_by_processor(Packing::to_halves(narrow));
     else
       return number_format_detail::widen<layout(), Lanes<Target>>(Packing::to_words(narrow));
   }
@@ -91,6 +93,16 @@ struct Conversion {
   }
 
  private:
+  /// The bits of a Float8E4M3 within those of a Float16, whose exponent is biased by 8 more. A NaN,
+  /// a number there, becomes one by a bit that no other has; its payload is lost in `narrow`.
+  template <class Half>
+  [[gnu::always_inline]] static Float widen_e4m3_by_processor(Half bytes) {
+    using Signed = Vector<std::int16_t, sizeof(Half)>;
+    const Half halves = (Half)((Signed)(bytes << 8) >> 1) & 0xbf80;
+    const Half is_nan = (Half)((halves & 0x3f80) == 0x3f80);
+    return Target::widen_float16(halves | (is_nan & 0x4000)) * 256.0F;
+  }
+
   static constexpr number_format_detail::Layout layout() {
     if constexpr (std::is_same_v<T, Float16>) return number_format_detail::float16;
     if constexpr (std::is_same_v<T, Float8E4M3>) return number_format_detail::float8_e4m3;
