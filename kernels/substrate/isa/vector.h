@@ -71,6 +71,12 @@ struct Lanes {
   [[gnu::always_inline]] static Word if_less(Word a, Word b, Word then, Word otherwise) {
     return (Signed)a < (Signed)b ? then : otherwise;
   }
+  [[gnu::always_inline]] static Word smaller(Word a, Word b) {
+    return (Word)((Signed)a < (Signed)b ? (Signed)a : (Signed)b);
+  }
+  [[gnu::always_inline]] static Word larger(Word a, Word b) {
+    return (Word)((Signed)a < (Signed)b ? (Signed)b : (Signed)a);
+  }
 };
 
 /// How 32-bit words come from narrower integers and go back to them (they fit), a line at a time:

@@ -53,6 +53,7 @@ inline constexpr std::uint32_t float_nan = 0x7fc00000U;
 // `Lanes` names their types `Float` and `Word` (unsigned, 32 bits) and says
 //   bits(Float), floats(Word)              the same bits as the other type
 //   if_less(a, b, then, otherwise)         a < b ? then : otherwise, for a and b below 2^31
+//   smaller(a, b), larger(a, b)            of the two, below 2^31
 // Always inlined: a call would hand the vectors over in memory.
 struct OneLane {
   using Float = float;
@@ -62,6 +63,8 @@ struct OneLane {
   static constexpr Word if_less(Word a, Word b, Word then, Word otherwise) {
     return a < b ? then : otherwise;
   }
+  static constexpr Word smaller(Word a, Word b) { return a < b ? a : b; }
+  static constexpr Word larger(Word a, Word b) { return a < b ? b : a; }
 };
 
 /// The bits of `value` rounded to the format.
@@ -70,21 +73,22 @@ template <Layout layout, class Lanes>
   using Word = typename Lanes::Word;
   constexpr int dropped = 23 - layout.mantissa;
   constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - layout.bias) << 23;
-  constexpr std::uint32_t below_half = (1U << (dropped - 1)) - 1;
-  constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - layout.bias) << layout.mantissa;
-  // Adding a power of two whose last place is the smallest subnormal rounds to even in hardware.
-  constexpr std::uint32_t magic = smallest_normal + (static_cast<std::uint32_t>(dropped) << 23);
+  // The float that `overflow` stands for, were it a number.
+  constexpr std::uint32_t largest = (layout.overflow << dropped) + smallest_normal - (1U << 23);
 
   const Word wide = Lanes::bits(value);
   const Word magnitude = wide & 0x7fffffffU;
-  const Word subnormal =
-      Lanes::bits(Lanes::floats(magnitude) + std::bit_cast<float>(magic)) - magic;
-  const Word normal =
-      ((magnitude + below_half + ((magnitude >> dropped) & 1U)) >> dropped) - rebias;
-  Word bits = Lanes::if_less(magnitude, Word{} + smallest_normal, subnormal, normal);
-  bits = Lanes::if_less(bits, Word{} + layout.overflow, bits, Word{} + layout.overflow);
-  bits = Lanes::if_less(Word{} + float_infinity, magnitude, Word{} + layout.nan, bits);
-  return bits | ((wide >> 31) << std::countr_zero(layout.sign));
+  const Word number = Lanes::smaller(magnitude, Word{} + largest);
+  // Adding a power of two whose last place is that of the result rounds to even in hardware, and
+  // leaves the result's digits, with the leading one, behind the power's.
+  const Word exponent =
+      Lanes::larger(number & float_infinity, Word{} + smallest_normal) - smallest_normal;
+  const Word power = exponent + (smallest_normal + (static_cast<std::uint32_t>(dropped) << 23));
+  const Word digits = Lanes::bits(Lanes::floats(number) + Lanes::floats(power)) - power;
+  // The leading one of a normal number adds one to the exponent, which counts from a subnormal's.
+  const Word bits = Lanes::if_less(Word{} + float_infinity, magnitude, Word{} + layout.nan,
+                                   digits + (exponent >> dropped));
+  return bits | ((wide >> (31 - std::countr_zero(layout.sign))) & layout.sign);
 }
 
 /// The value that `bits` of the format stand for; every NaN becomes the quiet one of its sign.
