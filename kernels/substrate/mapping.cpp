@@ -127,6 +127,12 @@ Mapping Mapping::shared(int descriptor, Bytes bytes) {
   return mapping;
 }
 
+void Mapping::fill_page_tables() const noexcept {
+#ifdef MADV_POPULATE_WRITE
+  ::madvise(start_, size_, MADV_POPULATE_WRITE);
+#endif
+}
+
 MemoryFile::MemoryFile(Bytes bytes) : descriptor_(-1) {
   require_free_memory(bytes);
   descriptor_ = ::memfd_create("colltune", MFD_CLOEXEC);

@@ -231,6 +231,7 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
                     "cannot open a peer's memory at " + path + " (" + std::strerror(errno) +
                         "); the ranks of a node must share one process namespace and one user");
       parts.push_back(Mapping::shared(file.get(), bytes_per_rank));
+      parts.back().fill_page_tables();
     }
   } catch (const std::exception& error) {
     failure = error.what();

@@ -28,11 +28,16 @@ constexpr std::array<std::int64_t, 5> chunk_sizes{16 << 10, 64 << 10, 128 << 10,
                                                   1 << 20};
 constexpr std::int64_t largest_chunk = std::int64_t{1} << 30;
 // Two slots wait for more and lie in less memory: with large chunks that is now and then faster and
-// as often slower, while eight slots gain nothing (kernels/README.md).
+// as often slower.
 constexpr std::int64_t usual_slots = 4;
 constexpr std::int64_t fewest_slots = 2;
 constexpr std::int64_t most_slots = 64;
 constexpr std::int64_t smallest_chunk_with_fewest = 256 << 10;
+// What is written anew should have left the caches of those who read it before, as a usual L2
+// cache's worth of slots has: writing to lines that another core still holds takes longer
+// (kernels/README.md). Shorter messages leave no cache within the most slots.
+constexpr std::int64_t slots_fill = 1 << 20;
+constexpr std::uint64_t smallest_message_in_more = 4 << 10;
 /// How a variant writes: past the caches or through them.
 struct Stores {
   std::string_view word;
@@ -228,6 +233,26 @@ Variant with_stores(Variant variant, std::string_view stores) {
   return with(std::move(variant), "stores", std::string(stores));
 }
 
+/// What chunks are cut of: the message, or each of its blocks.
+std::uint64_t bytes_cut(const Problem& problem, int ranks) {
+  const bool has_blocks = shape_of(problem.collective).has_block_per_rank();
+  return problem.message_size.value / (has_blocks ? static_cast<std::uint64_t>(ranks) : 1);
+}
+
+/// The numbers of slots that a sweep tries.
+std::vector<std::int64_t> tried_slots(const Problem& problem, const Topology& topology,
+                                      Access access, std::int64_t chunk) {
+  std::vector<std::int64_t> all{usual_slots};
+  if (access != Access::staged) return all;
+  if (chunk >= smallest_chunk_with_fewest) all.push_back(fewest_slots);
+  // Between nodes slots are messages, which are in nobody's cache.
+  const std::int64_t more = std::min(slots_fill / chunk, most_slots);
+  if (more > usual_slots && topology.nodes == 1 &&
+      bytes_cut(problem, topology.ranks) >= smallest_message_in_more)
+    all.push_back(more);
+  return all;
+}
+
 class ScheduledImplementation final : public Implementation {
  public:
   explicit ScheduledImplementation(ScheduledAlgorithm algorithm)
@@ -276,9 +301,7 @@ std::vector<std::int64_t> ScheduledImplementation::chunks(const Problem& problem
   std::vector<std::int64_t> all;
   if (access != Access::staged) all.push_back(0);
   if (access != Access::staged && !algorithm_.is_pipeline) return all;
-  const bool has_blocks = shape_of(problem.collective).has_block_per_rank();
-  const std::uint64_t message =
-      problem.message_size.value / (has_blocks ? static_cast<std::uint64_t>(ranks) : 1);
+  const std::uint64_t message = bytes_cut(problem, ranks);
   for (std::size_t i = 0; i < chunk_sizes.size(); ++i) {
     const bool is_first = i == 0 && access == Access::staged;
     const auto smaller = static_cast<std::uint64_t>(chunk_sizes[i == 0 ? 0 : i - 1]);
@@ -312,11 +335,11 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   std::vector<Variant> all;
   const Variant plain{std::string(name()), common_parameters()};
   for (const Access access : accesses)
-    for (const std::int64_t chunk : chunks(problem, topology.ranks, access)) {
-      all.push_back(with(with(plain, "access", std::string(name_of(access))), "chunk", chunk));
-      if (access == Access::staged && chunk >= smallest_chunk_with_fewest)
-        all.push_back(with(all.back(), "slots", fewest_slots));
-    }
+    for (const std::int64_t chunk : chunks(problem, topology.ranks, access))
+      for (const std::int64_t slots : tried_slots(problem, topology, access, chunk))
+        all.push_back(
+            with(with(with(plain, "access", std::string(name_of(access))), "chunk", chunk), "slots",
+                 slots));
   all = with_knobs(std::move(all));
   const Variant first = all.front();
   std::erase_if(all, [&](const Variant& variant) {
