@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <optional>
 
@@ -22,6 +23,7 @@
 #include "mail.h"
 #include "numerics.h"
 #include "shared_memory_support.h"
+#include "slots.h"
 #include "store_choice.h"
 
 namespace colltune::cpu {
@@ -68,7 +70,12 @@ struct Settings {
   std::string_view format;
   bool adapts = false;
   TakenBack taken_back = TakenBack::one_line;
+  std::int64_t slots = usual_slots;  ///< a power of two
 };
+
+StoreChoice::Course course_of(const Settings& settings, const Problem& problem) {
+  return StoreChoice::course_of(1, static_cast<int>(settings.slots), problem.message_size);
+}
 
 /// Who gives and who takes what.
 struct Roles {
@@ -122,9 +129,9 @@ class LowLatency final : public Operation {
                    static_cast<std::size_t>(std::max(2, roles_.messages(communicator.size())))),
         taken_back_size_(settings.taken_back == TakenBack::one_line ? line : message_size_),
         clears_ahead_(!roles_.to.empty() && settings.taken_back == TakenBack::cleared),
-        memory_(communicator.allocate({MailFormat::slots * slot_size_ + Signals::size(words)},
-                                      deadline)),
-        signals_(communicator, *memory_, MailFormat::slots * slot_size_),
+        slots_(static_cast<std::uint64_t>(settings.slots)),
+        memory_(communicator.allocate({slots_ * slot_size_ + Signals::size(words)}, deadline)),
+        signals_(communicator, *memory_, slots_ * slot_size_),
         abort_flag_(communicator.abort_flag()),
         yields_at_once_(communicator.is_oversubscribed()),
         space_size_(space_for(roles_.block)),
@@ -133,11 +140,10 @@ class LowLatency final : public Operation {
     for (int rank = 0; rank < communicator.size(); ++rank)
       parts_.push_back(memory_->part(rank).data());
     for (const int peer : readers())
-      for (std::uint64_t number = 0; number < MailFormat::slots; ++number)
+      for (std::uint64_t number = 0; number < slots_; ++number)
         format_->clear(message(rank_, peer, number), roles_.block);
     if (settings.adapts)
-      adaptive_.emplace(StoreChoice::course_of(1, MailFormat::slots, call.problem.message_size),
-                        signals_, communicator, 1);
+      adaptive_.emplace(course_of(settings, call.problem), signals_, communicator, 1);
     communicator.barrier(deadline);  // nobody looks into a slot before it is empty
   }
 
@@ -145,13 +151,13 @@ class LowLatency final : public Operation {
     if (roles_.block == 0) return;
     ++number_;
     if (adaptive_) stores_ = adaptive_->begin().staging;
-    if (!roles_.to.empty() && have_read(MailFormat::slots)) write();
+    if (!roles_.to.empty() && have_read(slots_)) write();
   }
 
   void wait(Deadline deadline) override {
     if (roles_.block == 0) return;
     if (!roles_.to.empty() && written_ < number_) {
-      wait_for_readers(MailFormat::slots, deadline);
+      wait_for_readers(slots_, deadline);
       write();
     }
     if (takes_) take(deadline);
@@ -163,7 +169,7 @@ class LowLatency final : public Operation {
  private:
   /// Where `from` puts what `reader` reads.
   [[nodiscard]] std::byte* message(int from, int reader, std::uint64_t number) const {
-    return parts_[static_cast<std::size_t>(from)] + number % MailFormat::slots * slot_size_ +
+    return parts_[static_cast<std::size_t>(from)] + (number & (slots_ - 1)) * slot_size_ +
            roles_.message_for(reader) * message_size_;
   }
 
@@ -260,6 +266,9 @@ class LowLatency final : public Operation {
   std::size_t slot_size_;
   std::size_t taken_back_size_;  ///< of a message
   bool clears_ahead_;
+  /// A slot may be written again when all have read what it held: so many messages may be on their
+  /// way.
+  std::uint64_t slots_;
   std::unique_ptr<SymmetricMemory> memory_;
   std::vector<std::byte*> parts_;  ///< of it, by rank
   Signals signals_;
@@ -297,8 +306,9 @@ class LowLatencyImplementation final : public Implementation {
                           capability.has(streaming_feature);
       for (const bool adapting : {true, false})
         for (const TakenBack taken_back : tried_ways(*format, block))
-          if (adapts || !adapting)
-            all.push_back(variant_of({format->name(), adapting, taken_back}));
+          for (const std::int64_t slots : tried_slots(block))
+            if (adapts || !adapting)
+              all.push_back(variant_of({format->name(), adapting, taken_back, slots}));
     }
     return all;
   }
@@ -321,6 +331,7 @@ class LowLatencyImplementation final : public Implementation {
 
   std::string protocol(const Problem& problem, const Variant& variant) const override {
     return "mail;" + name_ + ";" + word(variant, "format") + ";" +
+           std::to_string(number(variant, "slots")) + ";" +
            std::string(name_of(problem.data_type)) + ";" + std::string(name_of(problem.reduce_op));
   }
 
@@ -350,15 +361,15 @@ class LowLatencyImplementation final : public Implementation {
   }
   int settling_calls(const Problem& problem, const Topology&,
                      const Variant& variant) const override {
-    if (!settings_of(variant).adapts) return 0;
-    return static_cast<int>(
-        StoreChoice::course_of(1, MailFormat::slots, problem.message_size).trial());
+    const Settings settings = settings_of(variant);
+    return settings.adapts ? static_cast<int>(course_of(settings, problem).trial()) : 0;
   }
 
  private:
   [[nodiscard]] Variant variant_of(const Settings& settings) const {
     return {name_,
             {{"format", std::string(settings.format)},
+             {"slots", settings.slots},
              {"stores", std::string(settings.adapts ? adaptive : cached)},
              {"taken_back", std::string(name_of(settings.taken_back))}}};
   }
@@ -366,7 +377,8 @@ class LowLatencyImplementation final : public Implementation {
   static Settings settings_of(const Variant& variant) {
     return {.format = word(variant, "format"),
             .adapts = word(variant, "stores") == adaptive,
-            .taken_back = parse_name<TakenBack>(word(variant, "taken_back"))};
+            .taken_back = parse_name<TakenBack>(word(variant, "taken_back")),
+            .slots = number(variant, "slots")};
   }
   [[nodiscard]] bool all_poll() const { return !shape_of(collective_).has_root; }
   [[nodiscard]] bool is_tried(std::string_view format, const Problem& problem,
@@ -391,9 +403,17 @@ class LowLatencyImplementation final : public Implementation {
       const auto found = std::ranges::find(variant.parameters, name, &Parameter::name);
       return found == variant.parameters.end() ? std::string{} : to_string(found->value);
     };
-    if (variant.parameters.size() != 3) return "its parameters are format, stores, taken_back";
+    if (variant.parameters.size() != 4)
+      return "its parameters are format, slots, stores, taken_back";
     const auto format = make_mail_format(setting("format"));
     if (format == nullptr) return "format must be " + format_names();
+    const auto found = std::ranges::find(variant.parameters, "slots", &Parameter::name);
+    const auto* const slots =
+        found == variant.parameters.end() ? nullptr : std::get_if<std::int64_t>(&found->value);
+    if (slots == nullptr || *slots < usual_slots || *slots > most_slots ||
+        !std::has_single_bit(static_cast<std::uint64_t>(*slots)))
+      return "slots must be a power of two from " + std::to_string(usual_slots) + " to " +
+             std::to_string(most_slots);
     const std::string stores = setting("stores");
     if (stores != cached && stores != adaptive) return "stores must be adaptive or cached";
     if (stores == adaptive && !format->streams())

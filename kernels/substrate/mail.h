@@ -18,10 +18,8 @@ namespace colltune {
 /// Slots are used in turn, by the number of the message; reader and writer agree on it.
 class MailFormat {
  public:
-  /// A slot may be written again when all have read what it held, so up to four messages are on
-  /// their way. Where a slot has to be cleared, that is done two messages ahead: who reads the
-  /// message in between sees it empty.
-  static constexpr std::uint64_t slots = 4;
+  /// Where a slot has to be cleared before it is used again, that is done two messages ahead: who
+  /// reads the message in between sees it empty.
   static constexpr std::uint64_t cleared_ahead = 2;
 
   virtual ~MailFormat() = default;

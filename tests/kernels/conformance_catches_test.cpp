@@ -271,6 +271,7 @@ TEST_P(ManyTinyChunks, AreRight) {
     for (const std::int64_t slots : {4, 2, 3, 9}) {
       const Variant variant = with_number(usual, "slots", slots);
       if (slots != 4 && variant == usual) continue;
+      if (!implementation->supports(test.problem, topology, {}, variant)) continue;
       run_ranks(ranks,
                 [&](Communicator& communicator) {
                   EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "")
@@ -285,6 +286,34 @@ TEST_P(ManyTinyChunks, AreRight) {
 INSTANTIATE_TEST_SUITE_P(Nodes, ManyTinyChunks,
                          testing::Values(std::vector{0, 0, 0, 0}, std::vector{0, 0, 1, 1},
                                          std::vector{0, 1, 2, 3}));
+
+TEST(Catalogue, TriesAsManySlotsAsFillACacheOnOneNode) {
+  const Implementations catalogue = make_catalogue();
+  const Implementation* two_shot = find_implementation(catalogue, "cpu.all_reduce_two_shot");
+  ASSERT_NE(two_shot, nullptr);
+  Topology topology{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
+  const auto tried = [&](std::uint64_t size) {
+    std::set<std::pair<std::int64_t, std::int64_t>> pairs;  // chunk and slots
+    for (const Variant& variant : two_shot->variants({.message_size = {size}}, topology, {}))
+      if (word(variant, "access") == "staged")
+        pairs.insert({number(variant, "chunk"), number(variant, "slots")});
+    return pairs;
+  };
+  using Pairs = std::set<std::pair<std::int64_t, std::int64_t>>;
+  constexpr std::int64_t kib = 1024;
+  EXPECT_EQ(tried(1 << 10), (Pairs{{16 * kib, 4}}));
+  EXPECT_EQ(tried(32 << 10), (Pairs{{16 * kib, 4}, {16 * kib, 64}, {64 * kib, 4}, {64 * kib, 32}}));
+  EXPECT_EQ(tried(256 << 10), (Pairs{{16 * kib, 4},
+                                     {16 * kib, 64},
+                                     {64 * kib, 4},
+                                     {64 * kib, 16},
+                                     {128 * kib, 4},
+                                     {128 * kib, 8},
+                                     {256 * kib, 2},
+                                     {256 * kib, 4}}));
+  topology = {.nodes = 2, .ranks_per_node = 1, .ranks = 2};
+  EXPECT_EQ(tried(32 << 10), (Pairs{{16 * kib, 4}, {64 * kib, 4}}));
+}
 
 TEST(ScheduledImplementations, SayWhyTheyCannot) {
   const Implementations catalogue = make_catalogue();

@@ -99,7 +99,7 @@ Grouping crossed_grouping(const Problem& problem) {
   const GroupedSteps steps = grouped_steps(problem, group_sizes(crossed), 0);
   const auto low_latency = [](const Problem& step) {
     return parse_variant("cpu." + std::string(name_of(step.collective)) +
-                         "_low_latency{format=line,stores=cached,taken_back=one_line}");
+                         "_low_latency{format=line,slots=4,stores=cached,taken_back=one_line}");
   };
   GroupVariants inside;
   if (steps.before) inside.before = low_latency(*steps.before);

@@ -145,11 +145,12 @@ TEST(GroupedTopologies, AreThoseOfTheRoot) {
   GroupedRanks ranks = alike(4);
   EXPECT_TRUE(supports_grouped(problem, grouping, ranks, make_catalogue()));
   ranks.nodes = {0, 1, 1, 1};
-  EXPECT_THAT(supports_grouped(problem, grouping, ranks, make_catalogue()).reason(),
-              testing::HasSubstr(
-                  "across the groups, "
-                  "cpu.reduce_low_latency{format=line,stores=cached,taken_back=one_line} on rank "
-                  "0: it works in shared memory"));
+  EXPECT_THAT(
+      supports_grouped(problem, grouping, ranks, make_catalogue()).reason(),
+      testing::HasSubstr(
+          "across the groups, "
+          "cpu.reduce_low_latency{format=line,slots=4,stores=cached,taken_back=one_line} on rank "
+          "0: it works in shared memory"));
 }
 
 }  // namespace

@@ -438,11 +438,12 @@ TEST(Grouped, RefusesWhatNoRanksCouldDo) {
   EXPECT_THAT(told([](Grouping& one) { one.inside[1].before.reset(); }),
               HasSubstr("in group 1 before the bridge reduce among 2 ranks needs a variant of one "
                         "of cpu.reduce_chain, cpu.reduce_double_tree, cpu.reduce_flat"));
-  EXPECT_THAT(told([](Grouping& one) {
-                one.group_of_rank = {0, 1, 1, 1};
-              }),
-              HasSubstr("in group 0 before the bridge there is no step for "
-                        "cpu.reduce_low_latency{format=line,stores=cached,taken_back=one_line}"));
+  EXPECT_THAT(
+      told([](Grouping& one) {
+        one.group_of_rank = {0, 1, 1, 1};
+      }),
+      HasSubstr("in group 0 before the bridge there is no step for "
+                "cpu.reduce_low_latency{format=line,slots=4,stores=cached,taken_back=one_line}"));
   EXPECT_THAT(told([](Grouping& one) { one.bridge.implementation = "cpu.nothing"; }),
               HasSubstr("; there is no cpu.nothing"));
   EXPECT_THAT(told([](Grouping& one) { one.bridge = *one.inside[0].before; }),

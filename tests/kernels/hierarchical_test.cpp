@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 constexpr std::array collectives{Collective::all_reduce, Collective::reduce_scatter,
                                  Collective::all_gather};
-constexpr const char* settings = "format=lines,stores=cached,taken_back=cleared";
+constexpr const char* settings = "format=lines,slots=4,stores=cached,taken_back=cleared";
 
 Problem problem_of(Collective collective, std::uint64_t size) {
   return {
@@ -69,10 +69,10 @@ TEST_P(HierarchicalLowLatency, SaysWhyItCannot) {
   EXPECT_THAT(reason(grid, std::string("across=pigeons,") + settings),
               HasSubstr("across must be one of "));
   const std::string across = "across=" + ring_;
-  EXPECT_EQ(reason(grid, across + ",format=letter,stores=cached,taken_back=cleared"),
+  EXPECT_EQ(reason(grid, across + ",format=letter,slots=4,stores=cached,taken_back=cleared"),
             "inside a node: format must be line, header, lines, word or poison");
-  EXPECT_EQ(reason(grid, across + ",format=line,stores=cached"),
-            "inside a node: its parameters are format, stores, taken_back");
+  EXPECT_EQ(reason(grid, across + ",format=line,slots=4,stores=cached"),
+            "inside a node: its parameters are format, slots, stores, taken_back");
   EXPECT_NE(reason(grid, across + "," + settings, (32 << 10) + 24), "");
   Problem captured = problem_of(GetParam(), 256);
   captured.graph_capture = true;
@@ -208,11 +208,12 @@ TEST(HierarchicalLowLatencyOfAllGather, AdaptingVariantsCoverThePlainOnes) {
   const auto variant = [&](const std::string& parameters) {
     return parse_variant(std::string(by_levels.name()) + "{" + parameters + "}");
   };
-  const Variant wide = variant("across=bruck,format=header,stores=adaptive,taken_back=one_line");
+  const Variant wide =
+      variant("across=bruck,format=header,slots=4,stores=adaptive,taken_back=one_line");
   EXPECT_TRUE(by_levels.covers(
-      wide, variant("across=bruck,format=header,stores=cached,taken_back=one_line")));
+      wide, variant("across=bruck,format=header,slots=4,stores=cached,taken_back=one_line")));
   EXPECT_FALSE(by_levels.covers(
-      wide, variant("across=flat_pull,format=header,stores=cached,taken_back=one_line")));
+      wide, variant("across=flat_pull,format=header,slots=4,stores=cached,taken_back=one_line")));
   const Problem problem = problem_of(Collective::all_gather, 16 << 10);
   EXPECT_GT(by_levels.settling_calls(problem, nodes_of(2, 2), wide), 0);
 }

@@ -34,16 +34,19 @@ TEST(LowLatency, IsRightCallAfterCallInEveryFormat) {
         "cpu." + std::string(name_of(implementation->collective())) + std::string(algorithm))
       continue;
     for (const std::uint64_t block : {60U, 500U, 4096U})
-      for (const char* const setting : {"format=line,stores=cached,taken_back=cleared",
-                                        "format=line,stores=cached,taken_back=one_line",
-                                        "format=header,stores=cached,taken_back=fetched",
-                                        "format=header,stores=adaptive,taken_back=one_line",
-                                        "format=header,stores=adaptive,taken_back=cleared",
-                                        "format=lines,stores=cached,taken_back=cleared",
-                                        "format=lines,stores=cached,taken_back=fetched",
-                                        "format=word,stores=cached,taken_back=cleared",
-                                        "format=word,stores=cached,taken_back=one_line",
-                                        "format=poison,stores=cached,taken_back=cleared"}) {
+      for (const char* const setting : {"format=line,slots=4,stores=cached,taken_back=cleared",
+                                        "format=line,slots=4,stores=cached,taken_back=one_line",
+                                        "format=header,slots=4,stores=cached,taken_back=fetched",
+                                        "format=header,slots=4,stores=adaptive,taken_back=one_line",
+                                        "format=header,slots=4,stores=adaptive,taken_back=cleared",
+                                        "format=lines,slots=4,stores=cached,taken_back=cleared",
+                                        "format=lines,slots=4,stores=cached,taken_back=fetched",
+                                        "format=word,slots=4,stores=cached,taken_back=cleared",
+                                        "format=word,slots=4,stores=cached,taken_back=one_line",
+                                        "format=poison,slots=4,stores=cached,taken_back=cleared",
+                                        "format=header,slots=8,stores=adaptive,taken_back=one_line",
+                                        "format=line,slots=16,stores=cached,taken_back=cleared",
+                                        "format=poison,slots=8,stores=cached,taken_back=cleared"}) {
         const Variant variant =
             parse_variant(std::string(implementation->name()) + "{" + setting + "}");
         const bool has_blocks = shape_of(implementation->collective()).has_block_per_rank();
@@ -69,17 +72,23 @@ TEST(LowLatency, SaysWhichSettingsThereAre) {
                    parse_variant("cpu.all_gather_low_latency" + settings))
         .reason();
   };
-  EXPECT_EQ(reason("{format=header,stores=adaptive,taken_back=cleared}"), "");
-  EXPECT_EQ(reason("{format=line,stores=cached}"), "its parameters are format, stores, taken_back");
-  EXPECT_EQ(reason("{format=letter,stores=cached,taken_back=cleared}"),
+  EXPECT_EQ(reason("{format=header,slots=4,stores=adaptive,taken_back=cleared}"), "");
+  EXPECT_EQ(reason("{format=line,slots=4,stores=cached}"),
+            "its parameters are format, slots, stores, taken_back");
+  for (const char* const slots : {"2", "6", "128", "many"})
+    EXPECT_EQ(reason("{format=header,slots=" + std::string(slots) +
+                     ",stores=adaptive,taken_back=cleared}"),
+              "slots must be a power of two from 4 to 64")
+        << slots;
+  EXPECT_EQ(reason("{format=letter,slots=4,stores=cached,taken_back=cleared}"),
             "format must be line, header, lines, word or poison");
-  EXPECT_EQ(reason("{format=header,stores=streaming,taken_back=cleared}"),
+  EXPECT_EQ(reason("{format=header,slots=4,stores=streaming,taken_back=cleared}"),
             "stores must be adaptive or cached");
-  EXPECT_EQ(reason("{format=word,stores=adaptive,taken_back=cleared}"),
+  EXPECT_EQ(reason("{format=word,slots=4,stores=adaptive,taken_back=cleared}"),
             "with format word stores must be cached");
-  EXPECT_EQ(reason("{format=line,stores=cached,taken_back=asked}"),
+  EXPECT_EQ(reason("{format=line,slots=4,stores=cached,taken_back=asked}"),
             "taken_back must be one of cleared, fetched, one_line");
-  EXPECT_EQ(reason("{format=poison,stores=cached,taken_back=fetched}"),
+  EXPECT_EQ(reason("{format=poison,slots=4,stores=cached,taken_back=fetched}"),
             "with format poison taken_back must be cleared");
 }
 
@@ -122,6 +131,24 @@ TEST(LowLatency, TriesEachFormatWhereItCanWin) {
   EXPECT_EQ(tried(Collective::all_gather, 16 << 10), plain);
 }
 
+TEST(LowLatency, TriesAsManySlotsAsFillACache) {
+  const Implementations catalogue = make_catalogue();
+  const Implementation* mail = find_implementation(catalogue, "cpu.reduce_low_latency");
+  const Topology topology{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
+  const auto tried = [&](std::uint64_t size) {
+    std::set<std::int64_t> slots;
+    for (const Variant& variant :
+         mail->variants(problem_of(Collective::reduce, size), topology, {}))
+      slots.insert(number(variant, "slots"));
+    return slots;
+  };
+  using Numbers = std::set<std::int64_t>;
+  EXPECT_EQ(tried(1 << 10), Numbers{4});
+  EXPECT_EQ(tried(4 << 10), (Numbers{4, 64}));
+  EXPECT_EQ(tried(20000), (Numbers{4, 32}));
+  EXPECT_EQ(tried(64 << 10), (Numbers{4, 16}));
+}
+
 TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {
   const Implementations catalogue = make_catalogue();
   const Implementation* mail = find_implementation(catalogue, "cpu.all_gather_low_latency");
@@ -130,17 +157,22 @@ TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {
   const auto variant = [](const std::string& settings) {
     return parse_variant("cpu.all_gather_low_latency{" + settings + "}");
   };
-  const Variant adaptive = variant("format=header,stores=adaptive,taken_back=one_line");
-  const Variant cached = variant("format=header,stores=cached,taken_back=one_line");
+  const Variant adaptive = variant("format=header,slots=4,stores=adaptive,taken_back=one_line");
+  const Variant cached = variant("format=header,slots=4,stores=cached,taken_back=one_line");
   EXPECT_TRUE(mail->covers(adaptive, cached));
   EXPECT_FALSE(mail->covers(cached, adaptive));
   EXPECT_FALSE(mail->covers(adaptive, adaptive));
-  EXPECT_FALSE(mail->covers(adaptive, variant("format=lines,stores=cached,taken_back=one_line")));
-  EXPECT_FALSE(mail->covers(adaptive, variant("format=header,stores=cached,taken_back=cleared")));
+  EXPECT_FALSE(
+      mail->covers(adaptive, variant("format=lines,slots=4,stores=cached,taken_back=one_line")));
+  EXPECT_FALSE(
+      mail->covers(adaptive, variant("format=header,slots=4,stores=cached,taken_back=cleared")));
   const Problem problem = problem_of(Collective::all_gather, 16 << 10);
   EXPECT_GT(mail->settling_calls(problem, topology, adaptive), 0);
   EXPECT_EQ(mail->settling_calls(problem, topology, cached), 0);
   EXPECT_EQ(mail->protocol(problem, adaptive), mail->protocol(problem, cached));
+  EXPECT_NE(
+      mail->protocol(problem, cached),
+      mail->protocol(problem, variant("format=header,slots=8,stores=cached,taken_back=one_line")));
 }
 
 }  // namespace

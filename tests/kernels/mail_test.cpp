@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "mail.h"
+#include "slots.h"
 
 namespace colltune::test {
 namespace {
@@ -63,7 +64,7 @@ TEST_P(EveryFormat, AnOlderMessageIsNotTakenForTheNextInItsSlot) {
   write(message, 1);
   EXPECT_EQ(read(24, 1), message);
   if (format_->needs_clearing()) format_->clear(slot_.data(), 24);
-  EXPECT_TRUE(read(24, 1 + MailFormat::slots).empty());
+  EXPECT_TRUE(read(24, 1 + usual_slots).empty());
 }
 
 TEST_P(EveryFormat, NumbersMayPassTheEndOf32Bits) {
@@ -75,7 +76,7 @@ TEST_P(EveryFormat, NumbersMayPassTheEndOf32Bits) {
     write(message, number);
     EXPECT_EQ(read(24, number), message);
     if (format_->needs_clearing()) format_->clear(slot_.data(), 24);
-    EXPECT_TRUE(read(24, number + MailFormat::slots).empty());
+    EXPECT_TRUE(read(24, number + usual_slots).empty());
   }
 }
 
@@ -108,7 +109,7 @@ std::array<std::uint64_t, size / 8> content_of(std::uint64_t number, int side) {
 /// many messages of `size` bytes did not arrive whole.
 template <std::size_t size, std::size_t slot_size>
 std::uint64_t exchange(const MailFormat& format, std::uint64_t messages) {
-  using Slots = std::array<std::array<std::byte, slot_size>, MailFormat::slots>;
+  using Slots = std::array<std::array<std::byte, slot_size>, usual_slots>;
   static_assert(slot_size % 128 == 0);
   alignas(128) std::array<Slots, 2> mail{};
   EXPECT_LE(format.slot_size(size), slot_size);
@@ -123,17 +124,17 @@ std::uint64_t exchange(const MailFormat& format, std::uint64_t messages) {
       const auto words = content_of<size>(number, side);
       // Where it can, every other one past the caches: then only the fence orders it.
       const bool streams = format.streams() && number % 2 == 0;
-      format.write(own[number % MailFormat::slots].data(), std::as_bytes(std::span(words)), number,
+      format.write(own[number % usual_slots].data(), std::as_bytes(std::span(words)), number,
                    streams ? CopyMode::non_temporal : CopyMode::cached);
       // Known before the message comes: a while later what was missing would be there, too.
       const auto expected = content_of<size>(number, 1 - side);
       const std::byte* data = nullptr;
-      while ((data = format.read(peer[number % MailFormat::slots].data(), size, number, space)) ==
+      while ((data = format.read(peer[number % usual_slots].data(), size, number, space)) ==
              nullptr)
         std::this_thread::yield();
       if (std::memcmp(data, expected.data(), size) != 0) ++wrong;
       if (format.needs_clearing())
-        format.clear(own[(number + MailFormat::cleared_ahead) % MailFormat::slots].data(), size);
+        format.clear(own[(number + MailFormat::cleared_ahead) % usual_slots].data(), size);
     }
   };
   {

@@ -30,11 +30,11 @@ Composition form_of(const Problem& problem, CompositionMode mode) {
   Composition made = outline_of(*problem.mesh, mode, 1);
   for (Part& part : made.parts)
     part.variant = parse_variant(
-        part.role == PartRole::before
-            ? "cpu.reduce_scatter_low_latency{format=line,stores=cached,taken_back=one_line}"
+        part.role == PartRole::before ? "cpu.reduce_scatter_low_latency{format=line,slots=4,stores="
+                                        "cached,taken_back=one_line}"
         : part.role == PartRole::after
-            ? "cpu.all_gather_low_latency{format=line,stores=cached,taken_back=one_line}"
-            : "cpu.all_reduce_low_latency{format=line,stores=cached,taken_back=one_line}");
+            ? "cpu.all_gather_low_latency{format=line,slots=4,stores=cached,taken_back=one_line}"
+            : "cpu.all_reduce_low_latency{format=line,slots=4,stores=cached,taken_back=one_line}");
   return made;
 }
 constexpr std::array forms{CompositionMode::sequential, CompositionMode::merged,

@@ -14,6 +14,7 @@
 #include "schedule/scheduled_operation.h"
 #include "schedule/waves.h"
 #include "shared_memory_support.h"
+#include "slots.h"
 #include "store_choice.h"
 
 namespace colltune {
@@ -29,15 +30,8 @@ constexpr std::array<std::int64_t, 5> chunk_sizes{16 << 10, 64 << 10, 128 << 10,
 constexpr std::int64_t largest_chunk = std::int64_t{1} << 30;
 // Two slots wait for more and lie in less memory: with large chunks that is now and then faster and
 // as often slower.
-constexpr std::int64_t usual_slots = 4;
 constexpr std::int64_t fewest_slots = 2;
-constexpr std::int64_t most_slots = 64;
 constexpr std::int64_t smallest_chunk_with_fewest = 256 << 10;
-// What is written anew should have left the caches of those who read it before, as a usual L2
-// cache's worth of slots has: writing to lines that another core still holds takes longer
-// (kernels/README.md). Shorter messages leave no cache within the most slots.
-constexpr std::int64_t slots_fill = 1 << 20;
-constexpr std::uint64_t smallest_message_in_more = 4 << 10;
 /// How a variant writes: past the caches or through them.
 struct Stores {
   std::string_view word;
@@ -239,17 +233,15 @@ std::uint64_t bytes_cut(const Problem& problem, int ranks) {
   return problem.message_size.value / (has_blocks ? static_cast<std::uint64_t>(ranks) : 1);
 }
 
-/// The numbers of slots that a sweep tries.
-std::vector<std::int64_t> tried_slots(const Problem& problem, const Topology& topology,
-                                      Access access, std::int64_t chunk) {
-  std::vector<std::int64_t> all{usual_slots};
-  if (access != Access::staged) return all;
+/// The numbers of slots that a sweep tries with waves of `chunk` bytes.
+std::vector<std::int64_t> slots_of_waves(const Problem& problem, const Topology& topology,
+                                         Access access, std::int64_t chunk) {
+  // Without staging nothing lies in them, and between nodes they are messages, in nobody's cache.
+  if (access != Access::staged || topology.nodes > 1) return {usual_slots};
+  const std::uint64_t wave =
+      std::min(static_cast<std::uint64_t>(chunk), bytes_cut(problem, topology.ranks));
+  std::vector<std::int64_t> all = tried_slots(wave);
   if (chunk >= smallest_chunk_with_fewest) all.push_back(fewest_slots);
-  // Between nodes slots are messages, which are in nobody's cache.
-  const std::int64_t more = std::min(slots_fill / chunk, most_slots);
-  if (more > usual_slots && topology.nodes == 1 &&
-      bytes_cut(problem, topology.ranks) >= smallest_message_in_more)
-    all.push_back(more);
   return all;
 }
 
@@ -336,7 +328,7 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   const Variant plain{std::string(name()), common_parameters()};
   for (const Access access : accesses)
     for (const std::int64_t chunk : chunks(problem, topology.ranks, access))
-      for (const std::int64_t slots : tried_slots(problem, topology, access, chunk))
+      for (const std::int64_t slots : slots_of_waves(problem, topology, access, chunk))
         all.push_back(
             with(with(with(plain, "access", std::string(name_of(access))), "chunk", chunk), "slots",
                  slots));

@@ -110,7 +110,7 @@ TEST(ComposedSweep, GroupsThatWereTunedAloneUseTheirWinnersInside) {
     return variants;
   };
   const std::string winner =
-      "cpu.reduce_low_latency{format=line,stores=cached,taken_back=one_line}";
+      "cpu.reduce_low_latency{format=line,slots=4,stores=cached,taken_back=one_line}";
   EXPECT_FALSE(insides({}).contains(winner));
   Decision decision{.key = {.problem = {.collective = Collective::reduce,
                                         .data_type = DataType::f32,
@@ -274,8 +274,8 @@ TEST(ComposedSweep, WhatSomeRankCannotRunIsSkippedWithTheReason) {
       if (skipped.variant == name) return skipped.reason;
     return std::string();
   };
-  const Variant word =
-      parse_variant("cpu.all_reduce_low_latency{format=line,stores=cached,taken_back=one_line}");
+  const Variant word = parse_variant(
+      "cpu.all_reduce_low_latency{format=line,slots=4,stores=cached,taken_back=one_line}");
   const Variant staged =
       parse_variant("cpu.all_reduce_one_shot{access=staged,chunk=16384,slots=4,stores=cached}");
   const auto substituted = [](std::vector<Part> parts) {

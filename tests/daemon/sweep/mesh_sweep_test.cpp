@@ -143,7 +143,7 @@ TEST(MeshPlan, WhatWonInTheGroupsOfAStepIsTriedThere) {
   const Implementations catalogue = make_catalogue();
   const SweepSpec spec = spec_of({parse_mesh("2x2", "0:sum,1:sum")}, "16KiB");
   const std::string winner =
-      "cpu.all_reduce_low_latency{format=poison,stores=cached,taken_back=cleared}";
+      "cpu.all_reduce_low_latency{format=poison,slots=4,stores=cached,taken_back=cleared}";
   const auto has_it = [&](std::span<const Decision> known) {
     const SweepPlan plan = make_plan(spec, availability, catalogue, "e", {.decisions = known});
     for (const PlannedVariant& planned : plan.cells.at(0).variants)
