@@ -25,6 +25,9 @@ endif()
 if(COLLTUNE_SANITIZE)
   target_compile_options(colltune_options INTERFACE -fsanitize=${COLLTUNE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer)
+  # What is looked for is undefined behaviour of what is tested; in the tests it takes a third of their time to compile.
+  target_compile_options(colltune_options INTERFACE
+    $<$<BOOL:$<TARGET_PROPERTY:COLLTUNE_IS_TEST>>:-fno-sanitize=undefined>)
   target_link_options(colltune_options INTERFACE -fsanitize=${COLLTUNE_SANITIZE})
 endif()
 

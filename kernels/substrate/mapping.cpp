@@ -117,7 +117,8 @@ Mapping Mapping::anonymous(Bytes bytes) {
   require_free_memory(bytes);
   Mapping mapping = at_aligned_address(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   prefer_huge_pages(mapping.bytes());
-  std::ranges::fill(mapping.bytes(), std::byte{});  // first touch decides which NUMA node it is on
+  // First touch decides which NUMA node it is on.
+  if (!mapping.fill_page_tables()) std::memset(mapping.start_, 0, mapping.size_);
   return mapping;
 }
 
@@ -127,9 +128,11 @@ Mapping Mapping::shared(int descriptor, Bytes bytes) {
   return mapping;
 }
 
-void Mapping::fill_page_tables() const noexcept {
+bool Mapping::fill_page_tables() const noexcept {
 #ifdef MADV_POPULATE_WRITE
-  ::madvise(start_, size_, MADV_POPULATE_WRITE);
+  return ::madvise(start_, size_, MADV_POPULATE_WRITE) == 0;
+#else
+  return false;
 #endif
 }
 

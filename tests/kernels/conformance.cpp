@@ -19,6 +19,7 @@
 #include "colltune/kernels/device.h"
 #include "guarded_buffers.h"
 #include "random_values.h"
+#include "support/fill_bytes.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -115,7 +116,7 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
   for (int call = 0; call < test.calls; ++call) {
     const VerifiedCall verified{test.problem, ranks, test.root, test.pattern,
                                 static_cast<std::uint64_t>(call) + 1};
-    if (!test.problem.in_place) std::ranges::fill(buffers.receive, garbage);
+    if (!test.problem.in_place) fill_bytes(buffers.receive, garbage);
     const RandomCall random{test.problem, ranks, verified.seed};
     if (test.has_random_values)
       fill_random(random, rank, buffers.send);
@@ -130,7 +131,7 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
     const bool kept_input = test.problem.in_place || std::ranges::equal(input, buffers.send);
     // From here on the input is the caller's again; in place, what was received is part of it.
     const std::vector<std::byte> received(buffers.receive.begin(), buffers.receive.end());
-    std::ranges::fill(buffers.send, garbage);
+    fill_bytes(buffers.send, garbage);
     memory.give();
     const std::string broken =
         test.has_random_values
@@ -283,7 +284,26 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
   return cases;
 }
 
+const std::vector<Variant>& ChosenVariants::of(const Implementation& implementation,
+                                               const Problem& problem, const Topology& topology,
+                                               const Capability& capability) {
+  const std::lock_guard lock(mutex_);
+  const auto [place, is_new] = known_.try_emplace({&implementation, problem});
+  if (is_new)
+    for (const Variant& variant :
+         extreme_variants(implementation.variants(problem, topology, capability)))
+      if (implementation.supports(problem, topology, capability, variant))
+        place->second.push_back(variant);
+  return place->second;
+}
+
 int run_conformance(Communicator& communicator, const Implementations& catalogue) {
+  ChosenVariants own;
+  return run_conformance(communicator, catalogue, own);
+}
+
+int run_conformance(Communicator& communicator, const Implementations& catalogue,
+                    ChosenVariants& chosen) {
   Capability capability = detect_capability(catalogue, communicator);
   // Where nothing is stored past the caches, what would be is right all the same.
   capability.features[std::string(streaming_feature)] = "";
@@ -294,11 +314,8 @@ int run_conformance(Communicator& communicator, const Implementations& catalogue
   for (const auto& implementation : catalogue) {
     if (implementation->runs_on_device() != (communicator.device() != nullptr)) continue;
     for (const ConformanceCase& test : conformance_cases(*implementation, communicator.size())) {
-      std::vector<Variant> variants;
-      for (const Variant& variant :
-           extreme_variants(implementation->variants(test.problem, topology, capability)))
-        if (implementation->supports(test.problem, topology, capability, variant))
-          variants.push_back(variant);
+      std::vector<Variant> variants =
+          chosen.of(*implementation, test.problem, topology, capability);
       if (variants.empty()) continue;
       if (!test.by_every_variant) variants = {variants[turn++ % variants.size()]};
       for (const Variant& variant : variants) {

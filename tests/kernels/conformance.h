@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
@@ -41,8 +44,23 @@ struct ConformanceCase {
 
 [[nodiscard]] Topology topology_of(const Communicator& communicator, const Capability& capability);
 
+/// The extreme variants that are supported. Ranks of one communicator that are threads share it:
+/// one of them asks then, which under a sanitizer takes as long as running them. Thread-safe.
+class ChosenVariants {
+ public:
+  /// Those of `problem` as the first who asked found them; valid as long as this object is.
+  const std::vector<Variant>& of(const Implementation& implementation, const Problem& problem,
+                                 const Topology& topology, const Capability& capability);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<const Implementation*, Problem>, std::vector<Variant>> known_;
+};
+
 /// Runs the cases of the whole catalogue on `communicator` and reports each fault to GoogleTest.
 /// Returns the number of (variant, case) pairs that were run. Collective.
+int run_conformance(Communicator& communicator, const Implementations& catalogue,
+                    ChosenVariants& chosen);
 int run_conformance(Communicator& communicator, const Implementations& catalogue);
 
 }  // namespace colltune::test

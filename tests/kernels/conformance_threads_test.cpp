@@ -30,9 +30,11 @@ class ConformanceOverThreads : public testing::TestWithParam<int> {};
 
 TEST_P(ConformanceOverThreads, EveryImplementationIsRight) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants chosen;
   std::atomic<int> run = 0;
-  run_ranks(GetParam(),
-            [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); });
+  run_ranks(GetParam(), [&](Communicator& communicator) {
+    run += run_conformance(communicator, catalogue, chosen);
+  });
   EXPECT_GT(run, 0) << "no implementation of the catalogue runs on threads";
 }
 
@@ -47,10 +49,12 @@ class ConformanceOverNodes : public testing::TestWithParam<std::vector<int>> {};
 
 TEST_P(ConformanceOverNodes, EveryImplementationIsRight) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants chosen;
   std::atomic<int> run = 0;
-  run_ranks(static_cast<int>(GetParam().size()),
-            [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); },
-            {.node = GetParam()});
+  run_ranks(
+      static_cast<int>(GetParam().size()),
+      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
+      {.node = GetParam()});
   EXPECT_GT(run, 0) << "no implementation of the catalogue runs across nodes";
 }
 
@@ -76,10 +80,12 @@ class ConformanceOverDomains : public testing::TestWithParam<RankPlaces> {};
 
 TEST_P(ConformanceOverDomains, TreesOverTheMachineAreRight) {
   const Implementations trees = trees_over_the_machine();
+  ChosenVariants chosen;
   std::atomic<int> run = 0;
   run_ranks(
       static_cast<int>(GetParam().numa.size()),
-      [&](Communicator& communicator) { run += run_conformance(communicator, trees); }, GetParam());
+      [&](Communicator& communicator) { run += run_conformance(communicator, trees, chosen); },
+      GetParam());
   EXPECT_GT(run, 0) << "no tree over the machine runs on these domains";
 }
 

@@ -17,6 +17,7 @@
 #include "device/device_implementation.h"
 #include "guarded_buffers.h"
 #include "numerics.h"
+#include "support/fill_bytes.h"
 
 namespace colltune::test {
 namespace {
@@ -60,7 +61,7 @@ struct Rank {
         scratch(scratch_memory.bytes(), scratch_size),
         counters(static_cast<std::size_t>(launch.blocks), launch.first_counter),
         stream(launch.blocks * launch.threads) {
-    std::ranges::fill(scratch.inside(), fill);
+    fill_bytes(scratch.inside(), fill);
     std::ranges::fill(scratch.inside().first(device::signals_size), std::byte{});
     device::HostFaults faults = launch.faults;
     faults.is_slow = rank == launch.slow_rank;
@@ -185,7 +186,7 @@ class Launch {
 
   void begin_call(int rank, int number) {
     Rank& of = ranks_[static_cast<std::size_t>(rank)];
-    if (!launch_.problem.in_place) std::ranges::fill(of.buffers.receive, garbage);
+    if (!launch_.problem.in_place) fill_bytes(of.buffers.receive, garbage);
     if (launch_.word)
       fill_words(of.buffers.send, *launch_.word);
     else
@@ -199,7 +200,7 @@ class Launch {
     Rank& of = ranks_[static_cast<std::size_t>(rank)];
     // From here on the input is the caller's again; in place, what was received is part of it.
     const std::vector<std::byte> received(of.buffers.receive.begin(), of.buffers.receive.end());
-    std::ranges::fill(of.buffers.send, garbage);
+    fill_bytes(of.buffers.send, garbage);
     if (launch_.word) return expect_words(rank, received);
     const bool at_once = algorithm_.numeric_class == NumericClass::rank_order;
     const Rounding rounding =

@@ -18,6 +18,7 @@
 #include "conformance.h"
 #include "grouped_checks.h"
 #include "stub_implementation.h"
+#include "support/fill_bytes.h"
 #include "support/pretended_device.h"
 #include "support/run_ranks.h"
 
@@ -74,8 +75,8 @@ class Caller {
 
   void fill() { fill_send(verified_, rank_, send_); }
   void fill_with_garbage() {
-    std::ranges::fill(send_, garbage);
-    std::ranges::fill(receive_, garbage);
+    fill_bytes(send_, garbage);
+    fill_bytes(receive_, garbage);
   }
   [[nodiscard]] bool has_received_nothing() const {
     return std::ranges::all_of(receive_, [](std::byte one) { return one == garbage; });

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "colltune/vocabulary/problem.h"
+#include "support/fill_bytes.h"
 
 namespace colltune::test {
 
@@ -20,7 +21,7 @@ class GuardedBuffer {
 
   GuardedBuffer(std::span<std::byte> memory, std::size_t size)
       : bytes_(memory.first(size_with_strips(size))), size_(size) {
-    std::ranges::fill(bytes_, canary);
+    fill_bytes(bytes_, canary);
   }
   std::span<std::byte> inside() const { return bytes_.subspan(canary_size, size_); }
   bool is_whole() const {

@@ -20,6 +20,7 @@
 #include "device/device_algorithm.h"
 #include "device/nvml.h"
 #include "device/virtual_memory.h"
+#include "support/fill_bytes.h"
 #include "support/pretended_graph.h"
 #include "support/pretended_stream.h"
 
@@ -233,7 +234,7 @@ void PretendedDevice::fill(std::span<std::byte> bytes, unsigned char value) {
       return;
   }
   filled_ += bytes.size();
-  std::ranges::fill(bytes, std::byte{value});
+  fill_bytes(bytes, std::byte{value});
 }
 
 DeviceHandle PretendedDevice::share(std::span<const std::byte> /*bytes*/) {

@@ -308,11 +308,12 @@ std::vector<Variant> ScheduledImplementation::with_knobs(std::vector<Variant> so
     for (const Variant& variant : some)
       for (const ParameterValue& setting : knob.settings) {
         more.push_back(variant);
-        more.back().parameters.push_back({knob.name, setting});
+        auto& parameters = more.back().parameters;
+        const auto behind = std::ranges::lower_bound(parameters, knob.name, {}, &Parameter::name);
+        parameters.insert(behind, {knob.name, setting});
       }
     some = std::move(more);
   }
-  for (Variant& variant : some) std::ranges::sort(variant.parameters);
   return some;
 }
 
