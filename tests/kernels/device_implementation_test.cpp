@@ -23,8 +23,10 @@
 namespace colltune::test {
 namespace {
 
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__)
 const std::vector<int> rank_counts{3};
+#elif defined(__SANITIZE_ADDRESS__)
+const std::vector<int> rank_counts{1, 2, 5};
 #else
 const std::vector<int> rank_counts{1, 2, 3, 4, 5, 8};
 #endif

@@ -21,8 +21,8 @@
 namespace colltune::test {
 namespace {
 
-// ThreadSanitizer takes twenty times as long: fewer of what is alike to it.
-#ifdef __SANITIZE_THREAD__
+// Sanitizers take up to twenty times as long: fewer of what is alike to them.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr int random_meshes = 15;
 constexpr int ranks_for_types_in_turn = 3;
 const std::vector<int> compared_sizes{4, 6};
