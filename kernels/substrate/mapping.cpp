@@ -58,13 +58,9 @@ void prefer_huge_pages(std::span<std::byte> pages) {
 /// All pages of the file, so that none is missing at first touch, where memory that has run out
 /// means SIGBUS. Returns errno's value.
 int make_pages(int descriptor, Bytes bytes) {
-#ifdef MADV_POPULATE_WRITE
   // Through a mapping: the file's own call (fallocate) asks for no huge pages.
-  const Mapping mapping = Mapping::shared(descriptor, bytes);
-  const std::span<std::byte> pages = mapping.bytes();
-  if (::madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE) == 0) return 0;
-  if (errno != EINVAL) return errno == EFAULT ? ENOMEM : errno;  // EINVAL: Linux before 5.14
-#endif
+  const int error = Mapping::shared(descriptor, bytes).fill_page_tables();
+  if (error != EINVAL) return error;
   return ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes.value));
 }
 
@@ -118,7 +114,11 @@ Mapping Mapping::anonymous(Bytes bytes) {
   Mapping mapping = at_aligned_address(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   prefer_huge_pages(mapping.bytes());
   // First touch decides which NUMA node it is on.
-  if (!mapping.fill_page_tables()) std::memset(mapping.start_, 0, mapping.size_);
+  const int error = mapping.fill_page_tables();
+  if (error == EINVAL)
+    std::memset(mapping.start_, 0, mapping.size_);
+  else if (error != 0)
+    fail("making the pages", bytes, error);
   return mapping;
 }
 
@@ -128,11 +128,12 @@ Mapping Mapping::shared(int descriptor, Bytes bytes) {
   return mapping;
 }
 
-bool Mapping::fill_page_tables() const noexcept {
+int Mapping::fill_page_tables() const noexcept {
 #ifdef MADV_POPULATE_WRITE
-  return ::madvise(start_, size_, MADV_POPULATE_WRITE) == 0;
+  if (::madvise(start_, size_, MADV_POPULATE_WRITE) == 0) return 0;
+  return errno == EFAULT ? ENOMEM : errno;
 #else
-  return false;
+  return EINVAL;
 #endif
 }
 

@@ -25,11 +25,11 @@ class Mapping {
   /// The first `bytes` of the file behind `descriptor`, shared. Throws Error(resource_exhausted).
   [[nodiscard]] static Mapping shared(int descriptor, Bytes bytes);
 
-  /// Makes the pages that do not exist yet, and this process's page tables name them all. False
-  /// where the system does not (Linux before 5.14): then the first access to each page costs a
-  /// fault. Those would be part of the first calls, and of what is measured of algorithms whose
-  /// buffers take turns for long.
-  bool fill_page_tables() const noexcept;
+  /// Makes the pages that do not exist yet, and this process's page tables name them all. Returns
+  /// errno's value: 0; ENOMEM where memory has run out; EINVAL where the system has no such call
+  /// (Linux before 5.14). Then the first access to each page costs a fault. Those would be part of
+  /// the first calls, and of what is measured of algorithms whose buffers take turns for long.
+  int fill_page_tables() const noexcept;
 
   [[nodiscard]] std::span<std::byte> bytes() const { return {start_, size_}; }
 

@@ -309,8 +309,8 @@ std::vector<Variant> ScheduledImplementation::with_knobs(std::vector<Variant> so
       for (const ParameterValue& setting : knob.settings) {
         more.push_back(variant);
         auto& parameters = more.back().parameters;
-        const auto behind = std::ranges::lower_bound(parameters, knob.name, {}, &Parameter::name);
-        parameters.insert(behind, {knob.name, setting});
+        const auto place = std::ranges::lower_bound(parameters, knob.name, {}, &Parameter::name);
+        parameters.insert(place, {knob.name, setting});
       }
     some = std::move(more);
   }

@@ -52,7 +52,7 @@ struct ScheduledAlgorithm {
 };
 
 /// Of the parameters that are common to all, settings that are legal for every problem: staged, in
-/// one wave, with plain stores.
+/// one wave, with plain stores. Sorted by name.
 [[nodiscard]] std::vector<Parameter> common_parameters();
 
 /// Why `algorithm` cannot run among `ranks` ranks; empty where it can.

@@ -299,16 +299,16 @@ TEST(Passes, OnlyContendersComeBack) {
 }
 
 TEST(Passes, AVariantThatFailsInALaterPassDoesNotComeBack) {
-  std::array<int, 2> prepared{};  // by each rank: once for each visit
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true},
-                   {.name = "bad", .at_prepare = [&](int rank, int) {
-                      if (++prepared.at(static_cast<std::size_t>(rank)) == 2)
-                        throw Error(StatusCode::internal, "planted");
-                    }}});
+  std::atomic<int> prepared{0};  // on rank 0: one for each visit
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, {.name = "bad", .at_prepare = [&](int rank, int) {
+                                                 if (rank == 0 && ++prepared == 2)
+                                                   throw Error(StatusCode::internal, "planted");
+                                               }}});
   SweepSpec spec = three_cells_in(4);
   spec.sizes = parse_sizes("64");
   SweepRun run;
+  run.policy.call_limit_floor = 3s;  // rank 1 waits so long for rank 0, which has failed
   sweep(run, 2, implementations, spec);
   EXPECT_THAT(run.ends, testing::Each(SweepEnd::complete));
   ASSERT_EQ(run.journal.appended.size(), 4u);
