@@ -33,12 +33,16 @@ struct AllReduceOneShotWords {
       }
     });
     Wire<Context>::for_each_piece(context, all, [&](std::uint64_t index) {
-      const auto input = [&](int rank) {
-        return rank == call.rank ? Wire<Context>::read_from(call.send, index, call.bytes)
-                                 : wire.read(rank, index);
-      };
-      Wire<Context>::write_to(call.receive, index, call.bytes,
-                              combine_all(reducer, call.ranks, input));
+      Wire<Context>::write_to(
+          call.receive, index, call.bytes,
+          combine_all(
+              reducer, call.ranks,
+              [&](int rank) {
+                return rank == call.rank
+                           ? wire.arrival_of(Wire<Context>::read_from(call.send, index, call.bytes))
+                           : wire.begin_read(rank, index);
+              },
+              [&](int rank, const auto& found) { return wire.finish_read(rank, index, found); }));
     });
     if (context.sync_block(wire.is_lost())) return;
     team.finish(1);
@@ -70,21 +74,44 @@ struct AllReduceTwoShotWords {
     });
     Wire<Context>::for_each_piece(
         context, part_of(units, call.rank, call.ranks), [&](std::uint64_t index) {
-          const auto input = [&](int rank) {
-            return rank == call.rank ? Wire<Context>::read_from(call.send, index, call.bytes)
-                                     : wire.read(rank, index);
-          };
-          const Packet result = combine_all(reducer, call.ranks, input);
+          const Packet result = combine_all(
+              reducer, call.ranks,
+              [&](int rank) {
+                return rank == call.rank
+                           ? wire.arrival_of(Wire<Context>::read_from(call.send, index, call.bytes))
+                           : wire.begin_read(rank, index);
+              },
+              [&](int rank, const auto& found) { return wire.finish_read(rank, index, found); });
           Wire<Context>::write_to(call.receive, index, call.bytes, result);
           for_each_peer([&](int peer) {
             wire.write(peer, index, result, 1);
             wire.clear(peer, index);
           });
         });
-    for_each_peer([&](int peer) {
-      Wire<Context>::for_each_piece(
-          context, part_of(units, peer, call.ranks), [&](std::uint64_t index) {
-            Wire<Context>::write_to(call.receive, index, call.bytes, wire.read(peer, index, 1));
+    // The shares side by side: the longest has one unit more than the shortest.
+    const auto pieces = [&](int rank) {
+      const PacketRange share = part_of(units, rank, call.ranks);
+      return PacketRange{share.first * Wire<Context>::pieces_of_unit,
+                         share.last * Wire<Context>::pieces_of_unit};
+    };
+    const auto most = (units + static_cast<std::uint64_t>(call.ranks) - 1) /
+                      static_cast<std::uint64_t>(call.ranks);
+    Wire<Context>::for_each_piece(context, {0, most}, [&](std::uint64_t at) {
+      const auto is_there = [&](int rank) {
+        const PacketRange share = pieces(rank);
+        return rank != call.rank && share.first + at < share.last;
+      };
+      for_each_rank<ranks_at_once>(
+          call.ranks,
+          [&](int rank) {
+            return is_there(rank) ? wire.begin_read(rank, pieces(rank).first + at, 1)
+                                  : typename Wire<Context>::Arrival{};
+          },
+          [&](int rank, const auto& found) {
+            if (!is_there(rank)) return;
+            const std::uint64_t index = pieces(rank).first + at;
+            Wire<Context>::write_to(call.receive, index, call.bytes,
+                                    wire.finish_read(rank, index, found, 1));
           });
     });
     if (context.sync_block(wire.is_lost())) return;

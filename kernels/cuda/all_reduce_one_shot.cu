@@ -32,10 +32,10 @@ struct AllReduceOneShot {
         context, call, {0, packets_of(call.bytes)}, reducer,
         [&](int rank, std::uint64_t index) {
           const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
-          return read_packet(from, index, call.bytes);
+          return read_packet<Context>(from, index, call.bytes);
         },
         [&](std::uint64_t index, const Packet& result) {
-          write_packet(call.receive, index, call.bytes, result);
+          write_packet<Context>(call.receive, index, call.bytes, result);
         });
     if (is_direct && !team.barrier(2)) return;
     team.finish(static_cast<std::uint64_t>(steps));

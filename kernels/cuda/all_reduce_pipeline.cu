@@ -70,7 +70,7 @@ struct AllReducePipeline {
         const auto to = team.scratch_of(peer, place(window, 0, call.rank));
         move_packets(
             context, call, segment,
-            [&](std::uint64_t index) { return read_packet(call.send, index, call.bytes); },
+            [&](std::uint64_t index) { return read_packet<Context>(call.send, index, call.bytes); },
             [&](std::uint64_t index, const Packet& packet) {
               team.put_packet(to, index - segment.first, whole, packet);
             });
@@ -82,15 +82,18 @@ struct AllReducePipeline {
       if (!await_all(inputs_of(window), Channel::progress)) return false;
       if (window >= slots && !await_all(window - slots + 1, Channel::credit)) return false;
       const PacketRange segment = range(window, call.rank);
-      combine_packets(
+      // Packet by packet: with several at once, and all peers to store to, registers do not
+      // suffice.
+      combine_packets<false>(
           context, call, segment, reducer,
           [&](int rank, std::uint64_t index) {
-            return rank == call.rank
-                       ? read_packet(call.send, index, call.bytes)
-                       : read_packet(own + place(window, 0, rank), index - segment.first, whole);
+            return rank == call.rank ? read_packet<Context>(call.send, index, call.bytes)
+                                     : read_packet<Context>(own + place(window, 0, rank),
+                                                            index - segment.first, whole);
           },
           [&](std::uint64_t index, const Packet& result) {
-            write_packet(call.receive, index, call.bytes, result);
+            write_packet<Context>(call.receive, index, call.bytes, result);
+            COLLTUNE_NO_UNROLL
             for (int distance = 1; distance < call.ranks; ++distance)
               team.put_packet(team.scratch_of(peer_at(distance), place(window, 1, call.rank)),
                               index - segment.first, whole, result);
@@ -106,14 +109,17 @@ struct AllReducePipeline {
         const std::byte* const from = own + place(window, 1, peer);
         move_packets(
             context, call, segment,
-            [&](std::uint64_t index) { return read_packet(from, index - segment.first, whole); },
+            [&](std::uint64_t index) {
+              return read_packet<Context>(from, index - segment.first, whole);
+            },
             [&](std::uint64_t index, const Packet& packet) {
-              write_packet(call.receive, index, call.bytes, packet);
+              write_packet<Context>(call.receive, index, call.bytes, packet);
             });
       }
       post_all(window + 1, Channel::credit);
       return true;
     };
+    COLLTUNE_NO_UNROLL
     for (std::uint64_t turn = 0; turn < windows + 2; ++turn) {
       if (turn < windows && !send_inputs(turn)) return;
       if (turn >= 1 && turn - 1 < windows && !reduce_segment(turn - 1)) return;

@@ -65,7 +65,8 @@ struct AllReduceRing {
         return (number % slots * hops + static_cast<std::uint64_t>(hop)) * segment;
       };
       const auto read = [&](int hop, const PacketRange& of, std::uint64_t index) {
-        return read_packet(data_of(call, call.rank) + slot(hop), index - of.first, segment);
+        return read_packet<Context>(data_of(call, call.rank) + slot(hop), index - of.first,
+                                    segment);
       };
       const auto send = [&](int to, int hop, const PacketRange& of, std::uint64_t index,
                             const Packet& packet) {
@@ -87,7 +88,7 @@ struct AllReduceRing {
         move_packets<packs>(
             context, call, sent,
             [&](std::uint64_t index) {
-              const Packet packet = read_packet(call.send, index, call.bytes);
+              const Packet packet = read_packet<Context>(call.send, index, call.bytes);
               if (hop == 0) return packet;
               auto partial = reducer.first(read(hop - 1, sent, index));
               reducer.add(partial, packet);
@@ -104,11 +105,11 @@ struct AllReduceRing {
           context, call, own,
           [&](std::uint64_t index) {
             auto total = reducer.first(read(sums - 1, own, index));
-            reducer.add(total, read_packet(call.send, index, call.bytes));
+            reducer.add(total, read_packet<Context>(call.send, index, call.bytes));
             return reducer.finish(total, true);
           },
           [&](std::uint64_t index, const Packet& packet) {
-            write_packet(call.receive, index, call.bytes, packet);
+            write_packet<Context>(call.receive, index, call.bytes, packet);
             send(next, sums, own, index, packet);
             if (backwards > 0) send(before, sums + forwards, own, index, packet);
           });
@@ -121,7 +122,7 @@ struct AllReduceRing {
         move_packets(
             context, call, got, [&](std::uint64_t index) { return read(arrived, got, index); },
             [&](std::uint64_t index, const Packet& packet) {
-              write_packet(call.receive, index, call.bytes, packet);
+              write_packet<Context>(call.receive, index, call.bytes, packet);
               if (hop < forwards) send(next, arrived + 1, got, index, packet);
             });
         if (hop < forwards) team.post(next, forth(arrived + 1));
@@ -132,7 +133,7 @@ struct AllReduceRing {
             context, call, other,
             [&](std::uint64_t index) { return read(arrived + forwards, other, index); },
             [&](std::uint64_t index, const Packet& packet) {
-              write_packet(call.receive, index, call.bytes, packet);
+              write_packet<Context>(call.receive, index, call.bytes, packet);
               if (hop < backwards) send(before, arrived + forwards + 1, other, index, packet);
             });
         if (hop < backwards) team.post(before, back(hop + 1));

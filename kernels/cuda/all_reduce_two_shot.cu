@@ -58,18 +58,19 @@ struct AllReduceTwoShot {
         context, call, share(call.rank), reducer,
         [&](int rank, std::uint64_t index) {
           const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
-          return read_packet(from, index, call.bytes);
+          return read_packet<Context>(from, index, call.bytes);
         },
         [&](std::uint64_t index, const Packet& result) {
-          write_packet(call.receive, index, call.bytes, result);
+          write_packet<Context>(call.receive, index, call.bytes, result);
           if constexpr (pushes) {
+            COLLTUNE_NO_UNROLL
             for (int distance = 1; distance < call.ranks; ++distance) {
               const int peer = (call.rank + distance) % call.ranks;
-              write_packet(is_direct ? call.receives[peer] : data_of(call, peer) + results, index,
-                           call.bytes, result);
+              write_packet<Context>(is_direct ? call.receives[peer] : data_of(call, peer) + results,
+                                    index, call.bytes, result);
             }
           } else if (!is_direct) {
-            write_packet(data_of(call, call.rank) + results, index, call.bytes, result);
+            write_packet<Context>(data_of(call, call.rank) + results, index, call.bytes, result);
           }
         });
     if (!team.barrier(2)) return;

@@ -44,12 +44,12 @@ struct MeetingThenReduction {
       combine_packets(
           context, call, {0, packets_of(call.bytes)}, reducer,
           [&](int rank, std::uint64_t index) {
-            return read_packet(
+            return read_packet<Context>(
                 rank == call.rank ? own : block_of(data_of(call, call.rank), rank, block), index,
                 call.bytes);
           },
           [&](std::uint64_t index, const Packet& result) {
-            write_packet(call.receive, index, call.bytes, result);
+            write_packet<Context>(call.receive, index, call.bytes, result);
           });
     }
     team.finish(1);

@@ -37,16 +37,21 @@ struct LowLatencyExchange {
       }
     });
     Wire<Context>::for_each_piece(context, all, [&](std::uint64_t index) {
-      const auto block = [&](int rank) {
-        return rank == call.rank ? input(rank, index) : wire.read(rank, index);
+      const auto look = [&](int rank) {
+        return rank == call.rank ? wire.arrival_of(input(rank, index))
+                                 : wire.begin_read(rank, index);
+      };
+      const auto take = [&](int rank, const auto& found) {
+        return wire.finish_read(rank, index, found);
       };
       if constexpr (collective == Collective::reduce_scatter) {
         Wire<Context>::write_to(call.receive, index, call.bytes,
-                                combine_all(reducer, call.ranks, block));
+                                combine_all(reducer, call.ranks, look, take));
       } else {
-        for (int rank = 0; rank < call.ranks; ++rank)
+        for_each_rank<ranks_at_once>(call.ranks, look, [&](int rank, const auto& found) {
           Wire<Context>::write_to(block_of(call.receive, rank, call.bytes), index, call.bytes,
-                                  block(rank));
+                                  take(rank, found));
+        });
       }
     });
     if (context.sync_block(wire.is_lost())) return;

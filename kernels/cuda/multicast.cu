@@ -29,7 +29,7 @@ COLLTUNE_DEVICE void stage(Context& context, const device::DeviceCall& call,
                            const device::PacketRange& range, std::byte* to, const std::byte* from) {
   device::move_packets(
       context, call, range,
-      [&](std::uint64_t index) { return device::read_packet(from, index, call.bytes); },
+      [&](std::uint64_t index) { return device::read_packet<Context>(from, index, call.bytes); },
       [&](std::uint64_t index, const device::Packet& packet) {
         context.store_alias(to, index, packet);
       });
@@ -42,7 +42,7 @@ COLLTUNE_DEVICE void take(Context& context, const device::DeviceCall& call,
   device::move_packets(
       context, call, range, [&](std::uint64_t index) { return context.load_alias(from, index); },
       [&](std::uint64_t index, const device::Packet& packet) {
-        device::write_packet(to, index, call.bytes, packet);
+        device::write_packet<Context>(to, index, call.bytes, packet);
       });
 }
 
@@ -61,7 +61,7 @@ COLLTUNE_DEVICE void receive_sums(Context& context, const device::DeviceCall& ca
         return result_of(reducer, context.sum_everywhere(call, place_of(slot, index), reducer));
       },
       [&](std::uint64_t index, const device::Packet& result) {
-        device::write_packet(call.receive, index, call.bytes, result);
+        device::write_packet<Context>(call.receive, index, call.bytes, result);
       });
 }
 
@@ -71,7 +71,9 @@ COLLTUNE_DEVICE void send_to_all(Context& context, const device::DeviceCall& cal
                                  std::uint64_t slot) {
   device::move_packets(
       context, call, {0, device::packets_of(call.bytes)},
-      [&](std::uint64_t index) { return device::read_packet(call.send, index, call.bytes); },
+      [&](std::uint64_t index) {
+        return device::read_packet<Context>(call.send, index, call.bytes);
+      },
       [&](std::uint64_t index, const device::Packet& packet) {
         context.store_everywhere(call, place_of(slot, index), packet);
       });

@@ -29,16 +29,17 @@ struct ReduceScatterPull {
         copy_bytes(context, call, block_of(data_of(call, call.rank) + slot, rank, block),
                    block_of(call.send, rank, call.bytes), call.bytes);
     if (!team.barrier(1)) return;
+    const std::uint64_t own =
+        static_cast<std::uint64_t>(call.rank) * (is_direct ? call.bytes : block);
     combine_packets(
         context, call, {0, packets_of(call.bytes)}, reducer,
         [&](int rank, std::uint64_t index) {
           const std::byte* const from =
-              is_direct ? block_of(call.sends[rank], call.rank, call.bytes)
-                        : block_of(data_of(call, rank) + slot, call.rank, block);
-          return read_packet(from, index, call.bytes);
+              (is_direct ? call.sends[rank] : data_of(call, rank) + slot) + own;
+          return read_packet<Context>(from, index, call.bytes);
         },
         [&](std::uint64_t index, const Packet& result) {
-          write_packet(call.receive, index, call.bytes, result);
+          write_packet<Context>(call.receive, index, call.bytes, result);
         });
     if (is_direct && !team.barrier(2)) return;
     team.finish(steps);

@@ -37,10 +37,10 @@ struct ReduceTwoShot {
         context, call, share(call.rank), reducer,
         [&](int rank, std::uint64_t index) {
           const std::byte* const from = is_direct ? call.sends[rank] : data_of(call, rank) + slot;
-          return read_packet(from, index, call.bytes);
+          return read_packet<Context>(from, index, call.bytes);
         },
         [&](std::uint64_t index, const Packet& result) {
-          write_packet(to, index, call.bytes, result);
+          write_packet<Context>(to, index, call.bytes, result);
         });
     if (!team.barrier(2)) return;
     if (!is_direct && call.rank == call.root)

@@ -64,18 +64,24 @@ std::string describe_untimed(const BenchRow& row) {
   return text;
 }
 
-VirtualRanksBench::VirtualRanksBench(Device& device, const BenchSettings& settings)
-    : device_(device),
-      settings_(settings),
-      devices_(static_cast<std::size_t>(settings.ranks), &device) {
-  const Bytes cache = device.cache_size();
-  if (settings.evicts_inputs && cache.value > 0)
-    eviction_ = DeviceMemory(device, {2 * cache.value});
+VirtualRanksBench::VirtualRanksBench(const BenchDevices& devices, const BenchSettings& settings)
+    : devices_(devices), settings_(settings) {
+  const Bytes cache = devices.calls.cache_size();
+  if (cache.value > 0) eviction_ = DeviceMemory(devices.calls, {2 * cache.value});
+}
+
+bool VirtualRanksBench::evicts() const {
+  return settings_.evicts_inputs && !eviction_.bytes().empty();
+}
+
+Device& VirtualRanksBench::timer(bool evicts) const {
+  // Of calls that follow each other at once only the first would find its inputs pushed out.
+  return settings_.is_captured && !evicts ? devices_.repeated : devices_.alone;
 }
 
 Capability VirtualRanksBench::capability(const Implementations& catalogue) {
   Capability capability;
-  run([&](Communicator& communicator) {
+  run(devices_.calls, [&](Communicator& communicator) {
     const Capability own = detect_capability(catalogue, communicator);
     if (communicator.rank() == 0) capability = own;
   });
@@ -83,15 +89,16 @@ Capability VirtualRanksBench::capability(const Implementations& catalogue) {
 }
 
 std::chrono::nanoseconds VirtualRanksBench::copy_time(Bytes bytes) {
-  const DeviceMemory from(device_, {2 * bytes.value});
-  const DeviceMemory to(device_, {2 * bytes.value});
+  Device& device = devices_.calls;
+  const DeviceMemory from(device, {2 * bytes.value});
+  const DeviceMemory to(device, {2 * bytes.value});
   std::vector<double> once;
   std::vector<double> twice;
   for (int copy = -warm_up_calls; copy < copies; ++copy)
     for (auto* const times : {&once, &twice}) {
       const auto all = from.bytes();
       const auto begin = Clock::now();
-      device_.copy(to.bytes().data(), times == &once ? all.first(all.size() / 2) : all);
+      device.copy(to.bytes().data(), times == &once ? all.first(all.size() / 2) : all);
       if (copy >= 0) times->push_back(std::chrono::duration<double>(Clock::now() - begin).count());
     }
   // A second half that takes no time at all only shows how noisy the machine is.
@@ -115,7 +122,7 @@ BenchRow VirtualRanksBench::make_row(const Implementation& implementation,
   BenchRow row{
       .implementation = &implementation,
       .problem = {.collective = collective,
-                  .data_type = DataType::f32,
+                  .data_type = settings_.type,
                   .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
                   .registered = true,
                   .graph_capture = settings_.is_captured}};
@@ -139,6 +146,7 @@ void VirtualRanksBench::time_next(BenchRow& row) {
   const Trial trial{.implementation = *row.implementation,
                     .problem = row.problem,
                     .variant = variant,
+                    .device = timer(evicts()),
                     .is_verified = row.problem.message_size <= largest_verified,
                     .evicts = evicts(),
                     .calls = settings_.calls,
@@ -156,10 +164,18 @@ void VirtualRanksBench::time_next(BenchRow& row) {
     return;
   }
   if (times.device.empty()) return;  // hopeless
-  if (const double own = median(times.device); own < row.device_us) {
+  const double own = median(times.device);
+  row.times.emplace_back(variant, own);
+  if (own < row.device_us) {
     row.device_us = own;
-    row.host_us = median(times.host);
     row.best = variant;
+    const Times as_called = run_trial({.implementation = *row.implementation,
+                                       .problem = row.problem,
+                                       .variant = variant,
+                                       .device = devices_.calls,
+                                       .evicts = evicts(),
+                                       .calls = settings_.calls});
+    row.host_us = as_called.host.empty() ? 0 : median(as_called.host);
   }
 }
 
@@ -167,30 +183,36 @@ std::string VirtualRanksBench::verify_best(const BenchRow& row) {
   return run_trial({.implementation = *row.implementation,
                     .problem = row.problem,
                     .variant = row.best.value(),
+                    .device = devices_.calls,
                     .is_verified = true})
       .fault;
 }
 
-double VirtualRanksBench::time_of_best_in_caches(const BenchRow& row) {
+std::optional<double> VirtualRanksBench::time_of_best_otherwise(const BenchRow& row) {
+  if (eviction_.bytes().empty()) return std::nullopt;
   const Times times = run_trial({.implementation = *row.implementation,
                                  .problem = row.problem,
                                  .variant = row.best.value(),
+                                 .device = timer(!evicts()),
+                                 .evicts = !evicts(),
                                  .calls = settings_.calls});
-  return times.device.empty() ? row.device_us : median(times.device);
+  if (times.device.empty()) return std::nullopt;
+  return median(times.device);
 }
 
-void VirtualRanksBench::run(const std::function<void(Communicator&)>& body) const {
-  test::run_ranks(settings_.ranks, body, {}, devices_);
+void VirtualRanksBench::run(Device& device, const std::function<void(Communicator&)>& body) const {
+  test::run_ranks(settings_.ranks, body, {},
+                  std::vector<Device*>(static_cast<std::size_t>(settings_.ranks), &device));
 }
 
 VirtualRanksBench::Times VirtualRanksBench::run_trial(const Trial& trial) {
   if (trial.is_verified && reference_.problem != trial.problem) {
-    const std::vector<std::vector<std::byte>> none(devices_.size());
+    const std::vector<std::vector<std::byte>> none(static_cast<std::size_t>(settings_.ranks));
     reference_ = {.problem = trial.problem, .inputs = none, .results = none};
   }
   Times times;
   try {
-    run([&](Communicator& communicator) {
+    run(trial.device, [&](Communicator& communicator) {
       const Times own = run_rank(communicator, trial);
       const std::lock_guard lock(mutex_);
       if (!own.fault.empty()) times.fault = own.fault;
@@ -218,14 +240,14 @@ std::string VirtualRanksBench::verify(Communicator& communicator, const Trial& t
     input.resize(buffers.send.bytes().size());
     fill_send(verified, rank, input);
   }
-  device_.write(buffers.send.bytes().data(), input);
+  trial.device.write(buffers.send.bytes().data(), input);
   // Memory that is used again may hold the right result of somebody else.
-  device_.fill(buffers.receive.bytes(), untouched);
+  trial.device.fill(buffers.receive.bytes(), untouched);
   communicator.barrier(soon());
   operation.start();
   operation.wait(soon());
   std::vector<std::byte> got(buffers.receive.bytes().size());
-  device_.read(got, buffers.receive.bytes().data());
+  trial.device.read(got, buffers.receive.bytes().data());
   auto& right = reference_.results[static_cast<std::size_t>(rank)];
   // Exact data has one result, however it is rounded: the oracle need not compute it again.
   if (!got.empty() && got == right) return {};
@@ -240,8 +262,8 @@ VirtualRanksBench::Times VirtualRanksBench::run_rank(Communicator& communicator,
                                                      const Trial& trial) {
   const bool is_first = communicator.rank() == 0;
   const int ranks = communicator.size();
-  const Buffers buffers{{device_, send_size(trial.problem, ranks, is_first)},
-                        {device_, receive_size(trial.problem, ranks, is_first)}};
+  const Buffers buffers{{trial.device, send_size(trial.problem, ranks, is_first)},
+                        {trial.device, receive_size(trial.problem, ranks, is_first)}};
   const auto operation = trial.implementation.prepare(
       communicator, {trial.problem, 0, {buffers.send.bytes(), buffers.receive.bytes()}},
       trial.variant, soon());
@@ -250,7 +272,8 @@ VirtualRanksBench::Times VirtualRanksBench::run_rank(Communicator& communicator,
   if (communicator.all_reduce_max(times.fault.empty() ? 0 : 1, soon()) != 0) return times;
   const int warm_up = trial.calls == 0 ? 0 : warm_up_calls;
   for (int call = -warm_up; call < trial.calls; ++call) {
-    if (trial.evicts && is_first) device_.fill(eviction_.bytes(), static_cast<unsigned char>(call));
+    if (trial.evicts && is_first)
+      devices_.calls.fill(eviction_.bytes(), static_cast<unsigned char>(call));
     communicator.barrier(soon());
     const auto begin = Clock::now();
     operation->start();

@@ -20,11 +20,19 @@ namespace colltune {
 struct BenchSettings {
   int ranks = 4;
   int calls = 20;                 ///< of each variant
+  DataType type = DataType::f32;  ///< of what is summed
   bool is_captured = false;       ///< into a graph, by the caller
   std::size_t most_variants = 0;  ///< of each row, spread over its search space; 0: all
   /// Before each call twice what the device's largest cache holds is written: as where each call
   /// has other buffers.
   bool evicts_inputs = true;
+};
+
+/// One piece of hardware, opened as often as times are taken in different ways.
+struct BenchDevices {
+  Device& calls;     ///< as programs use it: what the host sees of a call
+  Device& alone;     ///< the device's time without the host's (CudaDeviceOptions)
+  Device& repeated;  ///< the same of several calls of one graph, divided by their number
 };
 
 /// What a variant of an implementation takes for one problem, and whether it is right.
@@ -34,9 +42,11 @@ struct BenchRow {
   std::vector<Variant> variants;  ///< to be timed: those of the most blocks first
   std::size_t tried = 0;          ///< how many of them were
   std::size_t timed = 0;          ///< the same without those for which memory was lacking
+  std::vector<std::pair<Variant, double>> times;  ///< of each that has one, us, as `device_us`
   std::optional<Variant> best;
-  double device_us = std::numeric_limits<double>::infinity();  ///< median of the best
-  double host_us = 0;                                          ///< of the same
+  /// The median of the best by the device's clock, without the host's part.
+  double device_us = std::numeric_limits<double>::infinity();
+  double host_us = 0;  ///< of the same, from the first rank's start to the last one's end
   std::vector<std::string> faults;  ///< variants that were wrong or failed, with what they did
   std::string why_untimed;          ///< where memory was lacking, or none runs here
 };
@@ -46,18 +56,18 @@ struct BenchRow {
 /// Calls by ranks that are threads and share a device. One call of its functions at a time.
 class VirtualRanksBench {
  public:
-  /// Takes memory of `device`, which outlives it. Throws Error.
-  VirtualRanksBench(Device& device, const BenchSettings& settings);
+  /// Takes memory of the devices, which outlive it. Throws Error.
+  VirtualRanksBench(const BenchDevices& devices, const BenchSettings& settings);
 
   [[nodiscard]] const BenchSettings& settings() const { return settings_; }
   /// Whether inputs are out of the caches: not where nobody tells how large these are.
-  [[nodiscard]] bool evicts() const { return !eviction_.bytes().empty(); }
+  [[nodiscard]] bool evicts() const;
   [[nodiscard]] Capability capability(const Implementations& catalogue);
   /// What a plain copy of `bytes` in the device's memory takes, without what starting it does.
   /// Throws Error where there is not four times as much memory.
   [[nodiscard]] std::chrono::nanoseconds copy_time(Bytes bytes);
 
-  /// Sums of f32, or bytes of it, between registered buffers. Without variants where none runs
+  /// Sums of the type, or bytes of it, between registered buffers. Without variants where none runs
   /// here; `why_untimed` is the reason then.
   [[nodiscard]] BenchRow make_row(const Implementation& implementation,
                                   const Capability& capability, Bytes size) const;
@@ -67,8 +77,9 @@ class VirtualRanksBench {
   void time_next(BenchRow& row);
   /// Verifies the best of `row`, whatever the size: what was wrong, or empty.
   [[nodiscard]] std::string verify_best(const BenchRow& row);
-  /// The median of the best of `row` where nothing pushes its inputs out of the caches.
-  [[nodiscard]] double time_of_best_in_caches(const BenchRow& row);
+  /// The median of the best of `row` with the input's other state: where `evicts()`, in the caches,
+  /// else out of them. Nothing where nobody tells how large those are.
+  [[nodiscard]] std::optional<double> time_of_best_otherwise(const BenchRow& row);
 
  private:
   /// One variant's calls.
@@ -76,6 +87,7 @@ class VirtualRanksBench {
     const Implementation& implementation;
     const Problem& problem;
     const Variant& variant;
+    Device& device;  ///< on which the ranks work
     bool is_verified = false;
     bool evicts = false;
     int calls = 0;  ///< timed ones
@@ -101,15 +113,17 @@ class VirtualRanksBench {
   };
 
   [[nodiscard]] Topology topology(const Capability& capability) const;
-  void run(const std::function<void(Communicator&)>& body) const;
+  void run(Device& device, const std::function<void(Communicator&)>& body) const;
   [[nodiscard]] Times run_trial(const Trial& trial);
   [[nodiscard]] Times run_rank(Communicator& communicator, const Trial& trial);
   [[nodiscard]] std::string verify(Communicator& communicator, const Trial& trial,
                                    Operation& operation, const Buffers& buffers);
 
-  Device& device_;
+  /// What times calls whose inputs are pushed out of the caches, or are not.
+  [[nodiscard]] Device& timer(bool evicts) const;
+
+  BenchDevices devices_;
   BenchSettings settings_;
-  std::vector<Device*> devices_;
   DeviceMemory eviction_;
   Reference reference_;  ///< each rank's thread has places of its own in it
   std::mutex mutex_;

@@ -75,12 +75,14 @@ class VirtualRanksBenchTest : public testing::Test {
     while (row.tried < row.variants.size()) bench.time_next(row);
   }
 
+  BenchDevices devices() { return {.calls = device_, .alone = device_, .repeated = device_}; }
+
   test::PretendedDevice device_{"shared", 8};
   Implementations catalogue_;
 };
 
 TEST_F(VirtualRanksBenchTest, AllOfARowIsTimedAndRightAndOutOfTheCaches) {
-  VirtualRanksBench bench(device_, {.ranks = 2, .calls = 2});
+  VirtualRanksBench bench(devices(), {.ranks = 2, .calls = 2});
   ASSERT_TRUE(bench.evicts());
   const Capability capability = bench.capability(catalogue_);
   for (const char* const name : {"cuda.all_reduce_two_shot_pull", "cuda.all_gather_copy_pull"}) {
@@ -100,11 +102,11 @@ TEST_F(VirtualRanksBenchTest, AllOfARowIsTimedAndRightAndOutOfTheCaches) {
 
 TEST_F(VirtualRanksBenchTest, NobodyKnowsTheCaches) {
   device_.pretend_cache(0);
-  EXPECT_FALSE(VirtualRanksBench(device_, {.ranks = 2}).evicts());
+  EXPECT_FALSE(VirtualRanksBench(devices(), {.ranks = 2}).evicts());
 }
 
 TEST_F(VirtualRanksBenchTest, FewVariantsAreSpreadOverTheSearchSpace) {
-  VirtualRanksBench bench(device_, {.ranks = 2, .most_variants = 2});
+  VirtualRanksBench bench(devices(), {.ranks = 2, .most_variants = 2});
   const Capability capability = bench.capability(catalogue_);
   const BenchRow row = bench.make_row(find("cuda.all_reduce_two_shot_pull"), capability, mib);
   ASSERT_EQ(row.variants.size(), 2U);
@@ -113,7 +115,7 @@ TEST_F(VirtualRanksBenchTest, FewVariantsAreSpreadOverTheSearchSpace) {
 }
 
 TEST_F(VirtualRanksBenchTest, WhatIsLeftInMemoryIsNoResult) {
-  VirtualRanksBench bench(device_, {.ranks = 2, .calls = 1, .most_variants = 1});
+  VirtualRanksBench bench(devices(), {.ranks = 2, .calls = 1, .most_variants = 1});
   const Capability capability = bench.capability(catalogue_);
   const Implementation& sound = find("cuda.all_reduce_one_shot");
   BenchRow row = bench.make_row(sound, capability, {4096});
@@ -128,7 +130,7 @@ TEST_F(VirtualRanksBenchTest, WhatIsLeftInMemoryIsNoResult) {
 }
 
 TEST_F(VirtualRanksBenchTest, MemoryThatIsLackingIsNoFault) {
-  VirtualRanksBench bench(device_, {.ranks = 2, .calls = 1, .most_variants = 1});
+  VirtualRanksBench bench(devices(), {.ranks = 2, .calls = 1, .most_variants = 1});
   const Capability capability = bench.capability(catalogue_);
   BenchRow row = bench.make_row(find("cuda.all_reduce_one_shot"), capability, mib);
   device_.limit_memory(4096);
@@ -141,7 +143,7 @@ TEST_F(VirtualRanksBenchTest, MemoryThatIsLackingIsNoFault) {
 }
 
 TEST_F(VirtualRanksBenchTest, WhatRunsNowhereSaysWhy) {
-  VirtualRanksBench bench(device_, {.ranks = 2});
+  VirtualRanksBench bench(devices(), {.ranks = 2});
   const Capability capability = bench.capability(catalogue_);
   const BenchRow row = bench.make_row(find("cuda.all_reduce_one_shot_multicast"), capability, mib);
   EXPECT_TRUE(row.variants.empty());
@@ -149,7 +151,7 @@ TEST_F(VirtualRanksBenchTest, WhatRunsNowhereSaysWhy) {
 }
 
 TEST_F(VirtualRanksBenchTest, ACopyTakesTime) {
-  VirtualRanksBench bench(device_, {.ranks = 2});
+  VirtualRanksBench bench(devices(), {.ranks = 2});
   EXPECT_GT(bench.copy_time(mib).count(), 0);
 }
 
@@ -173,6 +175,9 @@ TEST(GpuTargets, BytesThatAreMoved) {
   EXPECT_EQ(moved_bytes("cuda.all_reduce_two_shot_pull", 4, {1000}), 11000);
   EXPECT_EQ(moved_bytes("cuda.all_reduce_two_shot_push", 4, {1000}), 8000);
   EXPECT_EQ(moved_bytes("cuda.all_gather_copy_pull", 4, {1000}), 8000);
+  // Of the ring, inputs and results alone: slots stay in a cache.
+  EXPECT_EQ(memory_bytes("cuda.all_reduce_ring", 2, {1000}), 4000);
+  EXPECT_EQ(memory_bytes("cuda.all_reduce_two_shot_pull", 4, {1000}), 11000);
   EXPECT_EQ(moved_bytes("cuda.broadcast_chain", 4, {1000}), 0) << "nobody counted";
 }
 
@@ -180,8 +185,14 @@ TEST(GpuTargets, FiguresAreJudged) {
   const GpuTarget share{.figure = Figure::share_of_copy, .bound = 0.7};
   const GpuTarget time{.figure = Figure::microseconds, .bound = 10};
   const GpuTarget copy{.figure = Figure::times_plain_copy, .bound = 1.1};
-  const GpuFigures figures{
-      .device_us = 10, .moved_bytes = 700, .copied_bytes_per_us = 100, .plain_copy_us = 8};
+  const GpuTarget memory{.figure = Figure::share_of_memory, .bound = 0.5};
+  const GpuFigures figures{.device_us = 10,
+                           .moved_bytes = 700,
+                           .memory_bytes = 400,
+                           .copied_bytes_per_us = 100,
+                           .plain_copy_us = 8};
+  EXPECT_DOUBLE_EQ(figure_of(memory, figures).value(), 0.4);
+  EXPECT_EQ(judge(memory, 0.4, ""), (GpuVerdict{.measured = 0.4, .is_reached = false}));
   EXPECT_DOUBLE_EQ(figure_of(share, figures).value(), 0.7);
   EXPECT_DOUBLE_EQ(figure_of(time, figures).value(), 10);
   EXPECT_DOUBLE_EQ(figure_of(copy, figures).value(), 1.25);

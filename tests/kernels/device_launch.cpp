@@ -92,11 +92,12 @@ class Launch {
                           launch.is_networked ? &network_ : nullptr);
     for (int rank = 0; rank < launch.ranks; ++rank) {
       Rank& of = ranks_[static_cast<std::size_t>(rank)];
-      call.scratch[rank] = of.scratch.inside().data();
+      peers_.scratch[rank] = of.scratch.inside().data();
       if (!launch.problem.registered) continue;
-      call.sends[rank] = of.buffers.send.data();
-      call.receives[rank] = of.buffers.receive.data();
+      peers_.sends[rank] = of.buffers.send.data();
+      peers_.receives[rank] = of.buffers.receive.data();
     }
+    call.look_up_peers_in(peers_);
     for (int rank = 0; rank < launch.ranks; ++rank) {
       Rank& of = ranks_[static_cast<std::size_t>(rank)];
       call.rank = rank;
@@ -134,12 +135,12 @@ class Launch {
   [[nodiscard]] DeviceCall without_peers(DeviceCall call) {
     for (int peer = 0; peer < call.ranks; ++peer) {
       const auto at = static_cast<std::size_t>(peer);
-      network_.scratch[at] = call.scratch[peer];
-      network_.receives[at] = call.receives[peer];
-      call.sends[peer] = nullptr;
-      call.receives[peer] = nullptr;
-      if (peer != call.rank) call.scratch[peer] = nullptr;
+      network_.scratch[at] = peers_.scratch[peer];
+      network_.receives[at] = peers_.receives[peer];
     }
+    device::PeerMemory& alone = alone_.emplace_back();
+    alone.scratch[call.rank] = peers_.scratch[call.rank];
+    call.look_up_peers_in(alone);
     return call;
   }
 
@@ -227,6 +228,8 @@ class Launch {
   device::Control control_;
   device::HostNetwork network_;
   std::deque<Rank> ranks_;
+  device::PeerMemory peers_;
+  std::deque<device::PeerMemory> alone_;  ///< of networked ranks, each with its own memory
   std::vector<DeviceCall> calls_;
   std::barrier<> beginning_;  ///< of all threads of all ranks that are there
   std::mutex mutex_;

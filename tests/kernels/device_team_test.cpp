@@ -34,6 +34,7 @@ struct Rank {
 
   std::vector<std::uint64_t> scratch;
   std::uint64_t counter = counted;
+  device::PeerMemory peers;
   device::DeviceCall call;
   device::HostBlock block;
   HostContext context;
@@ -49,10 +50,11 @@ class DeviceTeam : public testing::TestWithParam<bool> {
       own.call.rank = rank;
       own.call.ranks = 2;
       own.call.counters = &own.counter;
+      own.call.look_up_peers_in(own.peers);
       network_.scratch[static_cast<std::size_t>(rank)] = own.bytes();
       for (int peer = 0; peer < 2; ++peer)
         if (peer == rank || !GetParam())
-          own.call.scratch[peer] = ranks[static_cast<std::size_t>(peer)]->bytes();
+          own.peers.scratch[peer] = ranks[static_cast<std::size_t>(peer)]->bytes();
     }
   }
   [[nodiscard]] const device::HostNetwork* network() const {

@@ -38,7 +38,15 @@ class PretendedLaunch final : public DeviceLaunch {
         calls_(std::move(calls)),
         copies_(copies_of(algorithm, calls_)),
         blocks_of_rank_(blocks),
-        is_broken_(is_broken) {}
+        is_broken_(is_broken) {
+    const device::DeviceCall& any = calls_.front();
+    for (int rank = 0; rank < any.ranks; ++rank) {
+      peers_.sends[rank] = any.sends[rank];
+      peers_.receives[rank] = any.receives[rank];
+      peers_.scratch[rank] = any.scratch[rank];
+    }
+    for (device::DeviceCall& call : calls_) call.look_up_peers_in(peers_);
+  }
 
   /// From now on calls replay what `device` captures of one here; each is counted in `replays`.
   void replay_graph(PretendedDevice& device, std::atomic<int>& replays) {
@@ -94,6 +102,7 @@ class PretendedLaunch final : public DeviceLaunch {
 
   const DeviceAlgorithm& algorithm_;
   std::vector<device::DeviceCall> calls_;
+  device::PeerMemory peers_;  ///< of all calls
   device::DeviceCopies copies_;
   int blocks_of_rank_;
   const std::atomic<bool>& is_broken_;

@@ -5,12 +5,15 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "cuda/cuda_error.h"
 #include "cuda/cuda_memory.h"
@@ -100,31 +103,94 @@ class CudaGraph final : public DeviceGraph {
   GraphExec replay_;
 };
 
+/// Holds a stream until what follows lies on it, so that the device's clock does not measure how
+/// long the host takes to put it there.
+class Gate {
+ public:
+  ~Gate() { open(); }
+  /// What is put on `stream` from now on runs after `open`.
+  void close(cudaStream_t stream) {
+    is_open_.store(false, std::memory_order_relaxed);
+    check_cuda(cudaLaunchHostFunc(
+                   stream,
+                   [](void* gate) {
+                     // A launch takes microseconds; a host that fails in it opens the gate, too.
+                     while (!static_cast<Gate*>(gate)->is_open_.load(std::memory_order_acquire)) {
+                     }
+                   },
+                   this),
+               "cudaLaunchHostFunc");
+  }
+  void open() noexcept { is_open_.store(true, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> is_open_ = true;
+};
+
+/// The arguments of a kernel for the ranks of `calls`, `blocks` blocks each.
+device::LaunchArguments arguments_of(std::span<const device::DeviceCall> calls, int blocks) {
+  device::LaunchArguments arguments{.common = calls.front(), .blocks = blocks, .is_whole = true};
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const device::DeviceCall& call = calls[i];
+    arguments.own[i] = {call.rank, call.send, call.receive, call.counters};
+    arguments.is_whole = arguments.is_whole && device::moves_whole_packets(call);
+  }
+  for (int rank = 0; rank < arguments.common.ranks; ++rank) {
+    arguments.peers.sends[rank] = arguments.common.sends[rank];
+    arguments.peers.receives[rank] = arguments.common.receives[rank];
+    arguments.peers.scratch[rank] = arguments.common.scratch[rank];
+  }
+  return arguments;
+}
+
 class CudaLaunch final : public DeviceLaunch {
  public:
-  CudaLaunch(int gpu, const void* kernel, DeviceMemory calls, device::DeviceCopies copies,
-             bool meets_again, int ranks, DeviceGrid grid)
+  CudaLaunch(int gpu, const void* kernel, const device::LaunchArguments& arguments, int ranks,
+             device::DeviceCopies copies, bool meets_again, DeviceGrid grid,
+             const CudaDeviceOptions& options)
       : gpu_(gpu),
         kernel_(kernel),
-        calls_(std::move(calls)),
+        arguments_(arguments),
         copies_(std::move(copies)),
         meets_again_(meets_again),
         ranks_(ranks),
         grid_(grid),
+        is_gated_(options.times_device_alone),
         stream_(make_stream()),
         begin_(make_event()),
         end_(make_event()) {
-    if (grid_.replays_graph) replay_ = capture_on(gpu_, stream_, [this] { launch(stream_.get()); });
+    const auto more = std::min(copies_.size(), static_cast<std::size_t>(grid_.copy_queues));
+    for (std::size_t i = 1; i < more; ++i) {
+      beside_.push_back(make_stream());
+      joins_.push_back(make_event());
+    }
+    if (more > 1) fork_ = make_event();
+    if (!grid_.replays_graph) return;
+    calls_of_start_ = options.calls_of_graph;
+    replay_ = capture_on(gpu_, stream_, [this] {
+      // Nodes of the graph: between them lies nothing of the host's.
+      record(begin_, cudaEventRecordExternal);
+      for (int call = 0; call < calls_of_start_; ++call) launch(stream_.get());
+      record(end_, cudaEventRecordExternal);
+    });
   }
 
   void start() override {
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
-    check_cuda(cudaEventRecord(begin_.get(), stream_.get()), "cudaEventRecord");
-    if (replay_)
+    if (replay_) {
       check_cuda(cudaGraphLaunch(replay_.get(), stream_.get()), "cudaGraphLaunch");
-    else
+      return;
+    }
+    if (is_gated_) gate_.close(stream_.get());
+    try {
+      record(begin_, cudaEventRecordDefault);
       launch(stream_.get());
-    check_cuda(cudaEventRecord(end_.get(), stream_.get()), "cudaEventRecord");
+      record(end_, cudaEventRecordDefault);
+    } catch (...) {
+      gate_.open();
+      throw;
+    }
+    gate_.open();
   }
 
   void submit(void* queue) override {
@@ -140,21 +206,41 @@ class CudaLaunch final : public DeviceLaunch {
     return true;
   }
 
-  std::chrono::nanoseconds duration() override { return time_between(begin_, end_); }
+  std::chrono::nanoseconds duration() override {
+    return time_between(begin_, end_) / calls_of_start_;
+  }
 
  private:
+  void record(const Event& event, unsigned flags) {
+    check_cuda(cudaEventRecordWithFlags(event.get(), stream_.get(), flags), "cudaEventRecord");
+  }
+
   void launch(cudaStream_t stream) {
     launch_kernel(stream);
-    for (const device::DeviceCopy& copy : copies_)
-      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream),
-                 "cudaMemcpyAsync");
+    copy_on(stream);
     if (meets_again_) launch_kernel(stream);
   }
 
+  /// By turns on `stream` and on those beside it, which begin and end with it: one copy engine
+  /// serves a stream at a time.
+  void copy_on(cudaStream_t stream) {
+    if (!beside_.empty()) check_cuda(cudaEventRecord(fork_.get(), stream), "cudaEventRecord");
+    for (const Stream& other : beside_)
+      check_cuda(cudaStreamWaitEvent(other.get(), fork_.get(), 0), "cudaStreamWaitEvent");
+    for (std::size_t i = 0; i < copies_.size(); ++i) {
+      const std::size_t turn = i % (beside_.size() + 1);
+      check_cuda(cudaMemcpyAsync(copies_[i].to, copies_[i].from, copies_[i].bytes,
+                                 cudaMemcpyDefault, turn == 0 ? stream : beside_[turn - 1].get()),
+                 "cudaMemcpyAsync");
+    }
+    for (std::size_t i = 0; i < beside_.size(); ++i) {
+      check_cuda(cudaEventRecord(joins_[i].get(), beside_[i].get()), "cudaEventRecord");
+      check_cuda(cudaStreamWaitEvent(stream, joins_[i].get(), 0), "cudaStreamWaitEvent");
+    }
+  }
+
   void launch_kernel(cudaStream_t stream) {
-    std::byte* calls = calls_.bytes().data();
-    int blocks = grid_.blocks;
-    void* arguments[] = {&calls, &blocks};
+    void* arguments[] = {&arguments_};
     check_cuda(cudaLaunchCooperativeKernel(
                    kernel_, dim3(static_cast<unsigned>(ranks_ * grid_.blocks)),
                    dim3(static_cast<unsigned>(grid_.threads)), arguments, 0, stream),
@@ -163,33 +249,47 @@ class CudaLaunch final : public DeviceLaunch {
 
   int gpu_;
   const void* kernel_;
-  DeviceMemory calls_;
+  device::LaunchArguments arguments_;
   device::DeviceCopies copies_;
   bool meets_again_;  ///< after the copies
   int ranks_;
   DeviceGrid grid_;
+  bool is_gated_;
+  Gate gate_;  ///< outlives the stream that it holds
   Stream stream_;
+  std::vector<Stream> beside_;  ///< for copies
   Event begin_;
   Event end_;
-  GraphExec replay_;  ///< of all that a call starts; null where it is launched
+  Event fork_;
+  std::vector<Event> joins_;
+  int calls_of_start_ = 1;
+  GraphExec replay_;  ///< of all that a start begins; null where it is launched
 };
 
 /// What a library puts on a stream of its own, between two events.
 class CudaLibraryLaunch final : public DeviceLaunch {
  public:
-  CudaLibraryLaunch(int gpu, DeviceSubmission& submission)
+  CudaLibraryLaunch(int gpu, DeviceSubmission& submission, const CudaDeviceOptions& options)
       : gpu_(gpu),
         submission_(submission),
+        is_gated_(options.times_device_alone),
         stream_(make_stream()),
         begin_(make_event()),
         end_(make_event()) {}
 
   void start() override {
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
-    check_cuda(cudaEventRecord(begin_.get(), stream_.get()), "cudaEventRecord");
-    is_closed_ = false;
-    submission_.submit(stream_.get());
-    static_cast<void>(close());
+    if (is_gated_) gate_.close(stream_.get());
+    try {
+      check_cuda(cudaEventRecord(begin_.get(), stream_.get()), "cudaEventRecord");
+      is_closed_ = false;
+      submission_.submit(stream_.get());
+      static_cast<void>(close());
+    } catch (...) {
+      gate_.open();
+      throw;
+    }
+    gate_.open();
   }
 
   void submit(void* queue) override {
@@ -217,7 +317,9 @@ class CudaLibraryLaunch final : public DeviceLaunch {
 
   int gpu_;
   DeviceSubmission& submission_;
+  bool is_gated_;
   bool is_closed_ = true;
+  Gate gate_;  ///< outlives the stream that it holds
   Stream stream_;
   Event begin_;
   Event end_;
@@ -225,7 +327,8 @@ class CudaLibraryLaunch final : public DeviceLaunch {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int gpu) : gpu_(gpu), memory_(gpu) {
+  CudaDevice(int gpu, const CudaDeviceOptions& options)
+      : gpu_(gpu), options_(options), memory_(gpu) {
     check_cuda(cudaSetDevice(gpu), "cudaSetDevice");
     check_cuda(cudaGetDeviceProperties(&properties_, gpu), "cudaGetDeviceProperties");
     if (attribute(cudaDevAttrCooperativeLaunch, gpu) == 0)
@@ -368,16 +471,14 @@ class CudaDevice final : public Device {
                   std::to_string(ranks * grid.blocks) + " blocks of " +
                       std::to_string(grid.threads) + " threads of " + algorithm.name +
                       " must run at once; this GPU runs " + std::to_string(most));
-    DeviceMemory memory(*this, {calls.size_bytes()});
-    write(memory.bytes().data(), std::as_bytes(calls));
-    return std::make_unique<CudaLaunch>(gpu_, kernel, std::move(memory),
+    return std::make_unique<CudaLaunch>(gpu_, kernel, arguments_of(calls, grid.blocks), ranks,
                                         copies_of(algorithm, calls),
-                                        algorithm.list_copies != nullptr, ranks, grid);
+                                        algorithm.list_copies != nullptr, grid, options_);
   }
 
   std::unique_ptr<DeviceLaunch> make_library_launch(DeviceSubmission& submission) override {
     make_current();
-    return std::make_unique<CudaLibraryLaunch>(gpu_, submission);
+    return std::make_unique<CudaLibraryLaunch>(gpu_, submission, options_);
   }
   std::unique_ptr<DeviceGraph> capture(const std::function<void(void* queue)>& put) override {
     make_current();
@@ -448,6 +549,7 @@ class CudaDevice final : public Device {
   }
 
   int gpu_;
+  CudaDeviceOptions options_;
   cudaDeviceProp properties_{};
   CudaMemory memory_;
   Stream copies_;                                  ///< of read, write and fill
@@ -469,7 +571,7 @@ CudaDevices count_cuda_devices() {
   return devices;
 }
 
-std::unique_ptr<Device> open_cuda_device(int number) {
+std::unique_ptr<Device> open_cuda_device(int number, const CudaDeviceOptions& options) {
   const CudaDevices devices = count_cuda_devices();
   if (devices.count == 0) throw Error(StatusCode::failed_precondition, devices.why_none);
   if (number < 0 || number >= devices.count)
@@ -477,7 +579,7 @@ std::unique_ptr<Device> open_cuda_device(int number) {
                                                   "; this process sees " +
                                                   std::to_string(devices.count) + ", from 0 on");
   try {
-    return std::make_unique<CudaDevice>(number);
+    return std::make_unique<CudaDevice>(number, options);
   } catch (const Error& error) {
     throw Error(StatusCode::failed_precondition, error.what());
   }

@@ -13,9 +13,12 @@
 namespace colltune::device {
 
 /// A thread of a kernel on a GPU: device/team.h says what each function is for. Several ranks may
-/// share one launch: each has `blocks` blocks of it.
+/// share one launch: each has `blocks` blocks of it. `whole`: its calls move whole aligned packets
+/// alone.
+template <bool whole>
 class CudaContext {
  public:
+  static constexpr bool is_whole = whole;
   __device__ CudaContext(int block, int blocks) : block_(block), blocks_(blocks) {}
 
   [[nodiscard]] __device__ int block() const { return block_; }
@@ -41,6 +44,19 @@ class CudaContext {
     atomic(word).store(value, ::cuda::memory_order_relaxed);
   }
 
+  static __device__ void load_pair(const std::uint64_t* words, std::uint64_t (&pair)[2]) {
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(pair[0]), "=l"(pair[1])
+                 : "l"(words)
+                 : "memory");
+  }
+  static __device__ void store_pair(std::uint64_t* words, std::uint64_t first,
+                                    std::uint64_t second) {
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(words), "l"(first),
+                 "l"(second)
+                 : "memory");
+  }
+
   // Peers are mapped: a put is a store, and complete when a signal behind the block's barrier is
   // seen, whose order is cumulative.
   using Remote = std::byte*;
@@ -54,7 +70,7 @@ class CudaContext {
   }
   __device__ static void put(Remote to, std::uint64_t index, std::uint64_t bytes,
                              const Packet& packet) {
-    write_packet(to, index, bytes, packet);
+    write_packet<CudaContext>(to, index, bytes, packet);
   }
   __device__ static void complete_puts() {}
   __device__ static void put_signal(Remote to, std::uint64_t value) {
@@ -71,27 +87,35 @@ class CudaContext {
   }
   __device__ static void store_lane(std::uint64_t* line, int lane, const Packet& packet,
                                     std::uint64_t flag) {
-    std::uint64_t words[2];
-    __builtin_memcpy(words, &packet, sizeof words);
-    if (lane + 1 == threads_of_line) words[1] = flag;
+    Lane words = lane_of(packet);
+    if (lane + 1 == threads_of_line) words.words[1] = flag;
     __syncwarp(line_mask());
-    asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(line + 2 * lane), "l"(words[0]),
-                 "l"(words[1])
-                 : "memory");
+    store_pair(line + 2 * lane, words.words[0], words.words[1]);
   }
-  [[nodiscard]] __device__ static bool load_lane(const std::uint64_t* line, int lane,
-                                                 std::uint64_t flag, Packet& packet) {
+  struct Lane {
     std::uint64_t words[2];
+  };
+  [[nodiscard]] __device__ static Lane load_lane(const std::uint64_t* line, int lane,
+                                                 std::uint64_t /*flag*/) {
+    Lane found;
     __syncwarp(line_mask());
-    asm volatile("ld.relaxed.sys.v2.u64 {%0, %1}, [%2];"
-                 : "=l"(words[0]), "=l"(words[1])
-                 : "l"(line + 2 * lane)
-                 : "memory");
-    const std::uint64_t found =
-        __shfl_sync(line_mask(), words[1], threads_of_line - 1, threads_of_line);
-    if (lane + 1 == threads_of_line) words[1] = 0;
-    __builtin_memcpy(&packet, words, sizeof words);
-    return found == flag;
+    load_pair(line + 2 * lane, found.words);
+    return found;
+  }
+  [[nodiscard]] __device__ static Lane lane_of(const Packet& packet) {
+    Lane lane;
+    __builtin_memcpy(lane.words, &packet, sizeof lane.words);
+    return lane;
+  }
+  /// `lane`: in its line; the last one's second half is the flag.
+  [[nodiscard]] __device__ static Packet packet_of(Lane found, int lane = 0) {
+    if (lane + 1 == threads_of_line) found.words[1] = 0;
+    Packet packet;
+    __builtin_memcpy(&packet, found.words, sizeof packet);
+    return packet;
+  }
+  [[nodiscard]] __device__ static bool has_line(const Lane& found, std::uint64_t flag) {
+    return __shfl_sync(line_mask(), found.words[1], threads_of_line - 1, threads_of_line) == flag;
   }
 
   // Of all ranks' scratch memory, by what NVLink's switches add up and spread (sm_90 on). The sums
@@ -113,10 +137,10 @@ class CudaContext {
 #endif
   }
   __device__ static void store_alias(std::byte* to, std::uint64_t index, const Packet& packet) {
-    write_packet(to + index * packet_bytes, 0, packet_bytes, packet);
+    *reinterpret_cast<Packet*>(to + index * packet_bytes) = packet;
   }
   [[nodiscard]] __device__ static Packet load_alias(const std::byte* from, std::uint64_t index) {
-    return read_packet(from + index * packet_bytes, 0, packet_bytes);
+    return *reinterpret_cast<const Packet*>(from + index * packet_bytes);
   }
   // Between this thread's accesses to one memory by two addresses, in either direction.
   __device__ static void release_aliases() { asm volatile("fence.proxy.alias;" ::: "memory"); }
@@ -126,7 +150,11 @@ class CudaContext {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
   }
-  __device__ static void pause() { __nanosleep(20); }
+  /// Short waits, as between ranks in step, are spun through: a pause takes up to twice what it is
+  /// asked for.
+  __device__ static void pause(int look) {
+    if (look >= 256) __nanosleep(20);
+  }
 
  private:
 #if __CUDA_ARCH__ >= 900
@@ -177,13 +205,31 @@ class CudaContext {
   int blocks_;
 };
 
-/// The kernel of `Body`: block b of the launch is block b % blocks of the rank of
-/// calls[b / blocks].
-template <class Body, class Reducer>
-__global__ void run_ranks(const DeviceCall* calls, int blocks) {
-  CudaContext context(static_cast<int>(blockIdx.x) % blocks, blocks);
-  const DeviceCall& call = calls[blockIdx.x / static_cast<unsigned>(blocks)];
+template <bool whole, class Body, class Reducer>
+__device__ __forceinline__ void run_body(int block, int blocks, const DeviceCall& call) {
+  CudaContext<whole> context(block, blocks);
   Body::run(context, call, Reducer(call));
+}
+
+/// The kernel of `Body`: block b of the launch is block b % blocks of the rank of own[b / blocks].
+/// The call becomes local values, and peers are looked up in the kernel's arguments: no store of
+/// the kernel can change them, so loops need not load them again.
+template <class Body, class Reducer>
+__global__ void __launch_bounds__(most_threads, 1)
+    run_ranks(const __grid_constant__ LaunchArguments arguments) {
+  const int blocks = arguments.blocks;
+  const int place = static_cast<int>(blockIdx.x) / blocks;
+  const int block = static_cast<int>(blockIdx.x) - place * blocks;
+  DeviceCall call = arguments.common;
+  call.look_up_peers_in(arguments.peers);
+  call.rank = arguments.own[place].rank;
+  call.send = arguments.own[place].send;
+  call.receive = arguments.own[place].receive;
+  call.counters = arguments.own[place].counters;
+  // What goes type by type takes its time in the arithmetic, and is not compiled twice.
+  if constexpr (Reducer::is_typed || !Body::reduces)
+    if (arguments.is_whole) return run_body<true, Body, Reducer>(block, blocks, call);
+  run_body<false, Body, Reducer>(block, blocks, call);
 }
 
 }  // namespace colltune::device

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/cuda_context.cuh"
+#include "device/cuda_numbers.cuh"
 #include "device/kernels.h"
 #include "device/reducer.h"
 
@@ -10,7 +11,7 @@ namespace colltune::device {
 
 template <class Body, class Reducer>
 [[nodiscard]] const void* address_of_kernel() {
-  void (*const kernel)(const DeviceCall*, int) = run_ranks<Body, Reducer>;
+  void (*const kernel)(LaunchArguments) = run_ranks<Body, Reducer>;
   return reinterpret_cast<const void*>(kernel);
 }
 
@@ -26,11 +27,12 @@ constexpr bool sums_in_the_network = [] {
 template <class Body>
 [[nodiscard]] Kernels kernels_of() {
   Kernels kernels;
-  if constexpr (!sums_in_the_network<Body>) kernels.any = address_of_kernel<Body, AnyReducer>();
+  if constexpr (!sums_in_the_network<Body>)
+    kernels.any = address_of_kernel<Body, BasicAnyReducer<CudaNumbers>>();
   if constexpr (Body::reduces) {
-    kernels.f32_sum = address_of_kernel<Body, TypedReducer<float, Sum>>();
-    kernels.f16_sum = address_of_kernel<Body, TypedReducer<Float16, Sum>>();
-    kernels.bf16_sum = address_of_kernel<Body, TypedReducer<BFloat16, Sum>>();
+    kernels.f32_sum = address_of_kernel<Body, TypedReducer<float, Sum, CudaNumbers>>();
+    kernels.f16_sum = address_of_kernel<Body, TypedReducer<Float16, Sum, CudaNumbers>>();
+    kernels.bf16_sum = address_of_kernel<Body, TypedReducer<BFloat16, Sum, CudaNumbers>>();
   }
   return kernels;
 }

@@ -100,7 +100,11 @@ using DeviceAlgorithms = std::vector<DeviceAlgorithm>;
 template <class Body>
 [[nodiscard]] DeviceAlgorithm make_device(DeviceAlgorithm algorithm) {
   algorithm.run_on_host = [](device::HostContext& context, const device::DeviceCall& call) {
-    Body::run(context, call, device::AnyReducer(call));
+    const device::AnyReducer reducer(call);
+    if (!device::moves_whole_packets(call)) return Body::run(context, call, reducer);
+    device::WholeHostContext whole(std::move(context));
+    Body::run(whole, call, reducer);
+    context = std::move(whole);
   };
   algorithm.kernels = device::kernels_of<Body>();
   return algorithm;

@@ -11,6 +11,7 @@ namespace colltune::device {
 
 constexpr int most_ranks = 16;
 constexpr int most_blocks = 64;
+constexpr int most_threads = 512;  ///< of a block: kernels are compiled for so many
 
 /// What the host and a rank's kernel tell each other while it runs; the host and the device both
 /// reach it. All words are read and written as atomics.
@@ -20,6 +21,15 @@ struct Control {
   std::uint64_t abort = 0;
   /// Who a wait that ended so had waited for, plus 1; the first of them. 0: nobody.
   std::uint64_t missing = 0;
+};
+
+/// Where the ranks' memory lies, as one device addresses it.
+struct PeerMemory {
+  /// The ranks' buffers, where they are registered.
+  const std::byte* sends[most_ranks] = {};
+  std::byte* receives[most_ranks] = {};
+  /// The ranks' scratch memory: signals first (`signals_size`), then `scratch_bytes` of data.
+  std::byte* scratch[most_ranks] = {};
 };
 
 /// One rank's call as its kernel sees it. Plain data: a kernel's argument, frozen in a captured
@@ -36,11 +46,11 @@ struct DeviceCall {
   std::uint64_t bytes = 0;
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
-  /// The ranks' buffers, where they are registered.
-  const std::byte* sends[most_ranks] = {};
-  std::byte* receives[most_ranks] = {};
-  /// The ranks' scratch memory: signals first (`signals_size`), then `scratch_bytes` of data.
-  std::byte* scratch[most_ranks] = {};
+  // By rank, of a PeerMemory that outlives the call. Pointers, not arrays: so a kernel keeps the
+  // call in registers, and looks peers up in its arguments.
+  const std::byte* const* sends = nullptr;
+  std::byte* const* receives = nullptr;
+  std::byte* const* scratch = nullptr;
   std::uint64_t scratch_bytes = 0;
   /// All ranks' scratch memory at once, for a device's own instructions: what is stored here is
   /// stored with every rank, what is loaded is the sum over all. Null: there is no such address.
@@ -52,6 +62,28 @@ struct DeviceCall {
   int slots = 2;               ///< chunks between two ranks that are under way at most; the same
   int packets = 1;             ///< of 16 bytes that a thread has loaded before it stores the first
   std::uint64_t limit_ns = 0;  ///< of each wait, by the device's own clock
+
+  constexpr void look_up_peers_in(const PeerMemory& peers) {
+    sends = peers.sends;
+    receives = peers.receives;
+    scratch = peers.scratch;
+  }
+};
+
+/// What one launch is for: the calls of all ranks of this process on one device. They differ in
+/// `own` alone.
+struct LaunchArguments {
+  struct Own {
+    int rank = 0;
+    const std::byte* send = nullptr;
+    std::byte* receive = nullptr;
+    std::uint64_t* counters = nullptr;
+  };
+  DeviceCall common;  ///< its `sends`, `receives` and `scratch` are those of `peers`
+  PeerMemory peers;
+  Own own[most_ranks];
+  int blocks = 1;         ///< of each rank
+  bool is_whole = false;  ///< moves_whole_packets of all calls
 };
 
 /// What a block of one rank tells the block of the same number of another one; each is a word of

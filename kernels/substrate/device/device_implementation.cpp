@@ -23,10 +23,11 @@ namespace {
 
 // What a sweep tries. A block of 256 threads moves 4 KiB in one step; NCCL's symmetric kernels and
 // vLLM's use 512. Up to 64 blocks (device::most_blocks).
+// Two blocks of 256 on a processor move bytes by turns: one waits for a signal while the other
+// copies.
 constexpr std::array<std::int64_t, 5> block_counts{1, 4, 16, 32, 64};
 constexpr std::array<std::int64_t, 2> thread_counts{256, 512};
-constexpr std::int64_t most_threads = 512;  // registers for more the kernels do not have
-constexpr std::array<std::int64_t, 3> chunk_sizes{128 << 10, 512 << 10, 2 << 20};
+constexpr std::array<std::int64_t, 4> chunk_sizes{128 << 10, 512 << 10, 1 << 20, 2 << 20};
 // One that is filled while the other is read; more where ranks do not keep in step.
 constexpr std::array<std::int64_t, 2> slot_counts{2, 4};
 constexpr std::int64_t most_slots = 16;
@@ -39,6 +40,9 @@ constexpr std::string_view in_host = "host";
 // How a call is started.
 constexpr std::string_view by_stream = "stream";
 constexpr std::string_view by_graph = "graph";
+// Queues on which copies go at the same time: each keeps one copy engine busy.
+constexpr std::array<std::int64_t, 2> queue_counts{1, 4};
+constexpr std::int64_t most_queues = 16;
 // A submission costs some microseconds: for longer messages that hardly matters, unless there are
 // several.
 constexpr std::uint64_t most_bytes_of_graph = std::uint64_t{1} << 20;
@@ -78,7 +82,6 @@ class DeviceImplementation final : public Implementation {
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
     const device::DeviceCall call = describe_device_call(problem, topology.ranks, 0);
-    const std::int64_t most_blocks = blocks_of_a_rank(capability);
     std::vector<Variant> all;
     const bool is_copied = algorithm_.list_copies != nullptr;
     const auto add = [&](std::int64_t blocks, std::int64_t threads, std::int64_t chunk,
@@ -91,14 +94,18 @@ class DeviceImplementation final : public Implementation {
           if (vector > packet_vector &&
               !fills_vectors(problem, call, blocks * threads, vector, chunk))
             continue;
-          Variant variant{algorithm_.name, {{"blocks", blocks}}};
-          if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
-          variant.parameters.push_back({"launch", std::string(launch)});
-          variant.parameters.push_back({"scratch", std::string(scratch)});
-          if (algorithm_.has_chunks) variant.parameters.push_back({"slots", slots});
-          variant.parameters.push_back({"threads", threads});
-          if (algorithm_.moves_packets) variant.parameters.push_back({"vector", vector});
-          all.push_back(std::move(variant));
+          for (const std::int64_t queues : queue_counts) {
+            if (queues > queue_counts.front() && (!is_copied || queues > topology.ranks)) continue;
+            Variant variant{algorithm_.name, {{"blocks", blocks}}};
+            if (algorithm_.has_chunks) variant.parameters.push_back({"chunk", chunk});
+            variant.parameters.push_back({"launch", std::string(launch)});
+            if (is_copied) variant.parameters.push_back({"queues", queues});
+            variant.parameters.push_back({"scratch", std::string(scratch)});
+            if (algorithm_.has_chunks) variant.parameters.push_back({"slots", slots});
+            variant.parameters.push_back({"threads", threads});
+            if (algorithm_.moves_packets) variant.parameters.push_back({"vector", vector});
+            all.push_back(std::move(variant));
+          }
         }
       }
     };
@@ -111,7 +118,7 @@ class DeviceImplementation final : public Implementation {
         // Blocks without a packet of their own only wait.
         const bool has_work = blocks * threads * packet_vector < 2 * bytes_at_once(call);
         const bool is_smallest = blocks == 1 && threads == thread_counts.front();
-        if (!is_smallest && (blocks > most_blocks || !has_work)) continue;
+        if (!is_smallest && (blocks > blocks_of_a_rank(capability, threads) || !has_work)) continue;
         for (const std::int64_t chunk : chunk_sizes)
           for (const std::int64_t slots : slot_counts)
             if ((chunk == chunk_sizes.front() && slots == slot_counts.front()) ||
@@ -122,7 +129,7 @@ class DeviceImplementation final : public Implementation {
     // For devices that do not reach each other: the link to the host needs few blocks.
     if (!problem.registered && has_host_form())
       for (const std::int64_t blocks : {std::int64_t{1}, std::int64_t{8}})
-        if (blocks == 1 || blocks <= most_blocks)
+        if (blocks == 1 || blocks <= blocks_of_a_rank(capability, 256))
           add(blocks, 256, chunk_sizes[1], slot_counts.front(), in_host);
     return all;
   }
@@ -155,7 +162,8 @@ class DeviceImplementation final : public Implementation {
       return Support::no("launch=graph is for registered buffers: a graph keeps their addresses");
     if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
       return Support::no(std::move(why));
-    if (const std::int64_t most = blocks_of_a_rank(capability); number(variant, "blocks") > most)
+    if (const std::int64_t most = blocks_of_a_rank(capability, number(variant, "threads"));
+        number(variant, "blocks") > most)
       return Support::no("its " + to_string(variant.parameters.front().value) +
                          " blocks of each rank must run at once; here " + std::to_string(most) +
                          " can");
@@ -196,17 +204,21 @@ class DeviceImplementation final : public Implementation {
                   algorithm_.name + ": the rank's buffers lie on no device");
     device::DeviceCall common = scratch_of(call.problem, communicator.size(), variant);
     common.root = call.root;
-    return prepare_on_device(communicator,
-                             {.algorithm = algorithm_,
-                              .call = common,
-                              .grid = {.blocks = static_cast<int>(number(variant, "blocks")),
-                                       .threads = static_cast<int>(number(variant, "threads")),
-                                       // Where the caller captures, start() replays what it would.
-                                       .replays_graph = call.problem.graph_capture ||
-                                                        word(variant, "launch") == by_graph},
-                              .has_host_scratch = word(variant, "scratch") == in_host,
-                              .is_captured = call.problem.graph_capture},
-                             call.buffers, deadline);
+    return prepare_on_device(
+        communicator,
+        {.algorithm = algorithm_,
+         .call = common,
+         .grid = {.blocks = static_cast<int>(number(variant, "blocks")),
+                  .threads = static_cast<int>(number(variant, "threads")),
+                  // Where the caller captures, start() replays what it would.
+                  .replays_graph =
+                      call.problem.graph_capture || word(variant, "launch") == by_graph,
+                  .copy_queues = algorithm_.list_copies == nullptr
+                                     ? 1
+                                     : static_cast<int>(number(variant, "queues"))},
+         .has_host_scratch = word(variant, "scratch") == in_host,
+         .is_captured = call.problem.graph_capture},
+        call.buffers, deadline);
   }
 
  private:
@@ -243,9 +255,10 @@ class DeviceImplementation final : public Implementation {
     return {};
   }
 
-  /// How many blocks of each rank run at once, where all ranks on its device have as many.
-  static std::int64_t blocks_of_a_rank(const Capability& capability) {
-    return capability.number("device.processors") /
+  /// How many blocks of `threads` threads of each rank run at once, where all ranks on its device
+  /// have as many. A processor has room for the most threads that kernels are compiled for.
+  static std::int64_t blocks_of_a_rank(const Capability& capability, std::int64_t threads) {
+    return capability.number("device.processors") * (device::most_threads / threads) /
            std::max<std::int64_t>(1, capability.number("device.ranks"));
   }
 
@@ -262,8 +275,8 @@ class DeviceImplementation final : public Implementation {
     };
     if (!is_within("blocks", 1, device::most_blocks))
       return "blocks must be a number from 1 to " + std::to_string(device::most_blocks);
-    if (!is_within("threads", 32, most_threads) || number(variant, "threads") % 32 != 0)
-      return "threads must be a multiple of 32 up to " + std::to_string(most_threads);
+    if (!is_within("threads", 32, device::most_threads) || number(variant, "threads") % 32 != 0)
+      return "threads must be a multiple of 32 up to " + std::to_string(device::most_threads);
     if (algorithm_.has_chunks && !is_within("chunk", 16, std::int64_t{1} << 30))
       return "chunk must be a number of bytes from 16 to 1 GiB";
     if (algorithm_.has_chunks && !is_within("slots", 2, most_slots))
@@ -271,6 +284,9 @@ class DeviceImplementation final : public Implementation {
     if (algorithm_.moves_packets &&
         std::ranges::find(vectors, find_number(variant, "vector").value_or(0)) == vectors.end())
       return "vector must be 16 or 64 bytes";
+    const bool is_copied = algorithm_.list_copies != nullptr;
+    if (is_copied && !is_within("queues", 1, most_queues))
+      return "queues must be a number from 1 to " + std::to_string(most_queues);
     const std::string* const scratch = find_word(variant, "scratch");
     const bool has_host = has_host_form();
     if (scratch == nullptr || (*scratch != in_device && (!has_host || *scratch != in_host)))
@@ -278,10 +294,12 @@ class DeviceImplementation final : public Implementation {
     const std::string* const launch = find_word(variant, "launch");
     if (launch == nullptr || (*launch != by_stream && *launch != by_graph))
       return "launch must be stream or graph";
-    if (variant.parameters.size() !=
-        4U + (algorithm_.has_chunks ? 2U : 0U) + (algorithm_.moves_packets ? 1U : 0U))
+    if (variant.parameters.size() != 4U + (algorithm_.has_chunks ? 2U : 0U) +
+                                         (algorithm_.moves_packets ? 1U : 0U) +
+                                         (is_copied ? 1U : 0U))
       return std::string("its parameters are blocks, ") + (algorithm_.has_chunks ? "chunk, " : "") +
-             "launch, scratch, " + (algorithm_.has_chunks ? "slots, " : "") + "threads" +
+             "launch, " + (is_copied ? "queues, " : "") + "scratch, " +
+             (algorithm_.has_chunks ? "slots, " : "") + "threads" +
              (algorithm_.moves_packets ? ", vector" : "");
     return {};
   }

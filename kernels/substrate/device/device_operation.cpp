@@ -374,7 +374,7 @@ class Preparation {
     return {own_board().scratch.here, scratch_size()};
   }
 
-  /// The calls of the ranks of `group`, this process's addresses in them.
+  /// The calls of the ranks of `group`, this process's addresses in `peers_`.
   [[nodiscard]] std::vector<device::DeviceCall> describe_calls(std::vector<std::byte*>& opened,
                                                                device::Control& control) {
     const auto reach = [&](int rank, const SharedBytes& bytes) -> std::byte* {
@@ -384,23 +384,24 @@ class Preparation {
       return opened.back();
     };
     device::DeviceCall all = plan_.call;
+    all.look_up_peers_in(peers_);
     all.control = &control;
     all.limit_ns = longest_device_wait_ns;
     all.multicast = multicast_;
     for (int rank = 0; rank < communicator_.size(); ++rank) {
       const Board& of = board(rank);
       if (plan_.has_host_scratch) {
-        all.scratch[rank] = host_scratch_->of(rank);
+        peers_.scratch[rank] = host_scratch_->of(rank);
         continue;
       }
       const bool is_near = of.process == own_board().process && of.device != &device_;
       if (is_near && (!is_virtual_ || all.registered))
         come_to(rank, [&] { device_.reach(*of.device); });
-      all.scratch[rank] =
+      peers_.scratch[rank] =
           is_virtual_ && !shares_device(of) ? mapped_scratch(rank) : reach(rank, of.scratch);
       if (!all.registered) continue;
-      all.sends[rank] = reach(rank, of.send);
-      all.receives[rank] = reach(rank, of.receive);
+      peers_.sends[rank] = reach(rank, of.send);
+      peers_.receives[rank] = reach(rank, of.receive);
     }
     std::vector<device::DeviceCall> calls;
     for (const int rank : group_) {
@@ -491,6 +492,7 @@ class Preparation {
   Descriptor own_memory_;           ///< of this rank's scratch memory
   std::vector<int> mapped_ranks_;   ///< whose memory member_.mapped is
   std::byte* multicast_ = nullptr;  ///< the address of all ranks' scratch memory
+  device::PeerMemory peers_;        ///< of the calls of this device's ranks
   JointLaunch::Member member_;
 };
 

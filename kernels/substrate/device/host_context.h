@@ -88,36 +88,37 @@ class HostBlock {
 /// A thread of a kernel that runs on the host: device/team.h says what each function is for.
 class HostContext {
  public:
-  HostContext(HostBlock& block, int thread) : block_(block), thread_(thread) {}
+  HostContext(HostBlock& block, int thread) : block_(&block), thread_(thread) {}
 
-  [[nodiscard]] int block() const { return block_.block(); }
-  [[nodiscard]] int blocks() const { return block_.blocks(); }
+  static constexpr bool is_whole = false;
+  [[nodiscard]] int block() const { return block_->block(); }
+  [[nodiscard]] int blocks() const { return block_->blocks(); }
   [[nodiscard]] int thread() const { return thread_; }
-  [[nodiscard]] int threads() const { return block_.threads(); }
+  [[nodiscard]] int threads() const { return block_->threads(); }
   bool sync_block(bool any) {
     is_acquired_ = false;
-    return block_.sync(any, ++rounds_);
+    return block_->sync(any, ++rounds_);
   }
 
   [[nodiscard]] std::uint64_t load_signal(const std::uint64_t* word) const {
     const std::uint64_t value = atomic(word).load(
-        block_.faults().relaxes_signals ? std::memory_order_relaxed : std::memory_order_acquire);
-    if (block_.faults().is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        block_->faults().relaxes_signals ? std::memory_order_relaxed : std::memory_order_acquire);
+    if (block_->faults().is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return value;
   }
   [[nodiscard]] bool heeds(Channel channel, std::uint64_t step) const {
-    const HostFaults& faults = block_.faults();
+    const HostFaults& faults = block_->faults();
     const bool is_ignored = channel == Channel::credit
                                 ? faults.ignores_credit
                                 : faults.ignores_progress || faults.ignored_step == step;
-    if (is_ignored) block_.note_left_out();
+    if (is_ignored) block_->note_left_out();
     return !is_ignored;
   }
-  [[nodiscard]] bool heeds_flags() const { return !block_.faults().ignores_flags; }
-  [[nodiscard]] bool clears_words() const { return !block_.faults().keeps_words; }
+  [[nodiscard]] bool heeds_flags() const { return !block_->faults().ignores_flags; }
+  [[nodiscard]] bool clears_words() const { return !block_->faults().keeps_words; }
   void store_signal(std::uint64_t* word, std::uint64_t value) const {
-    atomic(word).store(value, block_.faults().relaxes_signals ? std::memory_order_relaxed
-                                                              : std::memory_order_release);
+    atomic(word).store(value, block_->faults().relaxes_signals ? std::memory_order_relaxed
+                                                               : std::memory_order_release);
   }
   [[nodiscard]] static std::uint64_t load_relaxed(const std::uint64_t* word) {
     return atomic(word).load(std::memory_order_relaxed);
@@ -126,28 +127,37 @@ class HostContext {
     atomic(word).store(value, std::memory_order_relaxed);
   }
 
+  static void load_pair(const std::uint64_t* words, std::uint64_t (&pair)[2]) {
+    for (int i = 0; i < 2; ++i) pair[i] = load_relaxed(words + i);
+  }
+  static void store_pair(std::uint64_t* words, std::uint64_t first, std::uint64_t second) {
+    store_relaxed(words, first);
+    store_relaxed(words + 1, second);
+  }
+
   using Remote = std::byte*;  ///< of a network too: it is this process's
   [[nodiscard]] Remote reach_scratch(const DeviceCall& call, int peer, std::uint64_t at) const {
-    const HostNetwork* const network = block_.network();
+    const HostNetwork* const network = block_->network();
     return (network != nullptr ? network->scratch[static_cast<std::size_t>(peer)]
                                : call.scratch[peer]) +
            at;
   }
   [[nodiscard]] Remote reach_result(const DeviceCall& call, int peer, std::uint64_t at) const {
-    const HostNetwork* const network = block_.network();
+    const HostNetwork* const network = block_->network();
     return (network != nullptr ? network->receives[static_cast<std::size_t>(peer)]
                                : call.receives[peer]) +
            at;
   }
   void put(Remote to, std::uint64_t index, std::uint64_t bytes, const Packet& packet) {
-    if (block_.network() == nullptr)
-      write_packet(to, index, bytes, packet);
+    if (block_->network() == nullptr)
+      write_packet<HostContext>(to, index, bytes, packet);
     else
       puts_.push_back({to, index, bytes, packet});
   }
   void complete_puts() {
-    if (block_.faults().forgets_puts) return;
-    for (const Put& put : puts_) write_packet(put.to, put.index, put.bytes, put.packet);
+    if (block_->faults().forgets_puts) return;
+    for (const Put& put : puts_)
+      write_packet<HostContext>(put.to, put.index, put.bytes, put.packet);
     puts_.clear();
   }
   void put_signal(Remote to, std::uint64_t value) const {
@@ -161,7 +171,7 @@ class HostContext {
   static constexpr int threads_of_line = 1;
   [[nodiscard]] static bool any_of_line(bool any) { return any; }
   void store_lane(std::uint64_t* line, int lane, const Packet& packet, std::uint64_t flag) const {
-    const bool flag_is_first = block_.faults().breaks_lines;
+    const bool flag_is_first = block_->faults().breaks_lines;
     if (flag_is_first && lane == 0) {
       store_signal(line + flag_of_line, flag);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -174,14 +184,26 @@ class HostContext {
     else if (!flag_is_first)
       store_signal(line + flag_of_line, flag);
   }
-  [[nodiscard]] bool load_lane(const std::uint64_t* line, int lane, std::uint64_t flag,
-                               Packet& packet) const {
-    if (load_signal(line + flag_of_line) != flag && heeds_flags()) return false;
-    const std::uint64_t words[2] = {line[2 * lane],
-                                    2 * lane + 1 != flag_of_line ? line[2 * lane + 1] : 0};
-    std::memcpy(&packet, words, sizeof words);
-    return true;
+  /// What was found of a lane.
+  struct Lane {
+    bool has_come = false;
+    std::uint64_t words[2] = {};
+  };
+  [[nodiscard]] Lane load_lane(const std::uint64_t* line, int lane, std::uint64_t flag) const {
+    if (load_signal(line + flag_of_line) != flag && heeds_flags()) return {};
+    return {true, {line[2 * lane], 2 * lane + 1 != flag_of_line ? line[2 * lane + 1] : 0}};
   }
+  [[nodiscard]] static Lane lane_of(const Packet& packet) {
+    Lane lane{.has_come = true};
+    std::memcpy(lane.words, &packet, sizeof lane.words);
+    return lane;
+  }
+  [[nodiscard]] static Packet packet_of(const Lane& lane, int = 0) {
+    Packet packet;
+    std::memcpy(&packet, lane.words, sizeof packet);
+    return packet;
+  }
+  [[nodiscard]] static bool has_line(const Lane& lane, std::uint64_t) { return lane.has_come; }
 
   // Of all ranks' scratch memory: a host has no address for it, and goes from rank to rank. What a
   // GPU need not order without a fence comes as late as it may here: what is stored by one name of
@@ -192,7 +214,7 @@ class HostContext {
                                       const Reducer& reducer) const {
     if (!is_acquired_) return {};
     const auto input = [&](int rank) {
-      return read_packet(call.scratch[rank] + at, 0, packet_bytes);
+      return read_packet<HostContext>(call.scratch[rank] + at, 0, packet_bytes);
     };
     auto sums = reducer.first(input(0));
     for (int rank = 1; rank < call.ranks; ++rank) reducer.add(sums, input(rank));
@@ -207,19 +229,20 @@ class HostContext {
   }
   [[nodiscard]] Packet load_alias(const std::byte* from, std::uint64_t index) const {
     if (!is_acquired_) return {};
-    return read_packet(from + index * packet_bytes, 0, packet_bytes);
+    return read_packet<HostContext>(from + index * packet_bytes, 0, packet_bytes);
   }
   void release_aliases() {
-    if (block_.faults().skips_alias_release) return;
-    for (const auto& [place, packet] : unreleased_) write_packet(place, 0, packet_bytes, packet);
+    if (block_->faults().skips_alias_release) return;
+    for (const auto& [place, packet] : unreleased_)
+      write_packet<HostContext>(place, 0, packet_bytes, packet);
     unreleased_.clear();
   }
-  void acquire_aliases() { is_acquired_ = !block_.faults().skips_alias_acquire; }
+  void acquire_aliases() { is_acquired_ = !block_->faults().skips_alias_acquire; }
   [[nodiscard]] static std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(
         std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
   }
-  static void pause() { std::this_thread::yield(); }
+  static void pause(int) { std::this_thread::yield(); }
 
  private:
   static constexpr int flag_of_line = 15;  ///< its place among the words
@@ -228,7 +251,7 @@ class HostContext {
     return std::atomic_ref(*const_cast<std::uint64_t*>(word));
   }
 
-  HostBlock& block_;
+  HostBlock* block_;
   int thread_;
   std::uint64_t rounds_ = 0;
   struct Put {
@@ -241,6 +264,13 @@ class HostContext {
   std::vector<Put> puts_;     ///< not completed
   bool is_acquired_ = false;  ///< since the last barrier of the block
   std::vector<std::pair<std::byte*, Packet>> unreleased_;
+};
+
+/// The same of a call that moves whole aligned packets alone: the path that a GPU takes then.
+class WholeHostContext final : public HostContext {
+ public:
+  static constexpr bool is_whole = true;
+  explicit WholeHostContext(HostContext&& context) : HostContext(std::move(context)) {}
 };
 
 }  // namespace colltune::device

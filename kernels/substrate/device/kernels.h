@@ -7,7 +7,7 @@
 namespace colltune::device {
 
 /// The kernels of a body, as the CUDA runtime takes them; null in builds without CUDA, and where
-/// the body combines nothing. Each takes `const DeviceCall* calls, int blocks_of_each`.
+/// the body combines nothing. Each takes LaunchArguments.
 struct Kernels {
   const void* any = nullptr;  ///< for every type and operator
   // Faster than `any`: sums, averages too.

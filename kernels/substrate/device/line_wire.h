@@ -23,6 +23,7 @@ class LineWire {
   static constexpr unsigned char poison_byte = 0;
   static constexpr double expansion = 16.0 / 15;
   static constexpr bool needs_whole_lines = true;
+  static constexpr std::uint64_t pieces_of_unit = 8;
 
   /// Lines that `bytes` bytes take.
   [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t units_of(std::uint64_t bytes) {
@@ -47,18 +48,25 @@ class LineWire {
   [[nodiscard]] static COLLTUNE_DEVICE Packet read_from(const std::byte* from, std::uint64_t piece,
                                                         std::uint64_t bytes) {
     const Place place = place_of(piece, bytes);
-    if (place.size == packet_bytes) return read_packet(from + place.at, 0, packet_bytes);
-    Packet packet{};
-    for (std::uint64_t i = 0; i < place.size; ++i)
-      reinterpret_cast<std::byte*>(&packet)[i] = from[place.at + i];
-    return packet;
+    if (place.size == packet_bytes) return read_packet<Context>(from + place.at, 0, packet_bytes);
+    if (Context::is_whole && place.size == 8) {
+      const auto* const words = reinterpret_cast<const Word*>(from + place.at);
+      return {{words[0], words[1], 0, 0}};
+    }
+    return place.size == 0 ? Packet{} : read_part(from + place.at, place.size);
   }
   static COLLTUNE_DEVICE void write_to(std::byte* to, std::uint64_t piece, std::uint64_t bytes,
                                        const Packet& packet) {
     const Place place = place_of(piece, bytes);
-    if (place.size == packet_bytes) return write_packet(to + place.at, 0, packet_bytes, packet);
-    for (std::uint64_t i = 0; i < place.size; ++i)
-      to[place.at + i] = reinterpret_cast<const std::byte*>(&packet)[i];
+    if (place.size == packet_bytes)
+      return write_packet<Context>(to + place.at, 0, packet_bytes, packet);
+    if (Context::is_whole && place.size == 8) {
+      auto* const words = reinterpret_cast<Word*>(to + place.at);
+      words[0] = packet.words[0];
+      words[1] = packet.words[1];
+    } else if (place.size > 0) {
+      write_part(to + place.at, place.size, packet);
+    }
   }
 
   /// As FlaggedWire's.
@@ -78,15 +86,30 @@ class LineWire {
   COLLTUNE_DEVICE void write(int peer, std::uint64_t piece, const Packet& packet, int line = 0) {
     team_.context().store_lane(place(peer, call_.rank, line, piece), lane_of(piece), packet, flag_);
   }
-  [[nodiscard]] COLLTUNE_DEVICE Packet read(int peer, std::uint64_t piece, int line = 0) {
-    const std::uint64_t* const words = place(call_.rank, peer, line, piece);
-    Packet packet{};
-    if (is_lost_) return packet;
+
+  /// As FlaggedWire's, of a line's lanes.
+  using Arrival = typename Context::Lane;
+  [[nodiscard]] COLLTUNE_DEVICE Arrival begin_read(int peer, std::uint64_t piece, int line = 0) {
+    return team_.context().load_lane(place(call_.rank, peer, line, piece), lane_of(piece), flag_);
+  }
+  [[nodiscard]] COLLTUNE_DEVICE Arrival arrival_of(const Packet& packet) const {
+    return Context::lane_of(packet);
+  }
+  [[nodiscard]] COLLTUNE_DEVICE Packet finish_read(int peer, std::uint64_t piece, Arrival found,
+                                                   int line = 0) {
+    if (peer == call_.rank) return Context::packet_of(found);
+    if (is_lost_) return Packet{};
     Context& context = team_.context();
-    is_lost_ = !team_.wait_until(
-        peer, [&] { return context.load_lane(words, lane_of(piece), flag_, packet); },
-        [&](bool gives_up) { return context.any_of_line(gives_up); });
-    return is_lost_ ? Packet{} : packet;
+    if (!context.has_line(found, flag_))
+      is_lost_ = !team_.wait_until(
+          peer,
+          [&] {
+            found = begin_read(peer, piece, line);
+            return context.has_line(found, flag_);
+          },
+          [&](bool gives_up) { return context.any_of_line(gives_up); });
+    if (is_lost_) return Packet{};
+    return Context::packet_of(found, lane_of(piece));
   }
   COLLTUNE_DEVICE void clear(int, std::uint64_t, int = 0) {}
   [[nodiscard]] COLLTUNE_DEVICE bool is_lost() const { return is_lost_; }

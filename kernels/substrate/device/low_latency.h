@@ -39,25 +39,42 @@ class FlaggedWire : public PacketPieces<Context> {
 
   /// Packet `index` of line `line` to `peer`.
   COLLTUNE_DEVICE void write(int peer, std::uint64_t index, const Packet& packet, int line = 0) {
-    auto* const words = reinterpret_cast<std::uint64_t*>(place(peer, call_.rank, line)) + 4 * index;
-    for (int i = 0; i < 4; ++i)
-      Context::store_relaxed(words + i, std::uint64_t{flag_} << 32 | packet.words[i]);
+    std::uint64_t* const words = word_of(place(peer, call_.rank, line), index);
+    const Arrival all = arrival_of(packet);
+    Context::store_pair(words, all.low[0], all.low[1]);
+    Context::store_pair(words + 2, all.high[0], all.high[1]);
   }
-  /// Waits for packet `index` of line `line` from `peer`. Once a wait was given up nothing is
+
+  /// What was found of a packet, which may not have come yet.
+  struct Arrival {
+    std::uint64_t low[2];
+    std::uint64_t high[2];
+  };
+  /// Looks for packet `index` of line `line` from `peer`, without waiting.
+  [[nodiscard]] COLLTUNE_DEVICE Arrival begin_read(int peer, std::uint64_t index, int line = 0) {
+    const std::uint64_t* const words = word_of(place(call_.rank, peer, line), index);
+    Arrival found;
+    Context::load_pair(words, found.low);
+    Context::load_pair(words + 2, found.high);
+    return found;
+  }
+  /// The same of what this rank has itself.
+  [[nodiscard]] COLLTUNE_DEVICE Arrival arrival_of(const Packet& packet) const {
+    const auto word = [&](int i) { return std::uint64_t{flag_} << 32 | packet.words[i]; };
+    return {{word(0), word(1)}, {word(2), word(3)}};
+  }
+  /// Waits for what begin_read of the same has looked for. Once a wait was given up nothing is
   /// waited for any more, and packets are zeros (is_lost).
-  [[nodiscard]] COLLTUNE_DEVICE Packet read(int peer, std::uint64_t index, int line = 0) {
-    const auto* const words =
-        reinterpret_cast<const std::uint64_t*>(place(call_.rank, peer, line)) + 4 * index;
-    Packet packet{};
-    for (int i = 0; i < 4 && !is_lost_; ++i) {
-      std::uint64_t word = 0;
+  [[nodiscard]] COLLTUNE_DEVICE Packet finish_read(int peer, std::uint64_t index, Arrival found,
+                                                   int line = 0) {
+    if (!is_lost_ && !has_come(found))
       is_lost_ = !team_.wait_until(peer, [&] {
-        word = Context::load_relaxed(words + i);
-        return static_cast<std::uint32_t>(word >> 32) == flag_ || !team_.context().heeds_flags();
+        found = begin_read(peer, index, line);
+        return has_come(found);
       });
-      packet.words[i] = static_cast<std::uint32_t>(word);
-    }
-    return packet;
+    if (is_lost_) return Packet{};
+    return {{static_cast<std::uint32_t>(found.low[0]), static_cast<std::uint32_t>(found.low[1]),
+             static_cast<std::uint32_t>(found.high[0]), static_cast<std::uint32_t>(found.high[1])}};
   }
   /// For wires that have to be cleared.
   COLLTUNE_DEVICE void clear(int, std::uint64_t, int = 0) {}
@@ -69,6 +86,19 @@ class FlaggedWire : public PacketPieces<Context> {
   /// written over and over.
   [[nodiscard]] static COLLTUNE_DEVICE std::uint32_t flag_of(std::uint64_t call_number) {
     return static_cast<std::uint32_t>(call_number % 0xffffffffU) + 1;
+  }
+  [[nodiscard]] COLLTUNE_DEVICE bool has_come(const Arrival& found) const {
+    const auto has_flag = [&](std::uint64_t word) {
+      return static_cast<std::uint32_t>(word >> 32) == flag_;
+    };
+    return (has_flag(found.low[0]) && has_flag(found.low[1]) && has_flag(found.high[0]) &&
+            has_flag(found.high[1])) ||
+           !team_.context().heeds_flags();
+  }
+  /// Of packet `index`, the first of its four words.
+  [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t* word_of(std::byte* line,
+                                                              std::uint64_t index) {
+    return reinterpret_cast<std::uint64_t*>(line) + 4 * index;
   }
   /// In the memory of `at`, what comes from `from`.
   [[nodiscard]] COLLTUNE_DEVICE std::byte* place(int at, int from, int line) const {

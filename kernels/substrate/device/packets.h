@@ -25,29 +25,67 @@ constexpr std::uint64_t packet_bytes = sizeof(Packet);
   return reinterpret_cast<std::uintptr_t>(place) % packet_bytes == 0;
 }
 
-/// Packet `index` of `bytes` bytes at `from`: zeros behind its end. Any alignment; whole aligned
-/// packets are one load.
+/// Whether a call moves nothing but whole packets at multiples of 16 bytes. Then its kernel takes a
+/// path without a branch per packet (Context::is_whole). What goes between ranks is the same on
+/// both paths, so each rank chooses for itself.
+[[nodiscard]] inline bool moves_whole_packets(const DeviceCall& call) {
+  if (call.bytes % packet_bytes != 0 || !is_aligned(call.send) || !is_aligned(call.receive))
+    return false;
+  for (int rank = 0; call.registered && rank < call.ranks; ++rank)
+    if (!is_aligned(call.sends[rank]) || !is_aligned(call.receives[rank])) return false;
+  return true;
+}
+
+/// A word of a message, which may be of any type.
+using Word = std::uint32_t [[gnu::may_alias]];
+
+/// The first `size` bytes (16 at most) at `from`, of any alignment; zeros behind them.
+[[nodiscard]] COLLTUNE_DEVICE_CALL Packet read_part(const std::byte* from, std::uint64_t size) {
+  Packet packet{};
+  if (reinterpret_cast<std::uintptr_t>(from) % sizeof(Word) == 0 && size % sizeof(Word) == 0) {
+    COLLTUNE_UNROLL
+    for (std::uint64_t i = 0; i < packet_bytes / sizeof(Word); ++i)
+      if (i * sizeof(Word) < size) packet.words[i] = reinterpret_cast<const Word*>(from)[i];
+    return packet;
+  }
+  COLLTUNE_UNROLL
+  for (std::uint64_t i = 0; i < packet_bytes; ++i)
+    if (i < size)
+      packet.words[i / 4] |= static_cast<std::uint32_t>(std::to_integer<unsigned>(from[i]))
+                             << (8 * (i % 4));
+  return packet;
+}
+COLLTUNE_DEVICE_CALL void write_part(std::byte* to, std::uint64_t size, Packet packet) {
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Word) == 0 && size % sizeof(Word) == 0) {
+    COLLTUNE_UNROLL
+    for (std::uint64_t i = 0; i < packet_bytes / sizeof(Word); ++i)
+      if (i * sizeof(Word) < size) reinterpret_cast<Word*>(to)[i] = packet.words[i];
+    return;
+  }
+  COLLTUNE_UNROLL
+  for (std::uint64_t i = 0; i < packet_bytes; ++i)
+    if (i < size) to[i] = static_cast<std::byte>(packet.words[i / 4] >> (8 * (i % 4)));
+}
+
+/// Packet `index` of `bytes` bytes at `from`: zeros behind its end. Any alignment, unless
+/// `Context::is_whole`; whole aligned packets are one load.
+template <class Context>
 [[nodiscard]] COLLTUNE_DEVICE Packet read_packet(const std::byte* from, std::uint64_t index,
                                                  std::uint64_t bytes) {
   const std::uint64_t at = index * packet_bytes;
-  if (bytes - at >= packet_bytes && is_aligned(from))
+  if (Context::is_whole || (bytes - at >= packet_bytes && is_aligned(from)))
     return *reinterpret_cast<const Packet*>(from + at);
-  Packet packet{};
-  const std::uint64_t left = bytes - at < packet_bytes ? bytes - at : packet_bytes;
-  for (std::uint64_t i = 0; i < left; ++i) reinterpret_cast<std::byte*>(&packet)[i] = from[at + i];
-  return packet;
+  return read_part(from + at, bytes - at < packet_bytes ? bytes - at : packet_bytes);
 }
 
+template <class Context>
 COLLTUNE_DEVICE void write_packet(std::byte* to, std::uint64_t index, std::uint64_t bytes,
                                   const Packet& packet) {
   const std::uint64_t at = index * packet_bytes;
-  if (bytes - at >= packet_bytes && is_aligned(to)) {
+  if (Context::is_whole || (bytes - at >= packet_bytes && is_aligned(to)))
     *reinterpret_cast<Packet*>(to + at) = packet;
-    return;
-  }
-  const std::uint64_t left = bytes - at < packet_bytes ? bytes - at : packet_bytes;
-  for (std::uint64_t i = 0; i < left; ++i)
-    to[at + i] = reinterpret_cast<const std::byte*>(&packet)[i];
+  else
+    write_part(to + at, bytes - at < packet_bytes ? bytes - at : packet_bytes, packet);
 }
 
 /// Some packets of a message, behind one another.
@@ -95,6 +133,7 @@ struct ThreadPackets {
 template <class Context, class Act>
 COLLTUNE_DEVICE void for_each_packet(const Context& context, const PacketRange& range, Act act) {
   const ThreadPackets own(context, range);
+  COLLTUNE_NO_UNROLL
   for (std::uint64_t index = own.first; index < range.last; index += own.stride) act(index);
 }
 
@@ -120,14 +159,34 @@ COLLTUNE_DEVICE void move_packets(const Context& context, const DeviceCall& call
         COLLTUNE_UNROLL
         for (int i = 0; i < most_packets; ++i) store(own.at(index, i), packets[i]);
       }
+  COLLTUNE_NO_UNROLL
   for (; index < range.last; index += own.stride) store(index, load(index));
 }
+
+/// Calls `load(rank)` for all ranks, then `take(rank, loaded)` in rank order: `at_once` loads
+/// before the first of them is taken, so that their ways are gone at the same time.
+template <int at_once, class Load, class Take>
+COLLTUNE_DEVICE void for_each_rank(int ranks, Load load, Take take) {
+  COLLTUNE_NO_UNROLL
+  for (int first = 0; first < ranks; first += at_once) {
+    decltype(load(0)) loaded[at_once];
+    COLLTUNE_UNROLL
+    for (int i = 0; i < at_once; ++i)
+      if (first + i < ranks) loaded[i] = load(first + i);
+    COLLTUNE_UNROLL
+    for (int i = 0; i < at_once; ++i)
+      if (first + i < ranks) take(first + i, loaded[i]);
+  }
+}
+/// Of how many ranks a thread loads a packet before it looks at the first.
+constexpr int ranks_at_once = 4;
 
 /// How wires that carry packet by packet cut a message: `units_of` are what ranks share out among
 /// each other, and each has one piece or several.
 template <class Context>
 struct PacketPieces {
   static constexpr bool needs_whole_lines = false;
+  static constexpr std::uint64_t pieces_of_unit = 1;
 
   [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t units_of(std::uint64_t bytes) {
     return packets_of(bytes);
@@ -139,11 +198,11 @@ struct PacketPieces {
   }
   [[nodiscard]] static COLLTUNE_DEVICE Packet read_from(const std::byte* from, std::uint64_t piece,
                                                         std::uint64_t bytes) {
-    return read_packet(from, piece, bytes);
+    return read_packet<Context>(from, piece, bytes);
   }
   static COLLTUNE_DEVICE void write_to(std::byte* to, std::uint64_t piece, std::uint64_t bytes,
                                        const Packet& packet) {
-    write_packet(to, piece, bytes, packet);
+    write_packet<Context>(to, piece, bytes, packet);
   }
 };
 
@@ -155,9 +214,9 @@ COLLTUNE_DEVICE void copy_packets(const Context& context, const DeviceCall& call
                                   const std::byte* from, std::uint64_t from_bytes) {
   move_packets(
       context, call, range,
-      [&](std::uint64_t index) { return read_packet(from, index, from_bytes); },
+      [&](std::uint64_t index) { return read_packet<Context>(from, index, from_bytes); },
       [&](std::uint64_t index, const Packet& packet) {
-        write_packet(to, index, to_bytes, packet);
+        write_packet<Context>(to, index, to_bytes, packet);
       });
 }
 

@@ -38,36 +38,46 @@ class PoisonWire : public PacketPieces<Context> {
   }
 
   COLLTUNE_DEVICE void write(int peer, std::uint64_t index, const Packet& packet, int line = 0) {
-    std::uint64_t payload[2];
-    __builtin_memcpy(payload, &packet, packet_bytes);
+    Arrival payload = arrival_of(packet);
     std::uint64_t* const words = place(peer, call_.rank, line, number_ % slots) + 2 * index;
+    COLLTUNE_UNROLL
     for (int i = 0; i < 2; ++i) {
-      const std::uint64_t is_substitute = payload[i] == substitute ? 1 : 0;
-      if (payload[i] == poison || is_substitute != 0) {
+      const std::uint64_t is_substitute = payload.words[i] == substitute ? 1 : 0;
+      if (payload.words[i] == poison || is_substitute != 0) {
         Context::store_relaxed(beside(words) + i, 2 * number_ + is_substitute);
-        payload[i] = substitute;
+        payload.words[i] = substitute;
       }
-      Context::store_relaxed(words + i, payload[i]);
     }
+    Context::store_pair(words, payload.words[0], payload.words[1]);
   }
-  [[nodiscard]] COLLTUNE_DEVICE Packet read(int peer, std::uint64_t index, int line = 0) {
-    const std::uint64_t* const words = place(call_.rank, peer, line, number_ % slots) + 2 * index;
-    std::uint64_t payload[2] = {};
-    for (int i = 0; i < 2 && !is_lost_; ++i) {
-      is_lost_ = !team_.wait_until(peer, [&] {
-        payload[i] = Context::load_relaxed(words + i);
-        return payload[i] != poison || !team_.context().heeds_flags();
-      });
-      if (is_lost_ || payload[i] != substitute) continue;
-      std::uint64_t told = 0;
-      is_lost_ = !team_.wait_until(peer, [&] {
-        told = Context::load_relaxed(beside(words) + i);
-        return told / 2 == number_ || !team_.context().heeds_flags();
-      });
-      payload[i] = told % 2 == 0 ? poison : substitute;
+
+  /// As FlaggedWire's.
+  struct Arrival {
+    std::uint64_t words[2];
+  };
+  [[nodiscard]] COLLTUNE_DEVICE Arrival begin_read(int peer, std::uint64_t index, int line = 0) {
+    Arrival found;
+    Context::load_pair(place(call_.rank, peer, line, number_ % slots) + 2 * index, found.words);
+    return found;
+  }
+  [[nodiscard]] COLLTUNE_DEVICE Arrival arrival_of(const Packet& packet) const {
+    Arrival own;
+    __builtin_memcpy(own.words, &packet, packet_bytes);
+    return own;
+  }
+  [[nodiscard]] COLLTUNE_DEVICE Packet finish_read(int peer, std::uint64_t index, Arrival found,
+                                                   int line = 0) {
+    if (peer != call_.rank && !is_lost_) {
+      if (!has_come(found))
+        is_lost_ = !team_.wait_until(peer, [&] {
+          found = begin_read(peer, index, line);
+          return has_come(found);
+        });
+      if (found.words[0] == substitute || found.words[1] == substitute)
+        undo_substitutes(peer, place(call_.rank, peer, line, number_ % slots) + 2 * index, found);
     }
-    Packet packet;
-    __builtin_memcpy(&packet, payload, packet_bytes);
+    Packet packet{};
+    if (!is_lost_) __builtin_memcpy(&packet, found.words, packet_bytes);
     return packet;
   }
   /// Clears packet `index` of what came on line `line` from `peer` a call before. In every call, by
@@ -76,7 +86,7 @@ class PoisonWire : public PacketPieces<Context> {
     if (!team_.context().clears_words()) return;
     std::uint64_t* const words =
         place(call_.rank, peer, line, (number_ + slots - 1) % slots) + 2 * index;
-    for (int i = 0; i < 2; ++i) Context::store_relaxed(words + i, poison);
+    Context::store_pair(words, poison, poison);
   }
   [[nodiscard]] COLLTUNE_DEVICE bool is_lost() const { return is_lost_; }
 
@@ -85,6 +95,21 @@ class PoisonWire : public PacketPieces<Context> {
   static constexpr std::uint64_t poison = 0x0101010101010101U * poison_byte;
   static constexpr std::uint64_t substitute = poison + 1;
 
+  [[nodiscard]] COLLTUNE_DEVICE bool has_come(const Arrival& found) const {
+    return (found.words[0] != poison && found.words[1] != poison) || !team_.context().heeds_flags();
+  }
+  /// What the words beside `words` tell of those that stand for others.
+  COLLTUNE_DEVICE void undo_substitutes(int peer, const std::uint64_t* words, Arrival& found) {
+    for (int i = 0; i < 2 && !is_lost_; ++i) {
+      if (found.words[i] != substitute) continue;
+      std::uint64_t told = 0;
+      is_lost_ = !team_.wait_until(peer, [&] {
+        told = Context::load_relaxed(beside(words) + i);
+        return told / 2 == number_ || !team_.context().heeds_flags();
+      });
+      found.words[i] = told % 2 == 0 ? poison : substitute;
+    }
+  }
   [[nodiscard]] COLLTUNE_DEVICE std::uint64_t* place(int at, int from, int line,
                                                      std::uint64_t slot) const {
     std::byte* const all = data_of(call_, at) + slot * slot_bytes_;

@@ -18,15 +18,18 @@ namespace colltune::device {
 ///     load_signal, store_signal  of 64-bit words, with acquire and release for all ranks
 ///     heeds(channel, step), heeds_flags(), clears_words()   false in tests alone: such awaits,
 ///                                such words of a wire are not waited for, words are not cleared
-///     load_relaxed, store_relaxed
-///     store_lane, load_lane, any_of_line, threads_of_line   of lines of 128 bytes (line_wire.h)
+///     load_relaxed, store_relaxed, load_pair, store_pair   the pairs lie at multiples of 16 bytes;
+///                                each word of one is seen whole, the two in any order
+///     is_whole                   whether calls move whole aligned packets alone (packets.h)
+///     store_lane, load_lane, lane_of, packet_of, has_line, any_of_line, threads_of_line
+///                                of lines of 128 bytes (line_wire.h)
 ///     sum_everywhere, store_everywhere   a packet at a place in the scratch memory of all ranks
 ///     store_alias, load_alias    a packet of such memory by a rank's own address of it
 ///     release_aliases()          behind stores by one of the two, to be loaded by the other one
 ///     acquire_aliases()          before those loads
 ///     Remote, reach_scratch, reach_result, put, complete_puts, put_signal   see `put` below
 ///     packs<Reducer>             whether loops that combine may hold several packets at once
-///     now_ns(), pause()
+///     now_ns(), pause(look)      `look`: how many of them came before
 ///
 /// Signals count on from call to call, so nothing is reset, and the count lies in memory, so that a
 /// captured graph can be replayed. What a rank posts to another one must grow with every post.
@@ -92,7 +95,7 @@ class Team {
   COLLTUNE_DEVICE void put(const Remote& to, const std::byte* from, std::uint64_t bytes) {
     move_packets(
         context_, call_, {0, packets_of(bytes)},
-        [&](std::uint64_t index) { return read_packet(from, index, bytes); },
+        [&](std::uint64_t index) { return read_packet<Context>(from, index, bytes); },
         [&](std::uint64_t index, const Packet& packet) { put_packet(to, index, bytes, packet); });
   }
   /// The same, then a post: `peer`'s block that has seen it sees what this block has put.
@@ -128,16 +131,19 @@ class Team {
   /// whether one of them has said yes, so that they give up together.
   template <class Condition, class Any>
   [[nodiscard]] COLLTUNE_DEVICE bool wait_until(int peer, Condition is_there, Any any) {
-    const std::uint64_t begin = Context::now_ns();
+    if (is_there()) return true;
     // The clock and the flag, which lies in the host's memory, are looked at now and then only.
     constexpr int looks = 256;
+    std::uint64_t begin = 0;
     for (int look = 0; !is_there(); ++look) {
-      if (look < looks) {
-        Context::pause();
+      if (look % looks != looks - 1) {
+        Context::pause(look);
         continue;
       }
-      look = 0;
-      const bool is_late = Context::now_ns() - begin > call_.limit_ns;
+      look = looks;  // beyond here pauses are long
+      const std::uint64_t now = Context::now_ns();
+      if (begin == 0) begin = now;
+      const bool is_late = now - begin > call_.limit_ns;
       if (!any(is_late || Context::load_relaxed(&call_.control->abort) != 0)) continue;
       if (Context::load_relaxed(&call_.control->missing) == 0)
         Context::store_relaxed(&call_.control->missing, static_cast<std::uint64_t>(peer) + 1);

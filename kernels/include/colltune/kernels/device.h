@@ -38,6 +38,7 @@ struct DeviceGrid {
   /// What a call starts is captured once, and replayed as one graph: one submission, however many
   /// kernels and copies. A device without graphs starts them one by one.
   bool replays_graph = false;
+  int copy_queues = 1;  ///< on which copies go at the same time, where there are as many
 };
 
 /// A kernel for those ranks of this process that share a device: all of them start at once, since
@@ -132,8 +133,9 @@ class Device {
   /// Error(failed_precondition) where they cannot.
   virtual void reach(const Device& other) = 0;
 
-  /// `algorithm` for the ranks of `calls`, each with `grid` blocks of threads. Throws
-  /// Error(resource_exhausted) where they cannot all run at once.
+  /// `algorithm` for the ranks of `calls`, each with `grid` blocks of threads. What the calls say
+  /// of peers need not outlive this function. Throws Error(resource_exhausted) where they cannot
+  /// all run at once.
   [[nodiscard]] virtual std::unique_ptr<DeviceLaunch> make_launch(
       const DeviceAlgorithm& algorithm, std::span<const device::DeviceCall> calls,
       DeviceGrid grid) = 0;

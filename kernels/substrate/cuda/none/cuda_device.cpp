@@ -10,7 +10,7 @@ namespace colltune {
 
 CudaDevices count_cuda_devices() { return {.why_none = "this build has no CUDA"}; }
 
-std::unique_ptr<Device> open_cuda_device(int number) {
+std::unique_ptr<Device> open_cuda_device(int number, const CudaDeviceOptions&) {
   throw Error(StatusCode::failed_precondition,
               "GPU " + std::to_string(number) + " cannot be opened: this build has no CUDA");
 }
