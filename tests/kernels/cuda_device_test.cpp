@@ -9,7 +9,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
@@ -24,6 +27,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Nothing new begins after COLLTUNE_SECONDS of the program, where that is set.
+const std::chrono::steady_clock::time_point end_of_time = [] {
+  const char* const seconds = std::getenv("COLLTUNE_SECONDS");
+  if (seconds == nullptr) return std::chrono::steady_clock::time_point::max();
+  return std::chrono::steady_clock::now() + std::chrono::seconds(std::stoi(seconds));
+}();
+
 class OnAGpu : public testing::Test {
  protected:
   void SetUp() override {
@@ -37,16 +47,35 @@ class OnAGpu : public testing::Test {
 
 class ConformanceOnAGpu : public OnAGpu, public testing::WithParamInterface<int> {};
 
+// One after the other, each in a world of its own: the text says what was right when the time was
+// over, and how long each took.
 TEST_P(ConformanceOnAGpu, EveryImplementationIsRight) {
-  const std::vector<Device*> devices(static_cast<std::size_t>(GetParam()), device_.get());
-  const Implementations catalogue = make_catalogue();
-  std::atomic<int> run = 0;
-  run_ranks(
-      GetParam(),
-      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); }, {},
-      devices);
-  EXPECT_GT(run, 100 * GetParam());
-  RecordProperty("calls_of_variants", run.load());
+  const int ranks = GetParam();
+  const std::vector<Device*> devices(static_cast<std::size_t>(ranks), device_.get());
+  int run = 0;
+  bool is_whole = true;
+  for (auto& implementation : make_catalogue()) {
+    if (!implementation->runs_on_device()) continue;
+    const std::string name(implementation->name());
+    const auto begin = std::chrono::steady_clock::now();
+    if (begin > end_of_time) {
+      is_whole = false;
+      std::cout << "NOT MEASURED: " << name << " with " << ranks << " ranks: no time is left\n";
+      continue;
+    }
+    Implementations alone;
+    alone.push_back(std::move(implementation));
+    std::atomic<int> own = 0;
+    run_ranks(
+        ranks, [&](Communicator& communicator) { own += run_conformance(communicator, alone); }, {},
+        devices);
+    run += own;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    std::cout << name << ", " << ranks << " ranks: " << own / ranks << " calls of variants, "
+              << took.count() << " s" << std::endl;
+  }
+  if (is_whole) EXPECT_GT(run, 100 * ranks);
+  RecordProperty("calls_of_variants", run);
 }
 
 INSTANTIATE_TEST_SUITE_P(VirtualRanks, ConformanceOnAGpu, testing::Values(1, 2, 4, 8));
