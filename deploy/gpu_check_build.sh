@@ -4,6 +4,9 @@
 #
 # Sourced by gpu_check: builds its programs and packs them with the libraries that they need. Wants: here, build, pack.
 
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
+
 # Nothing of the machine's libraries, and none of the build's places: a library of the pack is found beside its program,
 # for the libraries that it needs itself as well (RPATH, not RUNPATH).
 configure=(cmake -S "$here/.." -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCOLLTUNE_MPI=OFF -DCOLLTUNE_GRPC=AUTO
