@@ -10,7 +10,7 @@ build=$(cd "$build" && pwd)
 # Nothing of the machine's libraries, and none of the build's places: a library of the pack is found beside its program,
 # for the libraries that it needs itself as well (RPATH, not RUNPATH).
 configure=(cmake -S "$here/.." -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCOLLTUNE_MPI=OFF -DCOLLTUNE_GRPC=AUTO
-  -DCOLLTUNE_CUDA=ON -DCMAKE_SKIP_BUILD_RPATH=ON
+  -DCOLLTUNE_CUDA=ON -DCOLLTUNE_SHARED_KERNELS=ON -DCMAKE_SKIP_BUILD_RPATH=ON
   "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags,-rpath,'\$ORIGIN/lib'")
 
 # Leaves in $targets what of the list this tree has.
