@@ -50,7 +50,7 @@ struct FakeNcclSettings {
   /// most_bytes_across_processes at most.
   bool is_across_processes = false;
 };
-inline constexpr std::size_t most_bytes_across_processes = 64 << 10;
+inline constexpr std::size_t most_bytes_across_processes = 1 << 20;
 
 /// What happened since the library was configured.
 struct FakeNcclCounts {
