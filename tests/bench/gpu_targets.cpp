@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <variant>
 
 namespace colltune {
 namespace {
@@ -102,11 +104,18 @@ double moved_bytes(std::string_view implementation, int ranks, Bytes size) {
   return 0;
 }
 
-double memory_bytes(std::string_view implementation, int ranks, Bytes size) {
-  // Inputs are read once, results written once; what goes between ranks lies in slots.
-  if (implementation.starts_with("cuda.all_reduce_ring"))
-    return 2 * static_cast<double>(ranks) * static_cast<double>(size.value);
-  return moved_bytes(implementation, ranks, size);
+double memory_bytes(const Variant& variant, int ranks, Bytes size, Bytes cache) {
+  const double moved = moved_bytes(variant.implementation, ranks, size);
+  if (!variant.implementation.starts_with("cuda.all_reduce_ring")) return moved;
+  const auto number = [&](std::string_view name) {
+    const auto found = std::ranges::find(variant.parameters, name, &Parameter::name);
+    return static_cast<double>(std::get<std::int64_t>(found->value));
+  };
+  const auto n = static_cast<double>(ranks);
+  const auto whole = static_cast<double>(size.value);
+  const double slots = n * 2 * (n - 1) * number("slots") * std::min(number("chunk"), whole / n);
+  // Then inputs are read once, and results written once.
+  return slots > static_cast<double>(cache.value) ? moved : 2 * n * whole;
 }
 
 }  // namespace colltune

@@ -10,6 +10,7 @@
 
 #include "colltune/vocabulary/names.h"
 #include "colltune/vocabulary/problem.h"
+#include "colltune/vocabulary/variant.h"
 
 namespace colltune {
 
@@ -72,7 +73,8 @@ struct GpuVerdict {
 /// registered buffers, `ranks` ranks, messages of `size`.
 [[nodiscard]] double moved_bytes(std::string_view implementation, int ranks, Bytes size);
 /// The part of them that comes from the GPU's memory or goes there, for messages that are large
-/// beside its caches: slots that are used again and again stay in a cache.
-[[nodiscard]] double memory_bytes(std::string_view implementation, int ranks, Bytes size);
+/// beside its `cache`: a ring's slots, which are used again and again, stay in the cache where all
+/// ranks' together fit there.
+[[nodiscard]] double memory_bytes(const Variant& variant, int ranks, Bytes size, Bytes cache);
 
 }  // namespace colltune

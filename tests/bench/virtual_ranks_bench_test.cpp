@@ -175,9 +175,23 @@ TEST(GpuTargets, BytesThatAreMoved) {
   EXPECT_EQ(moved_bytes("cuda.all_reduce_two_shot_pull", 4, {1000}), 11000);
   EXPECT_EQ(moved_bytes("cuda.all_reduce_two_shot_push", 4, {1000}), 8000);
   EXPECT_EQ(moved_bytes("cuda.all_gather_copy_pull", 4, {1000}), 8000);
-  // Of the ring, inputs and results alone: slots stay in a cache.
-  EXPECT_EQ(memory_bytes("cuda.all_reduce_ring", 2, {1000}), 4000);
-  EXPECT_EQ(memory_bytes("cuda.all_reduce_two_shot_pull", 4, {1000}), 11000);
+}
+
+TEST(GpuTargets, BytesThatReachTheMemory) {
+  const auto bytes = [](const char* variant, Bytes cache) {
+    return memory_bytes(parse_variant(variant), 2, {1000}, cache);
+  };
+  // Two ranks' 2 hops, 2 slots of 100 bytes each: 800.
+  const char* const ring = "cuda.all_reduce_ring{chunk=100,slots=2}";
+  EXPECT_EQ(bytes(ring, {800}), 4000) << "inputs and results alone: slots stay in the cache";
+  EXPECT_EQ(bytes(ring, {799}), 8000);
+  EXPECT_EQ(bytes("cuda.all_reduce_ring{chunk=100000,slots=2}", {3999}), 8000)
+      << "no more than a rank's share";
+  EXPECT_EQ(bytes("cuda.all_reduce_ring{chunk=100000,slots=2}", {4000}), 4000);
+  EXPECT_EQ(bytes("cuda.all_reduce_two_shot_push{vector=16}", {1 << 20}), 4000);
+}
+
+TEST(GpuTargets, BytesOfOthersAreNotCounted) {
   EXPECT_EQ(moved_bytes("cuda.broadcast_chain", 4, {1000}), 0) << "nobody counted";
 }
 

@@ -150,7 +150,9 @@ COLLTUNE_DEVICE void move_packets(const Context& context, const DeviceCall& call
                                   const PacketRange& range, Load load, Store store) {
   const ThreadPackets own(context, range);
   std::uint64_t index = own.first;
-  if constexpr (may_pack)
+  // Braces: without them nvcc 13.0 takes the loop behind, with its pragma, for a part of what is
+  // discarded.
+  if constexpr (may_pack) {
     if (call.packets == most_packets)
       for (; own.has(index, most_packets); index += most_packets * own.stride) {
         Packet packets[most_packets];
@@ -159,6 +161,7 @@ COLLTUNE_DEVICE void move_packets(const Context& context, const DeviceCall& call
         COLLTUNE_UNROLL
         for (int i = 0; i < most_packets; ++i) store(own.at(index, i), packets[i]);
       }
+  }
   COLLTUNE_NO_UNROLL
   for (; index < range.last; index += own.stride) store(index, load(index));
 }

@@ -206,7 +206,7 @@ COLLTUNE_DEVICE void combine_packets(const Context& context, const DeviceCall& c
                                      Store store) {
   const ThreadPackets own(context, range);
   std::uint64_t index = own.first;
-  if constexpr (may_pack && Context::template packs<Reducer>)
+  if constexpr (may_pack && Context::template packs<Reducer>) {  // braces: see move_packets
     if (call.packets == most_packets)
       for (; own.has(index, most_packets); index += most_packets * own.stride) {
         typename Reducer::Sums sums[most_packets];
@@ -224,6 +224,7 @@ COLLTUNE_DEVICE void combine_packets(const Context& context, const DeviceCall& c
         for (int i = 0; i < most_packets; ++i)
           store(own.at(index, i), reducer.finish(sums[i], true));
       }
+  }
   COLLTUNE_NO_UNROLL
   for (; index < range.last; index += own.stride)
     store(index, combine_all(reducer, call.ranks, [&](int rank) { return input(rank, index); }));

@@ -139,6 +139,10 @@ Support supports_native_call(const Problem& problem, const Topology& topology,
       reduces(problem) && is_fp8(problem.data_type) && compute > 0 &&
       compute < fp8_compute_capability)
     return Support::no("NCCL reduces fp8 from sm_90 on");
+  // Its kernel for one rank is built without fp8 (seen with 2.28.9 on an H200; so in its source up
+  // to 2.30): ncclInvalidArgument.
+  if (is_fp8(problem.data_type) && problem.reduce_op == ReduceOp::avg && topology.ranks == 1)
+    return Support::no("NCCL does not average fp8 on one rank alone");
   return Support::yes();
 }
 

@@ -218,6 +218,32 @@ TEST_F(NcclLibrary, WrongSettingsAreRefused) {
   EXPECT_THAT(why_not(capability, "nccl.all_reduce"), HasSubstr("2 ranks share a GPU"));
 }
 
+// Seen on an H200: an error of NCCL's in the middle of a sweep.
+TEST_F(NcclLibrary, AveragesOfFp8NeedASecondRank) {
+  const Implementations entries = nccl_.entries();
+  const auto why = [&](DataType type, ReduceOp op, int ranks) {
+    const PretendedGpus gpus(1);
+    std::string reason;
+    gpus.run([&](Communicator& communicator) {
+      const std::string name = "nccl.all_reduce";
+      reason = find_implementation(entries, name)
+                   ->supports({.collective = Collective::all_reduce,
+                               .data_type = type,
+                               .reduce_op = op,
+                               .message_size = {64}},
+                              {.ranks_per_node = ranks, .ranks = ranks},
+                              detect_capability(entries, communicator), {name, {}})
+                   .reason();
+    });
+    return reason;
+  };
+  EXPECT_THAT(why(DataType::f8e4m3, ReduceOp::avg, 1), HasSubstr("one rank alone"));
+  EXPECT_THAT(why(DataType::f8e5m2, ReduceOp::avg, 1), HasSubstr("one rank alone"));
+  EXPECT_THAT(why(DataType::f8e4m3, ReduceOp::sum, 1), IsEmpty());
+  EXPECT_THAT(why(DataType::f8e4m3, ReduceOp::avg, 2), IsEmpty());
+  EXPECT_THAT(why(DataType::f16, ReduceOp::avg, 1), IsEmpty());
+}
+
 TEST_F(NcclLibrary, EachRankIsAHostOfItsOwnUnlessTheUserSaidOtherwise) {
   const auto clear = [] {
     ::unsetenv("NCCL_HOSTID");
