@@ -38,6 +38,7 @@ collect_programs() {
     LD_LIBRARY_PATH=$build/lib ldd "$programs/$file" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
   done < <(list_programs) | sort -u | { grep -Ev "$machines_own" || true; } |
     while read -r file; do cp -L "$file" "$programs/lib/"; done
+  cp "$here"/../tests/kernels/device_objects{,_check}.py "$programs/"
 }
 
 # check_pack FOLDER: every program takes all its libraries from the pack or is to take them from the machine.

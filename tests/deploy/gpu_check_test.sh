@@ -76,6 +76,10 @@ ends_with 3 "no GPU: nvidia-smi is not there" env "PATH=$folder/none" bash "${wi
 # shellcheck disable=SC2016 # the program expands it
 program bin/nvidia-smi 'case $1 in --query*) echo 9.0 ;; *) echo "one GPU" ;; esac'
 program bin/compute-sanitizer 'echo "$@"'
+program bin/cuobjdump :
+program device_objects_check.py 'echo "$@"'
+mkdir "$folder/lib"
+touch "$folder/lib/libcolltune_kernels.so"
 program bin/ldconfig :
 program bin/python-of-system 'exit 1'
 unset VIRTUAL_ENV CONDA_PREFIX LD_LIBRARY_PATH
@@ -120,15 +124,16 @@ touch "$folder/cuda/lib/libnccl.so.2"
 ends_with 0 "all is well" "${with_programs[@]}"
 expect 's["capability"] == "90" and s["exit"] == 0 and s["result"] == "all is well" and s["seconds"] < 60'
 expect 'list(status) == ["machine", "conformance", "memcheck", "targets", "nccl", "sweep", "served", "speeds", "captured",
-                         "racecheck", "synccheck"] and set(status.values()) == {"ok"}'
+                         "objects", "racecheck", "synccheck"] and set(status.values()) == {"ok"}'
 expect 's["held"] == list(status) and s["fell_short"] == s["skipped"] == []'
 expect 's["acceptance"]["targets"][0]["reached"] is True'
 expect 'results["conformance"] == {} and results["nccl"] == {"forced": 9} and results["speeds"] == {"rows": []}'
 last_lines "TARGET REACHED: ring" "held: machine; conformance; " "fell short: nothing" "skipped: nothing" "all is well"
 reported "ranks 4 --variants 8 --seconds 72 "
-reported "conforms for 192"
+reported "conforms for 1[89]"
 reported "config .*gpu.json"
 reported "tool racecheck"
+reported "cuobjdump $folder/bin/cuobjdump --arch sm_90 $folder/lib/libcolltune_kernels.so"
 reported "tuner $folder/libnccl-tuner-colltune.so --library $folder/cuda/lib/libnccl.so.2 --seconds 72 --json"
 reported "24 decisions are served as they are stored and exported"
 [ "$(ls "$folder/results")" = "$(printf '%s\n' decisions.json report.txt results.json summary.json sweep.db)" ] ||
@@ -136,9 +141,11 @@ reported "24 decisions are served as they are stored and exported"
 
 # What was skipped is a finding, and comes before no worse one.
 mv "$folder/cuda/lib/libnccl.so.2" "$folder/nccl"
-rm "$folder/colltuned"
+rm "$folder/colltuned" "$folder/device_objects_check.py"
 ends_with 4 "something was skipped" "${with_programs[@]}"
-expect 's["exit"] == 4 and status["nccl"] == status["served"] == "skipped" and "holds no colltuned" in reason["served"].replace("hold no", "holds no")'
+expect 'status["objects"] == "skipped" and "hold no device_objects_check.py" in reason["objects"]'
+program device_objects_check.py 'echo "$@"'
+expect 's["exit"] == 4 and status["nccl"] == status["served"] == "skipped" and "hold no colltuned" in reason["served"]'
 expect '"no libnccl.so.2 was found: not by the loader, in CUDA" in reason["nccl"]'
 last_lines "held: machine; conformance; " "fell short: nothing" "skipped: nccl: no libnccl.so.2 was found: " \
   "something was skipped; results are in $folder/results"
@@ -291,7 +298,7 @@ SCRIPT
   mkdir "$folder/unpacked"
   tar -C "$folder/unpacked" -xzf "$folder/pack.tgz"
   packed=$folder/unpacked/gpu_check
-  for file in gpu_check gpu_check_steps.sh gpu.json pack.txt kernels_cuda_device_test gpu_bench gpu_sweep \
+  for file in gpu_check gpu_check_steps.sh gpu.json pack.txt device_objects_check.py kernels_cuda_device_test gpu_bench gpu_sweep \
     libnccl-tuner-colltune.so colltune; do
     [ -s "$packed/$file" ] || fail "the pack holds no $file"
   done
