@@ -23,8 +23,10 @@ std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& tria
   const Variant& variant = trial.planned->variant;
   const auto& composition = trial.planned->composition;
   Communicator& communicator = *context.world.operations;
-  const Deadline deadline = Clock::now() + context.limits_of(trial).call_limit;
-  const Call call = trial.data->call();
+  const std::chrono::nanoseconds limit = context.limits_of(trial).call_limit;
+  const Deadline deadline = Clock::now() + limit;
+  Call call = trial.data->call();
+  call.longest_wait = 2 * limit;  // a host that is there has ended the call before
   if (composition) {
     const auto world = static_cast<std::size_t>(context.cell.world);
     const Members& members = context.plan.worlds.at(world).members;

@@ -69,7 +69,7 @@ class GroupedOperation final : public Operation {
                      .copies = std::move(layout.before.copies)};
       if (before != nullptr)
         step.prepare(*inside_, {*before, *own.before},
-                     {*problems.before, place, layout.before.buffers}, deadline);
+                     {*problems.before, place, layout.before.buffers, call.longest_wait}, deadline);
       steps_.add(std::move(step));
     });
     attempt_together(communicator, joint_words, deadline, [&] {
@@ -78,7 +78,8 @@ class GroupedOperation final : public Operation {
                      .copies = std::move(layout.bridge.copies)};
       if (is_leader)
         step.prepare(*across_, {*implementations.bridge, grouping.bridge},
-                     {problems.bridge, groups.root_group, layout.bridge.buffers}, deadline);
+                     {problems.bridge, groups.root_group, layout.bridge.buffers, call.longest_wait},
+                     deadline);
       steps_.add(std::move(step));
     });
     attempt_together(communicator, joint_words, deadline, [&] {
@@ -87,8 +88,8 @@ class GroupedOperation final : public Operation {
                      .division = std::move(layout.division),
                      .copies = std::move(layout.after.copies)};
       if (after != nullptr)
-        step.prepare(*inside_, {*after, *own.after}, {*problems.after, place, layout.after.buffers},
-                     deadline);
+        step.prepare(*inside_, {*after, *own.after},
+                     {*problems.after, place, layout.after.buffers, call.longest_wait}, deadline);
       steps_.add(std::move(step));
     });
   }

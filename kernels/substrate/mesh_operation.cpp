@@ -192,7 +192,10 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
       JointStep step{.members = group.members, .waiting_for = step_words};
       if (step.members.size() > 1)
         step.prepare(*group.communicator, {implementation_of(one, catalogue), one.part->variant},
-                     {.problem = one.problem, .root = 0, .buffers = buffers->of(form, i)},
+                     {.problem = one.problem,
+                      .root = 0,
+                      .buffers = buffers->of(form, i),
+                      .longest_wait = call.longest_wait},
                      deadline);
       steps.add(std::move(step));
     });

@@ -154,6 +154,27 @@ TEST(Descriptors, ThereMayBeMoreThanAMailboxHolds) {
   EXPECT_EQ(count_descriptors(), before) << "some were not closed";
 }
 
+// Also where the mailbox has no room for them at once.
+TEST(Descriptors, SeveralOfOneRankComeInItsOrder) {
+  constexpr int count = 60;
+  DescriptorMailbox sender(0);
+  DescriptorMailbox taker(1);
+  const AbortFlag nobody_aborts;
+  std::jthread sends([&] {
+    std::vector<Descriptor> files;
+    std::vector<Letter> letters;
+    for (int i = 0; i < count; ++i) {
+      files.push_back(file_of(std::to_string(i)));
+      letters.push_back({1, taker.address(), files.back().get()});
+    }
+    EXPECT_TRUE(sender.exchange(1, letters, {}, soon_enough(), nobody_aborts).empty());
+  });
+  const std::vector<int> senders(count, 0);
+  const auto got = taker.exchange(1, {}, senders, soon_enough(), nobody_aborts);
+  for (int i = 0; i < count; ++i)
+    EXPECT_EQ(text_of(got[static_cast<std::size_t>(i)]), std::to_string(i));
+}
+
 TEST(Descriptors, WhoNeverSendsIsNamedAtTheDeadline) {
   DescriptorMailbox own(0);
   DescriptorMailbox sends(1);

@@ -38,13 +38,14 @@ struct CapturingStream : PretendedStream {
 
 /// Four floats on each rank, in a call that the caller captures.
 struct CapturedCall {
-  CapturedCall(Communicator& communicator, const Implementation& implementation)
+  CapturedCall(Communicator& communicator, const Implementation& implementation,
+               std::chrono::nanoseconds longest_wait = usual_longest_wait)
       : send(*communicator.device(), {16}), receive(*communicator.device(), {16}) {
     Problem problem = small_sum();
     problem.graph_capture = true;
-    operation =
-        implementation.prepare(communicator, {problem, 0, {send.bytes(), receive.bytes()}},
-                               variant_of(std::string(implementation.name())), soon_enough());
+    operation = implementation.prepare(
+        communicator, {problem, 0, {send.bytes(), receive.bytes()}, longest_wait},
+        variant_of(std::string(implementation.name())), soon_enough());
   }
   DeviceMemory send;
   DeviceMemory receive;
@@ -180,6 +181,58 @@ TEST_F(DeviceImplementations, ARankThatDoesNotReplayIsNamed) {
         communicator.barrier(soon_enough());
       },
       {}, devices);
+}
+
+// Each way that kernels wait for each other: by signals, flags of lines, poison.
+TEST_F(DeviceImplementations, AReplayWaitsForAPeerAsLongAsItsCallerSaid) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  const std::vector<Device*> devices{&first, &second};
+  for (const std::string& name : {one_shot, std::string("cuda.all_reduce_one_shot_low_latency"),
+                                  std::string("cuda.all_reduce_one_shot_low_latency_128"),
+                                  std::string("cuda.all_reduce_two_shot_poison"),
+                                  std::string("cuda.all_reduce_two_shot_pull")})
+    run_ranks(
+        2,
+        [&](Communicator& communicator) {
+          const CapturedCall call(communicator, find(name), 30ms);
+          CapturingStream stream;
+          call.operation->submit(static_cast<PretendedStream*>(&stream));
+          if (communicator.rank() == 0) {
+            const auto begin = std::chrono::steady_clock::now();
+            stream.replay();
+            const auto took = std::chrono::steady_clock::now() - begin;
+            EXPECT_GE(took, 30ms) << name;
+            EXPECT_LT(took, 30s) << name;
+            try {
+              call.operation->check_submitted();
+              ADD_FAILURE() << name << ": the replay came to an end";
+            } catch (const RankMissing& error) {
+              EXPECT_EQ(error.rank(), 1) << name;
+            }
+          }
+          communicator.barrier(soon_enough());
+        },
+        {}, devices);
+}
+
+TEST_F(DeviceImplementations, ALongestWaitIsAboveZero) {
+  PretendedDevice first("first");
+  PretendedDevice second("second");
+  run_ranks(
+      2,
+      [&](Communicator& communicator) {
+        try {
+          const CapturedCall call(communicator, find(one_shot),
+                                  communicator.rank() == 1 ? 0ns : usual_longest_wait);
+          ADD_FAILURE() << "rank 1 would wait for nobody";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), StatusCode::invalid_argument);
+          EXPECT_EQ(std::string(error.what()),
+                    "rank 1: the longest wait of a kernel is 0 ns; allowed are values above 0");
+        }
+      },
+      {}, std::vector<Device*>{&first, &second});
 }
 
 TEST_F(DeviceImplementations, WhatCannotBeCapturedSaysSo) {

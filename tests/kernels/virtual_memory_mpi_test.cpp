@@ -12,6 +12,7 @@
 #include "conformance.h"
 #include "device/virtual_memory.h"
 #include "fake_driver_controls.h"
+#include "foreign_memory.h"
 #include "support/pretended_device.h"
 #include "support/run_ranks.h"
 
@@ -77,6 +78,30 @@ TEST_F(DevicesOfProcesses, WhatFailsInOneProcessFailsInAll) {
     EXPECT_EQ(driver_.live(), 0) << function;
     world_->barrier(soon_enough());
   }
+}
+
+TEST_F(DevicesOfProcesses, BuffersOfOtherAllocatorsComeByDescriptors) {
+  std::string why_not;
+  const auto library = Driver::open(COLLTUNE_FAKE_DRIVER, why_not);
+  ASSERT_NE(library, nullptr) << why_not;
+  using fake_driver::granule;
+  const ForeignMemory memory(library, {granule, granule, granule});
+  // In one allocation; the send buffer in two; more of them on one rank than on the others.
+  for (const std::size_t at : {std::size_t{64}, granule - 2048})
+    EXPECT_EQ(add_up(*world_, memory.bytes().subspan(at)), "") << at;
+  EXPECT_EQ(add_up(*world_, memory.bytes().subspan(world_->rank() == 1 ? granule - 2048 : 0)), "");
+  // Of one rank they cannot be opened: closed, or no virtual memory.
+  const ForeignMemory closed(library, {granule}, 0);
+  const std::string why = add_up(*world_, world_->rank() == 1 ? closed.bytes() : memory.bytes());
+  EXPECT_EQ(why.find("unavailable: rank 1: its registered send buffer of 4KiB cannot be opened by "
+                     "other ranks: its allocation of 2MiB at 0x"),
+            0U)
+      << why;
+  const DeviceMemory plain(*device_, {8192});
+  const std::string of_one = add_up(*world_, world_->rank() == 1 ? plain.bytes() : memory.bytes());
+  EXPECT_EQ(of_one,
+            "unavailable: rank 1: its registered send buffer of 4KiB cannot be opened by other "
+            "processes: a pretended device is of one process");
 }
 
 }  // namespace

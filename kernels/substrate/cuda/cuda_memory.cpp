@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include <cstring>
+#include <sstream>
 
 #include "cuda/cuda_error.h"
 
@@ -14,9 +15,9 @@ namespace {
 
 using GetAddressRange = CUresult (*)(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer);
 
-/// The beginning of the allocation, not one of ours, that `pointer` lies in. Through the runtime,
-/// so that the program starts on machines without a driver.
-std::byte* find_beginning(const std::byte* pointer) {
+/// The allocation, not one of ours, that `pointer` lies in. Through the runtime, so that the
+/// program starts on machines without a driver.
+std::span<std::byte> find_allocation(const std::byte* pointer) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
   constexpr unsigned since = 3020;  // CUDA 3.2: 64-bit sizes
@@ -24,12 +25,26 @@ std::byte* find_beginning(const std::byte* pointer) {
                                               cudaEnableDefault, &found),
              "cuMemGetAddressRange");
   CUdeviceptr base = 0;
+  std::size_t size = 0;
   if (function == nullptr ||
       reinterpret_cast<GetAddressRange>(function)(
-          &base, nullptr, reinterpret_cast<CUdeviceptr>(pointer)) != CUDA_SUCCESS)
-    throw Error(StatusCode::failed_precondition,
-                "a registered buffer does not lie in the GPU's memory");
-  return reinterpret_cast<std::byte*>(base);
+          &base, &size, reinterpret_cast<CUdeviceptr>(pointer)) != CUDA_SUCCESS)
+    throw Error(StatusCode::failed_precondition, "it does not lie in the GPU's memory");
+  return {reinterpret_cast<std::byte*>(base), size};
+}
+
+/// What the driver lets other processes open, which is memory of cudaMalloc.
+cudaIpcMemHandle_t handle_of(std::span<std::byte> allocation) {
+  cudaIpcMemHandle_t handle{};
+  const cudaError_t result = cudaIpcGetMemHandle(&handle, allocation.data());
+  if (result == cudaSuccess) return handle;
+  static_cast<void>(cudaGetLastError());
+  std::ostringstream text;
+  text << "its allocation of " << format_bytes({allocation.size()}) << " at "
+       << static_cast<const void*>(allocation.data())
+       << " is not cudaMalloc's, or of a pool (cudaMallocAsync), or the system forbids CUDA IPC: "
+       << "cudaIpcGetMemHandle: " << cudaGetErrorString(result);
+  throw Error(StatusCode::failed_precondition, text.str());
 }
 
 }  // namespace
@@ -91,21 +106,20 @@ void CudaMemory::release(std::byte* memory) noexcept {
 DeviceHandle CudaMemory::share(std::span<const std::byte> bytes) {
   const std::lock_guard lock(mutex_);
   auto* const first = const_cast<std::byte*>(bytes.data());
-  std::byte* base = nullptr;
+  std::span<std::byte> allocation;
   auto after = allocations_.upper_bound(first);
   if (after != allocations_.begin() &&
       first < std::prev(after)->first + std::prev(after)->second.size) {
     --after;
-    base = after->first;
+    allocation = {after->first, after->second.size};
     after->second.is_shared = true;
   } else {
-    base = find_beginning(first);
+    allocation = find_allocation(first);
   }
   check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
-  DeviceHandle handle{.offset = static_cast<std::uint64_t>(first - base)};
-  cudaIpcMemHandle_t of_driver{};
+  DeviceHandle handle{.offset = static_cast<std::uint64_t>(first - allocation.data())};
+  const cudaIpcMemHandle_t of_driver = handle_of(allocation);
   static_assert(sizeof of_driver == sizeof handle.allocation);
-  check_cuda(cudaIpcGetMemHandle(&of_driver, base), "cudaIpcGetMemHandle");
   std::memcpy(handle.allocation.data(), &of_driver, sizeof of_driver);
   return handle;
 }

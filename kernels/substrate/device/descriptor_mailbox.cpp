@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <random>
+#include <set>
 #include <string>
 
 #include "colltune/vocabulary/error.h"
@@ -122,9 +123,12 @@ bool DescriptorMailbox::receive(std::uint32_t round, std::span<const int> sender
   Descriptor descriptor = descriptor_of(message);
   const bool is_ours = length == sizeof message.label && message.label.token == address_.token &&
                        message.label.round == round && descriptor.get() >= 0;
-  const auto from = std::ranges::find(senders, message.label.from);
-  if (is_ours && from != senders.end())
-    got[static_cast<std::size_t>(from - senders.begin())] = std::move(descriptor);
+  if (!is_ours) return true;
+  for (std::size_t i = 0; i < senders.size(); ++i)
+    if (senders[i] == message.label.from && got[i].get() < 0) {
+      got[i] = std::move(descriptor);
+      break;
+    }
   return true;
 }
 
@@ -136,7 +140,13 @@ std::vector<Descriptor> DescriptorMailbox::exchange(std::uint32_t round,
   std::vector<Letter> left(letters.begin(), letters.end());
   const auto is_missing = [](const Descriptor& one) { return one.get() < 0; };
   for (;;) {
-    std::erase_if(left, [&](const Letter& letter) { return send(round, letter); });
+    std::set<int> full;  // whoever has no room for one gets none of those behind it
+    std::erase_if(left, [&](const Letter& letter) {
+      if (full.contains(letter.to)) return false;
+      const bool is_sent = send(round, letter);
+      if (!is_sent) full.insert(letter.to);
+      return is_sent;
+    });
     while (receive(round, senders, got)) {
     }
     const auto missing = std::ranges::find_if(got, is_missing);

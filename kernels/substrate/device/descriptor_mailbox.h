@@ -34,7 +34,8 @@ class DescriptorMailbox {
   explicit DescriptorMailbox(int rank);
   [[nodiscard]] const Address& address() const { return address_; }
 
-  /// Sends `letters`, and returns what came from `senders`, in their order. Who shares a mailbox's
+  /// Sends `letters`, and returns what came from `senders`, in their order. A rank that sends
+  /// several here is named as often: they come in the order of its letters. Who shares a mailbox's
   /// address exchanges as often as its owner, with the same `round` on both sides. Throws
   /// RankMissing for the first from whom nothing has come, or who has taken nothing, until
   /// `deadline` or when the flag is raised; Error(unavailable) where a mailbox does not exist (any

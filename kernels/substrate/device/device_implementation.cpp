@@ -217,7 +217,8 @@ class DeviceImplementation final : public Implementation {
                                      ? 1
                                      : static_cast<int>(number(variant, "queues"))},
          .has_host_scratch = word(variant, "scratch") == in_host,
-         .is_captured = call.problem.graph_capture},
+         .is_captured = call.problem.graph_capture,
+         .longest_wait = call.longest_wait},
         call.buffers, deadline);
   }
 

@@ -4,6 +4,7 @@
 #include "device/device_operation.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -22,17 +23,21 @@
 namespace colltune {
 namespace {
 
-// A rank's host has the kernel's waits end at the deadline of the call: this is for a host that
-// does not.
-constexpr std::uint64_t longest_device_wait_ns = 300'000'000'000;
-
 /// What a device writes to its peers to see whether it comes there.
 constexpr unsigned char probe_byte = 0xC5;
+
+/// Of a registered buffer in the driver's virtual memory that somebody else allocated: so many
+/// descriptors go to each other device, and each is a system call or two.
+constexpr std::size_t most_pieces = 64;
 
 /// Bytes of a rank, as those of its process see them and as others open them.
 struct SharedBytes {
   std::byte* here = nullptr;
   DeviceHandle handle{};
+  // In the place of `handle`, where they are virtual memory (SharedPieces).
+  std::size_t pieces = 0;
+  std::size_t offset = 0;
+  std::array<std::size_t, most_pieces> sizes{};
 };
 
 struct Failure {
@@ -56,7 +61,7 @@ struct Board {
   JointLaunch::Member* member = nullptr;  ///< to be moved from by the first of its group
   std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< of the first of a process
   std::shared_ptr<JointLaunch>* joint = nullptr;               ///< of the first of a group
-  Failure failures[12]{};                                      ///< of each step
+  Failure failures[14]{};                                      ///< of each step
 };
 
 class DeviceOperation final : public Operation {
@@ -113,6 +118,11 @@ class Preparation {
     agree([this] { show_memory(); });
     agree([this] { share_memory(); });
     if (is_virtual_) agree([&] { map_memory(leads); });
+    if (is_virtual_ && plan_.call.registered) {
+      // One after the other: the mailbox is for one round at a time.
+      agree([&] { mapped_sends_ = map_pieces(3, leads, own_send_, &Board::send); });
+      agree([&] { mapped_receives_ = map_pieces(4, leads, own_receive_, &Board::receive); });
+    }
     if (has_multicast_) make_multicast();
     const int first = first_of_process();
     agree([&] {
@@ -209,6 +219,10 @@ class Preparation {
   }
 
   void show_device() {
+    if (plan_.longest_wait <= std::chrono::nanoseconds(0))
+      throw Error(StatusCode::invalid_argument, "the longest wait of a kernel is " +
+                                                    std::to_string(plan_.longest_wait.count()) +
+                                                    " ns; allowed are values above 0");
     Board& own = own_board();
     own.process = own_process();
     own.device = &device_;
@@ -287,10 +301,43 @@ class Preparation {
     if (is_virtual_)
       own_memory_ = member_.own.handle.share();
     else if (!is_alone && !plan_.has_host_scratch)
-      own.scratch.handle = device_.share(own_scratch());
-    if (is_alone || !plan_.call.registered) return;
-    if (!buffers_.send.empty()) own.send.handle = device_.share(buffers_.send);
-    if (!buffers_.receive.empty()) own.receive.handle = device_.share(buffers_.receive);
+      own.scratch.handle = share_or_say("scratch memory", own_scratch());
+    if (!plan_.call.registered) return;
+    share_buffer("send", buffers_.send, !is_alone, own.send, own_send_);
+    share_buffer("receive", buffers_.receive, !is_alone, own.receive, own_receive_);
+  }
+
+  /// `bytes` for other processes, which their allocator or the system may not allow.
+  DeviceHandle share_or_say(const std::string& name, std::span<const std::byte> bytes) {
+    try {
+      return device_.share(bytes);
+    } catch (const Error& error) {
+      if (error.code() != StatusCode::failed_precondition) throw;
+      throw UnavailableHere("its " + name + " of " + format_bytes({bytes.size()}) +
+                            " cannot be opened by other processes: " + error.what());
+    }
+  }
+  /// A registered buffer: by descriptors where it is virtual memory of somebody's, which other
+  /// devices of this process have to map, too.
+  void share_buffer(const char* name, std::span<const std::byte> bytes, bool has_other_processes,
+                    SharedBytes& shown, std::vector<Descriptor>& descriptors) {
+    if (bytes.empty()) return;
+    const std::string named = "registered " + std::string(name) + " buffer";
+    std::optional<SharedPieces> pieces;
+    try {
+      if (is_virtual_) pieces = device_.virtual_memory()->share_foreign(bytes, most_pieces);
+    } catch (const UnavailableHere& error) {
+      throw UnavailableHere("its " + named + " of " + format_bytes({bytes.size()}) +
+                            " cannot be opened by other ranks: " + error.what());
+    }
+    if (pieces) {
+      shown.pieces = pieces->sizes.size();
+      shown.offset = pieces->offset;
+      std::ranges::copy(pieces->sizes, shown.sizes.begin());
+      descriptors = std::move(pieces->descriptors);
+    } else if (has_other_processes) {
+      shown.handle = share_or_say(named, bytes);
+    }
   }
 
   /// Every device maps the scratch memory of all ranks on others, in this process or another one.
@@ -309,6 +356,36 @@ class Preparation {
         return device_.virtual_memory()->open_shared(memories[i], virtual_size());
       }));
     mapped_ranks_ = std::move(others);
+  }
+
+  /// Every device maps the registered buffers of all ranks on others that come by descriptors. The
+  /// addresses by rank; null where a rank has none.
+  std::vector<std::byte*> map_pieces(std::uint32_t round, bool leads,
+                                     std::span<const Descriptor> own, SharedBytes Board::*buffer) {
+    std::vector<DescriptorMailbox::Letter> letters;
+    std::vector<int> senders;
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+      const Board& of = board(rank);
+      if (shares_device(of)) continue;
+      if (is_leader(rank))
+        for (const Descriptor& one : own) letters.push_back({rank, of.mailbox, one.get()});
+      if (leads) senders.insert(senders.end(), (of.*buffer).pieces, rank);
+    }
+    const auto got =
+        mailbox_->exchange(round, letters, senders, deadline_, communicator_.abort_flag());
+    std::vector<std::byte*> addresses(static_cast<std::size_t>(communicator_.size()));
+    for (std::size_t i = 0; i < got.size();) {
+      const int rank = senders[i];
+      const SharedBytes& shown = board(rank).*buffer;
+      member_.mapped.push_back(come_to(rank, [&] {
+        return device_.virtual_memory()->open_pieces({&got[i], shown.pieces},
+                                                     {shown.sizes.data(), shown.pieces});
+      }));
+      addresses[static_cast<std::size_t>(rank)] =
+          member_.mapped.back().bytes().data() + shown.offset;
+      i += shown.pieces;
+    }
+    return addresses;
   }
 
   /// One object of the memory of all ranks' devices. No device binds its memory, or maps the
@@ -386,7 +463,7 @@ class Preparation {
     device::DeviceCall all = plan_.call;
     all.look_up_peers_in(peers_);
     all.control = &control;
-    all.limit_ns = longest_device_wait_ns;
+    all.limit_ns = static_cast<std::uint64_t>(plan_.longest_wait.count());
     all.multicast = multicast_;
     for (int rank = 0; rank < communicator_.size(); ++rank) {
       const Board& of = board(rank);
@@ -395,13 +472,21 @@ class Preparation {
         continue;
       }
       const bool is_near = of.process == own_board().process && of.device != &device_;
-      if (is_near && (!is_virtual_ || all.registered))
+      const auto needs_reach = [](const SharedBytes& bytes) {
+        return bytes.here != nullptr && bytes.pieces == 0;
+      };
+      if (is_near &&
+          (!is_virtual_ || (all.registered && (needs_reach(of.send) || needs_reach(of.receive)))))
         come_to(rank, [&] { device_.reach(*of.device); });
       peers_.scratch[rank] =
           is_virtual_ && !shares_device(of) ? mapped_scratch(rank) : reach(rank, of.scratch);
       if (!all.registered) continue;
-      peers_.sends[rank] = reach(rank, of.send);
-      peers_.receives[rank] = reach(rank, of.receive);
+      const auto reach_buffer = [&](const SharedBytes& bytes, const auto& mapped) {
+        return bytes.pieces > 0 && !shares_device(of) ? mapped[static_cast<std::size_t>(rank)]
+                                                      : reach(rank, bytes);
+      };
+      peers_.sends[rank] = reach_buffer(of.send, mapped_sends_);
+      peers_.receives[rank] = reach_buffer(of.receive, mapped_receives_);
     }
     std::vector<device::DeviceCall> calls;
     for (const int rank : group_) {
@@ -489,7 +574,11 @@ class Preparation {
   bool is_virtual_ = false;     ///< scratch memory is shared by file descriptors
   bool has_multicast_ = false;  ///< and is one with that of all ranks
   std::optional<DescriptorMailbox> mailbox_;
-  Descriptor own_memory_;           ///< of this rank's scratch memory
+  Descriptor own_memory_;             ///< of this rank's scratch memory
+  std::vector<Descriptor> own_send_;  ///< of its registered buffers, where they have pieces
+  std::vector<Descriptor> own_receive_;
+  std::vector<std::byte*> mapped_sends_;  ///< of other devices, by rank, where they have pieces
+  std::vector<std::byte*> mapped_receives_;
   std::vector<int> mapped_ranks_;   ///< whose memory member_.mapped is
   std::byte* multicast_ = nullptr;  ///< the address of all ranks' scratch memory
   device::PeerMemory peers_;        ///< of the calls of this device's ranks

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "colltune/kernels/communicator.h"
@@ -20,6 +21,7 @@ struct DevicePlan {
   /// For plain buffers.
   bool has_host_scratch = false;
   bool is_captured = false;  ///< by the caller
+  std::chrono::nanoseconds longest_wait = usual_longest_wait;  ///< Call::longest_wait
 };
 
 /// `plan` for this rank's `buffers`, which lie on its device. Collective; all ranks throw, or none,

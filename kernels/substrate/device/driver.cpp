@@ -52,6 +52,9 @@ bool Driver::find_functions() {
       find(library_, "cuMemCreate", create) && find(library_, "cuMemRelease", release) &&
       find(library_, "cuMemExportToShareableHandle", export_handle) &&
       find(library_, "cuMemImportFromShareableHandle", import_handle) &&
+      find(library_, "cuMemRetainAllocationHandle", retain) &&
+      find(library_, "cuMemGetAllocationPropertiesFromHandle", get_properties) &&
+      find(library_, "cuMemGetAddressRange_v2", get_range) &&
       find(library_, "cuMemAddressReserve", reserve) &&
       find(library_, "cuMemAddressFree", free_address) && find(library_, "cuMemMap", map) &&
       find(library_, "cuMemUnmap", unmap) && find(library_, "cuMemSetAccess", set_access);

@@ -43,6 +43,12 @@ class Driver {
   driver::Result (*export_handle)(void* descriptor, driver::Handle, int type,
                                   unsigned long long flags) = nullptr;
   driver::Result (*import_handle)(driver::Handle*, void* descriptor, int type) = nullptr;
+  /// What `address` is mapped to, to be released; fails where it is no virtual memory.
+  driver::Result (*retain)(driver::Handle*, void* address) = nullptr;
+  driver::Result (*get_properties)(driver::AllocationProperties*, driver::Handle) = nullptr;
+  /// The beginning and size of what `address` lies in: of virtual memory, what was mapped at once.
+  driver::Result (*get_range)(driver::Address* begin, std::size_t* bytes,
+                              driver::Address address) = nullptr;
   driver::Result (*reserve)(driver::Address*, std::size_t bytes, std::size_t alignment,
                             driver::Address wanted, unsigned long long flags) = nullptr;
   driver::Result (*free_address)(driver::Address, std::size_t bytes) = nullptr;

@@ -4,8 +4,13 @@
 #include "device/virtual_memory.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdio>
+#include <numeric>
+#include <string>
 
+#include "colltune/kernels/operation.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
@@ -25,6 +30,12 @@ bool have_all_left(const VirtualMemory::MulticastPart& part) {
   return true;
 }
 
+std::string at_address(driver::Address address) {
+  std::array<char, 2 + 2 * sizeof address + 1> text{};
+  std::snprintf(text.data(), text.size(), "0x%llx", address);
+  return text.data();
+}
+
 }  // namespace
 
 Descriptor DriverHandle::share() const {
@@ -34,29 +45,36 @@ Descriptor DriverHandle::share() const {
   return Descriptor(descriptor);
 }
 
-MappedAddress::MappedAddress(std::shared_ptr<const Driver> driver, const DriverHandle& handle,
-                             std::size_t bytes, std::size_t alignment, int device) {
-  driver::Address address = 0;
-  driver->check(driver->reserve(&address, bytes, alignment, 0, 0), "cuMemAddressReserve");
-  if (const auto result = driver->map(address, bytes, 0, handle.get(), 0);
-      result != driver::success) {
-    driver->report(driver->free_address(address, bytes), "cuMemAddressFree");
-    driver->check(result, "cuMemMap");
-  }
+MappedAddress::MappedAddress(std::shared_ptr<const Driver> driver,
+                             std::span<const DriverHandle> handles,
+                             std::span<const std::size_t> sizes, std::size_t alignment,
+                             int device) {
+  mapped_.reserve(sizes.size());
+  size_ = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+  driver->check(driver->reserve(&address_, size_, alignment, 0, 0), "cuMemAddressReserve");
   driver_ = std::move(driver);  // from here on the destructor gives it back
-  address_ = address;
-  size_ = bytes;
-  const driver::Access access{.location = {.number = device}};
-  if (const auto result = driver_->set_access(address, bytes, &access, 1);
-      result != driver::success) {
+  const auto check = [this](driver::Result result, const char* what) {
+    if (result == driver::success) return;
     const MappedAddress given_back = std::move(*this);
-    given_back.driver_->check(result, "cuMemSetAccess");
+    given_back.driver_->check(result, what);
+  };
+  const driver::Access access{.location = {.number = device}};
+  driver::Address address = address_;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    check(driver_->map(address, sizes[i], 0, handles[i].get(), 0), "cuMemMap");
+    mapped_.push_back(sizes[i]);
+    check(driver_->set_access(address, sizes[i], &access, 1), "cuMemSetAccess");
+    address += sizes[i];
   }
 }
 
 MappedAddress::~MappedAddress() {
   if (!driver_) return;
-  driver_->report(driver_->unmap(address_, size_), "cuMemUnmap");
+  driver::Address address = address_;
+  for (const std::size_t bytes : mapped_) {
+    driver_->report(driver_->unmap(address, bytes), "cuMemUnmap");
+    address += bytes;
+  }
   driver_->report(driver_->free_address(address_, size_), "cuMemAddressFree");
 }
 
@@ -165,6 +183,53 @@ MappedMemory VirtualMemory::open_shared(const Descriptor& descriptor, std::size_
   DriverHandle handle = import(descriptor);
   MappedAddress address(driver_, handle, bytes, granularity_, ordinal_);
   return {std::move(handle), std::move(address)};
+}
+
+std::optional<SharedPieces> VirtualMemory::share_foreign(std::span<const std::byte> bytes,
+                                                         std::size_t most_pieces) const {
+  SharedPieces shared;
+  auto next = reinterpret_cast<driver::Address>(bytes.data());
+  const driver::Address end = next + bytes.size();
+  while (next < end) {
+    driver::Handle kept = 0;
+    if (driver_->retain(&kept, reinterpret_cast<void*>(next)) != driver::success) {
+      if (shared.sizes.empty()) return std::nullopt;
+      throw UnavailableHere("behind " + at_address(next) + " nothing is mapped, or no memory of " +
+                            "the driver's virtual memory");
+    }
+    const DriverHandle handle(driver_, kept);
+    driver::Address begin = 0;
+    std::size_t size = 0;
+    driver_->check(driver_->get_range(&begin, &size, next), "cuMemGetAddressRange");
+    const std::string named = "its allocation of " + format_bytes({size}) + " at " +
+                              at_address(begin) + ", of the driver's virtual memory, ";
+    driver::AllocationProperties properties{};
+    driver_->check(driver_->get_properties(&properties, handle.get()),
+                   "cuMemGetAllocationPropertiesFromHandle");
+    if ((properties.handle_types & driver::as_file_descriptor) == 0)
+      throw UnavailableHere(named + "was made without file descriptors for other processes " +
+                            "(handle types " + std::to_string(properties.handle_types) + ")");
+    if (shared.sizes.empty()) shared.offset = static_cast<std::size_t>(next - begin);
+    try {
+      shared.descriptors.push_back(handle.share());
+    } catch (const Error& error) {
+      throw UnavailableHere(named + "gives no file descriptor: " + error.what());
+    }
+    shared.sizes.push_back(size);
+    if (shared.sizes.size() > most_pieces)
+      throw UnavailableHere("it lies in more than " + std::to_string(most_pieces) +
+                            " allocations of the driver's virtual memory");
+    next = begin + size;
+  }
+  return shared;
+}
+
+MappedMemory VirtualMemory::open_pieces(std::span<const Descriptor> descriptors,
+                                        std::span<const std::size_t> sizes) const {
+  // What is mapped stays when its handles go.
+  std::vector<DriverHandle> handles;
+  for (const Descriptor& one : descriptors) handles.push_back(import(one));
+  return {{}, MappedAddress(driver_, handles, sizes, granularity_, ordinal_)};
 }
 
 std::unique_ptr<Multicast> VirtualMemory::create_multicast(int devices, std::size_t bytes) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,19 +43,24 @@ class DriverHandle {
   driver::Handle handle_ = 0;
 };
 
-/// An address of this process at which one device's kernels reach what a handle stands for;
-/// unmapped and given back with the object. Moved, not copied.
+/// An address of this process at which one device's kernels reach what a handle stands for, or
+/// several, one behind the other; unmapped and given back with the object. Moved, not copied.
 class MappedAddress {
  public:
   MappedAddress() = default;
   /// All `bytes` of `handle`. Throws Error.
   MappedAddress(std::shared_ptr<const Driver> driver, const DriverHandle& handle, std::size_t bytes,
-                std::size_t alignment, int device);
+                std::size_t alignment, int device)
+      : MappedAddress(std::move(driver), {&handle, 1}, {&bytes, 1}, alignment, device) {}
+  /// All `sizes` bytes of each of `handles`.
+  MappedAddress(std::shared_ptr<const Driver> driver, std::span<const DriverHandle> handles,
+                std::span<const std::size_t> sizes, std::size_t alignment, int device);
   MappedAddress(MappedAddress&& other) noexcept = default;
   MappedAddress& operator=(MappedAddress&& other) noexcept {
     std::swap(driver_, other.driver_);
     std::swap(address_, other.address_);
     std::swap(size_, other.size_);
+    std::swap(mapped_, other.mapped_);
     return *this;
   }
   ~MappedAddress();
@@ -66,6 +72,7 @@ class MappedAddress {
   std::shared_ptr<const Driver> driver_;
   driver::Address address_ = 0;
   std::size_t size_ = 0;
+  std::vector<std::size_t> mapped_;  ///< the size of each
 };
 
 /// Memory of a device at an address of this process. At its end the address goes, then the handle;
@@ -114,6 +121,13 @@ class Multicast {
   MappedAddress address_;
 };
 
+/// Somebody else's memory as file descriptors: in the pieces that it was mapped of.
+struct SharedPieces {
+  std::vector<Descriptor> descriptors;
+  std::vector<std::size_t> sizes;
+  std::size_t offset = 0;  ///< of the bytes that are meant, in the first piece
+};
+
 /// A device's memory that other devices and other processes of the node map by a file descriptor,
 /// which a process passes to another one (descriptor_mailbox.h). Of the driver's virtual memory:
 /// physical memory, addresses, and who may look there are made one by one, in whole granules.
@@ -136,6 +150,14 @@ class VirtualMemory {
   [[nodiscard]] MappedMemory create(std::size_t bytes);
   /// The memory behind `descriptor`, which is `bytes` large, for this device's kernels.
   [[nodiscard]] MappedMemory open_shared(const Descriptor& descriptor, std::size_t bytes) const;
+  /// `bytes`, which an allocator other than this made of the driver's virtual memory, for other
+  /// devices and processes. Nothing where they are none, but cudaMalloc's. Throws UnavailableHere
+  /// where their allocation allows no file descriptors, or with more than `most_pieces`.
+  [[nodiscard]] std::optional<SharedPieces> share_foreign(std::span<const std::byte> bytes,
+                                                          std::size_t most_pieces) const;
+  /// The pieces behind `descriptors`, so large, one behind the other, for this device's kernels.
+  [[nodiscard]] MappedMemory open_pieces(std::span<const Descriptor> descriptors,
+                                         std::span<const std::size_t> sizes) const;
   /// A multicast object of `devices`, each with `bytes`; of a size_for.
   [[nodiscard]] std::unique_ptr<Multicast> create_multicast(int devices, std::size_t bytes) const;
   [[nodiscard]] std::unique_ptr<Multicast> open_multicast(const Descriptor& descriptor, int devices,

@@ -31,12 +31,14 @@ struct Object {
   std::size_t bytes = 0;
   bool is_multicast = false;
   int bindings = 0;  ///< by this process
+  int handle_types = driver::as_file_descriptor;
 };
 
 struct Mapping {
   std::size_t bytes = 0;
   bool is_accessible = false;
   int descriptor = -1;  ///< negative: of a multicast object, whose pages are nobody's
+  int handle_types = driver::as_file_descriptor;
 };
 
 /// Of a process.

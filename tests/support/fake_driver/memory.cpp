@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 
 #include <fcntl.h>
@@ -49,6 +50,25 @@ int devices_missing(const Object& object) {
   std::uint64_t counts[2]{};  // devices, and a bit for each that was added
   if (::pread(object.descriptor, counts, sizeof counts, 0) != sizeof counts) return most_devices;
   return static_cast<int>(counts[0]) - __builtin_popcountll(counts[1]);
+}
+
+/// What is mapped at `address`.
+auto find_mapping(driver::Address address) {
+  const auto after = state().mappings.upper_bound(address);
+  if (after == state().mappings.begin()) return state().mappings.end();
+  const auto found = std::prev(after);
+  return address < found->first + found->second.bytes ? found : state().mappings.end();
+}
+bool is_mapped(driver::Address address, std::size_t bytes) {
+  const auto from = state().mappings.lower_bound(address);
+  return find_mapping(address) != state().mappings.end() ||
+         (from != state().mappings.end() && from->first < address + bytes);
+}
+bool is_reserved(driver::Address address, std::size_t bytes) {
+  const auto after = state().addresses.upper_bound(address);
+  if (after == state().addresses.begin() || bytes == 0) return false;
+  const auto& [begin, reserved] = *std::prev(after);
+  return address - begin <= reserved && bytes <= reserved - (address - begin);
 }
 
 }  // namespace
@@ -113,13 +133,45 @@ Result cuMemCreate(Handle* handle, std::size_t bytes, const AllocationProperties
   const std::lock_guard lock(state().mutex);
   if (const Result failure = note_call("cuMemCreate"); failure != success) return failure;
   if (!is_in_granules(bytes) || flags != 0 ||
-      wanted->handle_types != colltune::driver::as_file_descriptor ||
+      (wanted->handle_types & ~colltune::driver::as_file_descriptor) != 0 ||
       wanted->location.number >= most_devices)
     return invalid_value;
   const int file = ::memfd_create("fake_memory", MFD_CLOEXEC);
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0)
     return colltune::driver::out_of_memory;
-  *handle = add({.descriptor = file, .bytes = bytes});
+  *handle = add({.descriptor = file, .bytes = bytes, .handle_types = wanted->handle_types});
+  return success;
+}
+Result cuMemRetainAllocationHandle(Handle* handle, void* address) {
+  const std::lock_guard lock(state().mutex);
+  if (const Result failure = note_call("cuMemRetainAllocationHandle"); failure != success)
+    return failure;
+  const auto found = find_mapping(reinterpret_cast<Address>(address));
+  if (found == state().mappings.end() || found->second.descriptor < 0) return invalid_value;
+  const int copy = ::fcntl(found->second.descriptor, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return colltune::driver::out_of_memory;
+  *handle = add({.descriptor = copy,
+                 .bytes = found->second.bytes,
+                 .handle_types = found->second.handle_types});
+  return success;
+}
+Result cuMemGetAllocationPropertiesFromHandle(AllocationProperties* properties, Handle handle) {
+  const std::lock_guard lock(state().mutex);
+  if (const Result failure = note_call("cuMemGetAllocationPropertiesFromHandle");
+      failure != success)
+    return failure;
+  const auto found = state().objects.find(handle);
+  if (found == state().objects.end()) return invalid_value;
+  *properties = {.handle_types = found->second.handle_types};
+  return success;
+}
+Result cuMemGetAddressRange_v2(Address* begin, std::size_t* bytes, Address address) {
+  const std::lock_guard lock(state().mutex);
+  if (const Result failure = note_call("cuMemGetAddressRange"); failure != success) return failure;
+  const auto found = find_mapping(address);
+  if (found == state().mappings.end()) return invalid_value;
+  *begin = found->first;
+  *bytes = found->second.bytes;
   return success;
 }
 Result cuMemRelease(Handle handle) {
@@ -136,7 +188,8 @@ Result cuMemExportToShareableHandle(void* descriptor, Handle handle, int type,
   if (const Result failure = note_call("cuMemExportToShareableHandle"); failure != success)
     return failure;
   const auto found = state().objects.find(handle);
-  if (found == state().objects.end() || type != colltune::driver::as_file_descriptor || flags != 0)
+  if (found == state().objects.end() || type != colltune::driver::as_file_descriptor ||
+      flags != 0 || found->second.handle_types != colltune::driver::as_file_descriptor)
     return invalid_value;
   const int copy = ::fcntl(found->second.descriptor, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return invalid_value;
@@ -183,8 +236,9 @@ Result cuMemAddressReserve(Address* address, std::size_t bytes, std::size_t alig
 Result cuMemAddressFree(Address address, std::size_t bytes) {
   const std::lock_guard lock(state().mutex);
   const auto found = state().addresses.find(address);
+  const auto mapped = state().mappings.lower_bound(address);
   if (found == state().addresses.end() || found->second != bytes ||
-      state().mappings.contains(address))
+      (mapped != state().mappings.end() && mapped->first < address + bytes))
     return invalid_value;
   ::munmap(at(address), bytes);
   state().addresses.erase(found);
@@ -194,17 +248,17 @@ Result cuMemMap(Address address, std::size_t bytes, std::size_t offset, Handle h
                 unsigned long long flags) {
   const std::lock_guard lock(state().mutex);
   if (const Result failure = note_call("cuMemMap"); failure != success) return failure;
-  const auto reserved = state().addresses.find(address);
   const auto object = state().objects.find(handle);
-  if (reserved == state().addresses.end() || reserved->second != bytes || offset != 0 ||
-      flags != 0 || object == state().objects.end() || state().mappings.contains(address))
+  if (!is_reserved(address, bytes) || offset != 0 || flags != 0 ||
+      object == state().objects.end() || is_mapped(address, bytes))
     return invalid_value;
   // The driver would wait, however long.
   if (object->second.is_multicast && devices_missing(object->second) > 0) return illegal_state;
   if (!object->second.is_multicast && object->second.bytes != bytes) return invalid_value;
   const int file =
       object->second.is_multicast ? -1 : ::fcntl(object->second.descriptor, F_DUPFD_CLOEXEC, 0);
-  state().mappings[address] = {.bytes = bytes, .descriptor = file};
+  state().mappings[address] = {
+      .bytes = bytes, .descriptor = file, .handle_types = object->second.handle_types};
   return success;
 }
 Result cuMemUnmap(Address address, std::size_t bytes) {

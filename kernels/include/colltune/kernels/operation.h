@@ -24,12 +24,19 @@ struct CallBuffers {
   std::span<std::byte> receive;
 };
 
+/// As long as a rank of a running job may rightly be late: it may write a checkpoint.
+inline constexpr std::chrono::nanoseconds usual_longest_wait = std::chrono::minutes(5);
+
 /// What a caller wants done, besides the variant: every rank passes the same problem and root, and
 /// its own buffers.
 struct Call {
   Problem problem;
   int root = 0;
   CallBuffers buffers;
+  /// How long one of our kernels on a device waits for a peer where no host ends the wait: in
+  /// replays of what was submitted (Operation::submit), and when the host is gone. A rank's own;
+  /// above 0. Elsewhere the deadline of Operation::wait ends it.
+  std::chrono::nanoseconds longest_wait = usual_longest_wait;
 };
 
 /// What a library that chooses for itself did in a call.
@@ -74,7 +81,7 @@ class Operation {
   /// the other; the operation and its buffers stay as long as the graph and what was made of it.
   /// All ranks submit at once: a library may make them meet. Nobody waits for replays here: one
   /// that some rank leaves out ends on the others with `end_submitted`, and, of our own kernels,
-  /// after five minutes; then `check_submitted` says so. Throws Error where the call cannot be put
+  /// after Call::longest_wait; then `check_submitted` says so. Throws Error where the call cannot be put
   /// on a queue.
   virtual void submit(void* queue);
   /// From any thread: what was submitted waits for nobody any more, and its results are worthless.
