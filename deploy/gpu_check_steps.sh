@@ -82,10 +82,12 @@ serve_decisions() {
 # of whether they are right. Wants: ncu.
 profile_kernels() {
   local code=0 size only text
-  while read -r size only; do
+  while read -r size only body; do
     echo "== $only, $size"
-    text=$("$ncu" --clock-control none --target-processes all --kernel-name-base function --kernel-name run_ranks \
-      --launch-count 4 --section SpeedOfLight --section MemoryWorkloadAnalysis --section LaunchStats \
+    # By the body: the empty kernels of the zero line are run_ranks, too.
+    text=$("$ncu" --clock-control none --target-processes all --kernel-name-base demangled \
+      --kernel-name "regex:$body" --launch-count 2 --metrics dram__bytes_read.sum,dram__bytes_write.sum \
+      --section SpeedOfLight --section MemoryWorkloadAnalysis --section LaunchStats \
       --section Occupancy --section WarpStateStats --print-details all \
       "$programs/gpu_bench" --ranks 4 --sizes "$size" --only "$only" --variants 2 --calls 1 2>&1) || true
     echo "$text"
@@ -94,9 +96,9 @@ profile_kernels() {
       code=4
     fi
   done << 'KERNELS'
-256MiB cuda.all_reduce_two_shot
-256MiB cuda.all_reduce_ring
-8KiB cuda.all_reduce_one_shot
+256MiB cuda.all_reduce_two_shot_push AllReduceTwoShot<
+256MiB cuda.all_reduce_ring AllReduceRing<
+8KiB cuda.all_reduce_one_shot AllReduceOneShot,
 KERNELS
   return "$code"
 }

@@ -124,7 +124,7 @@ touch "$folder/cuda/lib/libnccl.so.2"
 ends_with 0 "all is well" "${with_programs[@]}"
 expect 's["capability"] == "90" and s["exit"] == 0 and s["result"] == "all is well" and s["seconds"] < 60'
 expect 'list(status) == ["machine", "conformance", "memcheck", "targets", "nccl", "sweep", "served", "speeds", "captured",
-                         "objects", "racecheck", "synccheck"] and set(status.values()) == {"ok"}'
+                         "objects", "synccheck"] and set(status.values()) == {"ok"}'
 expect 's["held"] == list(status) and s["fell_short"] == s["skipped"] == []'
 expect 's["acceptance"]["targets"][0]["reached"] is True'
 expect 'results["conformance"] == {} and results["nccl"] == {"forced": 9} and results["speeds"] == {"rows": []}'
@@ -132,7 +132,7 @@ last_lines "TARGET REACHED: ring" "held: machine; conformance; " "fell short: no
 reported "ranks 4 --variants 8 --seconds 72 "
 reported "conforms for 1[89]"
 reported "config .*gpu.json"
-reported "tool racecheck"
+reported "tool synccheck"
 reported "cuobjdump $folder/bin/cuobjdump --arch sm_90 $folder/lib/libcolltune_kernels.so"
 reported "tuner $folder/libnccl-tuner-colltune.so --library $folder/cuda/lib/libnccl.so.2 --seconds 72 --json"
 reported "24 decisions are served as they are stored and exported"
@@ -254,7 +254,7 @@ ends_with 1 "machine: timed out" "${with_programs[@]}" --seconds 30
 [ $((SECONDS - begin)) -le 31 ] || fail "it took $((SECONDS - begin)) s of 30"
 expect 'status["machine"] == "timed out" and status["conformance"] == "not measured"'
 expect '"of its 240 s only" in reason["conformance"] and status["targets"] == "not measured" and s["acceptance"] is None'
-expect 'status["racecheck"] == "not measured" and reason["racecheck"] == "no time is left"'
+expect 'status["synccheck"] == "not measured" and reason["synccheck"] == "no time is left"'
 
 # Ended from outside, it leaves what it has.
 program bin/nvidia-smi 'echo 9.0'
