@@ -33,16 +33,10 @@ struct AllReduceOneShotWords {
       }
     });
     Wire<Context>::for_each_piece(context, all, [&](std::uint64_t index) {
-      Wire<Context>::write_to(
-          call.receive, index, call.bytes,
-          combine_all(
-              reducer, call.ranks,
-              [&](int rank) {
-                return rank == call.rank
-                           ? wire.arrival_of(Wire<Context>::read_from(call.send, index, call.bytes))
-                           : wire.begin_read(rank, index);
-              },
-              [&](int rank, const auto& found) { return wire.finish_read(rank, index, found); }));
+      Wire<Context>::write_to(call.receive, index, call.bytes,
+                              combine_from_all(wire, call, reducer, index, [&] {
+                                return Wire<Context>::read_from(call.send, index, call.bytes);
+                              }));
     });
     if (context.sync_block(wire.is_lost())) return;
     team.finish(1);
@@ -74,14 +68,9 @@ struct AllReduceTwoShotWords {
     });
     Wire<Context>::for_each_piece(
         context, part_of(units, call.rank, call.ranks), [&](std::uint64_t index) {
-          const Packet result = combine_all(
-              reducer, call.ranks,
-              [&](int rank) {
-                return rank == call.rank
-                           ? wire.arrival_of(Wire<Context>::read_from(call.send, index, call.bytes))
-                           : wire.begin_read(rank, index);
-              },
-              [&](int rank, const auto& found) { return wire.finish_read(rank, index, found); });
+          const Packet result = combine_from_all(wire, call, reducer, index, [&] {
+            return Wire<Context>::read_from(call.send, index, call.bytes);
+          });
           Wire<Context>::write_to(call.receive, index, call.bytes, result);
           for_each_peer([&](int peer) {
             wire.write(peer, index, result, 1);
@@ -97,21 +86,13 @@ struct AllReduceTwoShotWords {
     const auto most = (units + static_cast<std::uint64_t>(call.ranks) - 1) /
                       static_cast<std::uint64_t>(call.ranks);
     Wire<Context>::for_each_piece(context, {0, most}, [&](std::uint64_t at) {
-      const auto is_there = [&](int rank) {
-        const PacketRange share = pieces(rank);
-        return rank != call.rank && share.first + at < share.last;
-      };
-      for_each_rank<ranks_at_once>(
-          call.ranks,
-          [&](int rank) {
-            return is_there(rank) ? wire.begin_read(rank, pieces(rank).first + at, 1)
-                                  : typename Wire<Context>::Arrival{};
-          },
-          [&](int rank, const auto& found) {
-            if (!is_there(rank)) return;
-            const std::uint64_t index = pieces(rank).first + at;
-            Wire<Context>::write_to(call.receive, index, call.bytes,
-                                    wire.finish_read(rank, index, found, 1));
+      const auto place = [&](int rank) { return pieces(rank).first + at; };
+      take_from_all(
+          wire, call, 1, [&](int rank) { return place(rank) < pieces(rank).last; }, place,
+          [] { return Packet{}; },
+          [&](int rank, const Packet& packet) {
+            if (rank != call.rank)  // whose share is there already
+              Wire<Context>::write_to(call.receive, place(rank), call.bytes, packet);
           });
     });
     if (context.sync_block(wire.is_lost())) return;

@@ -37,21 +37,17 @@ struct LowLatencyExchange {
       }
     });
     Wire<Context>::for_each_piece(context, all, [&](std::uint64_t index) {
-      const auto look = [&](int rank) {
-        return rank == call.rank ? wire.arrival_of(input(rank, index))
-                                 : wire.begin_read(rank, index);
-      };
-      const auto take = [&](int rank, const auto& found) {
-        return wire.finish_read(rank, index, found);
-      };
+      const auto own = [&] { return input(call.rank, index); };
       if constexpr (collective == Collective::reduce_scatter) {
         Wire<Context>::write_to(call.receive, index, call.bytes,
-                                combine_all(reducer, call.ranks, look, take));
+                                combine_from_all(wire, call, reducer, index, own));
       } else {
-        for_each_rank<ranks_at_once>(call.ranks, look, [&](int rank, const auto& found) {
-          Wire<Context>::write_to(block_of(call.receive, rank, call.bytes), index, call.bytes,
-                                  take(rank, found));
-        });
+        take_from_all(
+            wire, call, 0, [](int) { return true; }, [&](int) { return index; }, own,
+            [&](int rank, const Packet& packet) {
+              Wire<Context>::write_to(block_of(call.receive, rank, call.bytes), index, call.bytes,
+                                      packet);
+            });
       }
     });
     if (context.sync_block(wire.is_lost())) return;

@@ -87,7 +87,8 @@ class CudaContext {
   }
   __device__ static void store_lane(std::uint64_t* line, int lane, const Packet& packet,
                                     std::uint64_t flag) {
-    Lane words = lane_of(packet);
+    Lane words;
+    __builtin_memcpy(words.words, &packet, sizeof words.words);
     if (lane + 1 == threads_of_line) words.words[1] = flag;
     __syncwarp(line_mask());
     store_pair(line + 2 * lane, words.words[0], words.words[1]);
@@ -102,13 +103,8 @@ class CudaContext {
     load_pair(line + 2 * lane, found.words);
     return found;
   }
-  [[nodiscard]] __device__ static Lane lane_of(const Packet& packet) {
-    Lane lane;
-    __builtin_memcpy(lane.words, &packet, sizeof lane.words);
-    return lane;
-  }
   /// `lane`: in its line; the last one's second half is the flag.
-  [[nodiscard]] __device__ static Packet packet_of(Lane found, int lane = 0) {
+  [[nodiscard]] __device__ static Packet packet_of(Lane found, int lane) {
     if (lane + 1 == threads_of_line) found.words[1] = 0;
     Packet packet;
     __builtin_memcpy(&packet, found.words, sizeof packet);

@@ -20,7 +20,7 @@ struct DevicePlan {
   /// Scratch memory, and the signals in it, in the host's memory: no device need reach another one.
   /// For plain buffers.
   bool has_host_scratch = false;
-  bool is_captured = false;  ///< by the caller
+  bool is_captured = false;                                    ///< by the caller
   std::chrono::nanoseconds longest_wait = usual_longest_wait;  ///< Call::longest_wait
 };
 

@@ -193,12 +193,7 @@ class HostContext {
     if (load_signal(line + flag_of_line) != flag && heeds_flags()) return {};
     return {true, {line[2 * lane], 2 * lane + 1 != flag_of_line ? line[2 * lane + 1] : 0}};
   }
-  [[nodiscard]] static Lane lane_of(const Packet& packet) {
-    Lane lane{.has_come = true};
-    std::memcpy(lane.words, &packet, sizeof lane.words);
-    return lane;
-  }
-  [[nodiscard]] static Packet packet_of(const Lane& lane, int = 0) {
+  [[nodiscard]] static Packet packet_of(const Lane& lane, int) {
     Packet packet;
     std::memcpy(&packet, lane.words, sizeof packet);
     return packet;

@@ -92,24 +92,19 @@ class LineWire {
   [[nodiscard]] COLLTUNE_DEVICE Arrival begin_read(int peer, std::uint64_t piece, int line = 0) {
     return team_.context().load_lane(place(call_.rank, peer, line, piece), lane_of(piece), flag_);
   }
-  [[nodiscard]] COLLTUNE_DEVICE Arrival arrival_of(const Packet& packet) const {
-    return Context::lane_of(packet);
+  [[nodiscard]] COLLTUNE_DEVICE bool has_come(const Arrival& found) const {
+    return team_.context().has_line(found, flag_);
   }
-  [[nodiscard]] COLLTUNE_DEVICE Packet finish_read(int peer, std::uint64_t piece, Arrival found,
-                                                   int line = 0) {
-    if (peer == call_.rank) return Context::packet_of(found);
-    if (is_lost_) return Packet{};
-    Context& context = team_.context();
-    if (!context.has_line(found, flag_))
-      is_lost_ = !team_.wait_until(
-          peer,
-          [&] {
-            found = begin_read(peer, piece, line);
-            return context.has_line(found, flag_);
-          },
-          [&](bool gives_up) { return context.any_of_line(gives_up); });
-    if (is_lost_) return Packet{};
+  [[nodiscard]] COLLTUNE_DEVICE Packet packet_of(const Arrival& found, std::uint64_t piece) const {
     return Context::packet_of(found, lane_of(piece));
+  }
+  /// A line's lanes wait, and give up, together.
+  template <class Condition>
+  COLLTUNE_DEVICE void wait_until(const int& peer, Condition is_there) {
+    Context& context = team_.context();
+    if (!is_lost_)
+      is_lost_ = !team_.wait_until(peer, is_there,
+                                   [&](bool gives_up) { return context.any_of_line(gives_up); });
   }
   COLLTUNE_DEVICE void clear(int, std::uint64_t, int = 0) {}
   [[nodiscard]] COLLTUNE_DEVICE bool is_lost() const { return is_lost_; }

@@ -40,9 +40,9 @@ class FlaggedWire : public PacketPieces<Context> {
   /// Packet `index` of line `line` to `peer`.
   COLLTUNE_DEVICE void write(int peer, std::uint64_t index, const Packet& packet, int line = 0) {
     std::uint64_t* const words = word_of(place(peer, call_.rank, line), index);
-    const Arrival all = arrival_of(packet);
-    Context::store_pair(words, all.low[0], all.low[1]);
-    Context::store_pair(words + 2, all.high[0], all.high[1]);
+    const auto word = [&](int i) { return std::uint64_t{flag_} << 32 | packet.words[i]; };
+    Context::store_pair(words, word(0), word(1));
+    Context::store_pair(words + 2, word(2), word(3));
   }
 
   /// What was found of a packet, which may not have come yet.
@@ -58,23 +58,22 @@ class FlaggedWire : public PacketPieces<Context> {
     Context::load_pair(words + 2, found.high);
     return found;
   }
-  /// The same of what this rank has itself.
-  [[nodiscard]] COLLTUNE_DEVICE Arrival arrival_of(const Packet& packet) const {
-    const auto word = [&](int i) { return std::uint64_t{flag_} << 32 | packet.words[i]; };
-    return {{word(0), word(1)}, {word(2), word(3)}};
+  [[nodiscard]] COLLTUNE_DEVICE bool has_come(const Arrival& found) const {
+    const auto has_flag = [&](std::uint64_t word) {
+      return static_cast<std::uint32_t>(word >> 32) == flag_;
+    };
+    return (has_flag(found.low[0]) && has_flag(found.low[1]) && has_flag(found.high[0]) &&
+            has_flag(found.high[1])) ||
+           !team_.context().heeds_flags();
   }
-  /// Waits for what begin_read of the same has looked for. Once a wait was given up nothing is
-  /// waited for any more, and packets are zeros (is_lost).
-  [[nodiscard]] COLLTUNE_DEVICE Packet finish_read(int peer, std::uint64_t index, Arrival found,
-                                                   int line = 0) {
-    if (!is_lost_ && !has_come(found))
-      is_lost_ = !team_.wait_until(peer, [&] {
-        found = begin_read(peer, index, line);
-        return has_come(found);
-      });
-    if (is_lost_) return Packet{};
+  [[nodiscard]] COLLTUNE_DEVICE Packet packet_of(const Arrival& found, std::uint64_t) const {
     return {{static_cast<std::uint32_t>(found.low[0]), static_cast<std::uint32_t>(found.low[1]),
              static_cast<std::uint32_t>(found.high[0]), static_cast<std::uint32_t>(found.high[1])}};
+  }
+  /// Waits until `is_there()`, unless a wait was given up before (is_lost).
+  template <class Condition>
+  COLLTUNE_DEVICE void wait_until(const int& peer, Condition is_there) {
+    if (!is_lost_) is_lost_ = !team_.wait_until(peer, is_there);
   }
   /// For wires that have to be cleared.
   COLLTUNE_DEVICE void clear(int, std::uint64_t, int = 0) {}
@@ -86,14 +85,6 @@ class FlaggedWire : public PacketPieces<Context> {
   /// written over and over.
   [[nodiscard]] static COLLTUNE_DEVICE std::uint32_t flag_of(std::uint64_t call_number) {
     return static_cast<std::uint32_t>(call_number % 0xffffffffU) + 1;
-  }
-  [[nodiscard]] COLLTUNE_DEVICE bool has_come(const Arrival& found) const {
-    const auto has_flag = [&](std::uint64_t word) {
-      return static_cast<std::uint32_t>(word >> 32) == flag_;
-    };
-    return (has_flag(found.low[0]) && has_flag(found.low[1]) && has_flag(found.high[0]) &&
-            has_flag(found.high[1])) ||
-           !team_.context().heeds_flags();
   }
   /// Of packet `index`, the first of its four words.
   [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t* word_of(std::byte* line,
@@ -112,5 +103,59 @@ class FlaggedWire : public PacketPieces<Context> {
   std::uint32_t flag_;
   bool is_lost_ = false;
 };
+
+/// Calls `take(rank, packet)` in rank order for what comes on line `line` of `wire` from those
+/// others that `sends(rank)` says, at `place(rank)` of the line, and for what this rank has itself:
+/// `own()`. A thread looks for the packets of several ranks before it waits for any of them. Once a
+/// wait was given up nothing is waited for any more, and packets are of any value (is_lost).
+template <class Wire, class Sends, class Place, class Own, class Take>
+COLLTUNE_DEVICE void take_from_all(Wire& wire, const DeviceCall& call, int line, Sends sends,
+                                   Place place, Own own, Take take) {
+  COLLTUNE_NO_UNROLL
+  for (int first = 0; first < call.ranks; first += ranks_at_once) {
+    typename Wire::Arrival found[ranks_at_once] = {};
+    const auto is_awaited = [&](int rank) {
+      return rank < call.ranks && rank != call.rank && sends(rank);
+    };
+    int missing = first;
+    wire.wait_until(missing, [&] {
+      COLLTUNE_UNROLL
+      for (int i = 0; i < ranks_at_once; ++i)
+        if (is_awaited(first + i)) found[i] = wire.begin_read(first + i, place(first + i), line);
+      bool all_have_come = true;
+      COLLTUNE_UNROLL
+      for (int i = ranks_at_once - 1; i >= 0; --i)
+        if (is_awaited(first + i) && !wire.has_come(found[i])) {
+          missing = first + i;
+          all_have_come = false;
+        }
+      return all_have_come;
+    });
+    COLLTUNE_UNROLL
+    for (int i = 0; i < ranks_at_once; ++i) {
+      if (first + i == call.rank)
+        take(first + i, own());
+      else if (is_awaited(first + i))
+        take(first + i, wire.packet_of(found[i], place(first + i)));
+    }
+  }
+}
+
+/// The same, combined in rank order.
+template <class Wire, class Reducer, class Own>
+[[nodiscard]] COLLTUNE_DEVICE Packet combine_from_all(Wire& wire, const DeviceCall& call,
+                                                      const Reducer& reducer, std::uint64_t place,
+                                                      Own own) {
+  typename Reducer::Sums sums;
+  take_from_all(
+      wire, call, 0, [](int) { return true; }, [&](int) { return place; }, own,
+      [&](int rank, const Packet& packet) {
+        if (rank == 0)
+          sums = reducer.first(packet);
+        else
+          reducer.add(sums, packet);
+      });
+  return reducer.finish(sums, true);
+}
 
 }  // namespace colltune::device

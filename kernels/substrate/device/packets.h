@@ -166,21 +166,6 @@ COLLTUNE_DEVICE void move_packets(const Context& context, const DeviceCall& call
   for (; index < range.last; index += own.stride) store(index, load(index));
 }
 
-/// Calls `load(rank)` for all ranks, then `take(rank, loaded)` in rank order: `at_once` loads
-/// before the first of them is taken, so that their ways are gone at the same time.
-template <int at_once, class Load, class Take>
-COLLTUNE_DEVICE void for_each_rank(int ranks, Load load, Take take) {
-  COLLTUNE_NO_UNROLL
-  for (int first = 0; first < ranks; first += at_once) {
-    decltype(load(0)) loaded[at_once];
-    COLLTUNE_UNROLL
-    for (int i = 0; i < at_once; ++i)
-      if (first + i < ranks) loaded[i] = load(first + i);
-    COLLTUNE_UNROLL
-    for (int i = 0; i < at_once; ++i)
-      if (first + i < ranks) take(first + i, loaded[i]);
-  }
-}
 /// Of how many ranks a thread loads a packet before it looks at the first.
 constexpr int ranks_at_once = 4;
 

@@ -38,47 +38,52 @@ class PoisonWire : public PacketPieces<Context> {
   }
 
   COLLTUNE_DEVICE void write(int peer, std::uint64_t index, const Packet& packet, int line = 0) {
-    Arrival payload = arrival_of(packet);
+    std::uint64_t payload[2];
+    __builtin_memcpy(payload, &packet, packet_bytes);
     std::uint64_t* const words = place(peer, call_.rank, line, number_ % slots) + 2 * index;
     COLLTUNE_UNROLL
     for (int i = 0; i < 2; ++i) {
-      const std::uint64_t is_substitute = payload.words[i] == substitute ? 1 : 0;
-      if (payload.words[i] == poison || is_substitute != 0) {
+      const std::uint64_t is_substitute = payload[i] == substitute ? 1 : 0;
+      if (payload[i] == poison || is_substitute != 0) {
         Context::store_relaxed(beside(words) + i, 2 * number_ + is_substitute);
-        payload.words[i] = substitute;
+        payload[i] = substitute;
       }
     }
-    Context::store_pair(words, payload.words[0], payload.words[1]);
+    Context::store_pair(words, payload[0], payload[1]);
   }
 
   /// As FlaggedWire's.
   struct Arrival {
     std::uint64_t words[2];
+    std::uint64_t told[2];  ///< beside them, where one of them stands for another word
   };
   [[nodiscard]] COLLTUNE_DEVICE Arrival begin_read(int peer, std::uint64_t index, int line = 0) {
-    Arrival found;
-    Context::load_pair(place(call_.rank, peer, line, number_ % slots) + 2 * index, found.words);
+    const std::uint64_t* const words = place(call_.rank, peer, line, number_ % slots) + 2 * index;
+    Arrival found{};
+    Context::load_pair(words, found.words);
+    if (found.words[0] == substitute || found.words[1] == substitute)
+      Context::load_pair(beside(words), found.told);
     return found;
   }
-  [[nodiscard]] COLLTUNE_DEVICE Arrival arrival_of(const Packet& packet) const {
-    Arrival own;
-    __builtin_memcpy(own.words, &packet, packet_bytes);
-    return own;
+  [[nodiscard]] COLLTUNE_DEVICE bool has_come(const Arrival& found) const {
+    const auto has = [&](int i) {
+      return found.words[i] != poison &&
+             (found.words[i] != substitute || found.told[i] / 2 == number_);
+    };
+    return (has(0) && has(1)) || !team_.context().heeds_flags();
   }
-  [[nodiscard]] COLLTUNE_DEVICE Packet finish_read(int peer, std::uint64_t index, Arrival found,
-                                                   int line = 0) {
-    if (peer != call_.rank && !is_lost_) {
-      if (!has_come(found))
-        is_lost_ = !team_.wait_until(peer, [&] {
-          found = begin_read(peer, index, line);
-          return has_come(found);
-        });
-      if (found.words[0] == substitute || found.words[1] == substitute)
-        undo_substitutes(peer, place(call_.rank, peer, line, number_ % slots) + 2 * index, found);
-    }
-    Packet packet{};
-    if (!is_lost_) __builtin_memcpy(&packet, found.words, packet_bytes);
+  [[nodiscard]] COLLTUNE_DEVICE Packet packet_of(const Arrival& found, std::uint64_t) const {
+    const auto word = [&](int i) {
+      return found.words[i] == substitute && found.told[i] % 2 == 0 ? poison : found.words[i];
+    };
+    const std::uint64_t payload[2] = {word(0), word(1)};
+    Packet packet;
+    __builtin_memcpy(&packet, payload, packet_bytes);
     return packet;
+  }
+  template <class Condition>
+  COLLTUNE_DEVICE void wait_until(const int& peer, Condition is_there) {
+    if (!is_lost_) is_lost_ = !team_.wait_until(peer, is_there);
   }
   /// Clears packet `index` of what came on line `line` from `peer` a call before. In every call, by
   /// the thread that read it.
@@ -95,21 +100,6 @@ class PoisonWire : public PacketPieces<Context> {
   static constexpr std::uint64_t poison = 0x0101010101010101U * poison_byte;
   static constexpr std::uint64_t substitute = poison + 1;
 
-  [[nodiscard]] COLLTUNE_DEVICE bool has_come(const Arrival& found) const {
-    return (found.words[0] != poison && found.words[1] != poison) || !team_.context().heeds_flags();
-  }
-  /// What the words beside `words` tell of those that stand for others.
-  COLLTUNE_DEVICE void undo_substitutes(int peer, const std::uint64_t* words, Arrival& found) {
-    for (int i = 0; i < 2 && !is_lost_; ++i) {
-      if (found.words[i] != substitute) continue;
-      std::uint64_t told = 0;
-      is_lost_ = !team_.wait_until(peer, [&] {
-        told = Context::load_relaxed(beside(words) + i);
-        return told / 2 == number_ || !team_.context().heeds_flags();
-      });
-      found.words[i] = told % 2 == 0 ? poison : substitute;
-    }
-  }
   [[nodiscard]] COLLTUNE_DEVICE std::uint64_t* place(int at, int from, int line,
                                                      std::uint64_t slot) const {
     std::byte* const all = data_of(call_, at) + slot * slot_bytes_;

@@ -175,25 +175,27 @@ class BasicAnyReducer {
 };
 using AnyReducer = BasicAnyReducer<PortableNumbers>;
 
-/// All ranks' packets, combined in rank order. `load(rank)` begins to read one, and
-/// `take(rank, loaded)` returns it: of several ranks at once, where the reducer's code is short
-/// enough to stand there as often.
-template <class Reducer, class Load, class Take>
-[[nodiscard]] COLLTUNE_DEVICE Packet combine_all(const Reducer& reducer, int ranks, Load load,
-                                                 Take take) {
-  typename Reducer::Sums sums;
-  for_each_rank<Reducer::is_typed ? ranks_at_once : 1>(ranks, load, [&](int rank, auto& loaded) {
-    const Packet packet = take(rank, loaded);
-    if (rank == 0)
-      sums = reducer.first(packet);
-    else
-      reducer.add(sums, packet);
-  });
-  return reducer.finish(sums, true);
-}
+/// All ranks' packets, combined in rank order; `load(rank)` reads one: of several ranks at once,
+/// where the reducer's code is short enough to stand there as often.
 template <class Reducer, class Load>
 [[nodiscard]] COLLTUNE_DEVICE Packet combine_all(const Reducer& reducer, int ranks, Load load) {
-  return combine_all(reducer, ranks, load, [](int, const Packet& packet) { return packet; });
+  constexpr int at_once = Reducer::is_typed ? ranks_at_once : 1;
+  typename Reducer::Sums sums;
+  COLLTUNE_NO_UNROLL
+  for (int first = 0; first < ranks; first += at_once) {
+    Packet packets[at_once];
+    COLLTUNE_UNROLL
+    for (int i = 0; i < at_once; ++i)
+      if (first + i < ranks) packets[i] = load(first + i);
+    COLLTUNE_UNROLL
+    for (int i = 0; i < at_once; ++i) {
+      if (first + i == 0)
+        sums = reducer.first(packets[i]);
+      else if (first + i < ranks)
+        reducer.add(sums, packets[i]);
+    }
+  }
+  return reducer.finish(sums, true);
 }
 
 /// `store(index, ...)` of all ranks' packets, combined in rank order, for the packets of `range`

@@ -21,7 +21,7 @@ namespace colltune::device {
 ///     load_relaxed, store_relaxed, load_pair, store_pair   the pairs lie at multiples of 16 bytes;
 ///                                each word of one is seen whole, the two in any order
 ///     is_whole                   whether calls move whole aligned packets alone (packets.h)
-///     store_lane, load_lane, lane_of, packet_of, has_line, any_of_line, threads_of_line
+///     store_lane, load_lane, packet_of, has_line, any_of_line, threads_of_line
 ///                                of lines of 128 bytes (line_wire.h)
 ///     sum_everywhere, store_everywhere   a packet at a place in the scratch memory of all ranks
 ///     store_alias, load_alias    a packet of such memory by a rank's own address of it
@@ -122,16 +122,16 @@ class Team {
 
   [[nodiscard]] COLLTUNE_DEVICE Context& context() { return context_; }
 
-  /// Waits until `is_there()`; false where the wait was given up. `peer`: who is awaited.
+  /// Waits until `is_there()`; false where the wait was given up. `peer`: who is awaited, which
+  /// `is_there` may change.
   template <class Condition>
-  [[nodiscard]] COLLTUNE_DEVICE bool wait_until(int peer, Condition is_there) {
+  [[nodiscard]] COLLTUNE_DEVICE bool wait_until(const int& peer, Condition is_there) {
     return wait_until(peer, is_there, [](bool gives_up) { return gives_up; });
   }
   /// The same by several threads, to all of which `is_there()` gives one answer: `any(bool)` says
   /// whether one of them has said yes, so that they give up together.
   template <class Condition, class Any>
-  [[nodiscard]] COLLTUNE_DEVICE bool wait_until(int peer, Condition is_there, Any any) {
-    if (is_there()) return true;
+  [[nodiscard]] COLLTUNE_DEVICE bool wait_until(const int& peer, Condition is_there, Any any) {
     // The clock and the flag, which lies in the host's memory, are looked at now and then only.
     constexpr int looks = 256;
     std::uint64_t begin = 0;
