@@ -259,7 +259,9 @@ void PretendedDevice::reach(const Device& other) {
 
 std::unique_ptr<DeviceLaunch> PretendedDevice::make_launch(
     const DeviceAlgorithm& algorithm, std::span<const device::DeviceCall> calls, DeviceGrid grid) {
-  if (static_cast<int>(calls.size()) * grid.blocks > processors_)
+  // As on a GPU: a processor has room for the most threads that kernels are compiled for.
+  const int most_blocks = processors_ * (device::most_threads / grid.threads);
+  if (static_cast<int>(calls.size()) * grid.blocks > most_blocks)
     throw Error(StatusCode::resource_exhausted, "more blocks than processors");
   auto launch = std::make_unique<PretendedLaunch>(
       algorithm, std::vector<device::DeviceCall>(calls.begin(), calls.end()), grid.blocks,
