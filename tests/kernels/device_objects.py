@@ -62,8 +62,16 @@ COMPRESSED = 0x2000 | COMPRESSED_BY_ZSTD
 # Attributes of a kernel in .nv.info: of 8 bytes, a symbol and a number.
 WITH_VALUE, REGISTERS, FRAME = 4, 0x2F, 0x11
 BYTES_OF_INSTRUCTION = 16
-# By the lowest 12 bits, the same from sm_70 on.
-KNOWN_CODES = {0x983: "LDL", 0x387: "STL", 0x987: "STL"}
+# By the lowest 12 bits, the same from sm_70 on: what the check asks about.
+KNOWN_CODES = {0x983: "LDL", 0x387: "STL", 0x987: "STL", 0x23E: "F2FP", 0x230: "HADD2",
+               0x380: "LD", 0x980: "LD", 0x381: "LDG", 0x981: "LDG", 0x385: "ST", 0x985: "ST", 0x386: "STG", 0x986: "STG"}
+# Of loads and stores, in bits 73 to 75.
+SIZES = {5: ".64", 6: ".128"}
+
+
+def name_of_instruction(code):
+    known = KNOWN_CODES.get(code[0] | (code[1] & 0xF) << 8, "other")
+    return known + SIZES.get(code[9] >> 1 & 7, ".32") if known[:2] in ("LD", "ST") else known
 
 
 class Unreadable(Exception):
@@ -135,8 +143,7 @@ def read_elf(elf, architecture, kernels):
         kernel.registers = values[REGISTERS].get(name.removeprefix(".text."))
         kernel.stack, kernel.local = values[FRAME].get(name.removeprefix(".text."), 0), 0
         for at in range(section[4], section[4] + section[5], BYTES_OF_INSTRUCTION):
-            code = struct.unpack_from("<H", elf, at)[0] & 0xFFF
-            kernel.instructions[KNOWN_CODES.get(code, f"{code:#x}")] += 1
+            kernel.instructions[name_of_instruction(elf[at:at + BYTES_OF_INSTRUCTION])] += 1
 
 
 def read_object(path, architecture, kernels):

@@ -98,8 +98,10 @@ class Objects(unittest.TestCase):
         self.finds(self.changed(FLOAT, instructions=["LD.E.128", "ST.E.64"]), "no store of 16 bytes")
 
     def test_code_size(self):
-        self.finds(self.changed(FLOAT, instructions=MOVES + ["FADD"] * 6000), "6002 instructions; at most 6000")
-        self.finds(self.changed(ANY, instructions=GOOD[ANY][3] + ["FADD"] * 16000), "instructions; at most 16000")
+        self.finds(self.changed(FLOAT, instructions=MOVES + ["FADD"] * 10000), "10002 instructions; at most 10000")
+        small = {**GOOD, FLOAT.replace("AllReduceRing", "AllReduceGlow"): (9, 0, 0, ["FADD"] * 6001)}
+        self.finds(small, "6001 instructions; at most 6000")
+        self.finds(self.changed(ANY, instructions=GOOD[ANY][3] + ["FADD"] * 14000), "instructions; at most 14000")
 
     def test_what_is_not_told(self):
         self.assertEqual(self.check(GOOD, usage={name: GOOD[name] for name in (FLOAT, HALF, BRAIN)}), 4, self.said)
@@ -121,14 +123,20 @@ class Objects(unittest.TestCase):
                 self.said = result.stdout + result.stderr
                 return result.returncode
 
-            good = elf_of({FLOAT: (128, 0, [0x981, 0x986]), ANY: (90, 32, [0x983, 0x987])})
+            wide = (0x981, 0x386, 6)
+            good = elf_of({FLOAT: (128, 0, wide), HALF: (9, 0, wide + (0x230,)), BRAIN: (9, 0, wide + (0x23E,)),
+                           ANY: (90, 32, wide + (0x983, 0x987, 0x23E))})
             self.assertEqual(check(fatbin_of([(90, good)])), 0, self.said)
-            self.assertIn("2 kernels, 0 faults", self.said)
-            bad = elf_of({FLOAT: (130, 24, [0x983, 0x387, 0x987])})
+            self.assertIn("4 kernels, 0 faults", self.said)
+            bad = elf_of({FLOAT: (130, 24, (0x983, 0x387, 0x987, 0x981, 0x986, 5)), HALF: (9, 0, wide), BRAIN: (9, 0, wide),
+                          ANY: (9, 0, wide)})
             both = fatbin_of([(80, good), (90, bad)])
             self.assertEqual(check(both), 5, self.said)
             for text in ("130 registers", "a stack frame of 24 bytes", "3 loads and stores of local memory"):
                 self.assertIn(f"TARGET MISSED: sm_90 {FLOAT}: {text}", self.said)
+            for name, text in ((FLOAT, "load of 16"), (FLOAT, "store of 16"), (HALF, "conversion to f16"),
+                               (BRAIN, "conversion to bf16"), (ANY, "conversion to e4m3")):
+                self.assertIn(f"TARGET MISSED: sm_90 {name}: no {text}", self.said)
             self.assertNotIn("TARGET MISSED: sm_80", self.said)
             self.assertEqual(check(both, "--arch", "sm_80"), 0, self.said)
             self.assertEqual(check(fatbin_of([(90, b"not of ELF")])), 77, self.said)
@@ -143,14 +151,17 @@ class Objects(unittest.TestCase):
 
 
 def elf_of(kernels):
-    """As ptxas writes it, the little that is read: sections of names, symbols, attributes, and code."""
+    """As ptxas writes it, the little that is read: sections of names, symbols, attributes, and code, of `kernels` by name:
+    registers, stack, codes of instructions; the last number, below 16, is the size that loads and stores move."""
     names, sections, strings, symbols, info = b"\0", [(b"", 0, b"", 0)], b"\0", b"\0" * 24, b""
     for number, (name, (registers, stack, codes)) in enumerate(kernels.items(), 1):
+        size = next(one for one in codes if one < 16)
+        codes = [one for one in codes if one >= 16]
         symbols += struct.pack("<IIQQ", len(strings), 0, 0, 0)
         strings += name.encode() + b"\0"
         info += struct.pack("<BBH", 3, 0x1B, 7)  # an attribute without a value behind it
         info += struct.pack("<BBHII", 4, 0x2F, 8, number, registers) + struct.pack("<BBHII", 4, 0x11, 8, number, stack)
-        sections.append((b".text." + name.encode(), 0, b"".join(struct.pack("<H14x", 0x7000 | one) for one in codes), 0))
+        sections.append((b".text." + name.encode(), 0, b"".join(struct.pack("<H7xB6x", 0x7000 | one, size << 1 | 1) for one in codes), 0))
     first = len(sections)
     sections += [(b".strtab", 0, strings, 0), (b".symtab", 0, symbols, first), (b".nv.info", 0, info, 0), (b".shstrtab", 0, b"", 0)]
     table, content = [], b""
