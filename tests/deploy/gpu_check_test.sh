@@ -149,6 +149,9 @@ expect 's["exit"] == 4 and status["nccl"] == status["served"] == "skipped" and "
 expect '"no libnccl.so.2 was found: not by the loader, in CUDA" in reason["nccl"]'
 last_lines "held: machine; conformance; " "fell short: nothing" "skipped: nccl: no libnccl.so.2 was found: " \
   "something was skipped; results are in $folder/results"
+program device_objects_check.py 'echo "it cannot be read"; exit 77'
+ends_with 4 "skipped: objects: it cannot be read" "${with_programs[@]}" --steps objects
+program device_objects_check.py 'echo "$@"'
 ends_with 0 "all is well" "${with_programs[@]}" --steps machine,conformance,speeds
 expect 'list(status) == ["machine", "conformance", "speeds"]'
 last_lines "skipped: nothing" "asked for: machine,conformance,speeds" "all is well"

@@ -6,10 +6,12 @@ spills, local memory, conversions in integer code, narrow loads and stores, code
 
 device_objects_check.py [--cuobjdump FILE] [--arch sm_90] OBJECT...
 
-Each object is an object file, a library or a program with kernels. Without cuobjdump the objects are read directly:
-a conversion is then as good as another one, since formats are not told. Lines: `TARGET MISSED: ` a property that does not hold, `NOT MEASURED: ` one that no kernel could show. Exit: 0 all
-hold; 5 one does not; 4 one was not measured; 77 there is no cuobjdump, and an object cannot be read; 2 a bad argument,
-or cuobjdump failed."""
+Each object is an object file, a library or a program with kernels. Without cuobjdump the objects are read directly; a
+conversion is then as good as another one, since formats are not told.
+
+Lines: `TARGET MISSED: ` a property that does not hold, `NOT MEASURED: ` one that no kernel could show. Exit: 0 all hold;
+5 one does not; 4 one was not measured; 77 there is no cuobjdump, and an object cannot be read; 2 a bad argument, or
+cuobjdump failed."""
 import argparse
 import collections
 import os
@@ -51,8 +53,8 @@ MUST_HOLD = (
 # instruction cache holds 128 KiB.
 MOST_INSTRUCTIONS = (
     (re.compile(r"AnyReducer"), 14000, "all other types and operators, of which a call runs one"),
-    (re.compile(r"AllReduceRing|AllReducePipeline|AllReduceTwoShotWords"), 10000, "two rounds, each with loops for several packets and for "
-     "one, of which a call runs a half"),
+    (re.compile(r"AllReduceRing|AllReducePipeline|AllReduceTwoShotWords"), 10000,
+     "two rounds, each with loops for several packets and for one, of which a call runs a half"),
     (re.compile(r""), 6000, "the code of a call stays in the cache"),
 )
 # (kernels that load and store no local memory: that is where registers are spilled to).
