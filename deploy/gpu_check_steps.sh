@@ -78,21 +78,27 @@ serve_decisions() {
   return "$code"
 }
 
-# What Nsight Compute says of calls of three kernels: share of bandwidth, registers, stalls. Says nothing
-# of whether they are right. Wants: ncu.
+# profile_kernels SECONDS: what Nsight Compute says of calls of three kernels: share of bandwidth, registers, stalls. Says
+# nothing of whether they are right. Each has a third of the time, so that one that hangs leaves the others theirs. Wants:
+# ncu.
 profile_kernels() {
-  local code=0 size only text
+  local code=0 size only body text=$work/profile_of_one each=$(($1 / 3)) why
   while read -r size only body; do
     echo "== $only, $size"
     # By the body: the empty kernels of the zero line are run_ranks, too.
-    text=$("$ncu" --clock-control none --target-processes all --kernel-name-base demangled \
+    timeout --kill-after=2 "$each" "$ncu" --clock-control none --target-processes all --kernel-name-base demangled \
       --kernel-name "regex:$body" --launch-count 2 --metrics dram__bytes_read.sum,dram__bytes_write.sum \
       --section SpeedOfLight --section MemoryWorkloadAnalysis --section LaunchStats \
       --section Occupancy --section WarpStateStats --print-details all \
-      "$programs/gpu_bench" --ranks 4 --sizes "$size" --only "$only" --variants 2 --calls 1 2>&1) || true
-    echo "$text"
-    if ! grep -q 'Registers Per Thread' <<< "$text"; then
-      echo "NOT MEASURED: no profile of $only: $(grep -m 1 -E '^==(ERROR|WARNING)==' <<< "$text" || echo "no reason given")"
+      "$programs/gpu_bench" --ranks 4 --sizes "$size" --only "$only" --variants 2 --calls 1 > "$text" 2>&1 < /dev/null
+    why=$?
+    cat "$text"
+    if ! grep -q 'Registers Per Thread' "$text"; then
+      case $why in
+        124 | 137) why="it did not end in $each s" ;;
+        *) why=$(grep -m 1 -E '^==(ERROR|WARNING)==' "$text") || why="ncu gave no reason" ;;
+      esac
+      echo "NOT MEASURED: no profile of $only: $why"
       code=4
     fi
   done << 'KERNELS'

@@ -240,6 +240,11 @@ program bin/ncu 'echo "$@"; echo "Registers Per Thread 128"'
 ends_with 0 "all is well" "${with_programs[@]}" --profile --steps machine
 expect 'status["profile"] == "ok"'
 reported "clock-control none .*256MiB --only cuda.all_reduce_ring"
+# One that hangs leaves the others their time, and does not speak for them.
+program bin/ncu 'case "$*" in *cuda.all_reduce_ring*) exec sleep 100 ;; esac; echo "Registers Per Thread 128"'
+ends_with 4 "NOT MEASURED: no profile of cuda.all_reduce_ring: it did not end in 2 s" "${with_programs[@]}" --seconds 20 \
+  --steps profile
+expect 'len(findings["profile"]) == 1'
 program bin/ncu 'echo "==ERROR== ERR_NVGPUCTRPERM"'
 ends_with 4 "NOT MEASURED: no profile of cuda.all_reduce_one_shot: ==ERROR== ERR_NVGPUCTRPERM" \
   "${with_programs[@]}" --steps profile

@@ -54,6 +54,7 @@ TEST_P(ConformanceOnAGpu, EveryImplementationIsRight) {
   const std::vector<Device*> devices(static_cast<std::size_t>(ranks), device_.get());
   int run = 0;
   bool is_whole = true;
+  std::string without_calls;
   for (auto& implementation : make_catalogue()) {
     if (!implementation->runs_on_device()) continue;
     const std::string name(implementation->name());
@@ -70,11 +71,18 @@ TEST_P(ConformanceOnAGpu, EveryImplementationIsRight) {
         ranks, [&](Communicator& communicator) { own += run_conformance(communicator, alone); }, {},
         devices);
     run += own;
+    if (own == 0) {
+      without_calls += ' ' + name;
+      continue;
+    }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     std::cout << name << ", " << ranks << " ranks: " << own / ranks << " calls of variants, "
               << took.count() << " s" << std::endl;
   }
-  if (is_whole) EXPECT_GT(run, 100 * ranks);
+  std::cout << "unavailable to " << ranks << " ranks:" << without_calls << std::endl;
+  if (is_whole) {
+    EXPECT_GT(run, 100 * ranks);
+  }
   RecordProperty("calls_of_variants", run);
 }
 
