@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -29,9 +30,16 @@ using namespace std::chrono_literals;
 
 // Nothing new begins after COLLTUNE_SECONDS of the program, where that is set.
 const std::chrono::steady_clock::time_point end_of_time = [] {
-  const char* const seconds = std::getenv("COLLTUNE_SECONDS");
-  if (seconds == nullptr) return std::chrono::steady_clock::time_point::max();
-  return std::chrono::steady_clock::now() + std::chrono::seconds(std::stoi(seconds));
+  const char* const text = std::getenv("COLLTUNE_SECONDS");
+  if (text == nullptr) return std::chrono::steady_clock::time_point::max();
+  int seconds = 0;
+  const char* const end = text + std::strlen(text);
+  if (const auto read = std::from_chars(text, end, seconds);
+      read.ec != std::errc() || read.ptr != end || seconds < 0) {
+    std::cerr << "COLLTUNE_SECONDS is '" << text << "'; allowed are whole numbers from 0 on\n";
+    std::exit(2);
+  }
+  return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
 }();
 
 class OnAGpu : public testing::Test {
@@ -155,6 +163,30 @@ TEST_F(OnAGpu, VirtualMemoryIsTheSameForWhoIsSentItsDescriptor) {
   std::vector<std::byte> read(size);
   other->read(read, opened.bytes().data());
   EXPECT_EQ(read, std::vector<std::byte>(size, std::byte{0x5A}));
+}
+
+// As of an allocator that makes its memory of the driver's virtual memory, and of one that does
+// not.
+TEST_F(OnAGpu, MemoryOfOtherAllocatorsIsSharedInPieces) {
+  const std::unique_ptr<Device> other = open_cuda_device(0);
+  VirtualMemory* const own = device_->virtual_memory();
+  if (own == nullptr) GTEST_SKIP() << "the GPU offers no virtual memory by file descriptors";
+  const std::size_t size = own->size_for(100'003);
+  const MappedMemory memory = own->create(size);
+  const std::span<std::byte> bytes = memory.bytes().subspan(1000, 2000);
+  const auto shared = own->share_foreign(bytes, 4);
+  ASSERT_TRUE(shared.has_value());
+  EXPECT_EQ(shared->sizes, std::vector<std::size_t>{size});
+  EXPECT_EQ(shared->offset, 1000U);
+  const MappedMemory opened =
+      other->virtual_memory()->open_pieces(shared->descriptors, shared->sizes);
+  device_->fill(memory.bytes(), 0);
+  device_->fill(bytes, 0x5A);
+  std::vector<std::byte> read(bytes.size());
+  other->read(read, opened.bytes().data() + shared->offset);
+  EXPECT_EQ(read, std::vector<std::byte>(bytes.size(), std::byte{0x5A}));
+  const DeviceMemory plain(*device_, {4096});
+  EXPECT_FALSE(own->share_foreign(plain.bytes(), 4).has_value());
 }
 
 // Two devices of one GPU: each launches a kernel of its own, and the first one's waits in vain.
