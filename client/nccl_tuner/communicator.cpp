@@ -16,19 +16,23 @@ namespace {
 // Bits of colltune_nccl_call::available.
 static_assert(algorithm_count * protocol_count <= 64);
 
-/// Asks NCCL for one entry: all others become unavailable. False, and the table as it was, where
-/// NCCL could not choose it: an algorithm that is not connected would hang.
+/// Asks NCCL for one entry: all others that it could choose become too dear. False, and the table
+/// as it was, where NCCL could not choose it: an algorithm that is not connected would hang.
 bool choose(CostTable table, int algorithm, int protocol, float cost) noexcept {
   if (algorithm < 0 || algorithm >= table.algorithms || protocol < 0 || protocol >= table.protocols)
     return false;
   float* const entry = table.costs + algorithm * table.protocols + protocol;
   if (!(*entry >= 0)) return false;
+  const auto avoid_all = [&](int entries) {
+    for (int at = 0; at < entries; ++at)
+      table.costs[at] = table.costs[at] >= 0 ? cost_avoided : table.costs[at];
+  };
   // The usual size is known to the compiler, which then needs no loop.
   constexpr int usual = algorithm_count * protocol_count;
   if (const int entries = table.algorithms * table.protocols; entries == usual)
-    std::fill_n(table.costs, usual, cost_ignored);
+    avoid_all(usual);
   else
-    std::fill_n(table.costs, entries, cost_ignored);
+    avoid_all(entries);
   *entry = cost;
   return true;
 }
@@ -46,14 +50,17 @@ struct Entry {
   int protocol = -1;
 };
 
-/// What NCCL takes of a table: the cheapest, the first of equals.
-Entry cheapest(CostTable table) noexcept {
+/// What NCCL takes of a table: the cheapest, up to 2.30 the first of equals, later the last. This
+/// writes no negative cost where NCCL had another, so that what it could choose is what is not
+/// negative, by both rules.
+Entry cheapest(CostTable table, bool is_plain_minimum) noexcept {
   Entry best;
   float least = 0;
   for (int algorithm = 0; algorithm < table.algorithms; ++algorithm)
     for (int protocol = 0; protocol < table.protocols; ++protocol) {
       const float cost = table.costs[algorithm * table.protocols + protocol];
-      if (cost >= 0 && (best.algorithm < 0 || cost < least)) {
+      if (!(cost >= 0)) continue;
+      if (best.algorithm < 0 || cost < least || (is_plain_minimum && cost == least)) {
         best = {algorithm, protocol};
         least = cost;
       }
@@ -90,9 +97,14 @@ void Communicator::decide(const AskedCall& call, CostTable table, int* channels)
     apply(call, table, channels, force);
     return;
   }
-  const Entry own = cheapest(table);
+  const std::uint64_t available = available_entries(table);
+  // From 2.31 on NCCL also asks about kernels for symmetric windows, which are not in the table:
+  // nothing that is said matters, and it says nothing of what is available.
+  if (available == 0 && call.pipe_operations == 0) return;
+  const bool is_plain_minimum = facts.nccl_version >= first_plain_minimum;
+  const Entry own = cheapest(table, is_plain_minimum);
   colltune_nccl_call seen{.bytes = call.bytes,
-                          .available = available_entries(table),
+                          .available = available,
                           .force_id = force == nullptr ? 0 : force->wanted.id,
                           .function = call.function,
                           .pipe_operations = call.pipe_operations,
@@ -100,7 +112,7 @@ void Communicator::decide(const AskedCall& call, CostTable table, int* channels)
                           .own_algorithm = own.algorithm,
                           .own_protocol = own.protocol};
   seen.outcome = apply(call, table, channels, force);
-  const Entry left = cheapest(table);
+  const Entry left = cheapest(table, is_plain_minimum);
   seen.algorithm = left.algorithm;
   seen.protocol = left.protocol;
   seen.channels = channels == nullptr ? 0 : *channels;

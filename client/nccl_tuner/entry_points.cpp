@@ -4,6 +4,8 @@
 // never does; init fails only where this rank would choose otherwise than the others: a
 // communicator of unlike choices hangs or computes nonsense.
 
+#include <dlfcn.h>
+
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -51,6 +53,30 @@ DigestText text_of(const std::array<unsigned char, 16>& digest) noexcept {
   for (std::size_t byte = 0; byte < digest.size(); ++byte)
     std::snprintf(text.data() + 2 * byte, 3, "%02x", digest[byte]);
   return text;
+}
+
+/// The version of the NCCL that calls, by ncclGetVersion of the object that its logger is of; 0
+/// where there is none. Its interface does not tell: 2.30 and 2.31 have the same one, and choose by
+/// unlike rules.
+int find_version(Logger logger) noexcept {
+  using GetVersion = Result (*)(int*);
+  int version = 0;
+  const auto ask = [&](void* library) {
+    const auto get = reinterpret_cast<GetVersion>(dlsym(library, "ncclGetVersion"));  // NOLINT
+    if (get == nullptr || get(&version) != result_success) version = 0;
+  };
+  Dl_info object{};
+  if (logger != nullptr && dladdr(reinterpret_cast<void*>(logger), &object) != 0 &&  // NOLINT
+      object.dli_fname != nullptr) {
+    if (void* const library = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        library != nullptr) {
+      ask(library);
+      dlclose(library);
+    }
+  }
+  // Linked into the program, or loaded for all of it.
+  if (version == 0) ask(RTLD_DEFAULT);
+  return version;
 }
 
 /// NCCL itself takes what these exclude out of its table; nobody puts it back.
@@ -123,6 +149,7 @@ Result init(void** context, const World& world, Logger logger) noexcept {
   made->facts.ranks = world.ranks;
   made->facts.nodes = world.nodes;
   made->facts.interface_version = world.interface_version;
+  made->facts.nccl_version = find_version(logger);
   report_restrictions(logger);
   if (!take_rules(*made, logger)) return result_invalid_usage;
   Communicator* const communicator = made.release();

@@ -140,7 +140,7 @@ TEST_F(ForceTest, ATableOfAnotherShapeIsIndexedByItsOwn) {
   tuner.get_coll_info()(communicator.context(), 4, 1, 1,
                         reinterpret_cast<float**>(costs.data()),  // NOLINT
                         algorithms, protocols, 0, &channels);
-  std::vector<float> expected(algorithms * protocols, nccl::cost_ignored);
+  std::vector<float> expected(algorithms * protocols, nccl::cost_avoided);
   expected[4 * protocols + 1] = 12.5F;
   EXPECT_EQ(costs, expected);
 }

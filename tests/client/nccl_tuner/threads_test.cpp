@@ -85,7 +85,7 @@ TEST_F(ThreadsTest, ForcesChangeWhileCallsAreMade) {
           communicators[static_cast<std::size_t>(thread)].ask({Function::all_reduce, 64}, costs,
                                                               channels);
           // The cost is the force's number: all of one force, never parts of two.
-          const float id = *std::ranges::max_element(costs.entries);
+          const float id = *std::ranges::min_element(costs.entries);
           const Choice choice = choice_of(static_cast<std::uint64_t>(id));
           if (costs != only(choice, id) || channels != choice.channels) ++wrong;
         }

@@ -95,9 +95,9 @@ inline colltune_nccl_force force_of(const nccl::Choice& choice, float time_us = 
           .time_us = time_us};
 }
 
-/// All entries unavailable but one.
+/// All entries too dear but one.
 inline Costs only(const nccl::Choice& choice, float cost) {
-  Costs costs = Costs::of(nccl::cost_ignored);
+  Costs costs = Costs::of(nccl::cost_avoided);
   costs.at(choice.algorithm, choice.protocol) = cost;
   return costs;
 }

@@ -147,9 +147,11 @@ TEST_F(NcclForced, AnEntryThatOneRankLacksIsRefusedOnAll) {
   EXPECT_EQ(nccl_.counts().aborted, 0);
 }
 
-TEST_F(NcclForced, OldInterfacesOfTheTunerServeAsWell) {
-  for (const int interface_version : {4, 6}) {
+TEST_F(NcclForced, OtherVersionsAndInterfacesOfTheTunerServeAsWell) {
+  for (const auto& [version, interface_version] :
+       {std::pair(22403, 4), std::pair(23007, 6), std::pair(23102, 6)}) {
     FakeNcclSettings settings;
+    settings.version = version;
     settings.tuner_interface = interface_version;
     nccl_.configure(settings);
     const PretendedGpus gpus(2);
@@ -157,6 +159,9 @@ TEST_F(NcclForced, OldInterfacesOfTheTunerServeAsWell) {
       SumCall call(communicator, entries_, forced("ring", "simple", 2));
       call.run();
       EXPECT_EQ(call.operation().executed()->choice, "algorithm=ring,channels=2,protocol=simple");
+      EXPECT_EQ(nccl_.last(communicator.rank()).entry,
+                entry_number(Algorithm::ring, Protocol::simple))
+          << version;
     });
   }
 }

@@ -31,6 +31,9 @@ std::uint64_t bit_of(const nccl::Entry& entry) {
                               static_cast<unsigned>(entry.protocol));
 }
 
+/// Of this library, as NCCL's logger is of its.
+void log_nothing(int, unsigned long, const char*, int, const char*, ...) {}
+
 std::size_t bytes_of(const FakeCall& call, int ranks) {
   const std::size_t block = call.count * size_of(call.type);
   return shape_of(call.collective).has_block_per_rank() ? block * static_cast<std::size_t>(ranks)
@@ -143,7 +146,7 @@ Result FakeMember::make_context() {
   constexpr const char* variable = "COLLTUNE_NCCL_SNAPSHOT";
   if (snapshot != nullptr) ::setenv(variable, snapshot, 1);
   const Result made =
-      tuner->init(&context_, identity, static_cast<std::size_t>(group_->ranks), 1, nullptr);
+      tuner->init(&context_, identity, static_cast<std::size_t>(group_->ranks), 1, &log_nothing);
   if (snapshot != nullptr) ::unsetenv(variable);
   if (made == nccl::result_success) tuner_ = tuner.get();
   return made;
@@ -175,6 +178,12 @@ Result FakeMember::choose(const FakeCall& call, FakeNcclChoice& choice) {
   if (!function || group_->ranks == 1) return nccl::result_success;
   const std::size_t bytes = bytes_of(call, group_->ranks);
   Costs costs = costs_of(*function, bytes);
+  const Costs offered = costs;
+  bool is_plain_minimum = false;
+  {
+    const std::lock_guard lock(fake_library().mutex);
+    is_plain_minimum = fake_library().settings.version >= nccl::first_plain_minimum;
+  }
   int channels = 0;
   if (tuner_ != nullptr &&
       tuner_->get_coll_info()(context_, static_cast<int>(*function), bytes, 1,
@@ -183,9 +192,12 @@ Result FakeMember::choose(const FakeCall& call, FakeNcclChoice& choice) {
                               &channels) != nccl::result_success)
     return nccl::result_internal_error;
   std::optional<std::size_t> best;
+  // Since 2.31 whatever could be chosen before the tuner was asked, and the last of equals.
   for (std::size_t entry = 0; entry < costs.entries.size(); ++entry)
-    if (costs.entries[entry] >= 0 && (!best || costs.entries[entry] < costs.entries[*best]))
-      best = entry;
+    if (is_plain_minimum ? offered.entries[entry] >= 0 : costs.entries[entry] >= 0)
+      if (!best || costs.entries[entry] < costs.entries[*best] ||
+          (is_plain_minimum && costs.entries[entry] == costs.entries[*best]))
+        best = entry;
   if (!best) return nccl::result_invalid_usage;
   choice.entry = static_cast<int>(*best);
   {

@@ -22,8 +22,15 @@ enum Result : int {
   result_in_progress = 7,
 };
 
-/// A cell of the table of costs that is not to be chosen.
+/// A cell of the table of costs that NCCL cannot choose. Up to 2.30 it skips all negative ones;
+/// since 2.31 it takes the plain minimum of what it could choose before it asked, so that a tuner
+/// that writes this elsewhere has it chosen.
 inline constexpr float cost_ignored = -1.0f;
+/// What a tuner writes where NCCL shall not choose what it could: of every version. (Up to 2.30
+/// costs of an hour and more are never chosen, and later the largest float.)
+inline constexpr float cost_avoided = 1e30f;
+/// The first version of NCCL that takes the plain minimum, as ncclGetVersion codes it.
+inline constexpr int first_plain_minimum = 23100;
 
 /// Levels and subsystem of the logger.
 inline constexpr int log_warn = 2;

@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL takes of the tables that the tuner library hands back, by the rules of its versions:
+// up to 2.30 the least of what is not negative, since 2.31 the least of all that it could choose
+// before it asked.
+
+#include <dlfcn.h>
+
+#include <optional>
+
+#include "tuner_fixture.h"
+
+namespace colltune::test {
+namespace {
+
+using nccl::Algorithm;
+using nccl::Function;
+using nccl::Protocol;
+
+constexpr std::size_t entry_count = nccl::algorithm_count * nccl::protocol_count;
+
+/// NCCL's choice by its table before and after it has asked; nothing: it has none.
+using Rule = std::optional<std::size_t> (*)(const Costs& before, const Costs& after);
+
+std::optional<std::size_t> choose_up_to_2_30(const Costs& /*before*/, const Costs& after) {
+  constexpr float longest_us = 3600000000.0F;
+  std::optional<std::size_t> best;
+  float least = longest_us;
+  for (std::size_t entry = 0; entry < entry_count; ++entry)
+    if (after.entries[entry] >= 0 && after.entries[entry] < least) {
+      best = entry;
+      least = after.entries[entry];
+    }
+  return best;
+}
+std::optional<std::size_t> choose_since_2_31(const Costs& before, const Costs& after) {
+  std::optional<std::size_t> best;
+  float least = std::numeric_limits<float>::max();
+  // It looks at the candidates from the last to the first.
+  for (std::size_t entry = entry_count; entry-- > 0;)
+    if (before.entries[entry] >= 0 && after.entries[entry] < least) {
+      best = entry;
+      least = after.entries[entry];
+    }
+  return best;
+}
+
+struct Version {
+  int code;
+  int interface_version;
+  Rule rule;
+};
+constexpr Version versions[] = {
+    {22403, 4, choose_up_to_2_30}, {22809, 5, choose_up_to_2_30}, {23007, 6, choose_up_to_2_30},
+    {23102, 6, choose_since_2_31}, {23206, 6, choose_since_2_31},
+};
+
+/// A table as NCCL makes it for calls of `function`.
+struct Shape {
+  const char* name;
+  Costs (*make)(Function function);
+};
+
+bool is_moved_alone(Function function) {
+  return function == Function::all_gather || function == Function::reduce_scatter;
+}
+/// Several nodes of one rank each: rings, trees and, of moves, PAT.
+Costs across_nodes(Function function) {
+  Costs costs = Costs::of(nccl::cost_ignored);
+  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    const auto column = static_cast<float>(protocol);
+    costs.at(Algorithm::ring, protocol) = 30 + column;
+    if (function == Function::all_reduce) costs.at(Algorithm::tree, protocol) = 20 - column;
+  }
+  if (is_moved_alone(function)) costs.at(Algorithm::pat, Protocol::simple) = 10.5F;
+  return costs;
+}
+constexpr Shape shapes[] = {
+    {"across nodes, PAT offered", across_nodes},
+    {"across nodes, no PAT",
+     [](Function function) {
+       Costs costs = across_nodes(function);
+       costs.at(Algorithm::pat, Protocol::simple) = nccl::cost_ignored;
+       return costs;
+     }},
+    {"one node with NVLS",
+     [](Function function) {
+       Costs costs = across_nodes(function);
+       costs.at(Algorithm::pat, Protocol::simple) = nccl::cost_ignored;
+       if (function == Function::all_reduce || is_moved_alone(function))
+         costs.at(Algorithm::nvls, Protocol::simple) = 8;
+       return costs;
+     }},
+    {"everything", [](Function) { return Costs::of(5); }},
+    {"rings that cost nothing",
+     [](Function) {
+       Costs costs = Costs::of(nccl::cost_ignored);
+       for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple})
+         costs.at(Algorithm::ring, protocol) = 0;
+       return costs;
+     }},
+    {"nothing", [](Function) { return Costs::of(nccl::cost_ignored); }},
+};
+
+class SelectionTest : public TunerTest {
+ protected:
+  SelectionTest() : nccl_(dlopen(COLLTUNE_VERSIONED_NCCL, RTLD_NOW | RTLD_LOCAL)) {
+    if (nccl_ == nullptr) throw std::runtime_error(dlerror());
+  }
+  /// The logger of an NCCL of that version.
+  [[nodiscard]] nccl::Logger logger_of(int version) const {
+    *static_cast<int*>(dlsym(nccl_, "versioned_nccl_version")) = version;
+    return reinterpret_cast<nccl::Logger>(dlsym(nccl_, "versioned_nccl_log"));  // NOLINT
+  }
+  static std::optional<std::size_t> entry_of(int algorithm, int protocol) {
+    if (algorithm < 0) return std::nullopt;
+    return static_cast<std::size_t>(algorithm * nccl::protocol_count + protocol);
+  }
+
+ private:
+  void* nccl_;
+};
+
+TEST_F(SelectionTest, TheVersionThatAsksIsKnown) {
+  for (const Version& version : versions) {
+    const LoadedTuner one(COLLTUNE_NCCL_TUNER, version.interface_version);
+    const TunedCommunicator communicator(one, 8, 1, logger_of(version.code));
+    EXPECT_EQ(newest().nccl_version, version.code);
+    EXPECT_EQ(newest().interface_version, version.interface_version);
+  }
+  const TunedCommunicator without(tuner, 8, 1);
+  EXPECT_EQ(newest().nccl_version, 0) << "nobody tells";
+}
+
+TEST_F(SelectionTest, EachVersionTakesWhatIsForcedAndWhatIsReportedIsWhatItTakes) {
+  for (const Version& version : versions) {
+    const LoadedTuner one(COLLTUNE_NCCL_TUNER, version.interface_version);
+    const TunedCommunicator communicator(one, 8, 8, logger_of(version.code));
+    const std::uint64_t number = newest().number;
+    ASSERT_EQ(control.observe(number, 1), 0);
+    for (const Shape& shape : shapes)
+      for (const Function function : all_functions)
+        for (std::size_t entry = 0; entry < entry_count; ++entry) {
+          SCOPED_TRACE(testing::Message() << version.code << ", " << shape.name << ", function "
+                                          << static_cast<int>(function) << ", entry " << entry);
+          const Costs before = shape.make(function);
+          const colltune_nccl_force force =
+              force_of({static_cast<Algorithm>(entry / nccl::protocol_count),
+                        static_cast<Protocol>(entry % nccl::protocol_count)},
+                       12.5F);
+          ASSERT_EQ(control.force(number, &force), 0);
+          Costs after = before;
+          int channels = 0;
+          communicator.ask({.function = function, .bytes = 4096}, after, channels);
+          const auto taken = version.rule(before, after);
+          const auto own = version.rule(before, before);
+          colltune_nccl_call seen{};
+          ASSERT_EQ(control.last_call(number, &seen), 0);
+          EXPECT_EQ(entry_of(seen.own_algorithm, seen.own_protocol), own);
+          EXPECT_EQ(entry_of(seen.algorithm, seen.protocol), taken);
+          if (before.entries[entry] < 0) {
+            EXPECT_EQ(after, before);
+            EXPECT_EQ(seen.outcome, colltune_nccl_force_unavailable);
+            EXPECT_EQ(taken, own);
+            continue;
+          }
+          EXPECT_EQ(taken, entry);
+          EXPECT_EQ(seen.outcome, colltune_nccl_forced);
+          for (std::size_t other = 0; other < entry_count; ++other)
+            EXPECT_EQ(after.entries[other] < 0, before.entries[other] < 0) << other;
+        }
+  }
+}
+
+TEST_F(SelectionTest, RulesOfASnapshotAreTakenToo) {
+  publish({{.function = Function::all_gather,
+            .ranks = 8,
+            .nodes = 8,
+            .min_message = {0},
+            .max_message = {1 << 20},
+            .choice = {Algorithm::ring, Protocol::ll128, 2},
+            .time_us = 40}});
+  for (const Version& version : versions) {
+    const LoadedTuner one(COLLTUNE_NCCL_TUNER, version.interface_version);
+    const TunedCommunicator communicator(one, 8, 8, logger_of(version.code));
+    const Costs before = across_nodes(Function::all_gather);
+    Costs after = before;
+    int channels = 0;
+    communicator.ask({.function = Function::all_gather, .bytes = 4096}, after, channels);
+    EXPECT_EQ(version.rule(before, after), entry_of(1, 1)) << version.code;
+    EXPECT_EQ(channels, 2);
+  }
+}
+
+TEST_F(SelectionTest, OfEqualCostsTheFirstIsNamedUpTo2_30AndThenTheLast) {
+  for (const Version& version : versions) {
+    const LoadedTuner one(COLLTUNE_NCCL_TUNER, version.interface_version);
+    const TunedCommunicator communicator(one, 8, 1, logger_of(version.code));
+    const std::uint64_t number = newest().number;
+    ASSERT_EQ(control.observe(number, 1), 0);
+    Costs costs = Costs::of(5);
+    int channels = 0;
+    communicator.ask({.bytes = 4096}, costs, channels);
+    colltune_nccl_call seen{};
+    ASSERT_EQ(control.last_call(number, &seen), 0);
+    EXPECT_EQ(entry_of(seen.own_algorithm, seen.own_protocol),
+              version.code < nccl::first_plain_minimum ? 0U : entry_count - 1)
+        << version.code;
+  }
+}
+
+TEST_F(SelectionTest, WhatIsAskedAboutSymmetricKernelsIsNotRecorded) {
+  const TunedCommunicator communicator(tuner, 8, 1, logger_of(23102));
+  const std::uint64_t number = newest().number;
+  ASSERT_EQ(control.observe(number, 1), 0);
+  const colltune_nccl_force force = force_of({Algorithm::ring, Protocol::ll, 4});
+  ASSERT_EQ(control.force(number, &force), 0);
+  Costs costs = Costs::of(nccl::cost_ignored);
+  int channels = 0;
+  communicator.ask({.bytes = 4096, .pipe_operations = 0}, costs, channels);
+  EXPECT_EQ(costs, Costs::of(nccl::cost_ignored));
+  EXPECT_EQ(channels, 0);
+  colltune_nccl_call seen{};
+  EXPECT_EQ(control.last_call(number, &seen), 9);
+  costs = across_nodes(Function::all_reduce);
+  communicator.ask({.bytes = 4096}, costs, channels);
+  ASSERT_EQ(control.last_call(number, &seen), 0);
+  EXPECT_EQ(seen.count, 1U);
+}
+
+}  // namespace
+}  // namespace colltune::test
