@@ -89,6 +89,7 @@ std::string find_functions(void* library, Functions& functions) {
   need("ncclMemFree", functions.free_memory);
   find_function(library, "ncclCommWindowRegister", functions.register_window);
   find_function(library, "ncclCommWindowDeregister", functions.deregister_window);
+  find_function(library, "ncclCommRevoke", functions.revoke);
   find_function(library, "ncclAlltoAll", functions.all_to_all);
   find_function(library, "ncclGather", functions.gather);
   find_function(library, "ncclScatter", functions.scatter);

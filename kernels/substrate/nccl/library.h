@@ -45,6 +45,7 @@ struct Functions {
   MemFree free_memory = nullptr;
   CommWindowRegister register_window = nullptr;  ///< since 2.27, as the one below
   CommWindowDeregister deregister_window = nullptr;
+  CommRevoke revoke = nullptr;    ///< since 2.28.7
   AllToAll all_to_all = nullptr;  ///< since 2.28, as the two below
   Gather gather = nullptr;
   Scatter scatter = nullptr;

@@ -34,6 +34,31 @@ bool is_run_of(const Choice& asked, const Choice& ran) {
          (asked.channels == 0 || asked.channels == ran.channels);
 }
 
+Result call_nccl(const Functions& nccl, NativeHandle handle, const NativeCall& call, int op,
+                 void* queue) {
+  const int type = native_type(call.type);
+  const auto [send, receive, count] = std::tuple(call.send, call.receive, call.count);
+  switch (call.collective) {
+    case Collective::all_reduce:
+      return nccl.all_reduce(send, receive, count, type, op, handle, queue);
+    case Collective::reduce_scatter:
+      return nccl.reduce_scatter(send, receive, count, type, op, handle, queue);
+    case Collective::all_gather:
+      return nccl.all_gather(send, receive, count, type, handle, queue);
+    case Collective::broadcast:
+      return nccl.broadcast(send, receive, count, type, call.root, handle, queue);
+    case Collective::reduce:
+      return nccl.reduce(send, receive, count, type, op, call.root, handle, queue);
+    case Collective::all_to_all:
+      return nccl.all_to_all(send, receive, count, type, handle, queue);
+    case Collective::gather:
+      return nccl.gather(send, receive, count, type, call.root, handle, queue);
+    case Collective::scatter:
+      return nccl.scatter(send, receive, count, type, call.root, handle, queue);
+  }
+  return result_invalid_argument;
+}
+
 /// Behind a choice that NCCL's profiler told; others are what NCCL's tuner was left with.
 constexpr const char* told_by_profiler = ",told_by=profiler";
 
@@ -127,11 +152,16 @@ void LibraryCall::start() {
   if (!graph_) {
     prepare_choice();
     if (is_first_) watch();
-    is_first_ = false;
+    asks_aside_ = std::exchange(is_first_, false);
   }
   member_->begin_call();
   is_under_way_ = true;
-  launch_->start();
+  try {
+    launch_->start();
+  } catch (const Error&) {
+    if (!member_->is_overdue()) throw;
+    give_up(false);
+  }
 }
 
 void LibraryCall::submit(void* queue) {
@@ -159,6 +189,8 @@ void LibraryCall::check_submitted() const {
 void LibraryCall::Submission::submit(void* queue) {
   if (call_.graph_)
     call_.graph_->replay(queue);
+  else if (call_.asks_aside_)
+    call_.ask_aside(queue);
   else
     call_.ask(queue);
 }
@@ -170,47 +202,34 @@ bool LibraryCall::Submission::is_submitted() {
 
 void LibraryCall::ask_captured(void* queue, Deadline deadline) {
   prepare_choice();
-  ask(queue);
+  ask_aside(queue);
   member_->await("the capture of NCCL's " + std::string(name_of(call_.collective)), deadline);
   is_submitted_ = true;
 }
 
 void LibraryCall::ask(void* queue) {
-  const auto in_use = member_->use();
-  const Functions& nccl = member_->functions();
-  const NativeHandle handle = member_->handle();
-  const int type = native_type(call_.type);
-  const int op = own_op_ ? own_op_->number() : native_op(call_.op);
-  const auto [send, receive, count] = std::tuple(call_.send, call_.receive, call_.count);
-  const auto ask = [&] {
-    switch (call_.collective) {
-      case Collective::all_reduce:
-        return nccl.all_reduce(send, receive, count, type, op, handle, queue);
-      case Collective::reduce_scatter:
-        return nccl.reduce_scatter(send, receive, count, type, op, handle, queue);
-      case Collective::all_gather:
-        return nccl.all_gather(send, receive, count, type, handle, queue);
-      case Collective::broadcast:
-        return nccl.broadcast(send, receive, count, type, call_.root, handle, queue);
-      case Collective::reduce:
-        return nccl.reduce(send, receive, count, type, op, call_.root, handle, queue);
-      case Collective::all_to_all:
-        return nccl.all_to_all(send, receive, count, type, handle, queue);
-      case Collective::gather:
-        return nccl.gather(send, receive, count, type, call_.root, handle, queue);
-      case Collective::scatter:
-        return nccl.scatter(send, receive, count, type, call_.root, handle, queue);
-    }
-    return result_invalid_argument;
-  };
   is_submitted_ = false;
-  const Result result = ask();
-  check_nccl(nccl, handle, result, "a call of NCCL");
+  member_->enter();
+  const Result result = call_nccl(member_->functions(), member_->handle(), call_, op(), queue);
+  member_->leave();
+  member_->require_usable();
+  check_nccl(member_->functions(), member_->handle(), result, "a call of NCCL");
   is_submitted_ = result == result_success;
 }
 
+void LibraryCall::ask_aside(void* queue) {
+  is_submitted_ = false;
+  // With all that it needs: this object may be gone when the ranks are connected.
+  member_->begin("a call of NCCL",
+                 [nccl = member_->functions(), handle = member_->handle(), call = call_, op = op(),
+                  queue] { return call_nccl(nccl, handle, call, op, queue); });
+}
+
+int LibraryCall::op() const { return own_op_ ? own_op_->number() : native_op(call_.op); }
+
 void LibraryCall::wait(Deadline deadline) {
   member_->require_usable();
+  if (asks_aside_ && !graph_) member_->allow(deadline - std::chrono::steady_clock::now());
   try {
     BoundedWait wait(deadline, member_->abort_flag(), member_->yields_at_once());
     for (int looks = 1; !launch_->has_ended(); ++looks) {

@@ -122,8 +122,11 @@ class LibraryCall final : public Operation {
   /// Has NCCL choose what is to be chosen in the next call, and has that observed if it is the
   /// first.
   void prepare_choice();
-  /// NCCL's call.
+  /// NCCL's call, by this thread: it waits for nobody.
   void ask(void* queue);
+  /// The same by the member's other thread: NCCL may connect the ranks first.
+  void ask_aside(void* queue);
+  [[nodiscard]] int op() const;  ///< by its number in NCCL
   /// The same for a queue that is captured: what NCCL then chooses stays for all replays. Returns
   /// when it is all on the queue.
   void ask_captured(void* queue, Deadline deadline);
@@ -150,7 +153,8 @@ class LibraryCall final : public Operation {
   std::optional<Executed> executed_;
   std::optional<WatchedCall> watched_;  ///< the first call or replay, until it has ended
   bool is_told_ = false;
-  bool is_first_ = true;
+  bool is_first_ = true;    ///< call, as far as it was begun
+  bool asks_aside_ = true;  ///< the one that is begun
   Windows windows_;
   std::optional<PremultipliedSum> own_op_;  ///< in the place of `call_.op`
   Registration send_registration_;

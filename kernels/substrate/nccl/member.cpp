@@ -68,7 +68,7 @@ class KeptMembers final : public Attachment {
 
 Configuration configuration_of(const CommunicatorSettings& settings) {
   Configuration configuration;
-  configuration.blocking = 0;
+  configuration.blocking = 1;
   if (settings.ctas > 0) configuration.fewest_ctas = configuration.most_ctas = settings.ctas;
   if (settings.policy != CtaPolicy::own) {
     configuration.mean_all();
@@ -143,7 +143,8 @@ Member::~Member() {
   const auto end = Clock::now() + longest_end;
   try {
     await_others_graphs(end);
-    check_nccl(functions(), handle_, functions().finalize(handle_), "ncclCommFinalize");
+    begin("ncclCommFinalize",
+          [finalize = functions().finalize, handle = handle_] { return finalize(handle); });
     while (!is_ready()) {
       if (Clock::now() > end) throw Error(StatusCode::deadline_exceeded, "ncclCommFinalize");
       std::this_thread::sleep_for(pause_between_looks);
@@ -158,12 +159,14 @@ Member::~Member() {
 
 void Member::join(const UniqueId& id, Deadline deadline) {
   progress_.set(joined_word, join_begun);
-  device_.make_current();
-  Configuration configuration = configuration_of(settings_);
-  check_nccl(
-      functions(), nullptr,
-      functions().init(&handle_, communicator_.size(), id, communicator_.rank(), &configuration),
-      "ncclCommInitRankConfig");
+  if (!make_native(id, deadline)) {
+    try {
+      fail_to_join();
+    } catch (const Error& error) {
+      abort(error.what());
+      throw;
+    }
+  }
   try {
     while (!is_ready()) {
       if (abort_flag_.is_raised() || Clock::now() >= deadline) fail_to_join();
@@ -174,6 +177,78 @@ void Member::join(const UniqueId& id, Deadline deadline) {
     throw;
   }
   progress_.set(joined_word, join_done);
+}
+
+bool Member::make_native(const UniqueId& id, Deadline deadline) {
+  // Shared with the thread that makes it, which nobody may wait for any more.
+  struct Making {
+    std::mutex mutex;
+    NativeHandle handle = nullptr;  ///< of NCCL's, until it returns
+    bool is_made = false;           ///< guarded by mutex, as the next one
+    bool is_left_alone = false;
+  };
+  const auto making = std::make_shared<Making>();
+  errands_.begin("ncclCommInitRankConfig",
+                 [making, nccl = functions(), id, &device = device_, ranks = communicator_.size(),
+                  rank = communicator_.rank(), configuration = configuration_of(settings_)] {
+                   device.make_current();
+                   Configuration given = configuration;
+                   const Result result = nccl.init(&making->handle, ranks, id, rank, &given);
+                   std::unique_lock lock(making->mutex);
+                   making->is_made = result == result_success || result == result_in_progress;
+                   if (making->is_made && making->is_left_alone) {
+                     lock.unlock();
+                     return nccl.abort(making->handle);
+                   }
+                   return result;
+                 });
+  while (errands_.is_under_way()) {
+    if (abort_flag_.is_raised() || Clock::now() >= deadline) {
+      const std::lock_guard lock(making->mutex);
+      if (making->is_made) break;
+      making->is_left_alone = true;
+      errands_.leave_alone();
+      return false;
+    }
+    std::this_thread::sleep_for(pause_between_looks);
+  }
+  while (errands_.is_under_way()) std::this_thread::sleep_for(pause_between_looks);
+  // An error leaves no communicator behind.
+  check_nccl(functions(), nullptr, errands_.result(), "ncclCommInitRankConfig");
+  handle_ = making->handle;
+  return true;
+}
+
+void Member::begin(std::string what, std::function<Result()> act) {
+  require_usable();
+  if (errands_.is_under_way())
+    throw Error(StatusCode::failed_precondition, errands_.what() + " is still under way");
+  errands_.begin(std::move(what), [&device = device_, act = std::move(act)] {
+    device.make_current();
+    return act();
+  });
+}
+
+void Member::enter() {
+  // In one order with the abort, which looks here behind its own word: one of the two sees the
+  // other.
+  mark_->inside.store(++entered_, std::memory_order_seq_cst);
+  if (!is_aborted_.load(std::memory_order_seq_cst)) return;
+  leave();
+  require_usable();
+}
+
+void Member::watch() noexcept {
+  const std::uint64_t inside = mark_->inside.load(std::memory_order_acquire);
+  const auto now = Clock::now();
+  if (inside == 0 || inside != watched_) {
+    watched_ = inside;
+    watched_since_ = now;
+    return;
+  }
+  const std::chrono::nanoseconds allowed(mark_->allowed_ns.load(std::memory_order_relaxed));
+  if (now - watched_since_ < allowed || is_overdue_.exchange(true)) return;
+  end("a call of NCCL's did not return in time");
 }
 
 void Member::fail_to_join() {
@@ -216,7 +291,14 @@ void Member::give_back(const char* what, const std::function<Result()>& act) con
 }
 
 bool Member::is_ready() const {
+  if (errands_.is_under_way()) {
+    require_usable();
+    return false;
+  }
+  const Result ended = errands_.result();
+  const std::string errand = errands_.what();
   const auto in_use = use();
+  check_nccl(functions(), handle_, ended, errand.c_str());
   Result state = result_success;
   const Result result = functions().get_async_error(handle_, &state);
   check_nccl(functions(), handle_, result, "ncclCommGetAsyncError");
@@ -254,7 +336,9 @@ void Member::await_others_graphs(Deadline deadline) const {
   }
 }
 
-void Member::require_usable() const { static_cast<void>(use()); }
+void Member::require_usable() const {
+  if (is_aborted_) static_cast<void>(use());
+}
 
 Member::Graphs::iterator Member::keep(std::unique_ptr<DeviceGraph> graph) {
   return graphs_.insert(graphs_.end(), std::move(graph));
@@ -276,7 +360,11 @@ void Member::end(const std::string& why) noexcept {
   is_aborted_ = true;
   if (handle_ == nullptr) return;
   try {
-    pending_ = std::make_unique<PendingEnd>(functions(), handle_, PendingEnd::Way::abort);
+    pending_ = std::make_unique<PendingEnd>(
+        functions(), handle_, PendingEnd::Way::abort,
+        [mark = mark_, is_under_way = errands_.under_way_elsewhere()] {
+          return mark->inside.load(std::memory_order_seq_cst) != 0 || is_under_way();
+        });
   } catch (const std::exception& error) {
     std::fprintf(stderr, "colltune: an NCCL communicator is left as it is: %s\n", error.what());
   }

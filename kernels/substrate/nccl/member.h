@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include "colltune/kernels/device.h"
 #include "colltune/kernels/signals.h"
 #include "colltune/nccl/choice.h"
+#include "nccl/errands.h"
 #include "nccl/library.h"
 #include "nccl/pending_end.h"
 
@@ -42,6 +44,14 @@ inline constexpr std::size_t most_members = 8;
 
 /// A rank's part in one of NCCL's communicators: made once for each of colltune's and each set of
 /// settings, and kept with it. One thread at a time, as the communicator, but for abort_elsewhere.
+///
+/// NCCL's communicator is a blocking one, as programs have them: in a nonblocking one each call
+/// makes a thread. Whatever may wait for other ranks inside NCCL is an errand (`begin`), which is
+/// waited for until a deadline; other calls are made between `enter` and `leave`, where a thread of
+/// this member's watches how long they take. NCCL wants that nobody is inside one of its functions
+/// when a communicator is aborted: PendingEnd says what is done for that. Nothing can abort a
+/// communicator that is being made: it is left alone, and aborted by the thread that makes it where
+/// that ever ends.
 class Member {
  public:
   /// The one of `communicator` with `settings`, made where there is none, or where it was aborted:
@@ -74,6 +84,21 @@ class Member {
   void give_back(const char* what, const std::function<Result()>& act) const noexcept;
   /// `kept` stays until NCCL's communicator has ended, or the wait for that end has.
   void keep_until_end(std::shared_ptr<void> kept) { kept_.push_back(std::move(kept)); }
+  /// Has `act`, a function of NCCL's for this communicator that may wait for other ranks, done by a
+  /// thread of the member's, on its device; `what` it is. One at a time. Throws OperationLost where
+  /// the communicator was aborted.
+  void begin(std::string what, std::function<Result()> act);
+  /// Around a function of NCCL's that waits for nobody: it is aborted where it does not return in
+  /// the time that the last call was allowed (`allow`). `enter` throws OperationLost where the
+  /// communicator was aborted.
+  void enter();
+  void leave() noexcept { mark_->inside.store(0, std::memory_order_release); }
+  void allow(std::chrono::nanoseconds time) noexcept {
+    mark_->allowed_ns.store(time.count(), std::memory_order_relaxed);
+  }
+  /// Whether a function between `enter` and `leave` was aborted for that.
+  [[nodiscard]] bool is_overdue() const { return is_overdue_; }
+
   /// Whether what was begun without waiting is done. Throws Error where NCCL reports one,
   /// OperationLost where the communicator was aborted.
   [[nodiscard]] bool is_ready() const;
@@ -131,7 +156,11 @@ class Member {
   /// Throws where graphs of the caller's stay.
   void await_others_graphs(Deadline deadline) const;
   void join(const UniqueId& id, Deadline deadline);
+  /// NCCL makes the communicator; false where that has not ended by the deadline.
+  [[nodiscard]] bool make_native(const UniqueId& id, Deadline deadline);
   [[noreturn]] void fail_to_join();
+  /// Of the errands' thread: aborts a function that does not return.
+  void watch() noexcept;
   [[nodiscard]] bool shares_node_with(int rank) const;
   void find_tuner_context(Deadline deadline, std::uint64_t newest_before);
   [[nodiscard]] std::uint64_t find_by_turns(std::uint64_t newest_before, Deadline deadline);
@@ -159,6 +188,17 @@ class Member {
   mutable std::mutex ending_;  ///< guards the next two, `pending_`, and that nobody uses what ended
   std::atomic<bool> is_aborted_ = false;  ///< written under ending_
   std::string why_aborted_;
+  std::atomic<bool> is_overdue_ = false;
+  /// What `enter` and `leave` say to the thread that watches; shared with who ends the
+  /// communicator, which may outlive this.
+  struct Mark {
+    alignas(128) std::atomic<std::uint64_t> inside = 0;  ///< the number of the call; 0: none
+    alignas(128) std::atomic<std::int64_t> allowed_ns = 60'000'000'000;  ///< before the first
+  };
+  std::shared_ptr<Mark> mark_ = std::make_shared<Mark>();
+  std::uint64_t entered_ = 0;
+  std::uint64_t watched_ = 0;  ///< of `watch`: the call that it saw last, since when
+  std::chrono::steady_clock::time_point watched_since_;
   std::vector<std::shared_ptr<void>> kept_;  ///< goes behind the one below, which waits
   std::unique_ptr<PendingEnd> pending_;      ///< null: it was not aborted
   std::string why_not_forced_;
@@ -166,6 +206,7 @@ class Member {
   std::optional<std::uint64_t> force_id_;
   DeviceMemory scratch_;  ///< of small calls of its own
   std::map<std::tuple<Function, DataType, ReduceOp>, std::uint64_t> available_;
+  Errands errands_{[this] { watch(); }};  ///< goes first
 };
 
 }  // namespace colltune::nccl

@@ -6,12 +6,25 @@
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <utility>
 
 namespace colltune::nccl {
 namespace {
 
+constexpr auto pause_between_looks = std::chrono::microseconds(200);
+
 const char* name_of(PendingEnd::Way way) {
   return way == PendingEnd::Way::abort ? "ncclCommAbort" : "ncclCommDestroy";
+}
+
+void await_return(const Functions& functions, NativeHandle handle,
+                  const std::function<bool()>& is_inside) {
+  const bool is_revoked =
+      functions.revoke != nullptr && functions.revoke(handle, revoke_as_usual) == result_success;
+  const auto end =
+      std::chrono::steady_clock::now() + (is_revoked ? longest_return : longest_return_unasked);
+  while (is_inside() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(pause_between_looks);
 }
 
 }  // namespace
@@ -23,9 +36,12 @@ struct PendingEnd::State {
   bool has_ended = false;  ///< guarded by mutex
 };
 
-PendingEnd::PendingEnd(const Functions& functions, NativeHandle handle, Way way)
-    : state_(std::make_shared<State>(way)), thread_([state = state_, functions, handle] {
+PendingEnd::PendingEnd(const Functions& functions, NativeHandle handle, Way way,
+                       std::function<bool()> is_inside)
+    : state_(std::make_shared<State>(way)),
+      thread_([state = state_, functions, handle, is_inside = std::move(is_inside)] {
         const bool aborts = state->way == Way::abort;
+        if (aborts && is_inside && is_inside()) await_return(functions, handle, is_inside);
         if (const Result result = (aborts ? functions.abort : functions.destroy)(handle);
             result != result_success && result != result_in_progress)
           std::fprintf(stderr, "colltune: %s: %s\n", name_of(state->way),

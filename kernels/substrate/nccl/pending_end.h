@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -17,7 +18,11 @@ namespace colltune::nccl {
 class PendingEnd {
  public:
   enum class Way { abort, destroy };
-  PendingEnd(const Functions& functions, NativeHandle handle, Way way);
+  /// `is_inside`: whether a thread is inside a function of NCCL's for this communicator. NCCL frees
+  /// in an abort what such a function still looks at: where its version can it revokes the
+  /// communicator first, which makes the function return, and lets that happen.
+  PendingEnd(const Functions& functions, NativeHandle handle, Way way,
+             std::function<bool()> is_inside = {});
   PendingEnd(const PendingEnd&) = delete;
   PendingEnd& operator=(const PendingEnd&) = delete;
   /// Waits for it, but not for ever: what has not ended then is left alone, and said so.
@@ -32,6 +37,10 @@ class PendingEnd {
   std::thread thread_;
 };
 
+/// So long is waited for a function of NCCL's to return from a communicator that was revoked, and
+/// where NCCL cannot revoke: it returns by itself, or is aborted where it is.
+inline constexpr std::chrono::milliseconds longest_return{2'000};
+inline constexpr std::chrono::milliseconds longest_return_unasked{200};
 /// So long is waited for the end of a communicator.
 inline constexpr std::chrono::seconds longest_end{10};
 

@@ -70,13 +70,10 @@ void WindowMemory::forget(std::byte* memory) {
 Window::Window(std::shared_ptr<Member> member, std::span<std::byte> memory, Deadline deadline)
     : member_(std::move(member)), memory_(memory) {
   const Functions& nccl = member_->functions();
-  member_->device().make_current();
-  {
-    const auto in_use = member_->use();
-    const Result result = nccl.register_window(member_->handle(), memory.data(), memory.size(),
-                                               window_.get(), symmetric_window);
-    check_nccl(nccl, member_->handle(), result, "ncclCommWindowRegister");
-  }
+  member_->begin("ncclCommWindowRegister", [register_window = nccl.register_window,
+                                            handle = member_->handle(), memory, window = window_] {
+    return register_window(handle, memory.data(), memory.size(), window.get(), symmetric_window);
+  });
   try {
     member_->finish("ncclCommWindowRegister", deadline);
   } catch (...) {

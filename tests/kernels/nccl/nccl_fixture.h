@@ -60,6 +60,11 @@ class FakeNccl {
     return function<FakeNcclLast>("fake_nccl_last")(rank);
   }
 
+  /// The thread that made the last call of `rank`.
+  [[nodiscard]] int caller(int rank) const {
+    return function<FakeNcclCaller>("fake_nccl_caller")(rank);
+  }
+
   /// The communicators that `rank` has made since the library was configured.
   [[nodiscard]] std::vector<FakeNcclMade> made(int rank) const {
     constexpr int most = 32;

@@ -3,6 +3,8 @@
 
 #include "support/fake_nccl/communicators.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -145,14 +147,49 @@ void FakeMember::run() {
   }
 }
 
-Result FakeMember::do_later(std::function<Result()> act) {
+Result FakeMember::have_done(std::function<Result()> act) {
   FakeLibrary& library = fake_library();
-  const std::lock_guard lock(library.mutex);
-  if (is_aborted_) return nccl::result_invalid_usage;
+  std::unique_lock lock(library.mutex);
+  if (is_aborted_ || is_revoked_) return nccl::result_invalid_usage;
   works_.push_back(std::move(act));
   ++pending_;
   library.changed.notify_all();
-  return nccl::result_in_progress;
+  if (library.settings.is_nonblocking) return nccl::result_in_progress;
+  ++inside_;
+  library.changed.wait(lock, [&] { return pending_ == 0; });
+  --inside_;
+  library.changed.notify_all();
+  return state_;
+}
+
+Result FakeMember::call(const FakeCall& asked, void* stream) {
+  FakeLibrary& library = fake_library();
+  {
+    const std::lock_guard lock(library.mutex);
+    library.callers[static_cast<std::size_t>(rank_)] = static_cast<int>(::gettid());
+  }
+  return have_done([this, asked, stream] {
+    {
+      FakeLibrary& all = fake_library();
+      std::unique_lock lock(all.mutex);
+      if (++asked_ > all.settings.sound_calls && all.settings.rank_stuck_inside == rank_)
+        all.changed.wait(lock, [&] { return is_aborted_ || is_revoked_; });
+      if (is_aborted_ || is_revoked_) return Result{nccl::result_remote_error};
+    }
+    return ask_and_enqueue(asked, stream);
+  });
+}
+
+Result FakeMember::revoke() {
+  FakeLibrary& library = fake_library();
+  const std::lock_guard lock(library.mutex);
+  if (has_ended_ || is_revoked_) return nccl::result_invalid_argument;
+  is_revoked_ = true;
+  ++library.counts.revoked;
+  group_->is_broken = true;
+  if (group_->shared) group_->shared->is_broken = true;
+  library.changed.notify_all();
+  return nccl::result_success;
 }
 
 Result FakeMember::state() {
@@ -171,9 +208,9 @@ Result FakeMember::open_window(std::byte* memory, std::size_t bytes, nccl::Nativ
   const std::uint64_t number = ++windows_made_;
   if (library.settings.rank_without_window != rank_) ++group_->windows[number];
   library.changed.notify_all();
-  library.changed.wait(lock,
-                       [&] { return is_aborted_ || group_->windows[number] == group_->ranks; });
-  if (is_aborted_) return nccl::result_remote_error;
+  library.changed.wait(
+      lock, [&] { return is_aborted_ || is_revoked_ || group_->windows[number] == group_->ranks; });
+  if (is_aborted_ || is_revoked_) return nccl::result_remote_error;
   windows_[memory] = bytes;
   ++library.counts.windows;
   *made = reinterpret_cast<nccl::NativeWindow>(memory);
@@ -255,7 +292,10 @@ Result FakeMember::join() {
     const bool is_sound = library.made[static_cast<std::size_t>(rank_)].size() <=
                           static_cast<std::size_t>(settings.sound_inits);
     if (!is_sound && settings.rank_refused_in_init == rank_) return nccl::result_system_error;
-    const bool comes = is_sound || settings.rank_stuck_in_init != rank_;
+    // It comes late, where that changes.
+    const auto is_stuck = [&] { return !is_sound && settings.rank_stuck_in_init == rank_; };
+    while (is_stuck() && !is_aborted_) library.changed.wait(lock);
+    const bool comes = !is_aborted_;
     if (SharedGroup* const shared = group_->shared.get()) {
       if (comes) ++shared->joined;
       poll(lock, [&] { return is_aborted_ || shared->joined == group_->ranks; });
@@ -309,7 +349,7 @@ Result FakeMember::enqueue_captured(const FakeCall& call, PretendedStream* queue
     std::unique_lock lock(library.mutex);
     if (library.settings.rank_refused_in_capture == rank_) return nccl::result_system_error;
     if (library.settings.rank_stuck_in_capture == rank_) {
-      library.changed.wait(lock, [&] { return is_aborted_; });
+      library.changed.wait(lock, [&] { return is_aborted_ || is_revoked_; });
       return nccl::result_remote_error;
     }
     ++captured_;
@@ -357,7 +397,8 @@ void FakeMember::carry_out(const FakeCall& call, std::uint64_t number) {
   if (library.held_rank == rank_) {
     library.is_one_held = true;
     library.changed.notify_all();
-    library.changed.wait(lock, [&] { return is_aborted_ || library.held_rank != rank_; });
+    library.changed.wait(lock,
+                         [&] { return is_aborted_ || is_revoked_ || library.held_rank != rank_; });
   }
   if (library.settings.rank_stuck_in_call == rank_ && call.choice.entry >= 0 &&
       call.choice.entry < symmetric_kernel_entry &&
@@ -435,6 +476,7 @@ Result FakeMember::end(bool is_aborted) {
     const std::lock_guard lock(library.mutex);
     if (has_ended_) return nccl::result_invalid_argument;
     has_ended_ = true;
+    if (is_aborted && inside_ > 0 && !is_revoked_) ++library.counts.aborted_inside;
     is_aborted_ = is_aborted;
     group_->is_broken = group_->is_broken || is_aborted;
     if (group_->shared && is_aborted) group_->shared->is_broken = true;

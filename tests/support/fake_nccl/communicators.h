@@ -66,6 +66,7 @@ struct FakeLibrary {
   FakeNcclCounts counts;
   std::array<FakeNcclChoice, most_fake_ranks> last{};
   std::array<std::vector<FakeNcclMade>, most_fake_ranks> made{};
+  std::array<int, most_fake_ranks> callers{};
   int held_rank = -1;
   bool is_one_held = false;
   bool awaits_graphs = false;  ///< the end of a communicator, now or before
@@ -88,8 +89,12 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   FakeMember& operator=(const FakeMember&) = delete;
   ~FakeMember();
 
-  /// Has `act` done by its thread; its result is the state afterwards.
-  nccl::Result do_later(std::function<nccl::Result()> act);
+  /// Has `act` done by its thread; its result is the state afterwards. Waits for it in blocking
+  /// communicators.
+  nccl::Result have_done(std::function<nccl::Result()> act);
+  /// The same for a call of a collective.
+  nccl::Result call(const FakeCall& asked, void* stream);
+  nccl::Result revoke();
   nccl::Result state();
   nccl::Result join();
   /// In the thread that calls: what its profiler wants to know, and that there is a call.
@@ -140,7 +145,10 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   std::uint64_t calls_ = 0;
   int captured_ = 0;  ///< calls that graphs hold
   bool is_aborted_ = false;
+  bool is_revoked_ = false;
   bool has_ended_ = false;
+  int inside_ = 0;  ///< threads that wait in have_done
+  int asked_ = 0;   ///< calls of collectives
   int pending_ = 0;
   nccl::Result state_ = nccl::result_success;
   struct Op {

@@ -6,7 +6,8 @@
 // processes that meet in shared memory, and buffers in the host's memory, on the queues of
 // pretended devices. It loads its tuner as NCCL does, asks it about the five collectives, and takes
 // the cheapest entry that the table then holds; ranks that do not choose alike never meet. Its
-// communicators are nonblocking: what it is asked is done by threads of its own.
+// communicators are blocking, as those of programs: a function returns when all is done that does
+// not need the queue. (Threads of its own do it all the same.)
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,12 @@ struct FakeNcclSettings {
   int sound_inits = 0;          ///< so many communicators of a rank are made well before that
   int rank_stuck_in_call = -1;  ///< never comes to the others in calls of `stuck_entries`
   std::uint64_t stuck_entries = 0;
-  int rank_stuck_in_abort = -1;      ///< its aborts end when this changes
+  int rank_stuck_in_abort = -1;  ///< its aborts end when this changes
+  /// Its calls of collectives do not return, but for the first `sound_calls` of each communicator,
+  /// before the communicator is revoked or aborted.
+  int rank_stuck_inside = -1;
+  int sound_calls = 0;
+  bool is_nonblocking = false;       ///< whatever is asked for, as NCCL_COMM_BLOCKING=0 says
   bool has_copy_engines = true;      ///< else kernels and transfers do what they should do
   bool tells_of_replays = false;     ///< the profiler, instead of captures: as where a proxy helps
   int rank_refused_in_capture = -1;  ///< its calls on captured queues end with an error
@@ -64,6 +70,8 @@ struct FakeNcclCounts {
   int calls = 0;        ///< of collectives, of all ranks
   int captured = 0;     ///< calls of collectives that graphs hold now, of all ranks
   int overdue = 0;      ///< communicators whose end waited for graphs in vain
+  int revoked = 0;
+  int aborted_inside = 0;  ///< aborts while a thread was inside a function of the communicator
 };
 
 // Its own functions, besides NCCL's.
@@ -85,11 +93,14 @@ struct FakeNcclChoice {
   int channels = 0;
 };
 using FakeNcclLast = FakeNcclChoice (*)(int rank);
+/// The thread of the system's that made the last call of `rank`; 0: there was none.
+using FakeNcclCaller = int (*)(int rank);
 /// What a communicator was made with; 0: what the library takes by itself.
 struct FakeNcclMade {
   int fewest_ctas = 0;
   int most_ctas = 0;
   int policy = 0;
+  int blocking = 0;
 };
 /// Those of `rank` so far, the first `most` in `into`; returns how many there are.
 using FakeNcclListMade = int (*)(int rank, FakeNcclMade* into, int most);

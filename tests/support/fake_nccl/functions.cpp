@@ -30,7 +30,7 @@ DataType type_of(int native) {
 Result call(FakeCall call, NativeHandle handle, Stream stream) {
   FakeMember& member = member_of(handle);
   member.begin_call(call);
-  return member.do_later([&member, call, stream] { return member.ask_and_enqueue(call, stream); });
+  return member.call(call, stream);
 }
 
 bool knows_2_28() {
@@ -79,7 +79,7 @@ Result ncclCommInitRankConfig(NativeHandle* made, int ranks, nccl::UniqueId id, 
   std::memcpy(&name, id.internal, sizeof name);
   std::memcpy(&again, id.internal + sizeof id.internal - sizeof name, sizeof name);
   if (name != again || name == 0 || configuration->magic != expected.magic ||
-      configuration->blocking != 0 || rank >= most_fake_ranks)
+      configuration->blocking != 1 || rank >= most_fake_ranks)
     return nccl::result_invalid_argument;
   FakeLibrary& library = fake_library();
   // Until 2.28 a library knows the beginning alone.
@@ -105,15 +105,16 @@ Result ncclCommInitRankConfig(NativeHandle* made, int ranks, nccl::UniqueId id, 
     library.made[static_cast<std::size_t>(rank)].push_back(
         {.fewest_ctas = std::max(0, configuration->fewest_ctas),
          .most_ctas = std::max(0, configuration->most_ctas),
-         .policy = std::max(0, policy)});
+         .policy = std::max(0, policy),
+         .blocking = configuration->blocking});
   }
   *made = reinterpret_cast<NativeHandle>(member.get());
   FakeMember& joining = *member;
-  return joining.do_later([&joining] { return joining.join(); });
+  return joining.have_done([&joining] { return joining.join(); });
 }
 
 Result ncclCommFinalize(NativeHandle handle) {
-  return member_of(handle).do_later([] { return nccl::result_success; });
+  return member_of(handle).have_done([] { return nccl::result_success; });
 }
 Result ncclCommDestroy(NativeHandle handle) {
   const Result result = member_of(handle).end(false);
@@ -212,6 +213,7 @@ void fake_nccl_configure(const FakeNcclSettings* settings) {
   library.counts = {};
   library.last.fill({});
   library.made.fill({});
+  library.callers.fill(0);
   library.held_rank = -1;
   library.is_one_held = false;
   library.awaits_graphs = false;
@@ -247,6 +249,10 @@ int fake_nccl_made(int rank, FakeNcclMade* into, int most) {
   const auto& made = fake_library().made[static_cast<std::size_t>(rank)];
   std::copy_n(made.begin(), std::min(made.size(), static_cast<std::size_t>(most)), into);
   return static_cast<int>(made.size());
+}
+int fake_nccl_caller(int rank) {
+  const std::lock_guard lock(fake_library().mutex);
+  return fake_library().callers[static_cast<std::size_t>(rank)];
 }
 FakeNcclChoice fake_nccl_last(int rank) {
   const std::lock_guard lock(fake_library().mutex);

@@ -23,7 +23,7 @@ Result call(Collective collective, const void* send, void* receive, std::size_t 
     if (nccl::native_type(named.value) == type) made.type = named.value;
   FakeMember& member = *reinterpret_cast<FakeMember*>(handle);
   member.begin_call(made);
-  return member.do_later([&member, made, stream] { return member.ask_and_enqueue(made, stream); });
+  return member.call(made, stream);
 }
 
 }  // namespace
@@ -31,12 +31,18 @@ Result call(Collective collective, const void* send, void* receive, std::size_t 
 extern "C" {
 #pragma GCC visibility push(default)
 
+// Since 2.28.7.
+Result ncclCommRevoke(NativeHandle handle, int flags) {
+  if (flags != nccl::revoke_as_usual) return nccl::result_invalid_argument;
+  return reinterpret_cast<FakeMember*>(handle)->revoke();
+}
+
 // Since 2.27.
 Result ncclCommWindowRegister(NativeHandle handle, void* memory, std::size_t bytes,
                               nccl::NativeWindow* made, int flags) {
   if (flags != nccl::symmetric_window || bytes == 0) return nccl::result_invalid_argument;
   FakeMember& member = *reinterpret_cast<FakeMember*>(handle);
-  return member.do_later([&member, memory, bytes, made] {
+  return member.have_done([&member, memory, bytes, made] {
     return member.open_window(static_cast<std::byte*>(memory), bytes, made);
   });
 }

@@ -93,6 +93,9 @@ static_assert(symmetric_window == NCCL_WIN_COLL_SYMMETRIC);
 static_assert(is_alike<AllToAll>(&ncclAlltoAll) && is_alike<Gather>(&ncclGather));
 static_assert(is_alike<Scatter>(&ncclScatter));
 #endif
+#if NCCL_VERSION_CODE >= 22807
+static_assert(is_alike<CommRevoke>(&ncclCommRevoke) && revoke_as_usual == NCCL_REVOKE_DEFAULT);
+#endif
 
 }  // namespace
 }  // namespace colltune::nccl

@@ -121,6 +121,9 @@ using GetUniqueId = Result (*)(UniqueId* id);
 using CommInitRankConfig = Result (*)(NativeHandle* made, int ranks, UniqueId id, int rank,
                                       Configuration* configuration);
 using CommFunction = Result (*)(NativeHandle communicator);  ///< Finalize, Destroy, Abort
+/// Ends what is under way, and leaves the communicator to be destroyed; since 2.28.7.
+using CommRevoke = Result (*)(NativeHandle communicator, int flags);
+inline constexpr int revoke_as_usual = 0;  ///< NCCL_REVOKE_DEFAULT
 using CommGetAsyncError = Result (*)(NativeHandle communicator, Result* error);
 using CommRegister = Result (*)(NativeHandle communicator, void* memory, std::size_t bytes,
                                 void** handle);
