@@ -238,7 +238,7 @@ TEST_F(DeviceImplementations, ThroughTheHostsMemoryDevicesNeedNotReachEachOther)
 }
 
 TEST_F(DeviceImplementations, MoreBlocksThanRunAtOnceAreAnErrorOnAllRanks) {
-  PretendedDevice device("small", 2);
+  PretendedDevice device("full", 0);
   for (const std::string& reason : prepare_in_vain({&device, &device, &device}, find(one_shot)))
     EXPECT_NE(reason.find("more blocks than processors"), std::string::npos) << reason;
 }

@@ -112,7 +112,8 @@ TEST_F(DeviceImplementations, VariantsFitOnTheDeviceAndTheMessage) {
     for (const Variant& variant : find(name).variants(problem, topology, device_capability())) {
       EXPECT_TRUE(find(name).supports(problem, topology, device_capability(), variant))
           << to_string(variant);
-      most = std::max(most, number(variant, "blocks"));
+      // Those for devices that do not reach each other have as many blocks for any message.
+      if (word(variant, "scratch") == "device") most = std::max(most, number(variant, "blocks"));
     }
     return most;
   };
@@ -120,6 +121,20 @@ TEST_F(DeviceImplementations, VariantsFitOnTheDeviceAndTheMessage) {
   problem.message_size = {64 << 20};
   EXPECT_EQ(most_blocks(one_shot), 4) << "16 processors for 4 ranks";
   EXPECT_EQ(most_blocks("cuda.all_reduce_ring"), 4);
+}
+
+TEST_F(DeviceImplementations, TwoSmallBlocksShareAProcessor) {
+  const Topology topology{.nodes = 1, .ranks_per_node = 4, .ranks = 4};
+  Problem problem = small_sum();
+  problem.message_size = {64 << 20};
+  Capability capability = device_capability();
+  capability.features["device.processors"] = "32";
+  std::map<std::int64_t, std::int64_t> most_blocks;  // by threads
+  for (const Variant& variant : find(one_shot).variants(problem, topology, capability)) {
+    std::int64_t& most = most_blocks[number(variant, "threads")];
+    if (word(variant, "scratch") == "device") most = std::max(most, number(variant, "blocks"));
+  }
+  EXPECT_EQ(most_blocks, (std::map<std::int64_t, std::int64_t>{{256, 16}, {512, 4}}));
 }
 
 TEST_F(DeviceImplementations, SeveralPacketsAtOnceAreTriedWhereThereAreAsMany) {
@@ -277,15 +292,22 @@ TEST_F(DeviceImplementations, SayWhatTheyCannotRun) {
   problem.collective = Collective::all_to_all;
   problem.reduce_op = ReduceOp::none;
   const std::string by_engine =
-      "cuda.all_to_all_copy_pull{blocks=1,launch=stream,scratch=device,threads=32}";
+      "cuda.all_to_all_copy_pull{blocks=1,launch=stream,queues=4,scratch=device,threads=32}";
   EXPECT_EQ(why_not(problem, device_capability(), by_engine), "its copies need registered buffers");
   problem.registered = true;
   EXPECT_EQ(why_not(problem, device_capability(), by_engine), "");
+  for (const char* const queues : {"", "queues=0,", "queues=17,"})
+    EXPECT_EQ(why_not(problem, device_capability(),
+                      "cuda.all_to_all_copy_pull{blocks=1,launch=stream," + std::string(queues) +
+                          "scratch=device,threads=32}"),
+              "queues must be a number from 1 to 16");
   problem.in_place = true;
   EXPECT_EQ(why_not(problem, device_capability(), by_engine), "it does not work in place");
   const std::vector<std::pair<std::string, std::string>> settings{
-      {"{blocks=8,launch=stream,scratch=device,threads=64,vector=16}",
+      {"{blocks=8,launch=stream,scratch=device,threads=512,vector=16}",
        "8 blocks of each rank must run at once; here 4 can"},
+      {"{blocks=16,launch=stream,scratch=device,threads=256,vector=16}",
+       "16 blocks of each rank must run at once; here 8 can"},
       {"{blocks=0,threads=64,vector=16}", "blocks must be a number from 1 to 64"},
       {"{blocks=65,threads=64,vector=16}", "blocks must be"},
       {"{blocks=few,threads=64,vector=16}", "blocks must be"},

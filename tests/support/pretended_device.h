@@ -24,7 +24,7 @@ namespace colltune::test {
 /// without one. Blocks have two threads, whatever a variant says. Thread-safe.
 class PretendedDevice final : public Device {
  public:
-  /// `processors`: how many blocks run at once.
+  /// `processors`: how many blocks of the most threads run at once.
   explicit PretendedDevice(std::string identity = "pretended", int processors = 16,
                            std::string architecture = "pretended");
   ~PretendedDevice() override;
