@@ -37,7 +37,7 @@ typedef struct colltune_nccl_communicator {
   uint64_t snapshot_rules;      ///< those for its ranks and nodes
   uint8_t snapshot_digest[16];  ///< zeros where none is in use; must be equal on all ranks
   int32_t is_claimed;           ///< somebody knows it as its own
-  int32_t nccl_version;  ///< as ncclGetVersion codes it; 0: not found out
+  int32_t nccl_version;         ///< as ncclGetVersion codes it; 0: not found out
 } colltune_nccl_communicator;
 
 /// What every call of a communicator is to use. While it is set the snapshot is not looked at.
