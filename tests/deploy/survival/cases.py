@@ -47,9 +47,9 @@ def early_moment(lab, moments):
 NEW_TRIAL = r"\d+ of \d+ (keys|visits, pass \d+ of \d+) after"  # printed when the first cell of a launch begins
 
 
-def configure_faults(lab, name, faults, budget, parameters=None, soak_seconds=2):
+def configure_faults(lab, name, faults, budget, parameters=None, soak_seconds=2, **keys):
     return lab.configure(name, sizes="4KiB", budget_seconds=budget, implementations={"include": MPI + faults},
-                         parameters=parameters or {}, soak={"runs": 5000, "seconds": soak_seconds})
+                         parameters=parameters or {}, soak={"runs": 5000, "seconds": soak_seconds}, **keys)
 
 
 def wrong(lab, count):
@@ -97,8 +97,7 @@ def sometimes(lab, count):
     """A fault in 1 of 1,000 runs is caught by the soak where 5,000 runs fit."""
     for i in range(count):
         database = lab.folder / f"sometimes{i}.db"
-        configuration = configure_faults(lab, f"sometimes{i}", ["fault.wrong_sometimes"], budget=20 if lab.is_full else 8,
-                                         soak_seconds=30,
+        configuration = configure_faults(lab, f"sometimes{i}", ["fault.wrong_sometimes"], budget=20, soak_seconds=30, precision=0.5,
                                          parameters={"fault.wrong_sometimes": {"seed": [i + 1]}})
         with Run(lab, lab.sweep(configuration, database, "--plugin", lab.faults, "--quiet")) as run:
             code = run.end(LONGEST)
@@ -115,10 +114,14 @@ def false_alarms(lab, count):
     for i in itertools.count():
         if done >= count:
             return
-        sizes = ",".join(str(8 * n + 64 * i) for n in range(1, 9)) + ",4KiB,64KiB"
-        configuration = lab.configure(
-            f"good{i}", collectives=QUICK["collectives"], sizes=sizes, types=["f32", "f64", "i32", "u8", "bf16"],
-            ops=["sum", "max"], in_place=[False, True], budget_seconds=30 if lab.is_full else 8, precision=0.5, soak={"runs": 20, "seconds": 0.01})
+        # A test's sweep has every collective, buffers of both kinds, a short and a long size; a figure's all that there is.
+        keys = {"sizes": "8,4KiB,64KiB", "types": ["f32", "bf16"], "passes": 1}
+        if lab.is_full:
+            sizes = ",".join(str(8 * n + 64 * i) for n in range(1, 9)) + ",4KiB,64KiB"
+            keys = {"sizes": sizes, "types": ["f32", "f64", "i32", "u8", "bf16"], "ops": ["sum", "max"]}
+        configuration = lab.configure(f"good{i}", collectives=QUICK["collectives"], in_place=[False, True],
+                                      budget_seconds=30 if lab.is_full else 15, precision=0.5,
+                                      soak={"runs": 20, "seconds": 0.01}, **keys)
         database = lab.folder / f"good{i}.db"
         with Run(lab, lab.supervise(database, lab.sweep(configuration, database, "--quiet"))) as run:
             code = run.end(LONGEST)
