@@ -62,8 +62,8 @@ int main(int argc, char** argv) {
       .grace = 700ms,
       .patience = 2500ms,
       .start_patience = milliseconds_from("COLLTUNE_TEST_START_PATIENCE_MS", 60'000),
-      .finish_patience = 1500ms,
-      .farewell = 1500ms};
+      .finish_patience = 3000ms,
+      .farewell = 3000ms};
   const auto say = [](const std::string& text) {
     std::fprintf(stderr, "supervise: %s\n", text.c_str());
   };
