@@ -2,11 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # What every target of the house shares: warnings, sanitizers, one include root per target, the header check.
 
+# Where ccache is installed, compilers run behind it. Paths below the source tree count from there, so that another clone
+# finds what this one has compiled; the sloppiness is what ccache asks for where headers are precompiled.
 find_program(COLLTUNE_CCACHE ccache)
-if(COLLTUNE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${COLLTUNE_CCACHE}")
-  set(CMAKE_C_COMPILER_LAUNCHER "${COLLTUNE_CCACHE}")
+set(COLLTUNE_COMPILER_LAUNCHER "")
+if(COLLTUNE_CCACHE)
+  set(COLLTUNE_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
+  # Sanitizers' builds have line numbers: a report may name another clone's folder. A debugger must not be led there.
+  if(COLLTUNE_SANITIZE)
+    list(APPEND COLLTUNE_COMPILER_LAUNCHER CCACHE_NOHASHDIR=1)
+  endif()
+  list(APPEND COLLTUNE_COMPILER_LAUNCHER "${COLLTUNE_CCACHE}")
 endif()
+foreach(language C CXX)
+  if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
+    set(CMAKE_${language}_COMPILER_LAUNCHER "${COLLTUNE_COMPILER_LAUNCHER}")
+  endif()
+endforeach()
 
 # Designated initialisers leave out what has its default: no warning about that.
 add_library(colltune_options INTERFACE)

@@ -44,7 +44,7 @@ def make_lab(options):
     if options.build:
         faults = str(next(options.build.rglob("faults_plugin.so")).resolve())
     launcher = os.environ.get("COLLTUNE_MPIRUN", "mpirun.openmpi --oversubscribe").split()
-    return Lab(programs.resolve(), faults, launcher)
+    return Lab(programs.resolve(), faults, launcher, is_full=options.full or options.count is not None)
 
 
 def machine():

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "guarded_buffers.h"
 #include "random_values.h"
 #include "support/fill_bytes.h"
+#include "support/full_run.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -40,11 +40,6 @@ void be_late(int rank, int ranks, int call) {
 
 std::string describe_fault(const std::string& what, int call) {
   return what + " (call " + std::to_string(call) + ")";
-}
-
-bool is_full_run() {
-  const char* full = std::getenv("COLLTUNE_FULL");
-  return full != nullptr && std::string_view(full) == "1";
 }
 
 /// A rank's buffers for a call, where its implementation expects them. What the test looks at and

@@ -6,13 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <set>
-#include <string_view>
 
 #include "conformance.h"
 #include "stub_implementation.h"
+#include "support/full_run.h"
 
 namespace colltune::test {
 namespace {
@@ -166,11 +165,9 @@ GroupedRuns run_grouped(Communicator& communicator, const Implementations& catal
       .capabilities = std::vector<Capability>(size, detect_capability(catalogue, communicator))};
   GroupedRuns runs;
   std::set<std::string> reported;
-  const char* const full = std::getenv("COLLTUNE_FULL");
-  const bool is_full = full != nullptr && std::string_view(full) == "1";
   // Fewer where ranks share cores and where libraries make communicators for each call.
   const bool is_slow = communicator.size() > 4 || communicator.native_mpi() != nullptr;
-  const std::size_t cases_per_run = is_full ? 1 : is_slow ? 7 : 3;
+  const std::size_t cases_per_run = is_full_run() ? 1 : is_slow ? 7 : 3;
   for (const auto& named : enum_names(Collective{})) {
     const ByGroups shape(named.value, {}, catalogue);
     for (const ConformanceCase& test : conformance_cases(shape, communicator.size())) {

@@ -19,6 +19,7 @@
 #include "colltune/vocabulary/canonical.h"
 #include "kernels/conformance.h"
 #include "kernels/stub_implementation.h"
+#include "support/full_run.h"
 #include "support/run_ranks.h"
 #include "sweep_run.h"
 
@@ -436,13 +437,16 @@ Availability random_availability(std::mt19937& random) {
   return merge_capabilities(all, std::vector<int>(ranks, 0));
 }
 
+int number_of_launches() {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int launches = 100;
+  return 60;
 #else
-constexpr int launches = 1000;
+  return test::is_full_run() ? 1000 : 250;
 #endif
+}
 
 TEST(ComposedSweep, WhateverRandomLaunchesAreToRunIsRight) {
+  const int launches = number_of_launches();
   const Implementations catalogue = make_catalogue();
   std::mt19937 random(9);
   std::map<std::string_view, int> runs;

@@ -285,17 +285,32 @@ TEST_P(InputModes, AreRightAndRecorded) {
 TEST(RunTimer, TimesExactlyTheCallsAskedFor) {
   int started = 0;
   int waited = 0;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point first_start{};
+  Clock::time_point last_wait{};
   class Counting final : public Operation {
    public:
-    Counting(int& started, int& waited) : started_(started), waited_(waited) {}
-    void start() override { ++started_; }
-    void wait(Deadline) override { ++waited_; }
+    Counting(int& started, int& waited, Clock::time_point& first_start,
+             Clock::time_point& last_wait)
+        : started_(started), waited_(waited), first_start_(first_start), last_wait_(last_wait) {}
+    void start() override {
+      if (++started_ == 1) first_start_ = Clock::now();
+    }
+    void wait(Deadline) override {
+      ++waited_;
+      last_wait_ = Clock::now();
+    }
 
    private:
     int& started_;
     int& waited_;
-  } operation(started, waited);
-  EXPECT_GE(time_calls(operation, 5, Deadline::max()).duration().count(), 0);
+    Clock::time_point& first_start_;
+    Clock::time_point& last_wait_;
+  } operation(started, waited, first_start, last_wait);
+  const TimedCalls calls = time_calls(operation, 5, Deadline::max());
+  EXPECT_LE(calls.begin, first_start);
+  EXPECT_GE(calls.end, last_wait);
+  EXPECT_EQ(calls.duration(), calls.end - calls.begin);
   EXPECT_EQ(started, 5);
   EXPECT_EQ(waited, 5);
   EXPECT_GT(clock_resolution().count(), 0);

@@ -26,14 +26,30 @@ STEP_LIMIT = 8.0
 # quick.json with less to do: every collective, one size.
 QUICK = {"collectives": ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather",
                          "scatter"],
-         "sizes": "4KiB", "budget_seconds": 10, "soak": {"seconds": 0.02}}
-QUICK_TAKES = 7.0  # seconds or more
+         "sizes": "4KiB", "soak": {"seconds": 0.02}}
+
+
+def quick_budget(lab):
+    """Seconds of a sweep of QUICK. A test's is shorter than a figure's: the same happens, at fewer moments."""
+    return 10 if lab.is_full else 5
+
+
+def quick_takes(lab):
+    """Seconds that such a sweep takes, or more."""
+    return 0.7 * quick_budget(lab)
+
+
+def early_moment(lab, moments):
+    """Seconds after the first trial at which a sweep of QUICK is far from its end."""
+    return moments.uniform(0, 0.3 * quick_budget(lab))
+
+
 NEW_TRIAL = r"\d+ of \d+ (keys|visits, pass \d+ of \d+) after"  # printed when the first cell of a launch begins
 
 
-def configure_faults(lab, name, faults, budget, parameters=None, soak_seconds=2):
+def configure_faults(lab, name, faults, budget, parameters=None, soak_seconds=2, **keys):
     return lab.configure(name, sizes="4KiB", budget_seconds=budget, implementations={"include": MPI + faults},
-                         parameters=parameters or {}, soak={"runs": 5000, "seconds": soak_seconds})
+                         parameters=parameters or {}, soak={"runs": 5000, "seconds": soak_seconds}, **keys)
 
 
 def wrong(lab, count):
@@ -81,7 +97,7 @@ def sometimes(lab, count):
     """A fault in 1 of 1,000 runs is caught by the soak where 5,000 runs fit."""
     for i in range(count):
         database = lab.folder / f"sometimes{i}.db"
-        configuration = configure_faults(lab, f"sometimes{i}", ["fault.wrong_sometimes"], budget=20, soak_seconds=30,
+        configuration = configure_faults(lab, f"sometimes{i}", ["fault.wrong_sometimes"], budget=20, soak_seconds=30, precision=0.5,
                                          parameters={"fault.wrong_sometimes": {"seed": [i + 1]}})
         with Run(lab, lab.sweep(configuration, database, "--plugin", lab.faults, "--quiet")) as run:
             code = run.end(LONGEST)
@@ -98,10 +114,14 @@ def false_alarms(lab, count):
     for i in itertools.count():
         if done >= count:
             return
-        sizes = ",".join(str(8 * n + 64 * i) for n in range(1, 9)) + ",4KiB,64KiB"
-        configuration = lab.configure(
-            f"good{i}", collectives=QUICK["collectives"], sizes=sizes, types=["f32", "f64", "i32", "u8", "bf16"],
-            ops=["sum", "max"], in_place=[False, True], budget_seconds=30, precision=0.5, soak={"runs": 20, "seconds": 0.01})
+        # A test's sweep has every collective, buffers of both kinds, a short and a long size; a figure's all that there is.
+        keys = {"sizes": "8,4KiB,64KiB", "types": ["f32", "bf16"], "passes": 1}
+        if lab.is_full:
+            sizes = ",".join(str(8 * n + 64 * i) for n in range(1, 9)) + ",4KiB,64KiB"
+            keys = {"sizes": sizes, "types": ["f32", "f64", "i32", "u8", "bf16"], "ops": ["sum", "max"]}
+        configuration = lab.configure(f"good{i}", collectives=QUICK["collectives"], in_place=[False, True],
+                                      budget_seconds=30 if lab.is_full else 15, precision=0.5,
+                                      soak={"runs": 20, "seconds": 0.01}, **keys)
         database = lab.folder / f"good{i}.db"
         with Run(lab, lab.supervise(database, lab.sweep(configuration, database, "--quiet"))) as run:
             code = run.end(LONGEST)
@@ -133,8 +153,10 @@ def hangs(lab, count):
     """Candidates that spin, block, crash, exit, or leave a rank waiting: found in time, rank and variant named, the rest of
     the sweep done."""
     cases = list(hang_cases())
+    # A few of them are one of each kind, with every way to wait and to go wrong among them.
+    order = [9 * i % len(cases) for i in range(len(cases))] if lab.is_full else [0, 26, 12, 37, 55]
     for i in range(count):
-        fault, parameters = cases[9 * i % len(cases)]  # a few of them are of many kinds
+        fault, parameters = cases[order[i % len(order)]]
         yield {"fault": fault} | {k: v[0] for k, v in parameters.items()} | hang_once(lab, i, fault, parameters)
 
 
@@ -181,7 +203,7 @@ class Supervised:
     def __init__(self, lab, name, **keys):
         self.lab = lab
         self.database = lab.folder / f"{name}.db"
-        self.configuration = lab.configure(name, **(QUICK | keys))
+        self.configuration = lab.configure(name, **(QUICK | {"budget_seconds": quick_budget(lab)} | keys))
         self.run = self.start()
 
     def start(self):
@@ -216,7 +238,7 @@ def kills(lab, count):
             return
         sweep = Supervised(lab, f"kill{i}")
         with sweep.run:
-            delay = moments.uniform(0, QUICK_TAKES)
+            delay = moments.uniform(0, quick_takes(lab))
             if not sweep.await_trials(delay):
                 continue  # over before its moment came: another one
             rank, pid = moments.choice(sorted(lab.ranks().items()))
@@ -241,7 +263,7 @@ def stops(lab, count):
     for i in range(count):
         sweep = Supervised(lab, f"stop{i}")
         with sweep.run:
-            require(sweep.await_trials(moments.uniform(0, 3)), "the sweep was over too soon")
+            require(sweep.await_trials(early_moment(lab, moments)), "the sweep was over too soon")
             rank, pid = moments.choice(sorted(lab.ranks().items()))
             before = stored_trials(sweep.database)
             stopped_at = time.monotonic()
@@ -262,7 +284,7 @@ def launchers(lab, count):
     for i in range(count):
         sweep = Supervised(lab, f"launcher{i}")
         with sweep.run:
-            require(sweep.await_trials(moments.uniform(0, 3)), "the sweep was over too soon")
+            require(sweep.await_trials(early_moment(lab, moments)), "the sweep was over too soon")
             launcher = next(pid for pid in lab.processes() if os.path.basename(os.readlink(f"/proc/{pid}/exe")) in
                             ("mpirun", "mpirun.openmpi", "orterun", "prterun"))
             before = stored_trials(sweep.database)
@@ -281,7 +303,7 @@ def supervisors(lab, count):
     for i in range(count):
         sweep = Supervised(lab, f"supervisor{i}")
         with sweep.run:
-            require(sweep.await_trials(moments.uniform(0, 3)), "the sweep was over too soon")
+            require(sweep.await_trials(early_moment(lab, moments)), "the sweep was over too soon")
             before = stored_trials(sweep.database)
             killed_at = time.monotonic()
             sweep.run.process.kill()
@@ -304,7 +326,7 @@ def interrupts(lab, count):
     for i in range(count):
         sweep = Supervised(lab, f"interrupt{i}")
         with sweep.run:
-            require(sweep.await_trials(moments.uniform(0, 3)), "the sweep was over too soon")
+            require(sweep.await_trials(early_moment(lab, moments)), "the sweep was over too soon")
             before = stored_trials(sweep.database)
             asked_at = time.monotonic()
             sweep.run.process.send_signal(signal.SIGINT)
@@ -376,9 +398,9 @@ def full_disk_once(lab, database, i):
 CASES = {
     "wrong": (wrong, 1, 10, {}),
     "sometimes": (sometimes, 1, 20, {}),
-    "false_alarms": (false_alarms, 300, 10_000, {}),
+    "false_alarms": (false_alarms, 1, 10_000, {}),  # of trials: one sweep, which has hundreds
     "hangs": (hangs, 5, 64, {"found_s": STEP_LIMIT + FOUND_WITHIN, "end_found_s": FOUND_WITHIN}),
-    "kills": (kills, 2, 50, {"resumed_s": RESUMED_WITHIN}),
+    "kills": (kills, 1, 50, {"resumed_s": RESUMED_WITHIN}),
     "stops": (stops, 1, 20, {"found_s": STEP_LIMIT + FOUND_WITHIN}),
     "launchers": (launchers, 1, 20, {"resumed_s": STEP_LIMIT + FOUND_WITHIN}),
     "supervisors": (supervisors, 1, 20, {"gone_s": GONE_WITHIN}),

@@ -30,7 +30,8 @@ def require(is_so, what):
 class Lab:
     """The programs under test, and a folder that goes with it."""
 
-    def __init__(self, programs, faults, mpirun):
+    def __init__(self, programs, faults, mpirun, is_full):
+        self.is_full = is_full  # whether figures are made
         self.agent = str(programs / "colltune-agent")
         self.colltune = str(programs / "colltune")
         self.faults = faults
