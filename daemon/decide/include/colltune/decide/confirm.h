@@ -22,26 +22,30 @@ struct ConfirmPolicy {
   double loss = 0.95;
   /// Launches that must have measured both; with fewer nothing is said.
   std::size_t launches = 5;
-  /// A launch in which the ranks of the key's world waited for a core for a larger share of the
-  /// time does not count: something else ran there. Without it all count.
+  /// Of a launch in which the ranks of the key's world waited for a core for a larger share of the
+  /// time, only that counts which the load cannot have done (duel.h, widened); one whose whole
+  /// difference it may have done does not count. Without it all count as they are.
   std::optional<double> most_kept_waiting = 0.05;
+  /// By which a rival must not be faster where the baseline stays.
+  double minimum_margin = 0.02;
 };
 
 /// The two variants that a fresh launch compares for a decision.
 struct ConfirmContest {
-  Variant candidate;  ///< the winner
+  Variant candidate;  ///< the winner; where the baseline stays, its fastest rival
   /// The baseline; where the family has none, the next in the ranking.
   Variant reference;
 
   friend bool operator==(const ConfirmContest&, const ConfirmContest&) = default;
 };
 
-/// Empty where nothing is claimed: the baseline leads, or there is only one variant.
+/// Empty where nothing can be confirmed: it is undecided, there is only one variant, or the winner
+/// leads a family without a baseline and is slower than the key's.
 [[nodiscard]] std::optional<ConfirmContest> contest_of(const Decision& decision);
 
 /// What became of a decision.
 enum class ConfirmResult {
-  confirmed,  ///< the winner held, or nothing was claimed
+  confirmed,  ///< the winner held in the launches
   vetoed,     ///< it did not hold: another one leads now, which is still provisional
   open,       ///< nothing can be said (ConfirmStep::why_open)
 };
@@ -54,8 +58,10 @@ struct ConfirmStep {
 
 /// What `launches` (the measurements of each) say about a provisional decision. Pure.
 ///
-/// - The baseline leads and no rival can be faster (`kept`), or there is only one variant:
-///   confirmed without a launch. `undecided`: open.
+/// - Nothing is confirmed without launches that count. Without a contest: open.
+/// - The baseline leads (`kept`): confirmed where its fastest rival is not faster by the margin
+/// over
+///   the launches, or did not end well in one of them; else open.
 /// - In each launch the winner's speed-up is the median over the common rounds of reference /
 ///   winner (of several passes: balanced_ratio). Over the launches it is their median; the launch
 ///   is the unit. Below 1 the winner is vetoed: either a loss (upper bound below `loss`) or not
