@@ -120,29 +120,6 @@ auto find_baseline(Decision& decision) {
   return std::ranges::find_if(decision.ranked, &RankedVariant::is_baseline);
 }
 
-/// What the launches say about a baseline that stays beside its fastest rival.
-ConfirmStep confirm_baseline(Decision decision, const Evidence& evidence, std::size_t launches,
-                             const ConfirmPolicy& policy) {
-  const std::string rival = to_string(decision.ranked[1].variant);
-  if (!evidence.fault.empty()) {
-    if (launches < policy.launches)
-      return {std::move(decision), ConfirmResult::open, "its rival was " + evidence.fault};
-    decision.reason += fmt::format("; in a fresh launch {} was {}", rival, evidence.fault);
-  } else {
-    if (evidence.ratios.empty() || evidence.ratios.size() < policy.launches)
-      return {std::move(decision), ConfirmResult::open, why_too_few(evidence, policy)};
-    const Confirmation seen = summarize(evidence.ratios, policy);
-    if (seen.speedup >= 1 + policy.minimum_margin)
-      return {std::move(decision), ConfirmResult::open,
-              "a rival of a baseline that stays was faster in the launches: sweep again"};
-    launches = seen.launches;
-    decision.reason += fmt::format("; confirmed: {} is {}", rival, describe(seen));
-  }
-  decision.status = DecisionStatus::confirmed;
-  decision.confirmation = {.launches = launches};
-  return {std::move(decision), ConfirmResult::confirmed};
-}
-
 ConfirmStep veto_against_baseline(Decision decision, const std::string& why, std::size_t launches) {
   const Variant vetoed = decision.ranked.front().variant;
   decision.reason += fmt::format("; {} was vetoed: {}", to_string(vetoed), why);
@@ -181,8 +158,7 @@ bool is_slower_than_the_baseline(const Decision& decision) {
 
 std::optional<ConfirmContest> contest_of(const Decision& decision) {
   const auto& ranked = decision.ranked;
-  if (ranked.size() < 2 || decision.verdict == Verdict::undecided) return {};
-  if (ranked.front().is_baseline) return ConfirmContest{ranked[1].variant, ranked.front().variant};
+  if (ranked.size() < 2 || ranked.front().is_baseline) return {};
   if (is_slower_than_the_baseline(decision)) return {};
   const auto baseline = std::ranges::find_if(ranked, &RankedVariant::is_baseline);
   const RankedVariant& reference = baseline == ranked.end() ? ranked[1] : *baseline;
@@ -193,6 +169,9 @@ ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>>
                     const ConfirmPolicy& policy) {
   if (decision.verdict == Verdict::undecided)
     return {std::move(decision), ConfirmResult::open, "undecided"};
+  if (decision.ranked.front().is_baseline)
+    return {std::move(decision), ConfirmResult::open,
+            "the baseline stays: nothing is claimed that launches could check"};
   if (is_slower_than_the_baseline(decision))
     return {std::move(decision), ConfirmResult::open,
             "slower than the baseline of the key: it leads only its own family"};
@@ -202,8 +181,6 @@ ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>>
             "the only variant that may rank: there is nothing to compare it with"};
 
   const Evidence evidence = evidence_of(decision.key, *contest, launches, policy);
-  if (decision.ranked.front().is_baseline)
-    return confirm_baseline(std::move(decision), evidence, launches.size(), policy);
   const bool has_baseline = find_baseline(decision) != decision.ranked.end();
   if (!evidence.fault.empty()) {
     const std::string why = "in a fresh launch it was " + evidence.fault;

@@ -178,24 +178,6 @@ TEST(Confirm, NothingIsConfirmedWithoutLaunches) {
   }
 }
 
-TEST(Confirm, ABaselineThatStaysIsConfirmedBesideItsFastestRival) {
-  const Decision before = ranking({"base", "rival", "slow"}, Verdict::kept);
-  EXPECT_EQ(contest_of(before), (ConfirmContest{parse_variant("rival"), parse_variant("base")}));
-  const auto held =
-      confirm(before, launches_with({0.9, 1.01, 0.95, 0.99, 1.0}, "rival"), ConfirmPolicy{});
-  EXPECT_EQ(held.result, ConfirmResult::confirmed);
-  EXPECT_EQ(held.decision.status, DecisionStatus::confirmed);
-  EXPECT_EQ(held.decision.confirmation, (Confirmation{.launches = 5}));
-  EXPECT_THAT(names_of(held.decision), ElementsAre("base", "rival", "slow"));
-  const auto lost =
-      confirm(before, launches_with({1.2, 1.3, 1.2, 1.1, 1.2}, "rival"), ConfirmPolicy{});
-  EXPECT_EQ(lost.result, ConfirmResult::open);
-  EXPECT_EQ(lost.decision, before);
-  EXPECT_THAT(lost.why_open, HasSubstr("was faster in the launches: sweep again"));
-  EXPECT_EQ(confirm(before, launches_with({0.9, 0.9}, "rival"), ConfirmPolicy{}).result,
-            ConfirmResult::open);
-}
-
 TEST(Confirm, ALoserThatLeadsItsFamilyIsNotConfirmed) {
   Decision before = ranking({"plug_in{a=1}", "plug_in{a=2}"}, Verdict::no_baseline);
   before.ranked[0].speedup_over_baseline = 0.15;

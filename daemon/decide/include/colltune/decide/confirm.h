@@ -26,21 +26,19 @@ struct ConfirmPolicy {
   /// time, only that counts which the load cannot have done (duel.h, widened); one whose whole
   /// difference it may have done does not count. Without it all count as they are.
   std::optional<double> most_kept_waiting = 0.05;
-  /// By which a rival must not be faster where the baseline stays.
-  double minimum_margin = 0.02;
 };
 
 /// The two variants that a fresh launch compares for a decision.
 struct ConfirmContest {
-  Variant candidate;  ///< the winner; where the baseline stays, its fastest rival
+  Variant candidate;  ///< the winner
   /// The baseline; where the family has none, the next in the ranking.
   Variant reference;
 
   friend bool operator==(const ConfirmContest&, const ConfirmContest&) = default;
 };
 
-/// Empty where nothing can be confirmed: it is undecided, there is only one variant, or the winner
-/// leads a family without a baseline and is slower than the key's.
+/// Empty where nothing can be confirmed: the baseline leads, there is only one variant, or the
+/// winner leads a family without a baseline and is slower than the key's.
 [[nodiscard]] std::optional<ConfirmContest> contest_of(const Decision& decision);
 
 /// What became of a decision.
@@ -59,9 +57,6 @@ struct ConfirmStep {
 /// What `launches` (the measurements of each) say about a provisional decision. Pure.
 ///
 /// - Nothing is confirmed without launches that count. Without a contest: open.
-/// - The baseline leads (`kept`): confirmed where its fastest rival is not faster by the margin
-/// over
-///   the launches, or did not end well in one of them; else open.
 /// - In each launch the winner's speed-up is the median over the common rounds of reference /
 ///   winner (of several passes: balanced_ratio). Over the launches it is their median; the launch
 ///   is the unit. Below 1 the winner is vetoed: either a loss (upper bound below `loss`) or not
