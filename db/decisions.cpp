@@ -263,28 +263,28 @@ void leave_out_quarantined(Connection& connection, Draft& draft,
   }
 }
 
-}  // namespace
+const StoredGeneration& find_generation(const Connection& connection,
+                                        const std::map<std::int64_t, StoredGeneration>& generations,
+                                        std::int64_t number) {
+  const auto found = generations.find(number);
+  if (found == generations.end())
+    throw Error(StatusCode::not_found, connection.path().string() + ": there is no generation " +
+                                           std::to_string(number) + "; there are " +
+                                           std::to_string(generations.size()) + ", from " +
+                                           std::to_string(generations.begin()->first) + " to " +
+                                           std::to_string(generations.rbegin()->first));
+  return found->second;
+}
 
-Generation put_generation(Connection& connection, std::span<const Decision> decisions,
-                          const std::string& published_at) {
-  std::set<Place> places;
-  for (const Decision& decision : decisions) check_decision(decision, places);
-  const auto quarantines = read_quarantines_in_force(connection);
-  refuse_quarantined(decisions, quarantines);
-  require_compositions(connection, decisions);
+[[noreturn]] void fail_without_generation(const Connection& connection) {
+  throw Error(StatusCode::not_found,
+              connection.path().string() +
+                  ": no generation was published yet; a sweep publishes one when it ends");
+}
 
-  Meta meta = read_meta(connection);
-  Draft draft{.number = meta.highest_number + 1,
-              .next_decision_id = next_id(connection, decision_table()),
-              .complete = {}};
-  if (meta.newest_generation != 0)
-    draft.complete =
-        load_complete(connection, load_generations(connection, meta).at(meta.newest_generation));
-  for (const Decision& decision : decisions) {
-    StoredDecision& stored = draft.complete[{decision.key, decision.family}];
-    if (stored.id == 0 || stored.decision != decision) replace(connection, draft, stored, decision);
-  }
-  leave_out_quarantined(connection, draft, quarantines);
+/// Stores the generation that `draft` came to.
+Generation finish_generation(Connection& connection, const Draft& draft, Meta meta,
+                             const std::string& published_at) {
   const std::string digest = digest_of_content(draft.complete);
   insert_row(
       connection, generation_table(), draft.number,
@@ -296,6 +296,73 @@ Generation put_generation(Connection& connection, std::span<const Decision> deci
   ++meta.generation_count;
   write_meta(connection, meta);
   return {meta.store_uuid, static_cast<std::uint64_t>(draft.number), digest};
+}
+
+}  // namespace
+
+Generation put_generation(Connection& connection, std::span<const Decision> decisions,
+                          const std::string& published_at) {
+  std::set<Place> places;
+  for (const Decision& decision : decisions) check_decision(decision, places);
+  const auto quarantines = read_quarantines_in_force(connection);
+  refuse_quarantined(decisions, quarantines);
+  require_compositions(connection, decisions);
+
+  const Meta meta = read_meta(connection);
+  Draft draft{.number = meta.highest_number + 1,
+              .next_decision_id = next_id(connection, decision_table()),
+              .complete = {}};
+  if (meta.newest_generation != 0)
+    draft.complete =
+        load_complete(connection, load_generations(connection, meta).at(meta.newest_generation));
+  for (const Decision& decision : decisions) {
+    StoredDecision& stored = draft.complete[{decision.key, decision.family}];
+    if (stored.id == 0 || stored.decision != decision) replace(connection, draft, stored, decision);
+  }
+  leave_out_quarantined(connection, draft, quarantines);
+  return finish_generation(connection, draft, meta, published_at);
+}
+
+Generation put_generation_like(Connection& connection, std::uint64_t number,
+                               const std::string& published_at) {
+  const Meta meta = read_meta(connection);
+  const auto generations = load_generations(connection, meta);
+  if (generations.empty()) fail_without_generation(connection);
+  const StoredGeneration& like =
+      find_generation(connection, generations, static_cast<std::int64_t>(number));
+  if (like.number == meta.newest_generation)
+    throw Error(StatusCode::failed_precondition, connection.path().string() + ": generation " +
+                                                     std::to_string(number) +
+                                                     " is what is served already");
+  Draft draft{.number = meta.highest_number + 1,
+              .next_decision_id = next_id(connection, decision_table()),
+              .complete = load_complete(connection, generations.at(meta.newest_generation))};
+  const Complete wanted = load_complete(connection, like);
+  for (auto it = draft.complete.begin(); it != draft.complete.end();) {
+    if (wanted.contains(it->first)) {
+      ++it;
+      continue;
+    }
+    retire(connection, draft, it->second);
+    it = draft.complete.erase(it);
+  }
+  for (const auto& [place, old] : wanted) {
+    StoredDecision& stored = draft.complete[place];
+    if (stored.id == 0 || stored.decision != old.decision)
+      replace(connection, draft, stored, old.decision);
+  }
+  leave_out_quarantined(connection, draft, read_quarantines_in_force(connection));
+  return finish_generation(connection, draft, meta, published_at);
+}
+
+std::vector<GenerationRecord> read_generations(Connection& connection) {
+  std::vector<GenerationRecord> records;
+  for (const auto& [number, generation] : load_generations(connection, read_meta(connection)))
+    records.push_back({.number = static_cast<std::uint64_t>(number),
+                       .published_at = generation.published_at,
+                       .content_digest = generation.content_digest,
+                       .decisions = static_cast<std::uint64_t>(generation.decision_count)});
+  return records;
 }
 
 void restate_generations(Connection& connection) {
@@ -312,19 +379,10 @@ void restate_generations(Connection& connection) {
 PublishedTable read_published(Connection& connection, const std::optional<std::uint64_t>& number) {
   const Meta meta = read_meta(connection);
   const auto generations = load_generations(connection, meta);
-  if (generations.empty())
-    throw Error(StatusCode::not_found, connection.path().string() +
-                                           ": no generation was published yet; a sweep publishes "
-                                           "one when it ends");
-  const auto found =
-      generations.find(number ? static_cast<std::int64_t>(*number) : meta.newest_generation);
-  if (found == generations.end())
-    throw Error(StatusCode::not_found, connection.path().string() + ": there is no generation " +
-                                           std::to_string(number.value_or(0)) + "; there are " +
-                                           std::to_string(generations.size()) + ", from " +
-                                           std::to_string(generations.begin()->first) + " to " +
-                                           std::to_string(generations.rbegin()->first));
-  const StoredGeneration& generation = found->second;
+  if (generations.empty()) fail_without_generation(connection);
+  const StoredGeneration& generation =
+      find_generation(connection, generations,
+                      number ? static_cast<std::int64_t>(*number) : meta.newest_generation);
   PublishedTable table{
       .generation = {meta.store_uuid, static_cast<std::uint64_t>(generation.number),
                      generation.content_digest},

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "colltune/db/records.h"
 #include "schema.h"
@@ -15,6 +16,15 @@ namespace colltune::db {
 /// others stay as they are. Wants a write transaction around it.
 Generation put_generation(Connection& connection, std::span<const Decision> decisions,
                           const std::string& published_at);
+
+/// Adds a generation with exactly the decisions of generation `number`, which goes on without what
+/// was quarantined since. Error(not_found) where there is no such generation,
+/// Error(failed_precondition) where it is the newest. Wants a write transaction around it.
+Generation put_generation_like(Connection& connection, std::uint64_t number,
+                               const std::string& published_at);
+
+/// All generations, oldest first.
+[[nodiscard]] std::vector<GenerationRecord> read_generations(Connection& connection);
 
 /// Takes the content digests of all generations anew, after a migration that changed what decisions
 /// look like. Wants a write transaction around it.

@@ -35,8 +35,8 @@ constexpr std::array<KnownFileSystem, 20> network_file_systems{{
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
   const int error = errno;
-  throw Error(error == ENOSPC || error == EDQUOT                    ? StatusCode::resource_exhausted
-              : error == ENOENT || error == ENOTDIR                 ? StatusCode::not_found
+  throw Error(error == ENOSPC || error == EDQUOT    ? StatusCode::resource_exhausted
+              : error == ENOENT || error == ENOTDIR ? StatusCode::failed_precondition
               : error == EACCES || error == EPERM || error == EROFS ? StatusCode::permission_denied
                                                                     : StatusCode::unavailable,
               path.string() + ": " + std::string(what) + ": " + std::strerror(error));

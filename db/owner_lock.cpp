@@ -45,7 +45,7 @@ OwnerLock::OwnerLock(const std::filesystem::path& database) {
   if (file_ < 0) {
     const int error = errno;
     throw Error(error == ENOSPC || error == EDQUOT    ? StatusCode::resource_exhausted
-                : error == ENOENT || error == ENOTDIR ? StatusCode::not_found
+                : error == ENOENT || error == ENOTDIR ? StatusCode::failed_precondition
                                                       : StatusCode::permission_denied,
                 path + ": cannot open the owner's lock file: " + std::strerror(error));
   }

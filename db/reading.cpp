@@ -34,7 +34,7 @@ std::unique_ptr<Connection> open_for_reading(const std::filesystem::path& given)
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status))
-    throw Error(StatusCode::not_found, given.string() + ": there is no such file");
+    throw Error(StatusCode::failed_precondition, given.string() + ": there is no such file");
   if (!std::filesystem::is_regular_file(status))
     throw Error(StatusCode::failed_precondition,
                 given.string() + " is not a colltune database (not a regular file)");

@@ -26,7 +26,7 @@ std::filesystem::path check_place(const std::filesystem::path& given) {
   const auto path = db::real_path(given);
   std::error_code error;
   if (!std::filesystem::is_directory(path.parent_path(), error))
-    throw Error(StatusCode::not_found,
+    throw Error(StatusCode::failed_precondition,
                 given.string() + ": there is no folder " + path.parent_path().string());
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
     throw Error(StatusCode::failed_precondition,
@@ -212,20 +212,37 @@ void Store::note_compositions(std::span<const Composition> compositions) {
   });
 }
 
-Generation Store::publish(std::span<const Decision> decisions, const std::string& published_at) {
-  Generation generation = impl_->transact([&](Connection& connection) {
-    return db::put_generation(connection, decisions, published_at);
-  });
+namespace {
+
+/// Readers open it from now on; keeps the write-ahead log short.
+void bring_out(Connection& connection, const Generation& generation) {
   try {
-    db::write_snapshot(impl_->connection(), generation);
-    // Keeps the write-ahead log short. Readers may hold it back; that is no error.
-    impl_->connection().execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    db::write_snapshot(connection, generation);
+    // Readers may hold it back; that is no error.
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)");
   } catch (const Error& error) {
     throw Error(error.code(), "generation " + std::to_string(generation.number) +
                                   " is stored, but its snapshot could not be written (the next "
                                   "opening or publication writes it): " +
                                   error.what());
   }
+}
+
+}  // namespace
+
+Generation Store::publish(std::span<const Decision> decisions, const std::string& published_at) {
+  Generation generation = impl_->transact([&](Connection& connection) {
+    return db::put_generation(connection, decisions, published_at);
+  });
+  bring_out(impl_->connection(), generation);
+  return generation;
+}
+
+Generation Store::publish_again(std::uint64_t number, const std::string& published_at) {
+  Generation generation = impl_->transact([&](Connection& connection) {
+    return db::put_generation_like(connection, number, published_at);
+  });
+  bring_out(impl_->connection(), generation);
   return generation;
 }
 

@@ -80,6 +80,11 @@ std::vector<Composition> StoreReader::compositions() const {
       [](db::Connection& connection) { return db::read_compositions(connection); });
 }
 
+std::vector<GenerationRecord> StoreReader::generations() const {
+  return impl_->read_one_state(
+      [](db::Connection& connection) { return db::read_generations(connection); });
+}
+
 PublishedTable StoreReader::published(const std::optional<std::uint64_t>& generation) const {
   return impl_->read_one_state(
       [&](db::Connection& connection) { return db::read_published(connection, generation); });

@@ -116,7 +116,7 @@ std::string means_text(const EnvironmentMeans& means) {
 }
 
 std::string page_text(const StoreReader& reader, const Series& series,
-                      const EnvironmentComparison& comparison) {
+                      const EnvironmentComparison& comparison, bool is_wide) {
   const std::string& first = series.environments.front();
   std::string out = fmt::format(
       "Series {}: {} launches in {} environments. Speed-ups are over '{}', launch by launch of the "
@@ -150,16 +150,30 @@ std::string page_text(const StoreReader& reader, const Series& series,
                    {"spread"},
                    {"finding"},
                    {"winner"}});
+  HeadedTables narrow({{"environment"},
+                       {"winner(us)", Align::right},
+                       {"default(us)", Align::right},
+                       {"winners", Align::right},
+                       {"defaults", Align::right},
+                       {"rounds", Align::right},
+                       {"finding"}});
   for (const KeyInEnvironments& key : comparison.keys)
     for (const EnvironmentTime& time : key.environments) {
       const bool is_first = time.environment == first;
+      narrow.add_row(
+          describe(key.problem) + " on " + describe(key.topology),
+          {time.environment, microseconds(time.time), microseconds(time.baseline),
+           ratio(time.speedup), ratio(time.baseline_speedup), std::to_string(time.speedups.size()),
+           (is_first ? std::string("-")
+                     : std::string(name_of(time.finding)) + ", " + spread(time.speedups)) +
+               ": " + to_string(time.winner)});
       table.add_row({describe(key.problem), describe(key.topology), time.environment,
                      microseconds(time.time), microseconds(time.baseline), ratio(time.speedup),
                      ratio(time.baseline_speedup), std::to_string(time.speedups.size()),
                      is_first ? "-" : spread(time.speedups),
                      is_first ? "-" : std::string(name_of(time.finding)), to_string(time.winner)});
     }
-  return out + "\n\n" + table.text();
+  return out + "\n\n" + (is_wide ? table.text() : narrow.text(narrow_table));
 }
 
 nlohmann::json page_to_json(const StoreReader& reader, const Series& series,
@@ -219,7 +233,7 @@ void run_report_environments(const ReportOptions& options, std::ostream& out) {
   if (options.json)
     out << page_to_json(reader, series, comparison).dump(1) << '\n';
   else
-    out << page_text(reader, series, comparison);
+    out << page_text(reader, series, comparison, options.is_wide);
 }
 
 }  // namespace colltune

@@ -58,6 +58,7 @@ struct Explanation {
   ExecutionModes modes;
   /// By variant, what making the communicators took that it runs on, the most of all passes.
   std::map<std::string, std::chrono::nanoseconds> communicators;
+  bool is_from_server = false;
 };
 
 /// What a caller pays once for the winner's communicators, and when it has been worth it.
@@ -140,22 +141,43 @@ std::map<std::string, std::chrono::nanoseconds> communicators_of(
   return most;
 }
 
+/// `ratio` beside the baseline, as one says it: nobody says 0.15x as fast.
+std::string beside_baseline(double ratio) {
+  constexpr double margin = 1.02;  // DecisionPolicy::minimum_margin
+  if (ratio >= margin) return fmt::format("{:.2f} times as fast as the baseline", ratio);
+  if (ratio > 1 / margin) return "as fast as the baseline";
+  return fmt::format("{:.2f} times slower than the baseline", 1 / ratio);
+}
+
 /// What its place in the ranking says of a variant that ranks.
 std::string fate_of(const Decision& decision, std::size_t place) {
   const RankedVariant& own = decision.ranked[place];
   const RankedVariant& winner = decision.ranked.front();
   const auto baseline =
       std::ranges::find_if(decision.ranked, [](const auto& other) { return other.is_baseline; });
-  if (place == 0) return own.is_baseline ? "stays: it is what runs without colltune" : "wins";
-  std::string fate = own.is_baseline ? "what runs without colltune"
-                     : baseline != decision.ranked.end() &&
-                             baseline - decision.ranked.begin() > static_cast<std::ptrdiff_t>(place)
-                         ? "faster than the baseline"
-                         : "not proven faster than the baseline";
-  if (own.speedup_over_baseline > 0 && winner.speedup_over_baseline > 0)
-    fate += fmt::format("; the winner is {:.2f}x as fast",
-                        winner.speedup_over_baseline / own.speedup_over_baseline);
-  return fate;
+  const bool is_proven = baseline != decision.ranked.end() &&
+                         baseline - decision.ranked.begin() > static_cast<std::ptrdiff_t>(place);
+  if (own.is_baseline)
+    return place == 0 ? "stays: it is what runs without colltune" : "what runs without colltune";
+  const bool has_baseline = baseline != decision.ranked.end();
+  std::string fate;
+  if (place == 0) fate = has_baseline ? "wins" : "leads its family";
+  if (own.speedup_over_baseline > 0) {
+    fate += (fate.empty() ? "" : ": ") + beside_baseline(own.speedup_over_baseline);
+    constexpr double margin = 1.02;
+    if (!is_proven && baseline != decision.ranked.end() && own.speedup_over_baseline >= margin)
+      fate += ", but not proven to be faster (see the reason)";
+  }
+  if (place == 0) return fate;
+  if (!winner.is_baseline && own.speedup_over_baseline > 0 && winner.speedup_over_baseline > 0) {
+    const double behind = winner.speedup_over_baseline / own.speedup_over_baseline;
+    if (behind >= 1)
+      fate += fmt::format("; the winner is {:.2f} times as fast as it", behind);
+    else
+      fate += fmt::format("; {:.2f} times as fast as the winner, but not proven or less simple",
+                          1 / behind);
+  }
+  return fate.empty() ? "measured" : fate;
 }
 
 void put_in_order(std::vector<Runner>& runners, const Decision& decision) {
@@ -235,12 +257,16 @@ void ask_as_those_that_were_measured(const StoreReader& reader, const LookupOpti
 }
 
 Explanation explain(const LookupOptions& options) {
+  const LookupQuery query = resolved_query(options);
+  // A server has decisions alone: who ran is what they rank.
   if (!options.origin.server.empty())
-    throw Error(StatusCode::invalid_argument,
-                "explain reads what was measured: --db FILE names the database, a server has only "
-                "decisions");
-  const LookupQuery query = query_of(options);
-  check(options.origin);
+    return {.query = query,
+            .found = find_answer(options.origin, query),
+            .runners = {},
+            .missing = {},
+            .modes = {},
+            .communicators = {},
+            .is_from_server = true};
   const StoreReader reader = open_database(options.origin.database);
   Explanation explanation{.query = query, .found = find_answer(options.origin, query)};
   ask_as_those_that_were_measured(reader, options, explanation);
@@ -282,9 +308,20 @@ std::string missing_text(const std::vector<Missing>& missing) {
   return text;
 }
 
-std::string text_of(const Explanation& explanation) {
+/// The ranking by its fates.
+std::string ranked_text(const Decision& decision, std::size_t width) {
+  std::string text;
+  for (std::size_t place = 0; place < decision.ranked.size(); ++place) {
+    TextTable entry({{to_string(decision.ranked[place].variant)}});
+    entry.add_row({"  " + decision.ranked[place].family + ": " + fate_of(decision, place)});
+    text += entry.text(width);
+  }
+  return text;
+}
+
+std::string text_of(const Explanation& explanation, std::size_t width) {
   const LookupAnswer& answer = explanation.found.answer;
-  std::string text = answer_text(explanation.found, explanation.query);
+  std::string text = answer_text(explanation.found, explanation.query, width);
   text += "\nexecuted by\n";
   const RankedVariant& winner = answer.decision.ranked.front();
   const Composition* const form = form_named_by(winner, answer.compositions);
@@ -300,7 +337,12 @@ std::string text_of(const Explanation& explanation) {
       text += fmt::format("  {} rank(s) {}: {}\n", ranks, architecture, to_string(winner.variant));
   text += modes_text(explanation.modes);
   text += communicators_text(explanation);
-  if (explanation.runners.empty() && answer.source == Source::measured) {
+  if (explanation.is_from_server) {
+    text +=
+        '\n' + ranked_text(answer.decision, width) +
+        "\nwho left the race or could not run is in the database that the server reads: explain "
+        "--db FILE tells\n";
+  } else if (explanation.runners.empty() && answer.source == Source::measured) {
     text += fmt::format("\nthe measurements of sweep {} are not in this database\n",
                         answer.decision.sweep_uuid);
   } else if (answer.source == Source::baseline) {
@@ -312,11 +354,21 @@ std::string text_of(const Explanation& explanation) {
     text += '\n';
   } else {
     text += fmt::format("\nmeasured in sweep {}\n", answer.decision.sweep_uuid);
-    TextTable table({{"variant"}, {"family"}, {"passes", TextTable::Align::right}, {"fate"}});
-    for (const Runner& runner : explanation.runners)
-      table.add_row(
-          {runner.variant, runner.family, std::to_string(runner.passes.size()), runner.fate});
-    text += table.text();
+    if (width > 0) {
+      // Names of variants leave no room beside them.
+      for (const Runner& runner : explanation.runners) {
+        TextTable entry({{runner.variant}});
+        entry.add_row({fmt::format("  {}, {} pass(es): {}", runner.family, runner.passes.size(),
+                                   runner.fate)});
+        text += entry.text(width);
+      }
+    } else {
+      TextTable table({{"variant"}, {"family"}, {"passes", TextTable::Align::right}, {"fate"}});
+      for (const Runner& runner : explanation.runners)
+        table.add_row(
+            {runner.variant, runner.family, std::to_string(runner.passes.size()), runner.fate});
+      text += table.text();
+    }
   }
   return text + missing_text(explanation.missing);
 }
@@ -359,7 +411,7 @@ void run_explain(const LookupOptions& options, std::ostream& out) {
   if (options.json)
     out << json_of(explanation).dump(2) << '\n';
   else
-    out << text_of(explanation);
+    out << text_of(explanation, table_width(options.is_wide));
 }
 
 }  // namespace colltune

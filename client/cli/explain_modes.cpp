@@ -111,7 +111,7 @@ std::string modes_text(const ExecutionModes& modes) {
       table.add_row({line.who.empty() ? line.mode : line.mode + ", " + line.who,
                      std::to_string(line.ranks), microseconds(line.time),
                      line.speedup > 0 ? fmt::format("{:.2f}x", line.speedup) : "-", line.variant});
-    text += table.text();
+    text += table.text(narrow_table);
   }
   if (!modes.estimates.empty()) {
     text +=

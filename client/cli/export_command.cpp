@@ -3,15 +3,10 @@
 
 #include "export_command.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <ostream>
 
 #include "colltune/export/export_json.h"
+#include "colltune/json/output_file.h"
 #include "database.h"
 #include "remote.h"
 
@@ -31,20 +26,6 @@ DecisionSet read_decisions(const Origin& origin) {
   return set;
 }
 
-/// Readers of `path` see the old file or the new one, never half of it.
-void replace_file(const std::filesystem::path& path, const std::string& text) {
-  const std::filesystem::path partial = path.string() + ".part" + std::to_string(::getpid());
-  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(partial, path, error);
-  if (file && !error) return;
-  const std::string why = error ? error.message() : std::strerror(errno);
-  std::filesystem::remove(partial, error);
-  throw Error(StatusCode::failed_precondition, path.string() + " cannot be written: " + why);
-}
-
 }  // namespace
 
 void run_export_json(const ExportOptions& options, std::ostream& out) {
@@ -60,7 +41,7 @@ void run_export_json(const ExportOptions& options, std::ostream& out) {
   if (options.output.empty())
     out << text;
   else
-    replace_file(options.output, text);
+    write_output(options.output, text, out);
 }
 
 }  // namespace colltune

@@ -22,8 +22,17 @@ std::string note_of(const RankedVariant& ranked) {
   return ranked.is_emulated ? "emulated baseline" : "baseline";
 }
 
+std::string verdict_text(const Decision& decision) {
+  return decision.verdict == Verdict::no_baseline ? "leads"
+                                                  : std::string(name_of(decision.verdict));
+}
+
 std::string status_text(const Decision& decision) {
-  std::string text = fmt::format("{}, {}", name_of(decision.verdict), name_of(decision.status));
+  std::string text = fmt::format("{}, {}",
+                                 decision.verdict == Verdict::no_baseline
+                                     ? "leads its family, which has no baseline"
+                                     : name_of(decision.verdict),
+                                 name_of(decision.status));
   if (decision.status != DecisionStatus::confirmed) return text;
   const Confirmation& by = decision.confirmation;
   text += fmt::format(" by {} launches", by.launches);

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "colltune/db/store.h"
+#include "colltune/decide/settle.h"
 #include "colltune/decide/trials.h"
 #include "colltune/vocabulary/canonical.h"
 #include "figures.h"
@@ -59,8 +60,11 @@ std::vector<Measurement> missing_measurements(const Store& store, const SweepRes
   return missing;
 }
 
-/// Whether the database's decision stays: it is of this very sweep, or of a later one.
-bool stays(const Decision& stored, const Present& present, const SweepResults& results) {
+/// Whether the database's decision stays: it is of this very sweep, or of a later one, or worth
+/// more than `imported`.
+bool stays(const Decision& stored, const Decision& imported, const Present& present,
+           const SweepResults& results) {
+  if (is_worth_more(stored, imported)) return true;
   if (stored.sweep_uuid == results.sweep.uuid) return true;
   const auto sweep = present.sweeps.find(stored.sweep_uuid);
   return sweep != present.sweeps.end() && sweep->second.started_at > results.sweep.started_at;
@@ -70,7 +74,8 @@ std::vector<Decision> decisions_to_publish(const Present& present, const SweepRe
   std::vector<Decision> publish;
   for (const auto& decision : results.decisions) {
     const auto stored = present.decisions.find({decision.key, decision.family});
-    if (stored != present.decisions.end() && stays(stored->second, present, results)) continue;
+    if (stored != present.decisions.end() && stays(stored->second, decision, present, results))
+      continue;
     if (auto rest = without_quarantined(decision, present.quarantines))
       publish.push_back(std::move(*rest));
   }

@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "colltune/export/decision_json.h"
 #include "database.h"
+#include "environment_name.h"
 #include "figures.h"
 #include "members_text.h"
 #include "mesh_text.h"
@@ -87,6 +89,12 @@ Problem problem_of(const LookupOptions& options) {
   set_operation(options, problem);
   problem.data_type = read_name<DataType>("--dtype", options.data_type);
   problem.message_size = read_option("--bytes", options.bytes, parse_bytes);
+  if (const Bytes element{size_of(problem.data_type)};
+      problem.message_size.value > 0 && problem.message_size < element)
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("--bytes: {} is less than one {} element, which takes {}",
+                            format_bytes(problem.message_size), name_of(problem.data_type),
+                            format_bytes(element)));
   problem.in_place = options.in_place;
   problem.registered = options.registered;
   problem.graph_capture = options.graph_capture;
@@ -109,8 +117,34 @@ std::string sizes_text(const std::vector<Bytes>& sizes) {
   return text;
 }
 
-std::string ranking_text(const Decision& decision) {
+/// What the speed-ups of a ranking refer to; empty where there is nothing.
+std::string reference_text(const Decision& decision) {
+  const auto baseline = std::ranges::find(decision.ranked, true, &RankedVariant::is_baseline);
+  if (baseline != decision.ranked.end())
+    return fmt::format("speed-up: over {}, in the same rounds\n", to_string(baseline->variant));
+  return decision.ranked.front().speedup_over_baseline > 0
+             ? "speed-up: over the fastest baseline of another family, in the same rounds\n"
+             : "";
+}
+
+std::string ranking_text(const Decision& decision, std::size_t width) {
   using Align = TextTable::Align;
+  if (width > 0) {
+    TextTable table({{"rank", Align::right},
+                     {"time(us)", Align::right},
+                     {"low", Align::right},
+                     {"high", Align::right},
+                     {"speed-up", Align::right},
+                     {"variant"}});
+    for (std::size_t i = 0; i < decision.ranked.size(); ++i) {
+      const RankedVariant& ranked = decision.ranked[i];
+      const std::string note = note_of(ranked);
+      table.add_row({std::to_string(i + 1), microseconds(ranked.median), microseconds(ranked.low),
+                     microseconds(ranked.high), speedup(ranked),
+                     to_string(ranked.variant) + (note.empty() ? "" : " (" + note + ")")});
+    }
+    return table.text(width) + reference_text(decision);
+  }
   TextTable table({{"rank", Align::right},
                    {"variant"},
                    {"family"},
@@ -128,7 +162,7 @@ std::string ranking_text(const Decision& decision) {
                    speedup(ranked), std::to_string(ranked.samples),
                    std::to_string(ranked.verified_calls), note_of(ranked)});
   }
-  return table.text();
+  return table.text() + reference_text(decision);
 }
 
 std::string environment_text(const TuningKey& key, const std::optional<Environment>& environment) {
@@ -151,7 +185,7 @@ FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
   return found;
 }
 
-std::string answer_text(const FoundAnswer& found, const LookupQuery& query) {
+std::string answer_text(const FoundAnswer& found, const LookupQuery& query, std::size_t width) {
   const LookupAnswer& answer = found.answer;
   const Decision& decision = answer.decision;
   const RankedVariant& winner = decision.ranked.front();
@@ -172,7 +206,7 @@ std::string answer_text(const FoundAnswer& found, const LookupQuery& query) {
   out += fmt::format("generation   {} of {}\n", answer.generation.number,
                      answer.generation.store_uuid);
   out += fmt::format("environment  {}\n\n", environment_text(decision.key, found.environment));
-  out += ranking_text(decision);
+  out += ranking_text(decision, width);
   for (const Composition& composition : answer.compositions) {
     if (parts_name(composition) != parts_named_by(winner.variant)) continue;
     if (!is_for_certain_members(winner.variant))
@@ -202,14 +236,36 @@ LookupQuery query_of(const LookupOptions& options) {
   return query;
 }
 
-void run_lookup(const LookupOptions& options, std::ostream& out) {
-  const LookupQuery query = query_of(options);
+LookupQuery resolved_query(const LookupOptions& options) {
+  LookupQuery query = query_of(options);
   check(options.origin);
+  if (!query.environment_digest) return query;
+  // Who asks for the nearest one may name an environment that nobody measured in.
+  constexpr std::size_t whole_digest = 32;
+  if (query.environment_digest->size() == whole_digest && !options.match.empty()) return query;
+  std::vector<std::string> digests;
+  std::vector<SweepRecord> sweeps;
+  if (!options.origin.server.empty()) {
+    for (const auto& [digest, facts] :
+         fetch_remotely(options.origin.server, options.origin.generation).environments)
+      digests.push_back(digest);
+  } else {
+    for (const EnvironmentRecord& record :
+         read_published(options.origin.database, options.origin.generation).environments)
+      digests.push_back(record.digest);
+    sweeps = open_database(options.origin.database).sweeps();
+  }
+  query.environment_digest = environment_named(*query.environment_digest, digests, sweeps);
+  return query;
+}
+
+void run_lookup(const LookupOptions& options, std::ostream& out) {
+  const LookupQuery query = resolved_query(options);
   const FoundAnswer found = find_answer(options.origin, query);
   if (options.json)
     out << answer_to_json(found.answer, found.environment).dump(2) << '\n';
   else
-    out << answer_text(found, query);
+    out << answer_text(found, query, table_width(options.is_wide));
 }
 
 }  // namespace colltune

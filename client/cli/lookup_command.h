@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -37,18 +38,25 @@ struct LookupOptions {
   std::string match;
   std::string members;  ///< file
   bool json = false;
+  bool is_wide = false;  ///< tables may take more than 80 columns
 };
 
 /// The question that the options put. Throws Error(invalid_argument) that names the option.
 [[nodiscard]] LookupQuery query_of(const LookupOptions& options);
 
-/// Looks the decision up and prints it.
+/// The same with the environment that is meant by what was typed, as environment_named() finds it
+/// among those of the decisions: never another one.
+[[nodiscard]] LookupQuery resolved_query(const LookupOptions& options);
+
 /// The answer of the database or the server that `origin` names.
 [[nodiscard]] FoundAnswer find_answer(const Origin& origin, const LookupQuery& query);
 /// The answer to `query` for a person: the winner, by what evidence, the ranking, and what each
 /// kind of the asking ranks runs where that is not one variant for all.
-[[nodiscard]] std::string answer_text(const FoundAnswer& found, const LookupQuery& query);
+/// `width` is that of the ranking; 0: as it needs.
+[[nodiscard]] std::string answer_text(const FoundAnswer& found, const LookupQuery& query,
+                                      std::size_t width);
 
+/// Looks the decision up and prints it.
 void run_lookup(const LookupOptions& options, std::ostream& out);
 
 }  // namespace colltune

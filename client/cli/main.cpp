@@ -12,6 +12,7 @@
 #include "colltune/vocabulary/lookup.h"
 #include "explain_command.h"
 #include "export_command.h"
+#include "generations_command.h"
 #include "import_command.h"
 #include "lookup_command.h"
 #include "quarantine_command.h"
@@ -66,7 +67,8 @@ void add_question(CLI::App& command, LookupOptions& options) {
   command.add_option("--layout", options.layout_digest, "digest of the map from ranks to nodes");
   command.add_option("--interconnect", options.interconnect, "class of the slowest link");
   command.add_option("--environment", options.environment_digest,
-                     "digest of the environment, as 'colltune show environments' prints it");
+                     "the environment: its digest as 'colltune show environments' prints it, the "
+                     "beginning of that, or the name of a launch environment");
   command.add_option("--family", options.family,
                      "whose variants the caller can execute [any: all of them]");
   command.add_option("--numeric-class", options.numeric_class,
@@ -83,6 +85,7 @@ void add_question(CLI::App& command, LookupOptions& options) {
   command.add_flag("--graph-capture", options.graph_capture,
                    "the call is captured into a device graph");
   command.add_flag("--json", options.json, "print one JSON object");
+  command.add_flag("--wide", options.is_wide, "tables as wide as they need to be [80 columns]");
 }
 
 void add_lookup(CLI::App& program, LookupOptions& options) {
@@ -113,7 +116,7 @@ void add_export(CLI::App& program, ExportOptions& options) {
   json.footer(with_example("colltune export json --db tuning.db -o decisions.json"));
   command.footer(with_example("colltune export json --db tuning.db -o decisions.json"));
   add_origin(json, options.origin);
-  json.add_option("-o,--output", options.output, "file to write [standard output]");
+  json.add_option("-o,--output", options.output, "file to write; - or nothing: standard output");
   json.callback([&options] { run_export_json(options, std::cout); });
 }
 
@@ -126,12 +129,20 @@ void add_show(CLI::App& program, ShowOptions& options) {
     list.footer(with_example(std::string("colltune show ") + name + " --db tuning.db"));
     list.add_option("--db", options.database, "tuning database, or a snapshot of one")->required();
     list.add_flag("--json", options.json, "print one JSON array");
+    list.add_flag("--wide", options.is_wide, "one table as wide as it needs to be [80 columns]");
     list.callback([&options, run] { run(options, std::cout); });
     return &list;
   };
   add("sweeps", "The sweeps and how they ended", run_show_sweeps);
-  add("decisions", "The published winners", run_show_decisions)
-      ->add_option("--generation", options.generation, "this very generation [the newest]");
+  CLI::App& decisions = *add("decisions", "The published winners", run_show_decisions);
+  decisions.add_option("--generation", options.generation, "this very generation [the newest]");
+  decisions.add_option("--family", options.family,
+                       "of this family of variants; all: of each [any: over all families]");
+  decisions.add_option("--collective", options.collective,
+                       allowed_names<Collective>() + ", mesh_reduce [all]");
+  decisions.add_option("--world", options.world,
+                       "of worlds so described, or in part so: '2 ranks', 'x86_64-avx2' [all]");
+  add("generations", "The tables that were published, oldest first", run_show_generations);
   add("measurements", "The trials and their samples", run_show_measurements)
       ->add_option("--sweep", options.sweep, "of this sweep only [all]");
   add("environments", "The versions and hardware facts that decisions hold for",
@@ -150,6 +161,27 @@ void add_show(CLI::App& program, ShowOptions& options) {
   add("quarantines", "The variants that are neither measured nor published for a key",
       run_show_quarantines)
       ->add_flag("--all", options.all, "also those that were released");
+}
+
+void add_diff(CLI::App& program, DiffOptions& options) {
+  CLI::App& command = *program.add_subcommand(
+      "diff", "Say what one generation of decisions changed beside another");
+  command.footer(with_example("colltune diff --from 3 --to 4 --db tuning.db"));
+  command.add_option("--db", options.database, "tuning database")->required();
+  command.add_option("--from", options.from, "the older generation [the one before --to]");
+  command.add_option("--to", options.to, "the newer generation [the newest]");
+  command.add_option("--family", options.family, "of this family; all: of each [any]");
+  command.add_flag("--json", options.json, "print one JSON array");
+  command.callback([&options] { run_diff(options, std::cout); });
+}
+
+void add_rollback(CLI::App& program, RollbackOptions& options) {
+  CLI::App& command = *program.add_subcommand(
+      "rollback", "Publish the decisions of an earlier generation again, as a new one");
+  command.footer(with_example("colltune rollback --to 3 --db tuning.db"));
+  command.add_option("--db", options.database, "tuning database")->required();
+  command.add_option("--to", options.to, "that generation [the one before the newest]");
+  command.callback([&options] { run_rollback(options, std::cout); });
 }
 
 void add_quarantine(CLI::App& program, ReleaseOptions& options) {
@@ -181,6 +213,7 @@ void add_report(CLI::App& program, ReportOptions& options) {
     report.add_option("--sweep", options.sweep,
                       "this very sweep [the newest]; environments: the series that it is of");
     report.add_flag("--json", options.json, "print one JSON object");
+    report.add_flag("--wide", options.is_wide, "tables as wide as they need to be [80 columns]");
     report.callback([&options, run] { run(options, std::cout); });
   };
   add("sweep", "One page on a sweep: winners, gain, noise, null test, time", run_report_sweep);
@@ -240,12 +273,16 @@ int main(int argc, char** argv) {
   ImportOptions import_options;
   ReleaseOptions release_options;
   ReportOptions report_options;
+  DiffOptions diff_options;
+  RollbackOptions rollback_options;
   add_lookup(program, lookup_options);
   add_explain(program, explain_options);
   add_export(program, export_options);
   add_show(program, show_options);
   add_report(program, report_options);
   add_import(program, import_options);
+  add_diff(program, diff_options);
+  add_rollback(program, rollback_options);
   add_quarantine(program, release_options);
   try {
     program.parse(argc, argv);

@@ -90,7 +90,7 @@ std::string means_text(const Regret& regret) {
       regret.keys.size());
 }
 
-std::string section_text(const Section& section) {
+std::string section_text(const Section& section, bool is_wide) {
   using Align = TextTable::Align;
   const Regret& regret = section.regret;
   std::string out = section.title + '\n';
@@ -112,10 +112,22 @@ std::string section_text(const Section& section) {
                    {"regret", Align::right},
                    {"chosen"},
                    {"best"}});
+  HeadedTables narrow({{"sweep"},
+                       {"verdict"},
+                       {"chosen(x)", Align::right},
+                       {"best(x)", Align::right},
+                       {"regret", Align::right},
+                       {"chosen / best"}});
   bool is_empty = true;
   for (const KeyRegret& key : regret.keys) {
     if (!section.lists_all && key.regret <= tolerated) continue;
     is_empty = false;
+    narrow.add_row(
+        describe(key.key.problem) + " on " + describe(key.key.topology),
+        {key.sweep_uuid.empty() ? "-" : short_form(key.sweep_uuid),
+         std::string(name_of(key.verdict)), fmt::format("{:.3f}", key.chosen_speedup),
+         fmt::format("{:.3f}", key.best_speedup), fmt::format("{:.1f} %", 100 * key.regret),
+         to_string(key.chosen) + " / " + to_string(key.best)});
     table.add_row({describe(key.key.problem), describe(key.key.topology),
                    key.sweep_uuid.empty() ? "-" : short_form(key.sweep_uuid),
                    std::string(name_of(key.verdict)), fmt::format("{:.3f}", key.chosen_speedup),
@@ -123,7 +135,8 @@ std::string section_text(const Section& section) {
                    fmt::format("{:.1f} %", 100 * key.regret), to_string(key.chosen),
                    to_string(key.best)});
   }
-  return is_empty ? out : out + '\n' + table.text();
+  if (is_empty) return out;
+  return out + '\n' + (is_wide ? table.text() : narrow.text(narrow_table));
 }
 
 nlohmann::json means_to_json(const Regret& regret) {
@@ -178,7 +191,7 @@ void run_report_regret(const ReportOptions& options, std::ostream& out) {
   if (!options.json) {
     out << "Speed-ups over the default; geometric means. The best is the fastest in the judging "
            "samples,\nwhich flatter it: regret is overstated.\n";
-    for (const Section& section : sections) out << '\n' << section_text(section);
+    for (const Section& section : sections) out << '\n' << section_text(section, options.is_wide);
     return;
   }
   nlohmann::json json{{"sweep_uuid", sweep.record.uuid}, {"launches", launches.size()}};

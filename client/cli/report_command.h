@@ -12,6 +12,7 @@ struct ReportOptions {
   std::string database;
   std::string sweep;  ///< this very sweep; empty: the newest
   bool json = false;
+  bool is_wide = false;  ///< tables may take more than 80 columns
 };
 
 /// One page on one sweep for who runs the machine: keys, winners, gain over the default, what is

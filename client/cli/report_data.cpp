@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "colltune/decide/decide.h"
 #include "colltune/json/json.h"
@@ -29,24 +31,42 @@ std::map<std::pair<TuningKey, std::string>, Decision> published_by(const StoreRe
 
 }  // namespace
 
+SweepRecord named_sweep(const StoreReader& reader, const std::string& database,
+                        const std::string& uuid) {
+  std::vector<SweepRecord> found;
+  for (SweepRecord& sweep : reader.sweeps()) {
+    if (sweep.uuid == uuid) return sweep;
+    if (sweep.uuid.starts_with(uuid)) found.push_back(std::move(sweep));
+  }
+  if (found.empty())
+    throw Error(StatusCode::not_found, database + " holds no sweep '" + uuid +
+                                           "'; colltune show sweeps lists what it holds");
+  if (found.size() > 1)
+    throw Error(StatusCode::invalid_argument, database + ": '" + uuid + "' begins the names of " +
+                                                  std::to_string(found.size()) + " sweeps, " +
+                                                  found[0].uuid + " and " + found[1].uuid +
+                                                  " among them; give more of it");
+  return found.front();
+}
+
 SweepRecord find_sweep(const StoreReader& reader, const std::string& database,
                        const std::string& uuid) {
-  const std::vector<SweepRecord> sweeps = reader.sweeps();
-  const SweepRecord* found = nullptr;
-  for (const SweepRecord& sweep : sweeps) {
-    const bool fits = uuid.empty() ? sweep.purpose == SweepPurpose::choose : sweep.uuid == uuid;
-    if (fits && (found == nullptr || sweep.started_at >= found->started_at)) found = &sweep;
-  }
-  if (found == nullptr)
-    throw Error(StatusCode::not_found, database + " holds no sweep" +
-                                           (uuid.empty() ? "" : " '" + uuid + "'") +
-                                           "; colltune show sweeps lists what it holds");
+  std::optional<SweepRecord> found;
+  if (!uuid.empty()) found = named_sweep(reader, database, uuid);
+  if (uuid.empty())
+    for (SweepRecord& sweep : reader.sweeps())
+      if (sweep.purpose == SweepPurpose::choose &&
+          (!found || sweep.started_at >= found->started_at))
+        found = std::move(sweep);
+  if (!found)
+    throw Error(StatusCode::not_found,
+                database + " holds no sweep; colltune show sweeps lists what it holds");
   if (found->purpose != SweepPurpose::choose)
     throw Error(StatusCode::failed_precondition,
                 "'" + uuid +
                     "' is a launch that confirms decisions, not a sweep that makes them; "
                     "colltune show sweeps lists the sweeps");
-  return *found;
+  return *std::move(found);
 }
 
 nlohmann::json summary_of(const SweepRecord& record) {

@@ -24,6 +24,11 @@ struct ReportedSweep {
   std::vector<Composition> compositions;  ///< all of the database
 };
 
+/// The sweep whose name is `uuid` or begins so. Throws Error(not_found) where there is none,
+/// Error(invalid_argument) where there are several.
+[[nodiscard]] SweepRecord named_sweep(const StoreReader& reader, const std::string& database,
+                                      const std::string& uuid);
+
 /// The launch that confirmed or chose under `uuid`; the newest sweep that chose where `uuid` is
 /// empty. Throws Error(not_found) where there is none, Error(failed_precondition) for a launch that
 /// only confirms.

@@ -14,6 +14,7 @@
 #include "database.h"
 #include "figures.h"
 #include "members_text.h"
+#include "report_data.h"
 #include "text_table.h"
 
 namespace colltune {
@@ -75,6 +76,16 @@ void run_show_sweeps(const ShowOptions& options, std::ostream& out) {
     for (const auto& sweep : sweeps) array.add(to_json_value(sweep));
     return array.finish();
   }
+  if (!options.is_wide) {
+    TextTable table({{"sweep"}, {"purpose"}, {"state"}, {"started"}, {"about"}});
+    for (const auto& sweep : sweeps)
+      table.add_row({sweep.uuid, std::string(name_of(sweep.purpose)),
+                     std::string(name_of(sweep.state)), sweep.started_at,
+                     fmt::format("{} trials, environment {}, {}", sweep.planned_trials,
+                                 short_form(sweep.environment_digest), sweep.launch)});
+    out << table.text(narrow_table);
+    return;
+  }
   TextTable table({{"sweep"},
                    {"purpose"},
                    {"state"},
@@ -93,13 +104,67 @@ void run_show_sweeps(const ShowOptions& options, std::ostream& out) {
   out << table.text();
 }
 
+namespace {
+
+/// Those that the options ask for. Throws Error(not_found) where none is left of some.
+std::vector<Decision> chosen_decisions(const ShowOptions& options,
+                                       std::vector<Decision> decisions) {
+  const bool is_empty = decisions.empty();
+  if (!options.collective.empty() && options.collective != name_of(ProblemKind::mesh_reduce))
+    (void)parse_name<Collective>(options.collective);
+  const std::string family = options.family.empty() ? std::string(any_family) : options.family;
+  std::erase_if(decisions, [&](const Decision& decision) {
+    return (family != "all" && decision.family != family) ||
+           (!options.collective.empty() &&
+            operation_name(decision.key.problem) != options.collective) ||
+           describe(decision.key.topology).find(options.world) == std::string::npos;
+  });
+  if (decisions.empty() && !is_empty)
+    throw Error(StatusCode::not_found,
+                options.database + ": no decision is of family '" + family + "'" +
+                    (options.collective.empty() ? "" : ", of " + options.collective) +
+                    (options.world.empty() ? "" : ", for a world like '" + options.world + "'") +
+                    "; --family all lists each family");
+  return decisions;
+}
+
+std::string narrow_decisions(const std::vector<Decision>& decisions) {
+  HeadedTables tables({{"size", Align::right},
+                       {"time(us)", Align::right},
+                       {"speed-up", Align::right},
+                       {"verdict"},
+                       {"status"},
+                       {"winner"}});
+  for (const Decision& decision : decisions) {
+    const Problem& problem = decision.key.problem;
+    const RankedVariant& winner = decision.ranked.front();
+    tables.add_row(
+        fmt::format("{} {}{}{}, {}{}", operation_text(problem), name_of(problem.data_type),
+                    problem.reduce_op == ReduceOp::none
+                        ? std::string()
+                        : fmt::format(" {}", name_of(problem.reduce_op)),
+                    problem.in_place ? " in place" : "", describe(decision.key.topology),
+                    decision.family == any_family ? std::string() : ", family " + decision.family),
+        {format_bytes(problem.message_size), microseconds(winner.median), speedup(winner),
+         verdict_text(decision), std::string(name_of(decision.status)), to_string(winner.variant)});
+  }
+  return tables.text(narrow_table);
+}
+
+}  // namespace
+
 void run_show_decisions(const ShowOptions& options, std::ostream& out) {
-  const PublishedTable published = read_published(options.database, options.generation);
+  PublishedTable published = read_published(options.database, options.generation);
+  published.decisions = chosen_decisions(options, std::move(published.decisions));
   if (options.json) {
     JsonLinesArray array(out);
     for (const auto& decision : published.decisions)
       array.add(decision_to_json(decision, published.generation));
     return array.finish();
+  }
+  if (!options.is_wide) {
+    out << narrow_decisions(published.decisions);
+    return;
   }
   TextTable table({{"collective"},
                    {"world"},
@@ -131,21 +196,41 @@ void run_show_decisions(const ShowOptions& options, std::ostream& out) {
                        ? std::string("-")  // nccl-tests has no factor for mesh reductions
                        : fmt::format("{:.2f}", bandwidth * bus_bandwidth_factor(problem.collective,
                                                                                 topology.ranks)),
-                   std::to_string(winner.verified_calls), speedup(winner),
-                   std::string(name_of(decision.verdict)), std::string(name_of(decision.status)),
-                   to_string(winner.variant)});
+                   std::to_string(winner.verified_calls), speedup(winner), verdict_text(decision),
+                   std::string(name_of(decision.status)), to_string(winner.variant)});
   }
   out << table.text();
+}
+
+void run_show_generations(const ShowOptions& options, std::ostream& out) {
+  const auto generations = open_database(options.database).generations();
+  if (options.json) {
+    JsonLinesArray array(out);
+    for (const auto& generation : generations) array.add(to_json_value(generation));
+    return array.finish();
+  }
+  TextTable table(
+      {{"generation", Align::right}, {"published"}, {"decisions", Align::right}, {"content"}});
+  for (const auto& generation : generations)
+    table.add_row({std::to_string(generation.number), generation.published_at,
+                   std::to_string(generation.decisions), short_form(generation.content_digest)});
+  out << table.text(table_width(options.is_wide));
 }
 
 void run_show_measurements(const ShowOptions& options, std::ostream& out) {
   const StoreReader reader = open_database(options.database);
   std::vector<std::string> uuids;
-  for (const auto& sweep : reader.sweeps())
-    if (options.sweep.empty() || sweep.uuid == options.sweep) uuids.push_back(sweep.uuid);
-  if (uuids.empty() && !options.sweep.empty())
-    throw Error(StatusCode::not_found, options.database + " holds no sweep '" + options.sweep +
-                                           "'; colltune show sweeps lists them");
+  if (options.sweep.empty())
+    for (const auto& sweep : reader.sweeps()) uuids.push_back(sweep.uuid);
+  else
+    uuids.push_back(named_sweep(reader, options.database, options.sweep).uuid);
+  HeadedTables narrow({{"pass", Align::right},
+                       {"outcome"},
+                       {"samples", Align::right},
+                       {"median(us)", Align::right},
+                       {"least(us)", Align::right},
+                       {"verified", Align::right},
+                       {"variant"}});
   JsonLinesArray array(out);
   TextTable table({{"sweep"},
                    {"problem"},
@@ -168,6 +253,17 @@ void run_show_measurements(const ShowOptions& options, std::ostream& out) {
         continue;
       }
       const auto times = times_of(measurement);
+      if (!options.is_wide) {
+        narrow.add_row(
+            fmt::format("sweep {}: {} on {}", short_form(uuid), describe(measurement.key.problem),
+                        describe(measurement.key.topology)),
+            {std::to_string(measurement.pass), std::string(name_of(measurement.outcome)),
+             std::to_string(measurement.samples.size()), times[0], times[1],
+             std::to_string(measurement.verified_calls),
+             to_string(measurement.variant) +
+                 (measurement.detail.empty() ? "" : ": " + measurement.detail)});
+        continue;
+      }
       table.add_row({short_form(uuid), describe(measurement.key.problem),
                      describe(measurement.key.topology), to_string(measurement.variant),
                      std::to_string(measurement.pass), std::string(name_of(measurement.outcome)),
@@ -176,7 +272,7 @@ void run_show_measurements(const ShowOptions& options, std::ostream& out) {
     }
   }
   if (options.json) return array.finish();
-  out << table.text();
+  out << (options.is_wide ? table.text() : narrow.text(narrow_table));
 }
 
 void run_show_environments(const ShowOptions& options, std::ostream& out) {
@@ -202,7 +298,7 @@ void run_show_members(const ShowOptions& options, std::ostream& out) {
   std::vector<const WorldMembers*> selected;
   for (const WorldMembers& world : published.members)
     if (world.topology_digest.starts_with(options.topology) &&
-        (options.sweep.empty() || world.sweep_uuid == options.sweep))
+        world.sweep_uuid.starts_with(options.sweep))
       selected.push_back(&world);
   if (selected.empty())
     throw Error(StatusCode::not_found,
@@ -227,6 +323,11 @@ void run_show_members(const ShowOptions& options, std::ostream& out) {
 
 void run_show_failures(const ShowOptions& options, std::ostream& out) {
   JsonLinesArray array(out);
+  const StoreReader reader = open_database(options.database);
+  const std::string uuid = options.sweep.empty()
+                               ? std::string()
+                               : named_sweep(reader, options.database, options.sweep).uuid;
+  HeadedTables narrow({{"recorded"}, {"outcome"}, {"variant"}});
   TextTable table({{"sweep"},
                    {"recorded"},
                    {"key"},
@@ -235,10 +336,16 @@ void run_show_failures(const ShowOptions& options, std::ostream& out) {
                    {"variant"},
                    {"outcome"},
                    {"detail"}});
-  for (const auto& failure : open_database(options.database).failures()) {
-    if (!options.sweep.empty() && failure.sweep_uuid != options.sweep) continue;
+  for (const auto& failure : reader.failures()) {
+    if (!uuid.empty() && failure.sweep_uuid != uuid) continue;
     if (options.json)
       array.add(json_with_key_digest(failure));
+    else if (!options.is_wide)
+      narrow.add_row(fmt::format("sweep {}: {} on {}, key {}", short_form(failure.sweep_uuid),
+                                 describe(failure.key.problem), describe(failure.key.topology),
+                                 short_form(digest_of_value(failure.key))),
+                     {failure.recorded_at, std::string(name_of(failure.outcome)),
+                      to_string(failure.variant) + ": " + failure.detail});
     else
       table.add_row({short_form(failure.sweep_uuid), failure.recorded_at,
                      short_form(digest_of_value(failure.key)), describe(failure.key.problem),
@@ -246,7 +353,7 @@ void run_show_failures(const ShowOptions& options, std::ostream& out) {
                      std::string(name_of(failure.outcome)), failure.detail});
   }
   if (options.json) return array.finish();
-  out << table.text();
+  out << (options.is_wide ? table.text() : narrow.text(narrow_table));
 }
 
 void run_show_quarantines(const ShowOptions& options, std::ostream& out) {
@@ -261,9 +368,17 @@ void run_show_quarantines(const ShowOptions& options, std::ostream& out) {
                    {"outcome"},
                    {"failures", Align::right},
                    {"reason"}});
+  HeadedTables narrow({{"since"}, {"outcome"}, {"failures", Align::right}, {"variant"}});
   for (const auto& record : options.all ? reader.quarantine_history() : reader.quarantines()) {
     if (options.json)
       array.add(json_with_key_digest(record));
+    else if (!options.is_wide)
+      narrow.add_row(
+          fmt::format("{} on {}, key {}", describe(record.key.problem),
+                      describe(record.key.topology), short_form(digest_of_value(record.key))),
+          {record.since, std::string(name_of(record.outcome)), std::to_string(record.failures),
+           to_string(record.variant) + ": " + record.reason +
+               (record.released_at.empty() ? "" : "; released " + record.released_at)});
     else
       table.add_row({record.since, record.released_at.empty() ? "-" : record.released_at,
                      short_form(digest_of_value(record.key)), describe(record.key.problem),
@@ -272,7 +387,7 @@ void run_show_quarantines(const ShowOptions& options, std::ostream& out) {
                      record.reason});
   }
   if (options.json) return array.finish();
-  out << table.text();
+  out << (options.is_wide ? table.text() : narrow.text(narrow_table));
 }
 
 }  // namespace colltune

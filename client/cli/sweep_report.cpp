@@ -196,7 +196,41 @@ std::string indented(std::string text) {
   return out;
 }
 
-std::string decisions_text(const std::vector<Decision>& decisions) {
+constexpr std::string_view gain_note =
+    "gain: default / winner in the same round, the median over the rounds; not the quotient\n"
+    "of the medians\n";
+
+std::string narrow_decisions(const std::vector<Decision>& decisions) {
+  using Align = TextTable::Align;
+  HeadedTables tables({{"size", Align::right},
+                       {"default(us)", Align::right},
+                       {"time(us)", Align::right},
+                       {"gain", Align::right},
+                       {"verdict"},
+                       {"winner"}});
+  for (const Decision& decision : decisions) {
+    if (decision.family != any_family) continue;
+    const Problem& problem = decision.key.problem;
+    const RankedVariant& winner = decision.ranked.front();
+    const auto baseline = std::ranges::find(decision.ranked, true, &RankedVariant::is_baseline);
+    tables.add_row(
+        fmt::format("{} {}{}{}, {}", operation_text(problem), name_of(problem.data_type),
+                    problem.reduce_op == ReduceOp::none
+                        ? std::string()
+                        : fmt::format(" {}", name_of(problem.reduce_op)),
+                    problem.in_place ? " in place" : "", describe(decision.key.topology)),
+        {format_bytes(problem.message_size),
+         baseline == decision.ranked.end() ? "-" : microseconds(baseline->median),
+         microseconds(winner.median), speedup(winner),
+         verdict_text(decision) +
+             (decision.status == DecisionStatus::confirmed ? ", confirmed" : ""),
+         to_string(winner.variant)});
+  }
+  return tables.text(narrow_table) + std::string(gain_note);
+}
+
+std::string decisions_text(const std::vector<Decision>& decisions, bool is_wide) {
+  if (!is_wide) return narrow_decisions(decisions);
   using Align = TextTable::Align;
   TextTable table({{"collective"},
                    {"world"},
@@ -222,13 +256,10 @@ std::string decisions_text(const std::vector<Decision>& decisions) {
                    std::string(name_of(decision.verdict)), std::string(name_of(decision.status)),
                    to_string(winner.variant)});
   }
-  return table.text() +
-         "gain: default / winner in the same round, the median over the rounds; not the quotient "
-         "of "
-         "the medians\n";
+  return table.text() + std::string(gain_note);
 }
 
-std::string page_text(const Page& page) {
+std::string page_text(const Page& page, bool is_wide) {
   const ReportedSweep& sweep = page.sweep;
   const SweepRecord& record = sweep.record;
   const std::size_t confirmed = count_confirmed(sweep.decisions);
@@ -251,7 +282,7 @@ std::string page_text(const Page& page) {
   line("noise", noise_summary(sweep.measurements));
   line("time", time_text(sweep.summary));
   line("bought", bought_text(page.bought));
-  out += '\n' + decisions_text(sweep.decisions);
+  out += '\n' + decisions_text(sweep.decisions, is_wide);
   for (const Decision& decision : sweep.decisions)
     if (decision.family == any_family && decision.verdict == Verdict::undecided)
       out += fmt::format("\nundecided: {}: {}", describe(decision.key.problem), decision.reason);
@@ -275,6 +306,8 @@ nlohmann::json noise_to_json(const Noise& noise) {
           {"worst_steal", noise.worst_steal},
           {"median_kept_waiting", noise.median_kept_waiting},
           {"worst_kept_waiting", noise.worst_kept_waiting},
+          {"disturbed_keys", noise.disturbed_keys},
+          {"worst_key", noise.worst_key},
           {"samples", noise.samples},
           {"gaps", noise.gaps},
           {"switched", noise.switched},
@@ -345,7 +378,7 @@ void run_report_sweep(const ReportOptions& options, std::ostream& out) {
   if (options.json)
     out << page_to_json(page).dump(1) << '\n';
   else
-    out << page_text(page);
+    out << page_text(page, options.is_wide);
 }
 
 }  // namespace colltune

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string_view>
 
 namespace colltune {
 
@@ -19,22 +20,81 @@ void TextTable::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string TextTable::text() const {
+namespace {
+
+/// `text` in lines of at most `width`, broken behind a comma, a blank or a brace where there is
+/// one.
+std::vector<std::string> broken(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (text.size() > width) {
+    std::size_t end = text.substr(0, width).find_last_of(", {;:");
+    end = end == std::string_view::npos || end < width / 3 ? width : end + 1;
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
+std::string without_trailing_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
+}  // namespace
+
+std::string TextTable::text(std::size_t width) const {
+  constexpr std::size_t least_room = 20;  // for the last column beside the others
+  constexpr std::size_t indent = 4;       // of what stands on a line of its own
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  const std::size_t last = columns_.size() - 1;
+  std::size_t before = 0;  // columns of the last one
+  for (std::size_t i = 0; i < last; ++i) before += widths[i] + 2;
+  const bool is_beside = width == 0 || before + least_room <= width;
+  const std::size_t start = is_beside ? before : indent;
   std::string out;
   for (const auto& row : rows_) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - row[i].size(), ' ');
+      const bool wraps = i == last && width > 0;
+      const std::string padding(wraps ? 0 : widths[i] - row[i].size(), ' ');
       if (i > 0) line += "  ";
-      line += columns_[i].align == Align::right ? padding + row[i] : row[i] + padding;
+      if (!wraps) {
+        line += columns_[i].align == Align::right ? padding + row[i] : row[i] + padding;
+        continue;
+      }
+      bool is_first = is_beside;
+      for (const std::string& part : broken(row[i], width - start)) {
+        if (!is_first) {
+          out += without_trailing_blanks(std::move(line));
+          line = std::string(start, ' ');
+        }
+        line += part;
+        is_first = false;
+      }
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + '\n';
+    out += without_trailing_blanks(std::move(line));
   }
   return out;
+}
+
+void HeadedTables::add_row(const std::string& heading, std::vector<std::string> cells) {
+  auto found = std::ranges::find(tables_, heading, &std::pair<std::string, TextTable>::first);
+  if (found == tables_.end()) found = tables_.emplace(tables_.end(), heading, TextTable(columns_));
+  found->second.add_row(std::move(cells));
+}
+
+std::string HeadedTables::text(std::size_t width) const {
+  std::string out;
+  for (const auto& [heading, table] : tables_) {
+    if (!out.empty()) out += '\n';
+    for (const std::string& line : width == 0 ? std::vector{heading} : broken(heading, width))
+      out += without_trailing_blanks(line);
+    out += table.text(width);
+  }
+  return out.empty() ? TextTable(columns_).text(width) : out;
 }
 
 }  // namespace colltune

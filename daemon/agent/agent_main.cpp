@@ -26,6 +26,7 @@
 
 #include "agent_options.h"
 #include "build_info.h"
+#include "colltune/kernels/control_groups.h"
 #include "colltune/kernels/cuda_device.h"
 #include "colltune/kernels/mpi_communicator.h"
 #include "colltune/kernels/nccl_environment.h"
@@ -302,7 +303,7 @@ std::optional<colltune::SweepSpec> spec_of_launch(const std::vector<std::string>
   } catch (const CLI::ParseError&) {
     return std::nullopt;
   } catch (const Error& error) {
-    if (error.code() != colltune::StatusCode::not_found) throw;
+    if (error.code() != colltune::StatusCode::failed_precondition) throw;
     return std::nullopt;
   }
 }
@@ -312,7 +313,10 @@ int run_supervise(const colltune::SuperviseOptions& options, const colltune::Sup
                   const std::optional<colltune::SweepSpec>& spec) {
   colltune::StoreFailureLog failures(options.database);
   const auto supervise_launch = [&](const colltune::SuperviseOptions& launch) {
-    return colltune::supervise(launch, {.failures = failures, .lock = lock, .say = report});
+    return colltune::supervise(launch, {.failures = failures,
+                                        .lock = lock,
+                                        .say = report,
+                                        .memory_kills = colltune::own_memory_kills});
   };
   if (!spec || spec->launch_environments.empty()) return supervise_launch(options);
   return colltune::run_series({.supervised = options, .spec = *spec}, supervise_launch, report);
@@ -449,8 +453,8 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
       return run_supervise_and_confirm(supervise, lock, confirm_launches, argv[0]);
     });
   if (app.got_subcommand("confirm") && !std::filesystem::exists(confirm.database))
-    return say_error(
-        Error(StatusCode::not_found, confirm.database.string() + ": there is no such file"));
+    return say_error(Error(StatusCode::failed_precondition,
+                           confirm.database.string() + ": there is no such file"));
   if (app.got_subcommand("confirm"))
     return run_locked(confirm.database, [&](const SupervisionLock& lock) {
       return run_confirm(confirm, lock, argv[0]);

@@ -80,6 +80,8 @@ void add_sweep(CLI::App& app, SweepOptions& options) {
           "measure in another benchmark's loop and print its table, to compare: osu, nccl-tests; "
           "nothing is decided or stored")
       ->check(CLI::IsMember({"osu", "nccl-tests"}));
+  sweep->add_flag("--wide", options.is_wide,
+                  "print the table with all columns of nccl-tests [80 columns]");
   sweep->add_flag("--quiet", options.quiet, "no progress on stderr; errors and the result remain");
   sweep->add_flag("--allow-oversubscribe", options.allow_oversubscribe,
                   "measure with more ranks than cores; results are kept apart (placement "
@@ -173,8 +175,9 @@ void add_confirm(CLI::App& app, ConfirmOptions& options) {
       ->check(CLI::Range(0.001, 3600.0));
   confirm
       ->add_option("--most-kept-waiting", options.most_kept_waiting,
-                   "a launch in which ranks waited for a core for more than this share of the time "
-                   "does not count (default: 0.05; of a whole sweep command: as in its "
+                   "of a launch in which ranks waited for a core for more than this share of the "
+                   "time, only what the load cannot have done counts (default: 0.05; of a whole "
+                   "sweep command: as in its "
                    "configuration)")
       ->check(CLI::Range(0.0, 1.0));
   confirm->add_option("--plugin", options.plugins,

@@ -13,6 +13,7 @@
 #include "colltune/decide/confirm.h"
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/json/json.h"
+#include "colltune/kernels/control_groups.h"
 #include "colltune/supervise/supervise.h"
 #include "retest_command.h"
 #include "retest_plan.h"
@@ -102,7 +103,9 @@ class Confirmer {
                                   .launches = attempts_per_launch};
       for (const std::string& argument : retest_arguments(confirmation, launch))
         supervised.command.push_back(argument);
-      const int code = supervise(supervised, {.failures = failures_, .lock = lock_, .say = say_});
+      const int code = supervise(
+          supervised,
+          {.failures = failures_, .lock = lock_, .say = say_, .memory_kills = own_memory_kills});
       if (code != 0 && code != 1) {
         say_(fmt::format("launch {} of {} could not be made (exit code {}): its set says nothing",
                          launch, options_.launches, code));

@@ -11,6 +11,7 @@
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/json/json.h"
 #include "colltune/sweep/sweep.h"
+#include "publication.h"
 #include "retest_plan.h"
 
 namespace colltune {
@@ -115,6 +116,9 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
     });
     const auto compositions = reader.compositions();
     const auto members = reader.published().members;
+    std::map<std::string, InputMode> inputs;
+    for (const SweepRecord& sweep : reader.sweeps())
+      if (sweep.purpose == SweepPurpose::choose) inputs.emplace(sweep.uuid, input_mode_of(sweep));
     retest = make_retest_plan(
         decisions,
         {.availability = facts.availability,
@@ -122,7 +126,8 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
          .environment_digest = facts.digest,
          .quarantined = in_quarantine,
          .compositions = compositions,
-         .members = members},
+         .members = members,
+         .inputs = std::move(inputs)},
         std::chrono::nanoseconds(static_cast<std::int64_t>(options.seconds_per_key * 1e9)),
         options.launch);
     journal.emplace(*store,

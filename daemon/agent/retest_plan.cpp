@@ -207,6 +207,11 @@ const Members* members_of(const Decision& decision, const RetestLaunch& launch) 
   return found == launch.members.end() ? nullptr : &found->members;
 }
 
+InputMode input_of(const Decision& decision, const RetestLaunch& launch) {
+  const auto found = launch.inputs.find(decision.sweep_uuid);
+  return found == launch.inputs.end() ? InputMode::rewritten : found->second;
+}
+
 }  // namespace
 
 std::string describe_decision(const Decision& decision) {
@@ -221,13 +226,20 @@ RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLau
     result.left_out.push_back(describe_decision(decision) + ": " + reason);
   };
   std::map<TuningKey, std::vector<const Decision*>> contests;
+  std::optional<InputMode> input;
   for (const Decision& decision : decisions) {
     if (!contest_of(decision)) continue;
     if (decision.key.environment_digest != launch.environment_digest)
       leave_out(decision, "decided in another environment (" + decision.key.environment_digest +
                               ", this launch has " + launch.environment_digest + ")");
-    else
+    else if (const InputMode own = input_of(decision, launch); own != input.value_or(own))
+      leave_out(decision, fmt::format("measured with input {}, this launch confirms what was "
+                                      "measured with {}; confirm again for it",
+                                      name_of(own), name_of(*input)));
+    else {
+      input = own;
       contests[decision.key].push_back(&decision);
+    }
   }
   CellCollector cells(launch);
   for (const auto& [key, of_key] : contests) {
@@ -240,6 +252,7 @@ RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLau
   }
   result.plan = cells.finish();
   result.plan.budget = time_per_key * static_cast<std::int64_t>(result.plan.cells.size());
+  result.plan.input_mode = input.value_or(result.plan.input_mode);
   // Each launch is one more look at the machine: the launches are what is compared.
   result.plan.passes = 1;
   result.plan.seed = seed;

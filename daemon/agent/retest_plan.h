@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,10 +31,13 @@ struct RetestLaunch {
   std::span<const Quarantined> quarantined;
   std::span<const Composition> compositions;  ///< that decisions may name
   std::span<const WorldMembers> members;      ///< of the worlds that they were made in
+  /// How the inputs were of the sweeps that made them; who is not there had the default.
+  std::map<std::string, InputMode> inputs{};
 };
 
 /// Plans those of `decisions` that this launch can check: of its environment, in one of its worlds.
-/// `time_per_key` is what a key may take on average. Pure.
+/// `time_per_key` is what a key may take on average. A launch measures with inputs in one mode,
+/// that of the first decision; those that were made in another are left out. Pure.
 [[nodiscard]] RetestPlan make_retest_plan(std::span<const Decision> decisions,
                                           const RetestLaunch& launch,
                                           std::chrono::nanoseconds time_per_key,

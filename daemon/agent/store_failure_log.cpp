@@ -57,4 +57,10 @@ void StoreFailureLog::quarantine(const FailedTrial& trial, Outcome outcome,
                     .released_at = {}});
 }
 
+void StoreFailureLog::release(const FailedTrial& trial) {
+  Store store(database_);
+  const StoredTrial stored = find_trial(store, trial);
+  store.release_quarantine(stored.key, stored.variant, utc_now());
+}
+
 }  // namespace colltune

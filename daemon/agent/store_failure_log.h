@@ -17,6 +17,7 @@ class StoreFailureLog final : public FailureLog {
   [[nodiscard]] int record_failure(const FailedTrial& trial, Outcome outcome,
                                    const std::string& detail) override;
   void quarantine(const FailedTrial& trial, Outcome outcome, const std::string& detail) override;
+  void release(const FailedTrial& trial) override;
 
  private:
   std::filesystem::path database_;

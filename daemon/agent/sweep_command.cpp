@@ -4,12 +4,18 @@
 #include "sweep_command.h"
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -19,11 +25,14 @@
 #include "colltune/decide/null_test.h"
 #include "colltune/decide/trials.h"
 #include "colltune/json/json.h"
+#include "colltune/json/output_file.h"
+#include "colltune/kernels/control_groups.h"
 #include "colltune/sweep/report.h"
 #include "colltune/sweep/sweep.h"
 #include "colltune/vocabulary/canonical.h"
 #include "console_progress.h"
 #include "launch_comparison.h"
+#include "publication.h"
 #include "shared_gpus.h"
 
 namespace colltune {
@@ -149,19 +158,52 @@ std::vector<Measurement> without(std::span<const Quarantined> in_quarantine,
   return kept;
 }
 
+/// What this sweep adds to what is published. Without a database that is what it found.
+std::vector<Settled> settle_with_earlier(const SweepOptions& options, const SweepPlan& plan,
+                                         const std::string& environment_digest,
+                                         std::vector<Measurement> measurements,
+                                         const SweepJournal& journal) {
+  std::vector<SweepEvidence> sweeps;
+  if (options.database)
+    sweeps = earlier_evidence(*options.database, environment_digest, plan.input_mode,
+                              journal.sweep_uuid(), journal.quarantines());
+  sweeps.push_back({journal.sweep_uuid(), std::move(measurements)});
+  return settle(journal.decisions(), sweeps, plan.decision);
+}
+
+/// A launcher forwards both streams in pieces: what it has not read of the results yet would be
+/// cut by the words that follow on the other one.
+void finish_results() {
+  std::fflush(stdout);
+  constexpr auto patience = std::chrono::milliseconds(500);
+  constexpr auto between_looks = std::chrono::milliseconds(2);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  int unread = 0;
+  while (::ioctl(fileno(stdout), FIONREAD, &unread) == 0 && unread > 0 &&
+         std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(between_looks);
+}
+
 /// Rank 0: decides, publishes, prints.
 int conclude(const SweepOptions& options, const AgentProcess& process, const SweepPlan& plan,
              const Availability& availability, const SweepOutcome& outcome,
-             std::span<const Quarantined> in_quarantine, SweepJournal& journal) {
+             const std::string& environment_digest, SweepJournal& journal) {
   const std::string& sweep_uuid = journal.sweep_uuid();
-  const auto decisions =
-      decide(without(in_quarantine, outcome.measurements), plan.decision, sweep_uuid);
+  // What was quarantined meanwhile, too.
+  const auto credited = without(quarantined(journal), outcome.measurements);
+  const auto decisions = decide(credited, plan.decision, sweep_uuid);
+  const auto settled = settle_with_earlier(options, plan, environment_digest, credited, journal);
+  const Missing missing = missing_of(plan, outcome.measurements, decisions);
   const auto elapsed = std::chrono::steady_clock::now() - process.begin;
   const auto generation = journal.finish(
-      state_of(outcome.end), decisions,
+      state_of(outcome.end), decisions, to_publish(settled),
       summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed));
-  fmt::print("{}", render_results(outcome.measurements, decisions));
-  std::fflush(stdout);
+  // Of two results on one stream no program could tell which is which.
+  const bool prints_lines = options.results && *options.results == standard_output;
+  if (prints_lines) std::cout.flush();
+  fmt::print(prints_lines ? stderr : stdout, "{}",
+             render_results(outcome.measurements, decisions, options.is_wide));
+  finish_results();
   if (!options.quiet) {
     std::size_t trials = 0;
     for (const auto& [ended_as, count] : outcome.trials) trials += count;
@@ -170,9 +212,10 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
                render_shares(outcome.phases, elapsed));
     fmt::print(stderr, "{}", trust_text(plan, outcome, decisions));
     if (generation)
-      fmt::print(stderr,
-                 "published generation {} of {} with {} provisional decisions of this sweep\n",
-                 generation->number, options.database->string(), decisions.size());
+      fmt::print(stderr, "published generation {} of {}: {}", generation->number,
+                 options.database->string(), describe_publication(settled));
+    else if (options.database)
+      fmt::print(stderr, "nothing is published: {}", describe_publication(settled));
     if (options.results) fmt::print(stderr, "results in {}\n", options.results->string());
   }
   if (outcome.end == SweepEnd::budget && outcome.measurements.empty())
@@ -182,7 +225,8 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
                     "key, {:.1f} s after the start; give more budget_seconds",
                     std::chrono::duration<double>(plan.budget).count(),
                     std::chrono::duration<double>(elapsed).count()));
-  return has_fault(outcome.trials) ? 1 : 0;
+  fmt::print(stderr, "{}", describe_missing(missing, plan, outcome.end));
+  return exit_code_of(missing, has_fault(outcome.trials));
 }
 
 }  // namespace
@@ -208,6 +252,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   // Planned before anything is opened: what cannot be planned leaves no trace.
   SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
   run_on_rank_zero(control, [&] {
+    if (!options.dry_run) refuse_empty(plan);
     if (options.share_gpus) refuse_pretended_hosts(plan);
   });
   if (options.dry_run) {
@@ -216,8 +261,13 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
                  static_cast<double>(least_duration(plan, {}).count()) / 1e9);
     return 0;
   }
+  // The least that any rank sees, which is what its node has left.
+  std::int64_t least_memory = -static_cast<std::int64_t>(
+      std::min<std::uint64_t>(available_memory().value, std::numeric_limits<std::int64_t>::max()));
+  control.all_reduce_max({&least_memory, 1});
   run_on_rank_zero(control, [&] {
     if (!options.allow_oversubscribe) refuse_oversubscription(plan);
+    refuse_too_large(plan, availability, {static_cast<std::uint64_t>(-least_memory)});
   });
   std::unique_ptr<SweepJournal> journal;
   std::vector<Quarantined> in_quarantine;
@@ -230,6 +280,10 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   plan = share_plan(control, spec, availability, catalogue, digest,
                     {.quarantined = in_quarantine, .decisions = decisions});
   run_on_rank_zero(control, [&] {
+    refuse_empty(plan);
+    if (options.database)
+      refuse_other_input(plan, decisions, StoreReader(*options.database).sweeps(),
+                         *options.database);
     journal->file_under({.uuid = random_uuid(),
                          .started_at = utc_now(),
                          .finished_at = {},
@@ -265,7 +319,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   process.watch->recorder().enter({.phase = "end"});
   int code = 0;
   run_on_rank_zero(control, [&] {
-    code = conclude(options, process, plan, availability, outcome, in_quarantine, *journal);
+    code = conclude(options, process, plan, availability, outcome, digest, *journal);
   });
   std::int64_t agreed = code;
   control.all_reduce_max({&agreed, 1});

@@ -22,6 +22,7 @@ struct SweepOptions {
   std::optional<CompatTool> compat;              ///< another benchmark's loop and table instead
   bool dry_run = false;
   bool quiet = false;
+  bool is_wide = false;  ///< the table has all columns of nccl-tests
   bool allow_oversubscribe = false;
   bool gpus = false;                           ///< the ranks' buffers lie on GPUs
   bool share_gpus = false;                     ///< several ranks on one, each a host to NCCL
@@ -35,8 +36,7 @@ struct SweepOptions {
 };
 
 /// Plans, measures, decides and publishes. Collective; throws the same Error on all ranks where one
-/// of them lacks what it takes. Returns the exit code: 0, or 1 where some variant was wrong or
-/// failed.
+/// of them lacks what it takes. Returns the exit code (publication.h).
 [[nodiscard]] int run_sweep_command(const SweepOptions& options, const AgentProcess& process);
 
 }  // namespace colltune

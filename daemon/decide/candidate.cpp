@@ -53,8 +53,10 @@ Candidate to_candidate(const Passes& passes, const PassWeights& weights, double 
   Candidate candidate{.measurement = passes.begin()->second};
   PassRounds rounds;
   PassRounds samples;
+  std::vector<const Measurement*> trials;
   for (const auto& [pass, measurement] : passes) {
     candidate.verified_calls += measurement->verified_calls;
+    trials.push_back(measurement);
     const auto& medians = candidate.rounds.emplace(pass, round_medians(*measurement)).first->second;
     std::ranges::copy_if(medians, std::back_inserter(rounds[pass]),
                          [](double value) { return !std::isnan(value); });
@@ -68,6 +70,7 @@ Candidate to_candidate(const Passes& passes, const PassWeights& weights, double 
   auto values = balance(rounds, weights);
   if (values.empty()) values = balance(samples, weights);
   candidate.per_call = median_interval(std::move(values), confidence);
+  candidate.lost = lost_in_counted(trials);
   return candidate;
 }
 
@@ -86,7 +89,7 @@ std::map<TrialName, Passes> merge_passes(std::span<const Measurement* const> mea
 
 /// What all measurements of a world say of it.
 struct WorldFacts {
-  double kept_waiting = -1;
+  double load = -1;
   MachineStates states;
 };
 
@@ -106,10 +109,21 @@ std::size_t Contest::rivals() const {
       candidates, [](const Candidate& one) { return !one.measurement->is_baseline; }));
 }
 
-Duel Contest::twin_duel(const Candidate& baseline, double risk) const {
+bool Contest::is_loaded(const DecisionPolicy& policy) const {
+  return policy.most_kept_waiting && load > *policy.most_kept_waiting;
+}
+
+Duel Contest::duel(const Candidate& reference, const Candidate& rival, double risk,
+                   const DecisionPolicy& policy) const {
+  Duel duel = fight_in_passes(reference.rounds, rival.rounds, risk, weights);
+  return is_loaded(policy) ? widened(std::move(duel), reference.lost, rival.lost) : duel;
+}
+
+Duel Contest::twin_duel(const Candidate& baseline, double risk,
+                        const DecisionPolicy& policy) const {
   for (const Candidate& twin : twins)
     if (twin.measurement->variant == baseline.measurement->variant)
-      return fight_in_passes(baseline.rounds, twin.rounds, risk, weights);
+      return duel(baseline, twin, risk, policy);
   return {};
 }
 
@@ -123,7 +137,7 @@ std::map<TuningKey, Contest> contests_of(std::span<const Measurement> measuremen
   for (const auto& [key, of_key] : by_key) {
     const WorldFacts& world = worlds.at(key.topology);
     Contest contest{.weights = world.states.weights_of(of_key),
-                    .kept_waiting = std::max(kept_waiting_of(of_key), world.kept_waiting)};
+                    .load = std::max(kept_waiting_of(of_key), world.load)};
     for (const auto& [name, passes] : merge_passes(of_key))
       if (may_rank(passes))
         (name.is_twin ? contest.twins : contest.candidates)

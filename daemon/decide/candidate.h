@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "colltune/decide/decision_policy.h"
 #include "colltune/decide/duel.h"
 #include "colltune/decide/rounds.h"
 #include "colltune/decide/statistics.h"
@@ -24,6 +25,8 @@ struct Candidate {
   /// Of the median of the rounds, ns per call, each pass by its weight; of all samples where none
   /// counts.
   MedianInterval per_call;
+  /// lost_in_counted() of all passes, by samples.
+  double lost = 0;
 };
 
 /// The trials of one key.
@@ -33,12 +36,18 @@ struct Contest {
   PassWeights weights;  ///< of the key's passes
   /// kept_waiting_of() all trials of the key, or of its world where that is more: a load that was
   /// there all the time does not show in each key.
-  double kept_waiting = -1;
+  double load = -1;
 
+  /// Whether something else ran there, so that bounds must allow for it.
+  [[nodiscard]] bool is_loaded(const DecisionPolicy& policy) const;
+  /// `rival` beside `reference`, with bounds that allow for a load where there was one.
+  [[nodiscard]] Duel duel(const Candidate& reference, const Candidate& rival, double risk,
+                          const DecisionPolicy& policy) const;
   /// How many rivals a baseline has: what the risk is divided by.
   [[nodiscard]] std::size_t rivals() const;
   /// The twin of that baseline against it.
-  [[nodiscard]] Duel twin_duel(const Candidate& baseline, double risk) const;
+  [[nodiscard]] Duel twin_duel(const Candidate& baseline, double risk,
+                               const DecisionPolicy& policy) const;
 };
 
 /// `is_holdout` picks the trials of held-out sizes, or those of all others. A trial that was not ok

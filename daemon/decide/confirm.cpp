@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "colltune/decide/duel.h"
 #include "colltune/decide/noise.h"
 #include "colltune/decide/rounds.h"
 #include "colltune/decide/statistics.h"
@@ -24,6 +25,7 @@ struct Evidence {
 /// One variant's trial in a launch, over all its passes.
 struct LaunchTrial {
   PassRounds rounds;
+  std::vector<const Measurement*> passes;
   const Measurement* fault = nullptr;  ///< of a pass that was not ok; null: none
 };
 
@@ -34,6 +36,7 @@ LaunchTrial find_trial(std::span<const Measurement> launch, const TuningKey& key
     if (measurement.is_twin || measurement.variant != variant || measurement.key != key) continue;
     if (!is_credited(measurement)) trial.fault = &measurement;
     trial.rounds[measurement.pass] = round_medians(measurement);
+    trial.passes.push_back(&measurement);
   }
   return trial;
 }
@@ -44,6 +47,17 @@ double kept_waiting_in(std::span<const Measurement> launch, const Topology& topo
   for (const Measurement& measurement : launch)
     if (measurement.key.topology == topology) of_world.push_back(&measurement);
   return kept_waiting_of(of_world);
+}
+
+/// The ratio of a launch in which something else ran, without what that may have done to it. Empty
+/// where that may be all.
+std::optional<double> beyond_load(double ratio, const LaunchTrial& reference,
+                                  const LaunchTrial& candidate) {
+  const Duel duel = widened({.ratio = ratio}, lost_in_counted(reference.passes),
+                            lost_in_counted(candidate.passes));
+  if (ratio / duel.helped >= 1) return ratio / duel.helped;
+  if (ratio * duel.held_back < 1) return ratio * duel.held_back;
+  return {};
 }
 
 Evidence evidence_of(const TuningKey& key, const ConfirmContest& contest,
@@ -68,10 +82,13 @@ Evidence evidence_of(const TuningKey& key, const ConfirmContest& contest,
     const auto ratios = ratios_by_pass(reference.rounds, candidate.rounds);
     if (ratios.empty()) continue;
     const double wait = kept_waiting_in(launch, key.topology);
+    std::optional<double> ratio = balanced_ratio(ratios);
     if (policy.most_kept_waiting && wait > *policy.most_kept_waiting)
-      evidence.busy.push_back(wait);
+      ratio = beyond_load(*ratio, reference, candidate);
+    if (ratio)
+      evidence.ratios.push_back(*ratio);
     else
-      evidence.ratios.push_back(balanced_ratio(ratios));
+      evidence.busy.push_back(wait);
   }
   return evidence;
 }
@@ -94,21 +111,13 @@ std::string why_too_few(const Evidence& evidence, const ConfirmPolicy& policy) {
                                           std::max<std::size_t>(policy.launches, 1));
   if (evidence.busy.empty()) return too_few;
   return fmt::format(
-      "{}: in {} the ranks waited for a core up to {:.1f} % of the time, more than {:.1f} %; "
-      "confirm again when nothing else runs there",
-      too_few, evidence.busy.size(), 100 * std::ranges::max(evidence.busy),
-      100 * *policy.most_kept_waiting);
+      "{}: in {} the ranks waited for a core up to {:.1f} % of the time, which may be the whole "
+      "difference; confirm again when nothing else runs there",
+      too_few, evidence.busy.size(), 100 * std::ranges::max(evidence.busy));
 }
 
 auto find_baseline(Decision& decision) {
   return std::ranges::find_if(decision.ranked, &RankedVariant::is_baseline);
-}
-
-/// Nothing is claimed any more, or never was.
-ConfirmStep confirm_claimless(Decision decision) {
-  decision.status = DecisionStatus::confirmed;
-  decision.confirmation = {};
-  return {std::move(decision), ConfirmResult::confirmed};
 }
 
 ConfirmStep veto_against_baseline(Decision decision, const std::string& why, std::size_t launches) {
@@ -138,11 +147,19 @@ ConfirmStep veto_against_next(Decision decision, const std::string& why,
   return {std::move(decision), ConfirmResult::confirmed};
 }
 
+/// It leads a family that has nothing better, and loses against what runs without it.
+bool is_slower_than_the_baseline(const Decision& decision) {
+  const RankedVariant& winner = decision.ranked.front();
+  return !winner.is_baseline && winner.speedup_over_baseline > 0 &&
+         winner.speedup_over_baseline < 1;
+}
+
 }  // namespace
 
 std::optional<ConfirmContest> contest_of(const Decision& decision) {
   const auto& ranked = decision.ranked;
   if (ranked.size() < 2 || ranked.front().is_baseline) return {};
+  if (is_slower_than_the_baseline(decision)) return {};
   const auto baseline = std::ranges::find_if(ranked, &RankedVariant::is_baseline);
   const RankedVariant& reference = baseline == ranked.end() ? ranked[1] : *baseline;
   return ConfirmContest{ranked.front().variant, reference.variant};
@@ -152,8 +169,16 @@ ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>>
                     const ConfirmPolicy& policy) {
   if (decision.verdict == Verdict::undecided)
     return {std::move(decision), ConfirmResult::open, "undecided"};
+  if (decision.ranked.front().is_baseline)
+    return {std::move(decision), ConfirmResult::open,
+            "the baseline stays: nothing is claimed that launches could check"};
+  if (is_slower_than_the_baseline(decision))
+    return {std::move(decision), ConfirmResult::open,
+            "slower than the baseline of the key: it leads only its own family"};
   const auto contest = contest_of(decision);
-  if (!contest) return confirm_claimless(std::move(decision));
+  if (!contest)
+    return {std::move(decision), ConfirmResult::open,
+            "the only variant that may rank: there is nothing to compare it with"};
 
   const Evidence evidence = evidence_of(decision.key, *contest, launches, policy);
   const bool has_baseline = find_baseline(decision) != decision.ranked.end();

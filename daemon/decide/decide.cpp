@@ -11,6 +11,7 @@
 
 #include "candidate.h"
 #include "colltune/decide/duel.h"
+#include "pooled_passes.h"
 
 namespace colltune {
 namespace {
@@ -26,7 +27,8 @@ struct Entry {
   /// In which it has rounds in common with the reference, or the reference has any; 0 where there
   /// is no reference.
   std::size_t passes = 0;
-  /// Whether it ran in as many passes as any other. Who did not was no contender.
+  /// Whether it ran in as many passes as any other, of each sweep that it took part in. Who did not
+  /// was no contender.
   bool has_all_passes = true;
 };
 
@@ -46,7 +48,8 @@ std::string name_of_variant(const Candidate& candidate) {
 
 std::string percent(double fraction) { return fmt::format("{:.3g} %", 100 * fraction); }
 
-Entry enter(const Candidate& candidate, const Field& field, const DecisionPolicy& policy) {
+Entry enter(const Candidate& candidate, const Field& field, const Contest& contest,
+            const DecisionPolicy& policy) {
   Entry entry{.candidate = &candidate};
   if (field.reference == nullptr) return entry;
   entry.speedup = 1;
@@ -54,8 +57,7 @@ Entry enter(const Candidate& candidate, const Field& field, const DecisionPolicy
     entry.passes = ratios_by_pass(candidate.rounds, candidate.rounds).size();
     return entry;
   }
-  entry.duel =
-      fight_in_passes(field.reference->rounds, candidate.rounds, field.risk, field.weights);
+  entry.duel = contest.duel(*field.reference, candidate, field.risk, policy);
   entry.standing = judge(entry.duel, policy, field.noise);
   if (entry.duel.rounds > 0) {
     entry.passes = entry.duel.passes;
@@ -101,22 +103,31 @@ const Entry& find_leader(const Field& field, std::size_t most_common) {
   return *leader;
 }
 
+std::map<int, std::size_t> passes_by_sweep(const Candidate& candidate) {
+  std::map<int, std::size_t> passes;
+  for (const auto& [pass, rounds] : candidate.rounds) ++passes[sweep_of_pass(pass)];
+  return passes;
+}
+
 /// Speed-ups over unlike passes do not compare: a pass may have met the machine in a state that
 /// favoured whoever was there. So all are put beside one leader, by the rounds of both. Who did not
 /// take part in all passes, not even with rounds that do not count, cannot win, and has beaten the
 /// baseline only where it did so by way of the leader too.
 void rank_by_common_passes(Field& field, const DecisionPolicy& policy) {
-  std::size_t most_run = 0;
+  std::map<int, std::size_t> most_run;  ///< by sweep
   std::size_t most_common = 0;
   for (const Entry& entry : field.entries) {
-    most_run = std::max(most_run, entry.candidate->rounds.size());
+    for (const auto& [sweep, passes] : passes_by_sweep(*entry.candidate))
+      most_run[sweep] = std::max(most_run[sweep], passes);
     most_common = std::max(most_common, entry.passes);
   }
-  if (most_run < 2) return;
+  if (most_run.empty() || (most_run.size() == 1 && most_run.begin()->second < 2)) return;
   const Entry& leader = find_leader(field, most_common);
   const double speedup = leader.speedup;
   for (Entry& entry : field.entries) {
-    entry.has_all_passes = entry.candidate->rounds.size() == most_run;
+    entry.has_all_passes = std::ranges::all_of(
+        passes_by_sweep(*entry.candidate),
+        [&](const auto& of_sweep) { return of_sweep.second == most_run.at(of_sweep.first); });
     if (entry.candidate == field.reference) continue;
     if (const double ratio = ratio_to(leader, entry, field.weights); ratio > 0)
       entry.speedup = speedup * ratio;
@@ -125,7 +136,10 @@ void rank_by_common_passes(Field& field, const DecisionPolicy& policy) {
   }
 }
 
-Field make_field(const Contest& contest, const std::string& family, const DecisionPolicy& policy) {
+/// `whole`, where it is not null, is the field of all families: where both refer to the same
+/// baseline, a variant has the same speed-up in both.
+Field make_field(const Contest& contest, const std::string& family, const DecisionPolicy& policy,
+                 const Field* whole) {
   std::vector<const Candidate*> all;
   std::vector<const Candidate*> own;
   for (const Candidate& candidate : contest.candidates) {
@@ -137,9 +151,14 @@ Field make_field(const Contest& contest, const std::string& family, const Decisi
               .weights = contest.weights};
   field.reference = field.own_baseline != nullptr ? field.own_baseline : fastest_baseline(all);
   if (field.reference != nullptr)
-    field.noise = twin_noise(contest.twin_duel(*field.reference, field.risk));
-  for (const Candidate* candidate : own) field.entries.push_back(enter(*candidate, field, policy));
+    field.noise = twin_noise(contest.twin_duel(*field.reference, field.risk, policy));
+  for (const Candidate* candidate : own)
+    field.entries.push_back(enter(*candidate, field, contest, policy));
   rank_by_common_passes(field, policy);
+  if (whole != nullptr && whole->reference == field.reference)
+    for (Entry& entry : field.entries)
+      entry.speedup =
+          std::ranges::find(whole->entries, entry.candidate, &Entry::candidate)->speedup;
   std::ranges::stable_sort(field.entries, is_faster);
   return field;
 }
@@ -226,15 +245,6 @@ Judgement keep_baseline(const Field& field, const DecisionPolicy& policy) {
 
 Judgement judge_field(const Field& field, const Contest& contest, const DecisionPolicy& policy) {
   if (field.own_baseline == nullptr) return judge_without_baseline(field, policy);
-  const auto& most = policy.most_kept_waiting;
-  if (most && contest.kept_waiting > *most && field.entries.size() > 1)
-    return {
-        .winner = field.own_baseline,
-        .verdict = Verdict::undecided,
-        .reason = fmt::format(
-            "the baseline {} stays, undecided: the ranks waited for a core {} of the time, more "
-            "than {}; sweep again when nothing else runs there",
-            name_of_variant(*field.own_baseline), percent(contest.kept_waiting), percent(*most))};
   std::vector<const Entry*> proven;
   for (const Entry& entry : field.entries)
     if (entry.standing == Standing::proven && entry.has_all_passes) proven.push_back(&entry);
@@ -270,9 +280,8 @@ RankedVariant to_ranked(const Entry& entry) {
           .limits = measurement.limits};
 }
 
-Decision decide_family(const TuningKey& key, const Contest& contest, const std::string& family,
-                       const DecisionPolicy& policy) {
-  Field field = make_field(contest, family, policy);
+Decision decide_field(const TuningKey& key, const Contest& contest, const std::string& family,
+                      Field field, const DecisionPolicy& policy) {
   Judgement judgement = judge_field(field, contest, policy);
   const auto place = [&](const Entry& entry) {
     if (entry.candidate == judgement.winner) return 0;
@@ -291,21 +300,43 @@ Decision decide_family(const TuningKey& key, const Contest& contest, const std::
 
 }  // namespace
 
-std::vector<Decision> decide(std::span<const Measurement> measurements,
-                             const DecisionPolicy& policy, const std::string& sweep_uuid) {
+namespace {
+
+template <class PolicyOf>
+std::vector<Decision> decide_each(std::span<const Measurement> measurements, double confidence,
+                                  const std::string& sweep_uuid, PolicyOf&& policy_of) {
   std::vector<Decision> decisions;
-  for (const auto& [key, contest] : contests_of(measurements, false, policy.confidence)) {
+  for (const auto& [key, contest] : contests_of(measurements, false, confidence)) {
+    const DecisionPolicy& policy = policy_of(key);
     std::set<std::string> families;
     for (const Candidate& candidate : contest.candidates)
       families.insert(candidate.measurement->family);
-    std::vector<std::string> fields{std::string(any_family)};
-    fields.insert(fields.end(), families.begin(), families.end());
-    for (const std::string& family : fields) {
-      decisions.push_back(decide_family(key, contest, family, policy));
-      decisions.back().sweep_uuid = sweep_uuid;
-    }
+    const std::string any(any_family);
+    const Field whole = make_field(contest, any, policy, nullptr);
+    decisions.push_back(decide_field(key, contest, any, whole, policy));
+    for (const std::string& family : families)
+      decisions.push_back(
+          decide_field(key, contest, family, make_field(contest, family, policy, &whole), policy));
+    for (Decision& decision : std::span(decisions).last(families.size() + 1))
+      decision.sweep_uuid = sweep_uuid;
   }
   return decisions;
+}
+
+}  // namespace
+
+std::vector<Decision> decide(std::span<const Measurement> measurements,
+                             const DecisionPolicy& policy, const std::string& sweep_uuid) {
+  return decide_each(measurements, policy.confidence, sweep_uuid,
+                     [&](const TuningKey&) -> const DecisionPolicy& { return policy; });
+}
+
+std::vector<Decision> decide_by_key(std::span<const Measurement> measurements,
+                                    const std::map<TuningKey, DecisionPolicy>& policies,
+                                    const std::string& sweep_uuid) {
+  return decide_each(
+      measurements, DecisionPolicy{}.confidence, sweep_uuid,
+      [&](const TuningKey& key) -> const DecisionPolicy& { return policies.at(key); });
 }
 
 std::map<Verdict, std::size_t> count_verdicts(std::span<const Decision> decisions) {

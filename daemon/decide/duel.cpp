@@ -74,6 +74,15 @@ Duel fight(std::span<const double> reference_rounds, std::span<const double> riv
   return ratios.empty() ? Duel{} : fight_over({{0, std::move(ratios)}}, risk, {});
 }
 
+Duel widened(Duel duel, double of_reference, double of_rival) {
+  const double factor = (1 - of_rival) / (1 - of_reference);
+  duel.helped = std::max(1.0, factor);
+  duel.held_back = std::max(1.0, 1 / factor);
+  if (duel.low) *duel.low /= duel.helped;
+  if (duel.high) *duel.high *= duel.held_back;
+  return duel;
+}
+
 double risk_of_duel(const DecisionPolicy& policy, std::size_t rivals) {
   return (1 - policy.confidence) / static_cast<double>(std::max<std::size_t>(1, rivals));
 }
@@ -91,8 +100,9 @@ Standing judge(const Duel& duel, const DecisionPolicy& policy, double twin_noise
   const double needed = 1 + policy.minimum_margin;
   if (duel.rounds == 0) return Standing::open;
   if (!duel.low || !duel.high) return duel.highest >= needed ? Standing::open : Standing::beaten;
-  if (duel.ratio < needed) return Standing::beaten;
-  const bool is_proven = *duel.low > 1 && duel.ratio > twin_noise && !is_bimodal(duel, policy);
+  if (duel.ratio * duel.held_back < needed) return Standing::beaten;
+  const bool is_proven = *duel.low > 1 && duel.ratio / duel.helped >= needed &&
+                         duel.ratio > twin_noise && !is_bimodal(duel, policy);
   return is_proven ? Standing::proven : Standing::open;
 }
 
@@ -105,8 +115,11 @@ std::string explain(const Duel& duel, const DecisionPolicy& policy, double twin_
   if (duel.rounds == 0) return "has no round in common with the baseline in which both count";
   const std::string faster = fmt::format("is {:.3f}x as fast", duel.ratio);
   const double needed = 1 + policy.minimum_margin;
-  if (duel.low ? duel.ratio < needed : duel.highest < needed)
+  if (duel.low ? duel.ratio * duel.held_back < needed : duel.highest < needed)
     return fmt::format("{}, less than the margin of {:.3g} %", faster, 100 * policy.minimum_margin);
+  if (duel.low && duel.ratio < needed)
+    return fmt::format("{}, but what else ran there may have held it back by {:.3f}x", faster,
+                       duel.held_back);
   if (!duel.low)
     return fmt::format("{}, but {} common round(s) are too few to tell it from noise", faster,
                        duel.rounds);
@@ -114,6 +127,12 @@ std::string explain(const Duel& duel, const DecisionPolicy& policy, double twin_
     return fmt::format("{}, but bimodal: {:.3f}x in {:.0f} % of {}, {:.3f}x in the others", faster,
                        duel.modes->high, 100 * duel.modes->share_high, describe_rounds(duel),
                        duel.modes->low);
+  if (duel.helped > 1 && (*duel.low <= 1 || duel.ratio / duel.helped < needed) &&
+      *duel.low * duel.helped > 1)
+    return fmt::format(
+        "{}, but what else ran there may have helped it by {:.3f}x; sweep again when nothing else "
+        "runs there",
+        faster, duel.helped);
   if (*duel.low <= 1)
     return fmt::format("{}, which is within the noise (at least {:.3f}x over {})", faster,
                        *duel.low, describe_rounds(duel));

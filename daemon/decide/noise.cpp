@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/decide/rounds.h"
 #include "colltune/decide/statistics.h"
 
 namespace colltune {
@@ -93,6 +94,29 @@ double kept_waiting_of(std::span<const Measurement* const> of_key) {
   return share_of(of_key, [](const Conditions& seen) { return seen.kept_waiting; });
 }
 
+double lost_in_counted(std::span<const Measurement* const> of_trial) {
+  constexpr double most = 0.9;  // of a loss beyond any number the bounds are wide enough
+  double counted = 0;
+  double lost = 0;
+  for (const Measurement* trial : of_trial) {
+    std::vector<double> good;
+    double whole = 0;
+    for (std::size_t i = 0; i < trial->samples.size(); ++i) {
+      const auto time = static_cast<double>(trial->samples[i].count());
+      whole += time;
+      if (counts(*trial, i)) good.push_back(time);
+    }
+    for (const double time : good) counted += time;
+    lost += trial->conditions.kept_waiting.value_or(0) * whole;
+    if (good.empty()) continue;
+    const double usual = median_of(good);
+    for (std::size_t i = 0; i < trial->samples.size(); ++i)
+      if (!counts(*trial, i))
+        lost -= std::max(0.0, static_cast<double>(trial->samples[i].count()) - usual);
+  }
+  return counted > 0 ? std::clamp(lost / counted, 0.0, most) : 0;
+}
+
 Noise noise_of(std::span<const Measurement> measurements) {
   Noise noise;
   std::map<TuningKey, KeyConditions> keys;
@@ -131,7 +155,14 @@ Noise noise_of(std::span<const Measurement> measurements) {
   std::vector<double> waits;
   for (const auto& [key, conditions] : keys) {
     if (const double steal = steal_of(conditions.trials); steal >= 0) steals.push_back(steal);
-    if (const double wait = kept_waiting_of(conditions.trials); wait >= 0) waits.push_back(wait);
+    const double wait = kept_waiting_of(conditions.trials);
+    if (wait >= 0) waits.push_back(wait);
+    const double lost = std::max(steal_of(conditions.trials), wait);
+    noise.disturbed_keys += lost > disturbed_key ? 1 : 0;
+    if (lost > noise.worst_lost) {
+      noise.worst_lost = lost;
+      noise.worst_key = describe(key.problem) + " on " + describe(key.topology);
+    }
     for (const auto& [pass, events] : conditions.throttle_events) noise.throttle_events += events;
     noise.windowed_keys += conditions.has_windows ? 1 : 0;
   }
@@ -153,7 +184,7 @@ std::string noise_summary(std::span<const Measurement> measurements) {
     text = "noise was not observed: the ranks share cores, or nothing was timed";
   } else {
     const bool is_quiet = noise.median_steal < quiet_steal &&
-                          noise.median_kept_waiting < quiet_steal &&
+                          noise.median_kept_waiting < quiet_steal && noise.disturbed_keys == 0 &&
                           share(noise.voided, noise.samples) < quiet_void;
     const std::string waits =
         noise.median_kept_waiting < 0
@@ -167,6 +198,12 @@ std::string noise_summary(std::span<const Measurement> measurements) {
         waits, percent(share(noise.voided, noise.samples)), noise.samples,
         percent(share(noise.gaps, noise.samples)), percent(share(noise.switched, noise.samples)),
         percent(share(noise.late, noise.samples)), noise.windowed_keys, noise.keys);
+    if (noise.disturbed_keys > 0)
+      text += fmt::format(
+          "\nmore than {:.0f} % of the time was lost to something else in {} of {} keys; the worst "
+          "is {}: {}",
+          100 * disturbed_key, noise.disturbed_keys, noise.keys, noise.worst_key,
+          percent(noise.worst_lost));
   }
   if (!noise.states.empty()) {
     std::string states;

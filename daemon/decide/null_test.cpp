@@ -22,8 +22,7 @@ NullTest null_test(std::span<const Measurement> measurements, const DecisionPoli
               baseline.measurement->variant != twin.measurement->variant)
             continue;
           const auto wins = [&](const Candidate& rival, const Candidate& reference) {
-            return judge(fight_in_passes(reference.rounds, rival.rounds, risk, contest.weights),
-                         policy) == Standing::proven;
+            return judge(contest.duel(reference, rival, risk, policy), policy) == Standing::proven;
           };
           ++test.keys;
           test.wins += wins(twin, baseline) ? 1 : 0;

@@ -5,7 +5,9 @@
 
 #include <ctime>
 #include <filesystem>
+#include <iostream>
 
+#include "colltune/json/output_file.h"
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/error.h"
 
@@ -75,11 +77,17 @@ void SweepJournal::file_under(SweepRecord sweep, Environment environment, Resume
 
 void SweepJournal::open_results(bool replaces) {
   const std::string name = results_path_->string();
-  if (!replaces && std::filesystem::exists(*results_path_))
+  if (name == standard_output) {
+    lines_.emplace(std::cout, "standard output");
+    return;
+  }
+  const bool is_written_through = colltune::is_written_through(*results_path_);
+  if (!replaces && !is_written_through && std::filesystem::exists(*results_path_))
     throw Error(
         StatusCode::already_exists,
         name + " exists already; results of another sweep are not overwritten: name another file");
-  results_.open(*results_path_, std::ios::binary | std::ios::trunc);
+  results_.open(*results_path_, is_written_through ? std::ios::binary | std::ios::out
+                                                   : std::ios::binary | std::ios::trunc);
   if (!results_) throw Error(StatusCode::failed_precondition, name + " cannot be created");
   lines_.emplace(results_, name);
 }
@@ -120,20 +128,23 @@ void SweepJournal::append(std::span<const Measurement> measurements) {
       lines_->write(JournalRecord::measurement, measurement);
 }
 
-std::optional<Generation> SweepJournal::finish(SweepState state,
-                                               std::span<const Decision> decisions,
+std::optional<Generation> SweepJournal::finish(SweepState state, std::span<const Decision> found,
+                                               std::span<const Decision> published,
                                                const std::string& summary) {
   sweep_.state = state;
   sweep_.finished_at = utc_now();
   sweep_.summary = summary;
   if (lines_) {
-    for (const Decision& decision : decisions) lines_->write(JournalRecord::decision, decision);
+    for (const Decision& decision : found) lines_->write(JournalRecord::decision, decision);
     lines_->write(JournalRecord::end, sweep_);
   }
   if (!store_) return std::nullopt;
   // In this order: a kill in between leaves an unfinished sweep, which is then continued and
   // published again, never a finished one without decisions.
-  Generation generation = store_->publish(decisions, sweep_.finished_at);
+  std::optional<Generation> generation;
+  // What was quarantined leaves the table with the next generation.
+  if (!published.empty() || !store_->quarantines().empty())
+    generation = store_->publish(published, sweep_.finished_at);
   store_->finish_sweep(sweep_.uuid, state, sweep_.finished_at, summary);
   return generation;
 }

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "colltune/sweep/sweep_plan.h"
 
@@ -15,12 +19,40 @@ std::string describe_in_world(const SweepPlan& plan, int world, const Problem& p
   return describe(plan.worlds[static_cast<std::size_t>(world)].topology) + "  " + describe(problem);
 }
 
-std::string variants_of(const Cell& cell) {
+constexpr std::size_t width = 80;
+
+/// `first` and the words, in lines of `width`; a word that is longer has a line of its own.
+std::string wrapped(std::string first, const std::vector<std::string>& words) {
+  constexpr std::string_view indent = "      ";
   std::string text;
+  std::string line = std::move(first);
+  for (const std::string& word : words) {
+    if (line.size() + 1 + word.size() > width && line.size() > indent.size()) {
+      text += line + '\n';
+      line = std::string(indent) + word;
+    } else {
+      line += ' ' + word;
+    }
+  }
+  return text + line + '\n';
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  return words;
+}
+
+std::vector<std::string> variants_of(const Cell& cell) {
+  std::vector<std::string> words;
   for (const auto& planned : cell.variants)
-    text += (text.empty() ? "" : " ") + to_string(planned.variant) +
-            (planned.is_baseline ? "*" : "") + (planned.is_twin ? "**" : "");
-  return text;
+    words.push_back(to_string(planned.variant) + (planned.is_baseline ? "*" : "") +
+                    (planned.is_twin ? "**" : ""));
+  return words;
 }
 
 /// Skipped entries that differ in the problem alone are one line.
@@ -39,8 +71,8 @@ std::string render_skipped(const SweepPlan& plan) {
     const std::string what =
         describe_in_world(plan, first.world, first.problem) +
         (entries.size() == 1 ? std::string() : fmt::format(" and {} more", entries.size() - 1));
-    text += fmt::format("  {}: {}  ({})\n", key.first.empty() ? "the problem" : key.first,
-                        key.second, what);
+    text += wrapped(fmt::format("  {}:", key.first.empty() ? "the problem" : key.first),
+                    words_of(fmt::format("{} ({})", key.second, what)));
   }
   return text;
 }
@@ -59,8 +91,8 @@ std::string render_plan(const SweepPlan& plan) {
     text += fmt::format("  {}: {} rank(s)\n", describe(world.topology), world.ranks.size());
   text += "\nMeasured (* is the baseline, ** the same once more, for the null test):\n";
   for (const auto& cell : plan.cells)
-    text += fmt::format("  {}: {}\n", describe_in_world(plan, cell.world, cell.key.problem),
-                        variants_of(cell));
+    text += wrapped("  " + describe_in_world(plan, cell.world, cell.key.problem) + ":",
+                    variants_of(cell));
   if (!plan.skipped.empty()) text += "\nSkipped:\n" + render_skipped(plan);
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +14,18 @@ namespace {
 
 constexpr std::string_view row_format =
     "{:>12} {:>12} {:>8} {:>6} {:>5} {:>9} {:>11} {:>8} {:>8} {:>9} {:>8} {:>9}  {}\n";
+
+// What all rows of a block have in common stands above it.
+constexpr std::string_view narrow_format = "{:>11} {:>11} {:>8} {:>8} {:>9} {:>9}  {}\n";
+constexpr std::size_t narrow_width = 80;
+constexpr std::string_view emulated_mark = "*";
+
+std::string narrow_header() {
+  return fmt::format(fmt::runtime(narrow_format), "size", "time", "algbw", "busbw", "verified",
+                     "speed-up", "winner") +
+         fmt::format(fmt::runtime(narrow_format), "(B)", "(us)", "(GB/s)", "(GB/s)", "(calls)",
+                     "(x base)", "");
+}
 
 std::string header() {
   return fmt::format(fmt::runtime(row_format), "size", "count", "type", "redop", "root", "in-place",
@@ -27,7 +40,8 @@ std::string speedup_text(const Decision& decision) {
   bool is_baseline_emulated = false;
   for (const auto& ranked : decision.ranked)
     if (ranked.is_baseline) is_baseline_emulated = ranked.is_emulated;
-  return fmt::format("{:.2f}{}", winner.speedup_over_baseline, is_baseline_emulated ? "*" : "");
+  return fmt::format("{:.2f}{}", winner.speedup_over_baseline,
+                     is_baseline_emulated ? emulated_mark : "");
 }
 
 /// The probability with which a fault in 1 of 1,000 runs would have shown in `calls` verified ones.
@@ -57,6 +71,39 @@ std::string row(const Decision& decision) {
       to_string(winner.variant));
 }
 
+/// The winner on a line of its own where it does not fit beside its figures.
+std::string narrow_row(const Decision& decision) {
+  const Problem& problem = decision.key.problem;
+  const RankedVariant& winner = decision.ranked.front();
+  const double ns = static_cast<double>(winner.median.count());
+  const double algbw = ns > 0 ? static_cast<double>(problem.message_size.value) / ns : 0;
+  const std::string name = to_string(winner.variant);
+  const auto with = [&](std::string_view last) {
+    std::string line = fmt::format(
+        fmt::runtime(narrow_format), problem.message_size.value, fmt::format("{:.2f}", ns / 1e3),
+        fmt::format("{:.2f}", algbw),
+        problem.mesh
+            ? std::string("-")
+            : fmt::format("{:.2f}", algbw * bus_bandwidth_factor(problem.collective,
+                                                                 decision.key.topology.ranks)),
+        winner.verified_calls, speedup_text(decision), last);
+    line.erase(line.find_last_not_of(" \n") + 1);
+    return line + '\n';
+  };
+  const std::string beside = with(name);
+  return beside.size() <= narrow_width + 1 ? beside : with("") + "    " + name + '\n';
+}
+
+std::string narrow_title(const TuningKey& key) {
+  const Problem& problem = key.problem;
+  return fmt::format(
+      "# {} {}{}{}{} on {} ({} rank(s))", operation_text(problem), name_of(problem.data_type),
+      problem.reduce_op == ReduceOp::none ? std::string()
+                                          : fmt::format(" {}", name_of(problem.reduce_op)),
+      problem.in_place ? " in place" : "", problem.registered ? " registered buffers" : "",
+      describe(key.topology), key.topology.ranks);
+}
+
 std::string title(const TuningKey& key) {
   return fmt::format("# {}{} on {} ({} rank(s))", operation_text(key.problem),
                      key.problem.registered ? ", registered buffers," : "", describe(key.topology),
@@ -76,20 +123,29 @@ std::string render_faults(std::span<const Measurement> measurements) {
 }  // namespace
 
 std::string render_results(std::span<const Measurement> measurements,
-                           std::span<const Decision> decisions) {
+                           std::span<const Decision> decisions, bool is_wide) {
   // Decisions come ordered by key, where the type lies outside the size: rows of one title follow
   // each other only when they are collected first.
   std::vector<std::pair<std::string, std::string>> blocks;
   for (const auto& decision : decisions) {
     if (decision.family != any_family) continue;
-    const std::string name = title(decision.key);
+    const std::string name = is_wide ? title(decision.key) : narrow_title(decision.key);
     auto block = blocks.begin();
     while (block != blocks.end() && block->first != name) ++block;
-    if (block == blocks.end()) block = blocks.insert(block, {name, header()});
-    block->second += row(decision);
+    if (block == blocks.end())
+      block = blocks.insert(block, {name, is_wide ? header() : narrow_header()});
+    block->second += is_wide ? row(decision) : narrow_row(decision);
   }
   std::string text;
   for (const auto& [name, rows] : blocks) text += (text.empty() ? "" : "\n") + name + "\n" + rows;
+  const bool has_mark = std::ranges::any_of(decisions, [](const Decision& decision) {
+    return decision.family == any_family && speedup_text(decision).ends_with(emulated_mark);
+  });
+  if (has_mark)
+    text += fmt::format(
+        "{} over a baseline composed of what the library has: it lacks this type or "
+        "operator\n",
+        emulated_mark);
   return text + render_faults(measurements);
 }
 

@@ -70,13 +70,16 @@ class Driver {
   }
   [[nodiscard]] SweepProgress progress(const Visit& visit) const {
     const nanoseconds elapsed = Clock::now() - begin_;
+    nanoseconds left(
+        static_cast<std::int64_t>(static_cast<double>(elapsed.count()) * course_.left_over_done()));
+    // What the budget has no time for is not measured.
+    if (has_budget()) left = std::min(left, std::max(nanoseconds{}, budget_left()));
     return {.pass = visit.pass,
             .passes = course_.passes(),
             .visits_done = course_.visits_done(),
             .visits = course_.visits_done() + course_.visits_left(),
             .elapsed = elapsed,
-            .left = nanoseconds(static_cast<std::int64_t>(static_cast<double>(elapsed.count()) *
-                                                          course_.left_over_done()))};
+            .left = left};
   }
   static nlohmann::json end_with(SweepEnd end) { return {{"end", to_json_value(end)}}; }
 

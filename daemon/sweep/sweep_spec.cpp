@@ -266,7 +266,7 @@ SweepSpec load_sweep_spec(const std::filesystem::path& path) {
   std::error_code error;
   const bool is_empty = std::filesystem::file_size(path, error) == 0 && !error;
   if (!file || (!is_empty && !(text << file.rdbuf())))
-    throw Error(StatusCode::not_found,
+    throw Error(StatusCode::failed_precondition,
                 path.string() +
                     ": the configuration cannot be read; give the path of a JSON file "
                     "such as configs/quick.json");

@@ -21,7 +21,7 @@ void check_file(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status))
-    throw Error(StatusCode::not_found, "plug-in " + name + ": there is no such file");
+    throw Error(StatusCode::failed_precondition, "plug-in " + name + ": there is no such file");
   if (!std::filesystem::is_regular_file(status))
     throw Error(StatusCode::invalid_argument,
                 "plug-in " + name + ": is no regular file; give the shared object itself");

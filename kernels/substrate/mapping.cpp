@@ -10,12 +10,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <utility>
 
 #include <fcntl.h>
 
+#include "colltune/kernels/control_groups.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
@@ -25,29 +24,6 @@ namespace {
   throw Error(StatusCode::resource_exhausted,
               std::string(call) + " of " + format_bytes(bytes) +
                   " of symmetric memory failed: " + std::strerror(error));
-}
-
-/// "MemAvailable: 123 kB" of /proc/meminfo; no limit where it cannot be read.
-std::uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  std::uint64_t kibibytes = 0;
-  std::string unit;
-  while (file >> name >> kibibytes) {
-    if (name == "MemAvailable:") return kibibytes * 1024;
-    std::getline(file, unit);
-  }
-  return std::numeric_limits<std::uint64_t>::max();
-}
-
-/// What the control group (a container, a batch job) still leaves; no limit where there is none.
-std::uint64_t available_in_control_group() {
-  std::uint64_t most = 0;
-  std::uint64_t used = 0;
-  std::ifstream("/sys/fs/cgroup/memory.max") >> most;
-  std::ifstream("/sys/fs/cgroup/memory.current") >> used;
-  if (most == 0) return std::numeric_limits<std::uint64_t>::max();
-  return most - std::min(used, most);
 }
 
 /// Huge pages where the system allows them on request (a hint: elsewhere it does nothing).
@@ -67,7 +43,7 @@ int make_pages(int descriptor, Bytes bytes) {
 }  // namespace
 
 void require_free_memory(Bytes bytes) {
-  const Bytes available{std::min(available_memory(), available_in_control_group())};
+  const Bytes available = available_memory();
   if (bytes <= available) return;
   throw Error(StatusCode::resource_exhausted, format_bytes(bytes) +
                                                   " of symmetric memory do not fit into the " +

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "colltune/kernels/control_groups.h"
+
 namespace colltune {
 namespace {
 
@@ -22,15 +24,12 @@ std::string read_text(const std::filesystem::path& path) {
   return std::move(text).str();
 }
 
-/// The path in the hierarchy of version 2, which has the number 0.
-std::string_view find_group(std::string_view membership) {
-  constexpr std::string_view prefix = "0::/";
-  while (!membership.empty()) {
-    const std::string_view line = membership.substr(0, membership.find('\n'));
-    if (line.starts_with(prefix)) return line.substr(prefix.size());
-    membership.remove_prefix(std::min(membership.size(), line.size() + 1));
-  }
-  return {};
+/// The cores of a group; 0 where it sets no limit. In version 1 the quota is -1 then.
+int cores_of_group(const std::filesystem::path& group) {
+  if (const int cores = cores_of_quota(read_text(group / "cpu.max")); cores > 0) return cores;
+  std::string text = read_text(group / "cpu.cfs_quota_us");
+  while (text.ends_with('\n')) text.pop_back();
+  return cores_of_quota(text + ' ' + read_text(group / "cpu.cfs_period_us"));
 }
 
 bool is_within(const cpu_set_t& inner, const cpu_set_t& outer) {
@@ -60,16 +59,14 @@ int cores_of_quota(std::string_view cpu_max) {
 
 CpuQuota find_cpu_quota(std::string_view membership, const std::filesystem::path& root) {
   CpuQuota tightest;
-  std::filesystem::path group = root / find_group(membership);
-  while (true) {
+  for (const std::filesystem::path& group : control_groups(membership, root, "cpu")) {
     struct stat of_group {};
-    const int cores = cores_of_quota(read_text(group / "cpu.max"));
+    const int cores = cores_of_group(group);
     if (cores > 0 && (tightest.cores == 0 || cores < tightest.cores) &&
         ::stat(group.c_str(), &of_group) == 0)
       tightest = {cores, of_group.st_ino};
-    if (group == root || !group.has_relative_path()) return tightest;
-    group = group.parent_path();
   }
+  return tightest;
 }
 
 RankCores own_cores() {

@@ -17,10 +17,11 @@ struct CpuQuota {
   std::uint64_t group = 0;  ///< whose: of one machine, equal where it is the same group
 };
 
-/// The cores of a `cpu.max` ("150000 100000": 2); 0 where it sets no limit.
+/// The cores of a `cpu.max` ("150000 100000": 2), or of version 1's quota and period; 0 where it
+/// sets no limit.
 [[nodiscard]] int cores_of_quota(std::string_view cpu_max);
 /// The tightest quota of the control group that `membership` (a `/proc/self/cgroup`) names, and of
-/// those around it, where version 2 is mounted at `root`.
+/// those around it, in both versions (control_groups.h).
 [[nodiscard]] CpuQuota find_cpu_quota(std::string_view membership,
                                       const std::filesystem::path& root);
 

@@ -6,6 +6,10 @@
 // 5, 10 %, what racing saves, and how often it loses the best. What the default policy is chosen
 // by.
 //   decide_bench [--cells N]
+// With --full instead: what the tests of tests/daemon/decide ask of few keys, of many. 500 equal
+// rivals swept ten times, in quiet and beside loads; and rivals faster by 30, 50, 100 % beside
+// them.
+//   decide_bench --full
 
 #include <fmt/core.h>
 
@@ -15,7 +19,8 @@
 
 #include "colltune/decide/decide.h"
 #include "colltune/decide/null_test.h"
-#include "simulated_cell.h"
+#include "colltune/decide/statistics.h"
+#include "simulated_sweeps.h"
 
 using namespace colltune;
 using namespace colltune::simulation;
@@ -65,14 +70,69 @@ std::vector<double> rivals_with(double best, int count) {
   return speeds;
 }
 
+struct NamedLoad {
+  std::string name;
+  Load load;
+};
+
+std::vector<NamedLoad> loads() {
+  std::vector<NamedLoad> all{{"none", {}}};
+  for (const double share : {0.09, 0.24})
+    all.push_back({fmt::format("busy loop, {:.0f} % waiting", 100 * share), busy_loop(share)});
+  for (const double share : {0.05, 0.15, 0.30})
+    for (const double slice : {3e5, 4e6})
+      all.push_back({fmt::format("{:.0f} % steal, {:.1f} ms each", 100 * share, slice / 1e6),
+                     steal(share, slice)});
+  return all;
+}
+
+int print_full() {
+  constexpr int keys = 500;
+  constexpr int sweeps = 10;
+  fmt::print(
+      "# {} equal rivals in {} sweeps: how many ever displaced the baseline, and the upper "
+      "95 % bound\n",
+      keys, sweeps);
+  for (const Model& model : {Model{"quiet", quiet()}, Model{"noisy", noisy()}})
+    for (const auto& [name, load] : loads()) {
+      const int displaced = ever_displaced(keys, sweeps, model.noise, load, 20261126);
+      fmt::print("{:>7} {:<26} {:>4} {:>6.2f} %\n", model.name, name, displaced,
+                 100 * rate_upper_bound(static_cast<std::size_t>(displaced), keys, 0.95));
+      std::fflush(stdout);
+    }
+  constexpr int cells = 400;
+  fmt::print(
+      "# share of {} cells (128 rounds) in which a rival displaces that is as fast, and "
+      "faster by 30, 50, 100 %\n",
+      cells);
+  for (const auto& [name, load] : loads()) {
+    fmt::print("{:<26}", name);
+    for (const double speed : {1.0, 1.3, 1.5, 2.0}) {
+      Rng rng(20261126);
+      int displaced = 0;
+      for (int i = 0; i < cells; ++i)
+        displaced +=
+            decide(loaded_cell({speed}, 128, quiet(), load, rng), {}, "").front().verdict ==
+                    Verdict::displaced
+                ? 1
+                : 0;
+      fmt::print(" {:>6.1f} %", 100.0 * displaced / cells);
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   int cells = 1000;
+  if (argc == 2 && std::string_view(argv[1]) == "--full") return print_full();
   if (argc == 3 && std::string_view(argv[1]) == "--cells")
     cells = std::atoi(argv[2]);
   else if (argc != 1 || cells < 1)
-    return fmt::print(stderr, "usage: decide_bench [--cells N]\n"), 2;
+    return fmt::print(stderr, "usage: decide_bench [--cells N | --full]\n"), 2;
   const Model models[]{{"quiet", quiet()}, {"noisy", noisy()}, {"offsets", with_offsets()}};
   fmt::print("# {} simulated cells each; rates in %; noise models: simulated_cell.h\n", cells);
   fmt::print(

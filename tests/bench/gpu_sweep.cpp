@@ -41,7 +41,7 @@ int run(const Options& options) {
   const std::unique_ptr<Device> device = open_cuda_device(options.gpu);
   const VirtualRanksSweep sweep =
       sweep_virtual_ranks(*device, options.ranks, spec, options.database);
-  fmt::print("{}", render_results(sweep.outcome.measurements, sweep.decisions));
+  fmt::print("{}", render_results(sweep.outcome.measurements, sweep.decisions, true));
   std::size_t failed = 0;
   for (const auto& [outcome, count] : sweep.outcome.trials)
     if (outcome != Outcome::ok) failed += count;

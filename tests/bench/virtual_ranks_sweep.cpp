@@ -68,7 +68,7 @@ void run_rank(Job& job, ControlPlane& control, Communicator& launch) {
   job.result.decisions = decide(outcome.measurements, plan.decision, journal->sweep_uuid());
   const SweepState state =
       outcome.end == SweepEnd::complete ? SweepState::complete : SweepState::partial;
-  job.result.generation = *journal->finish(state, job.result.decisions, "{}");
+  job.result.generation = *journal->finish(state, job.result.decisions, job.result.decisions, "{}");
   job.result.outcome = std::move(outcome);
 }
 

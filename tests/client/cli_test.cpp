@@ -30,11 +30,13 @@ TEST_F(Cli, LookupPrintsTheWinnerFirst) {
   EXPECT_EQ(result.errors, "");
   EXPECT_THAT(result.out, HasSubstr("winner       cpu.one_shot{n=2}\n"));
   EXPECT_THAT(result.out, HasSubstr("time         1.00 us, speed-up 2.00x\n"));
-  EXPECT_THAT(result.out, HasSubstr("status       no_baseline, provisional\n"));
+  EXPECT_THAT(result.out,
+              HasSubstr("status       leads its family, which has no baseline, provisional\n"));
   EXPECT_THAT(result.out, HasSubstr("source       measured (from 1KiB), match exact\n"));
   EXPECT_THAT(result.out, HasSubstr("generation   1 of "));
   EXPECT_THAT(result.out, HasSubstr("Open MPI 4.1.4"));
-  EXPECT_LT(result.out.find("1  cpu.one_shot"), result.out.find("2  mpi.default"));
+  EXPECT_LT(result.out.find("cpu.one_shot{n=2}\n   2"),
+            result.out.find("mpi.default (baseline)\n"));
 }
 
 TEST_F(Cli, LookupAsJsonCarriesTheDocumentedKeys) {
@@ -93,7 +95,7 @@ TEST_F(Cli, WrongQuestionsSayWhatIsAllowed) {
                  "--bites");
   expect_failure(ask({"lookup", "all_reduce", "--dtype", "f32"}), 2, "--bytes");
   expect_failure(colltune({}), 2, "subcommand");
-  expect_failure(colltune({"show", "poems"}), 2, "sweeps, decisions, measurements, environments");
+  expect_failure(colltune({"show", "poems"}), 2, "sweeps, decisions, generations, measurements, environments");
 }
 
 TEST_F(Cli, WhatIsNotStoredIsNotFound) {
@@ -138,9 +140,14 @@ TEST_F(Cli, ShowPrintsTablesAndArrays) {
   };
   EXPECT_THAT(table("sweeps"), HasSubstr("complete"));
   // 1024 bytes in 1000 ns; all-reduce over two ranks has the factor 1.
-  EXPECT_THAT(table("decisions"),
+  EXPECT_THAT(colltune({"show", "decisions", "--db", database, "--wide"}).out,
               ::testing::ContainsRegex("1KiB +256 +f32 +sum +no +any +1.00 +1.02 +1.02"));
-  EXPECT_THAT(table("measurements"), ::testing::ContainsRegex("ok +3 +1.01 +1.00 +1.04"));
+  EXPECT_THAT(colltune({"show", "measurements", "--db", database, "--wide"}).out,
+              ::testing::ContainsRegex("ok +3 +1.01 +1.00 +1.04"));
+  EXPECT_THAT(table("decisions"), ::testing::ContainsRegex("all_reduce f32 sum, 1x2 [^\n]+\n"));
+  EXPECT_THAT(table("decisions"),
+              ::testing::ContainsRegex("1KiB +1.00 +2.00x +leads +provisional"));
+  EXPECT_THAT(table("measurements"), ::testing::ContainsRegex("0 +ok +3 +1.01 +1.00 +2"));
   EXPECT_THAT(table("environments"), HasSubstr(digest_of(test_environment())));
   expect_failure(colltune({"show", "measurements", "--sweep", "none", "--db", database}), 3,
                  "no sweep 'none'");
@@ -180,6 +187,8 @@ TEST_F(Cli, ShowPrintsFailuresAndQuarantines) {
   };
   EXPECT_THAT(show({"failures"}), HasSubstr("rank 1: signal 11"));
   EXPECT_THAT(show({"quarantines"}),
+              ::testing::ContainsRegex("crashed +1 +cpu.one_shot\\{n=2\\}:"));
+  EXPECT_THAT(show({"quarantines", "--wide"}),
               ::testing::ContainsRegex("cpu.one_shot\\{n=2\\} +crashed +1 +rank 1 died"));
   const auto failures = nlohmann::json::parse(show({"failures", "--json"}));
   ASSERT_EQ(failures.size(), 2u);

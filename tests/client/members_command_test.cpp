@@ -81,7 +81,7 @@ TEST_F(MembersCommand, MoreMembersAreToldWhatTheMeasuredLack) {
   EXPECT_THAT(result.out, HasSubstr("members      less: the asking members can do more"));
   EXPECT_THAT(result.out, HasSubstr("there rank 1 lacks avx512"));
   // Neither in the ranking nor explained behind it.
-  EXPECT_THAT(result.out, HasSubstr("   1  cpu.one_shot{n=2}"));
+  EXPECT_THAT(result.out, HasSubstr("   1      1.00  0.99  1.01     2.00x  cpu.one_shot{n=2}\n"));
   EXPECT_THAT(result.out, Not(HasSubstr("\nparts=")));
 }
 

@@ -61,8 +61,10 @@ TEST(Place, AFileThatIsNotOursIsRefusedAndLeft) {
 
 TEST(Place, WhatIsNotThereIsNotFound) {
   const TemporaryFolder folder;
-  EXPECT_EQ(error_of([&] { Store store(folder / "no/such/folder.db"); }), StatusCode::not_found);
-  EXPECT_EQ(error_of([&] { StoreReader reader(folder / "none.db"); }), StatusCode::not_found);
+  EXPECT_EQ(error_of([&] { Store store(folder / "no/such/folder.db"); }),
+            StatusCode::failed_precondition);
+  EXPECT_EQ(error_of([&] { StoreReader reader(folder / "none.db"); }),
+            StatusCode::failed_precondition);
   EXPECT_FALSE(std::filesystem::exists(folder / "none.db"));
 }
 

@@ -24,7 +24,7 @@ refuse() {
 refuse '{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "colour": 1}' 'bad\.json' 'colour' 'budget_seconds'
 refuse '{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "worlds": [{"nodes": 3, "ranks_per_node": 9}]}' '3' '9'
 
-expect_code 3 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/absent.json" --db "$work/never.db"
+expect_code 2 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/absent.json" --db "$work/never.db"
 expect_in err 'absent\.json'
 expect_code 0 "$agent" --help
 expect_in out 'mpirun'

@@ -66,7 +66,7 @@ expect_code 0 "${sweep[@]}" --db "$work/trap.db"
 expect_decisions "$work/trap.db" "large and $provisional"
 
 # --- Wrong usage is refused with a text that helps.
-expect_code 3 "$agent" confirm --db "$work/none.db" -- "${launch[@]}"
+expect_code 2 "$agent" confirm --db "$work/none.db" -- "${launch[@]}"
 expect_in err 'none\.db'
 checks=$((checks + 1))
 [ -z "$(find "$work" -name 'none.db*')" ] || fail 'who finds no database leaves files'

@@ -104,13 +104,22 @@ TEST_F(Groups, WithoutALimitThereIsNone) {
   EXPECT_EQ(find("").cores, 0);
 }
 
-TEST_F(Groups, OnlyVersion2IsLookedAt) {
+TEST_F(Groups, BothVersionsAreLookedAt) {
   limit("jobs", "100000 100000");
-  EXPECT_EQ(find("9:cpu:/jobs\n0::/\n").cores, 0);
   EXPECT_EQ(find("9:cpu:/\n0::/jobs\n").cores, 1);
   // A container sees its own group as the root.
   limit(".", "200000 100000");
   EXPECT_EQ(find("0::/\n").cores, 2);
+  const auto limit_in_version_1 = [&](const std::string& group, const std::string& quota) {
+    std::filesystem::create_directories(root_ / group);
+    std::ofstream(root_ / group / "cpu.cfs_quota_us") << quota << '\n';
+    std::ofstream(root_ / group / "cpu.cfs_period_us") << "100000\n";
+  };
+  limit_in_version_1("cpu,cpuacct/batch", "150000");
+  limit_in_version_1("cpu,cpuacct/batch/free", "-1");
+  EXPECT_EQ(find("4:cpu,cpuacct:/batch/free\n").cores, 2);
+  EXPECT_EQ(find("4:cpu,cpuacct:/batch/free\n").group, number_of("cpu,cpuacct/batch"));
+  EXPECT_EQ(find("4:cpu,cpuacct:/\n").cores, 0);
 }
 
 TEST(UsableCores, OfThisThreadAreSome) {

@@ -273,8 +273,10 @@ class Supervisor {
   int run() {
     adopt_orphans();
     for (int launch = 1; launch <= options_.launches; ++launch) {
+      const auto kills_before = tools_.memory_kills();
       LaunchWatch watch(options_, tools_, signals_);
       watch.run();
+      memory_was_out_ = kills_before && tools_.memory_kills() > kills_before;
       if (const auto code = conclude(watch)) return *code;
       if (progress_.is_stuck()) {
         tools_.say(
@@ -298,8 +300,12 @@ class Supervisor {
     }
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (watch.state() == LaunchState::finished || code == 0) {
+      // It measured what there was to measure, and says what is missing.
+      constexpr int code_nothing_found = 3;
+      constexpr int code_incomplete = 6;
       std::error_code ignored;
       std::filesystem::remove(InFlightFile::path_for(options_.database), ignored);
+      if (code == code_nothing_found || code == code_incomplete) return code;
       if (code != 0 && code != code_findings)
         tools_.say(fmt::format("everything was stored; afterwards the launch ended with {}",
                                describe_wait_status(status)));
@@ -307,8 +313,7 @@ class Supervisor {
     }
     if (watch.state() == LaunchState::refused) return code > 0 ? code : code_given_up;
     if (!watch.took_a_step()) return conclude_without_step(watch, code);
-    note_failure(watch);
-    return std::nullopt;
+    return note_failure(watch);
   }
 
   std::optional<int> conclude_without_step(const LaunchWatch& watch, int code) {
@@ -321,22 +326,55 @@ class Supervisor {
     return std::nullopt;
   }
 
-  void note_failure(const LaunchWatch& watch) {
+  /// The exit code where it is given up.
+  std::optional<int> note_failure(const LaunchWatch& watch) {
     const LaunchVerdict verdict = judge(watch.end());
     tools_.say(fmt::format("{}: {}\n{}", name_of(verdict.outcome), verdict.detail,
                            render_board(watch.end().positions, watch.seen_at(), history_shown)));
+    if (verdict.is_silent && memory_was_out_) return note_memory_kill(verdict);
     if (!verdict.trial) {
       progress_.note(verdict, false);
-      return;
+      return std::nullopt;
     }
     const FailedTrial& trial = *verdict.trial;
     const auto identity = std::pair(trial.key_digest, trial.variant);
     progress_.note(verdict, quarantined_.contains(identity));
     const int failures = tools_.failures.record_failure(trial, verdict.outcome, verdict.detail);
-    if (failures < options_.failures || !quarantined_.insert(identity).second) return;
+    if (failures < options_.failures || quarantined_.contains(identity)) return std::nullopt;
+    if (verdict.is_silent && silently_dead_ && silently_dead_->key_digest == trial.key_digest)
+      return acquit(trial);
+    quarantined_.insert(identity);
     tools_.failures.quarantine(trial, verdict.outcome, verdict.detail);
     tools_.say(
         fmt::format("{} is quarantined for this key after {} failure(s)", trial.variant, failures));
+    if (verdict.is_silent) silently_dead_ = trial;
+    return std::nullopt;
+  }
+
+  /// The same launch will meet the same limit: after a few it ends.
+  std::optional<int> note_memory_kill(const LaunchVerdict& verdict) {
+    ++memory_kills_;
+    tools_.say("memory ran out, and the system killed a rank: no variant is blamed for it");
+    progress_.note(verdict, false);
+    if (memory_kills_ < options_.memory_kills) return std::nullopt;
+    tools_.say(fmt::format(
+        "given up: memory ran out in {} launches{}; what was finished is stored. Allow more "
+        "memory, "
+        "leave out the largest sizes, or start fewer ranks",
+        memory_kills_,
+        verdict.trial ? ", the last time at " + verdict.trial->variant : std::string()));
+    return code_given_up;
+  }
+
+  /// Two variants of one key whose ranks were killed from outside: what they have in common is the
+  /// key, not a fault.
+  std::optional<int> acquit(const FailedTrial& trial) {
+    tools_.failures.release(*silently_dead_);
+    tools_.say(fmt::format(
+        "given up: ranks are killed from outside at this key whatever runs, {} and {} alike; no "
+        "variant is blamed for it. Does memory run out, or does something end processes?",
+        silently_dead_->variant, trial.variant));
+    return code_given_up;
   }
 
   const SuperviseOptions& options_;
@@ -344,6 +382,10 @@ class Supervisor {
   SignalInbox signals_;
   Progress progress_;
   std::set<std::pair<std::string, std::string>> quarantined_;  ///< key digest, variant
+  bool memory_was_out_ = false;                                ///< in the last launch
+  int memory_kills_ = 0;                                       ///< launches that ended so
+  /// The last one that is quarantined because its ranks were killed from outside.
+  std::optional<FailedTrial> silently_dead_;
 };
 
 }  // namespace

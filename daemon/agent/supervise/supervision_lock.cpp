@@ -31,7 +31,7 @@ StatusCode code_of_failed_open(int error) {
       return StatusCode::resource_exhausted;
     case ENOENT:
     case ENOTDIR:
-      return StatusCode::not_found;
+      return StatusCode::failed_precondition;
     default:
       return StatusCode::permission_denied;
   }

@@ -144,6 +144,8 @@ LaunchVerdict judge(const LaunchEnd& end) {
     blamed = find_rank(end, end.missing.front());
   verdict.outcome = is_late ? Outcome::timed_out : Outcome::crashed;
   verdict.trial = trial_of(blamed, end.sweep_uuid);
+  verdict.is_silent =
+      crashed != nullptr && crashed->fate != Fate::signalled && crashed->fate != Fate::exited;
   verdict.detail = fmt::format("{}; the launch ended with {}",
                                is_nobodys_fault ? "the launcher was killed"
                                : is_late        ? describe_lateness(end, blamed)

@@ -35,7 +35,9 @@ struct LaunchVerdict {
   Outcome outcome = Outcome::crashed;  ///< crashed or timed_out
   std::optional<FailedTrial> trial;    ///< empty where no trial was in flight
   std::int64_t cell = -1;              ///< the furthest that a rank had come
-  std::string detail;                  ///< for a person
+  /// A rank died without a word: killed from outside, not by a fault of its own.
+  bool is_silent = false;
+  std::string detail;  ///< for a person
 };
 
 /// Names the trial and the rank to blame: the rank that died by itself, else the one that the

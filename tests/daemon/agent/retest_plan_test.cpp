@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "../sweep/fakes.h"
 #include "colltune/vocabulary/canonical.h"
 
@@ -45,7 +47,8 @@ class RetestPlanTest : public testing::Test {
                             {.availability = availability,
                              .implementations = implementations,
                              .environment_digest = digest,
-                             .quarantined = quarantined},
+                             .quarantined = quarantined,
+                             .inputs = inputs},
                             100ms, 7);
   }
   [[nodiscard]] static std::vector<std::string> names(const Cell& cell) {
@@ -59,6 +62,7 @@ class RetestPlanTest : public testing::Test {
        {.name = "ring", .variants = {parse_variant("ring{a=1}"), parse_variant("ring{a=2}")}},
        {.name = "slow"}});
   std::vector<Quarantined> quarantined;
+  std::map<std::string, InputMode> inputs;
 };
 
 TEST_F(RetestPlanTest, ACellHoldsTheBaselineAndTheWinnersAlone) {
@@ -101,6 +105,18 @@ TEST_F(RetestPlanTest, WhereNothingIsClaimedNothingIsPlanned) {
   const auto [made, left_out] = plan({decision({"base", "slow"}), decision({"slow"}, 2, 64)});
   EXPECT_TRUE(made.cells.empty());
   EXPECT_THAT(left_out, ElementsAre());
+}
+
+TEST_F(RetestPlanTest, InputsAreAsThoseOfTheSweepThatDecided) {
+  Decision hot = decision({"slow", "base"});
+  hot.sweep_uuid = "hot";
+  Decision other = decision({"slow", "base"}, 2, 64);
+  inputs = {{"hot", InputMode::hot}};
+  EXPECT_EQ(plan({hot}).plan.input_mode, InputMode::hot);
+  EXPECT_EQ(plan({other}).plan.input_mode, InputMode::rewritten);
+  const auto [made, left_out] = plan({hot, other});
+  EXPECT_EQ(made.cells.size(), 1U);
+  EXPECT_THAT(left_out, ElementsAre(HasSubstr("measured with input rewritten")));
 }
 
 TEST_F(RetestPlanTest, WhatThisLaunchCannotMeasureIsLeftOutWithTheReason) {

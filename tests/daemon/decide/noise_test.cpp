@@ -58,6 +58,22 @@ TEST(Noise, AMachineOnWhichRanksWaitForACoreIsNoisy) {
   EXPECT_THAT(noise_summary(trials), StartsWith("this machine was quiet"));
 }
 
+TEST(Noise, OneDisturbedKeyIsNotQuietAndIsNamed) {
+  std::vector<Measurement> trials;
+  for (int i = 0; i < 32; ++i) {
+    trials.push_back(trial(static_cast<std::uint64_t>(1024 * (i + 1)), "a", 0.001));
+    trials.back().conditions.kept_waiting = i == 7 ? 0.28 : 0.001;
+  }
+  const std::string text = noise_summary(trials);
+  EXPECT_THAT(text, StartsWith("this machine was noisy"));
+  EXPECT_THAT(text, HasSubstr("\nmore than 5 % of the time was lost to something else in 1 of 32 "
+                              "keys; the worst is "));
+  EXPECT_THAT(text, HasSubstr("8KiB"));
+  EXPECT_THAT(text, HasSubstr(": 28.0 %"));
+  trials[7].conditions.kept_waiting = 0.04;
+  EXPECT_THAT(noise_summary(trials), StartsWith("this machine was quiet"));
+}
+
 TEST(Noise, CoresThatMovedAreToldWithTheirShares) {
   std::vector<Measurement> trials;
   for (int pass = 0; pass < 20; ++pass) {

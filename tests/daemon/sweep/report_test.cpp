@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 
 #include "colltune/decide/decide.h"
 #include "trials.h"
@@ -27,7 +29,7 @@ TEST(RenderResults, ShowsTheColumnsOfNcclTests) {
   base.is_emulated = true;
   const std::vector<Measurement> trials{trial({"base", 2000, true}), trial({"fast", 1000}), wrong,
                                         base, trial({"fast", 1000}, key(4096))};
-  const std::string table = render_results(trials, decide(trials, {}, "s"));
+  const std::string table = render_results(trials, decide(trials, {}, "s"), true);
   EXPECT_THAT(table, HasSubstr("# all_reduce on 1x2 x86_64 (2 rank(s))"));
   for (const char* column : {"size", "count", "type", "redop", "root", "in-place", "time", "algbw",
                              "busbw", "verified", "caught", "winner", "speed-up"})
@@ -36,8 +38,23 @@ TEST(RenderResults, ShowsTheColumnsOfNcclTests) {
   EXPECT_THAT(table, testing::ContainsRegex("1024 +256 +f32 +sum +- +no +(0\\.9|1\\.0)[0-9] +1\\.0"
                                             "[0-9]? +1\\.0[0-9]? +2 +0\\.2 % +2\\.00  fast"));
   EXPECT_THAT(table, HasSubstr("2.00*  fast"));
+  EXPECT_THAT(table, HasSubstr("\n* over a baseline composed of what the library has"));
   EXPECT_THAT(table, HasSubstr("wrong: broken of all_reduce f32 sum 1KiB on 1x2 x86_64: rank 1: "
                                "element 3 is 4, expected 5"));
+}
+
+TEST(RenderResults, TakesEightyColumnsWhereNothingElseIsAsked) {
+  const std::string long_name = "cpu.two_shot_with_a_long_name{chunk=65536,stores=adaptive}";
+  const std::vector<Measurement> trials{trial({"base", 2000, true}), trial({long_name, 1000}),
+                                        trial({"base", 2000, true}, key(4096)),
+                                        trial({"fast", 1000}, key(4096))};
+  const std::string table = render_results(trials, decide(trials, {}, "s"));
+  EXPECT_THAT(table, HasSubstr("# all_reduce f32 sum on 1x2 x86_64 (2 rank(s))\n"));
+  EXPECT_THAT(table, HasSubstr("2.00\n    " + long_name + "\n"));
+  EXPECT_THAT(table, HasSubstr("2.00  fast\n"));
+  EXPECT_THAT(table, testing::Not(HasSubstr("* over")));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 
 TEST(RenderResults, ShowsHowLikelyARareFaultWouldHaveBeenCaught) {
@@ -45,7 +62,7 @@ TEST(RenderResults, ShowsHowLikelyARareFaultWouldHaveBeenCaught) {
   const auto table_with = [&](std::uint64_t calls) {
     measured.verified_calls = calls;
     const std::vector<Measurement> trials{measured};
-    return render_results(trials, decide(trials, {}, "s"));
+    return render_results(trials, decide(trials, {}, "s"), true);
   };
   EXPECT_THAT(table_with(693), HasSubstr(" 693   50.0 % "));
   EXPECT_THAT(table_with(5000), HasSubstr(" 5000   99.3 % "));
@@ -61,7 +78,7 @@ TEST(RenderResults, BusBandwidthFollowsTheCollective) {
   std::ranges::fill(measured.samples, nanoseconds(1024));
   const std::vector<Measurement> trials{measured};
   // 8192 B / 1.024 us = 8 GB/s; (4 - 1) / 4 of it on the bus.
-  EXPECT_THAT(render_results(trials, decide(trials, {}, "s")),
+  EXPECT_THAT(render_results(trials, decide(trials, {}, "s"), true),
               testing::ContainsRegex("8192 +512 +f32 +- +- +no +1\\.02 +8\\.00 +6\\.00"));
 }
 

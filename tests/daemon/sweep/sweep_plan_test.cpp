@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <string>
 #include "colltune/vocabulary/canonical.h"
 #include "error_of.h"
 #include "fakes.h"
@@ -397,8 +399,19 @@ TEST(RenderPlan, ListsWorldsVariantsAndReasons) {
   EXPECT_THAT(text, HasSubstr("7 pass(es), seed 1"));
   EXPECT_THAT(text, HasSubstr("budget 1.5 s"));
   EXPECT_THAT(text, HasSubstr("1x2 x86_64  all_reduce f32 sum 1KiB: mpi.own*"));
-  EXPECT_THAT(text, HasSubstr("mpi.ring: not Open MPI  (1x2 x86_64  all_reduce f32 sum 1KiB and "
+  EXPECT_THAT(text, HasSubstr("mpi.ring: not Open MPI (1x2 x86_64 all_reduce f32 sum 1KiB and "
                               "1 more)"));
+}
+
+TEST(RenderPlan, LinesTakeEightyColumns) {
+  std::vector<fakes::Behaviour> recipes{{.name = "mpi.own", .is_baseline = true}};
+  for (int i = 0; i < 100; ++i) recipes.push_back({.name = "variant_" + std::to_string(i)});
+  const auto implementations = fakes::make(recipes);
+  const std::string text =
+      render_plan(make_plan(spec_of("1KiB"), launch(1, 2), implementations, "e"));
+  EXPECT_THAT(text, HasSubstr(" variant_99\n"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 
 }  // namespace

@@ -298,7 +298,7 @@ TEST(SweepSpec, UnreadableFilesAreNamed) {
       (void)load_sweep_spec(path);
       FAIL() << path;
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), StatusCode::not_found);
+      EXPECT_EQ(error.code(), StatusCode::failed_precondition);
       EXPECT_THAT(error.what(), HasSubstr(path));
     }
 }

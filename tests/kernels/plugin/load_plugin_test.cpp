@@ -50,7 +50,7 @@ class TemporaryFile {
 
 TEST(LoadPlugin, SaysThatThereIsNoFile) {
   const Thrown thrown = thrown_by_loading("/nowhere/ring.so");
-  EXPECT_EQ(thrown.code, static_cast<int>(StatusCode::not_found));
+  EXPECT_EQ(thrown.code, static_cast<int>(StatusCode::failed_precondition));
   EXPECT_EQ(thrown.text, "plug-in /nowhere/ring.so: there is no such file");
 }
 

@@ -143,6 +143,24 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 [[nodiscard]] std::optional<Decision> without_quarantined(
     Decision decision, std::span<const QuarantineRecord> quarantines);
 
+/// A generation without its decisions.
+struct GenerationRecord {
+  std::uint64_t number = 0;
+  std::string published_at;  ///< UTC, ISO 8601
+  std::string content_digest;
+  std::uint64_t decisions = 0;
+
+  friend bool operator==(const GenerationRecord&, const GenerationRecord&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, GenerationRecord>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("number", self.number);
+  visit("published_at", self.published_at);
+  visit("content_digest", self.content_digest);
+  visit("decisions", self.decisions);
+}
+
 /// Everything that a reader needs to answer from one generation.
 struct PublishedTable {
   Generation generation;

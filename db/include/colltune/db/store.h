@@ -87,6 +87,11 @@ class Store {
   /// Error says so, and the next call or owner writes it.
   Generation publish(std::span<const Decision> decisions, const std::string& published_at);
 
+  /// Publishes a generation with exactly the decisions of generation `number`, without what was
+  /// quarantined since: the way back. Numbers go on. Error(not_found) where there is no such
+  /// generation, Error(failed_precondition) where it is the newest. The snapshot as above.
+  Generation publish_again(std::uint64_t number, const std::string& published_at);
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
@@ -118,6 +123,8 @@ class StoreReader {
   [[nodiscard]] std::vector<WorldMembers> members(const std::string& sweep_uuid) const;
   /// All compositions, in the order in which they were noted.
   [[nodiscard]] std::vector<Composition> compositions() const;
+  /// All generations, oldest first; empty where nothing is published.
+  [[nodiscard]] std::vector<GenerationRecord> generations() const;
   /// The newest generation, or that very one. Throws Error(not_found) where there is none.
   [[nodiscard]] PublishedTable published(const std::optional<std::uint64_t>& generation = {}) const;
 

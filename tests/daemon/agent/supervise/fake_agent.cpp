@@ -96,6 +96,13 @@ void do_fault(const std::string& fault, Rank& rank) {
       {"segv", [] { raise(SIGSEGV); }},
       {"abort", [] { std::abort(); }},
       {"kill", [] { raise(SIGKILL); }},
+      {"kill_each", [] { raise(SIGKILL); }},
+      // As the system does where memory runs out: it counts, and kills.
+      {"run_out_of_memory",
+       [&] {
+         append_line(rank.database + ".kills", "kill");
+         raise(SIGKILL);
+       }},
       {"exit", [] { std::exit(3); }},
       {"_exit", [] { _exit(3); }},
       {"hang", [] { sleep_for_ever(); }},
@@ -205,7 +212,8 @@ int main(int argc, char** argv) {
                   .cell = cell,
                   .run = 1,
                   .limit = call_limit});
-      if (cell == 1 && variant == variants[0] && rank.index == fault_rank && fault != "none" &&
+      const bool is_meant = variant == variants[0] || fault == "kill_each";
+      if (cell == 1 && is_meant && rank.index == fault_rank && fault != "none" &&
           !fault.starts_with("finish_") && is_due(rank.database, times))
         do_fault(fault, rank);
       rank.wait_for_others();

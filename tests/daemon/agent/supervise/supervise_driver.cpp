@@ -3,10 +3,12 @@
 // supervise_driver DB COMMAND…: supervise() with short times and a failure log in text files.
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,7 +26,8 @@ class TextFailureLog final : public colltune::FailureLog {
  public:
   explicit TextFailureLog(const std::string& database)
       : failures_(database + ".failures", std::ios::app),
-        quarantine_(database + ".quarantine", std::ios::app) {}
+        quarantine_(database + ".quarantine", std::ios::app),
+        released_(database + ".released", std::ios::app) {}
 
   int record_failure(const FailedTrial& trial, Outcome outcome,
                      const std::string& detail) override {
@@ -36,10 +39,14 @@ class TextFailureLog final : public colltune::FailureLog {
                   const std::string& /*detail*/) override {
     quarantine_ << trial.key_digest << ' ' << trial.variant << std::endl;
   }
+  void release(const FailedTrial& trial) override {
+    released_ << trial.key_digest << ' ' << trial.variant << std::endl;
+  }
 
  private:
   std::ofstream failures_;
   std::ofstream quarantine_;
+  std::ofstream released_;
   std::map<std::pair<std::string, std::string>, int> counts_;
 };
 
@@ -71,7 +78,15 @@ int main(int argc, char** argv) {
     const colltune::SupervisionLock lock(
         database, milliseconds_from("COLLTUNE_TEST_LOCK_PATIENCE_MS", 60'000), say);
     TextFailureLog log(database);
-    return colltune::supervise(options, {.failures = log, .lock = lock, .say = say});
+    // The fake agent's count of those that the system killed.
+    const auto memory_kills = [&] {
+      std::ifstream file(database + ".kills");
+      std::uint64_t kills = 0;
+      for (std::string line; std::getline(file, line);) ++kills;
+      return std::optional(kills);
+    };
+    return colltune::supervise(
+        options, {.failures = log, .lock = lock, .say = say, .memory_kills = memory_kills});
   } catch (const colltune::Error& error) {
     std::fprintf(stderr, "supervise: %s\n", error.what());
     return colltune::exit_code_of(error.code());

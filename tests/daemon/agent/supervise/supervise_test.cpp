@@ -74,6 +74,32 @@ TEST_P(SuperviseHang, IsEndedRecordedAndQuarantined) {
 INSTANTIATE_TEST_SUITE_P(Kinds, SuperviseHang,
                          testing::Values("hang", "watched_hang", "stop", "stubborn"), stem);
 
+TEST(Supervise, WhereMemoryRunsOutNoVariantIsBlamedAndTheLoopEnds) {
+  SupervisedLaunch launch({}, {"run_out_of_memory"});
+  EXPECT_EQ(launch.wait(), 4) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(3));
+  EXPECT_THAT(launch.lines("failures"), IsEmpty());
+  EXPECT_THAT(launch.lines("quarantine"), IsEmpty());
+  EXPECT_THAT(launch.lines("journal"), SizeIs(2)) << "what was finished stays";
+  EXPECT_THAT(launch.log(), HasSubstr("given up: memory ran out in 3 launches"));
+}
+
+TEST(Supervise, WhereMemoryRanOutOnceTheSweepGoesOn) {
+  SupervisedLaunch launch({}, {"run_out_of_memory", "0", "2"});
+  EXPECT_EQ(launch.wait(), 0) << launch.log();
+  EXPECT_THAT(launch.lines("failures"), IsEmpty());
+  EXPECT_THAT(launch.lines("journal"), UnorderedElementsAreArray(all_trials));
+}
+
+TEST(Supervise, WhatKillsUnlikeVariantsOfAKeyAlikeIsNoneOfThem) {
+  SupervisedLaunch launch({}, {"kill_each"});
+  EXPECT_EQ(launch.wait(), 4) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(4));
+  EXPECT_THAT(launch.lines("quarantine"), ElementsAre("digest-of-cell-1 bad{}"));
+  EXPECT_THAT(launch.lines("released"), ElementsAre("digest-of-cell-1 bad{}"));
+  EXPECT_THAT(launch.log(), HasSubstr("bad{} and good{} alike"));
+}
+
 TEST(Supervise, SaysWhoCrashedOnWhatAndWhere) {
   SupervisedLaunch launch({}, {"segv", "0", "1"});
   launch.wait();

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#if __cplusplus < 202002L
+#error \
+    "colltune/client/client.h needs C++20: compile with -std=c++20, or use the C interface, colltune/client.h"
+#endif
+
 #include <chrono>
 #include <memory>
 #include <optional>

@@ -22,8 +22,9 @@ struct ConfirmPolicy {
   double loss = 0.95;
   /// Launches that must have measured both; with fewer nothing is said.
   std::size_t launches = 5;
-  /// A launch in which the ranks of the key's world waited for a core for a larger share of the
-  /// time does not count: something else ran there. Without it all count.
+  /// Of a launch in which the ranks of the key's world waited for a core for a larger share of the
+  /// time, only that counts which the load cannot have done (duel.h, widened); one whose whole
+  /// difference it may have done does not count. Without it all count as they are.
   std::optional<double> most_kept_waiting = 0.05;
 };
 
@@ -36,12 +37,13 @@ struct ConfirmContest {
   friend bool operator==(const ConfirmContest&, const ConfirmContest&) = default;
 };
 
-/// Empty where nothing is claimed: the baseline leads, or there is only one variant.
+/// Empty where nothing can be confirmed: the baseline leads, there is only one variant, or the
+/// winner leads a family without a baseline and is slower than the key's.
 [[nodiscard]] std::optional<ConfirmContest> contest_of(const Decision& decision);
 
 /// What became of a decision.
 enum class ConfirmResult {
-  confirmed,  ///< the winner held, or nothing was claimed
+  confirmed,  ///< the winner held in the launches
   vetoed,     ///< it did not hold: another one leads now, which is still provisional
   open,       ///< nothing can be said (ConfirmStep::why_open)
 };
@@ -54,8 +56,7 @@ struct ConfirmStep {
 
 /// What `launches` (the measurements of each) say about a provisional decision. Pure.
 ///
-/// - The baseline leads and no rival can be faster (`kept`), or there is only one variant:
-///   confirmed without a launch. `undecided`: open.
+/// - Nothing is confirmed without launches that count. Without a contest: open.
 /// - In each launch the winner's speed-up is the median over the common rounds of reference /
 ///   winner (of several passes: balanced_ratio). Over the launches it is their median; the launch
 ///   is the unit. Below 1 the winner is vetoed: either a loss (upper bound below `loss`) or not

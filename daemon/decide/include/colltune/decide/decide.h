@@ -48,6 +48,11 @@ namespace colltune {
                                            const DecisionPolicy& policy,
                                            const std::string& sweep_uuid);
 
+/// The same with a policy for each key, all of which are there.
+[[nodiscard]] std::vector<Decision> decide_by_key(
+    std::span<const Measurement> measurements, const std::map<TuningKey, DecisionPolicy>& policies,
+    const std::string& sweep_uuid);
+
 /// How many of the decisions over all families came to which verdict; every verdict is there.
 [[nodiscard]] std::map<Verdict, std::size_t> count_verdicts(std::span<const Decision> decisions);
 

@@ -17,9 +17,8 @@ struct DecisionPolicy {
   /// the key together.
   double confidence = 0.995;
   /// Where ranks waited for a core for more than this share of the time (kept_waiting_of), in the
-  /// runs of a key or in those of all keys of its world, the key is undecided, however clear it
-  /// looks: what runs beside a sweep favours some variants. Where there is no baseline to stay at,
-  /// it changes nothing. Empty: no limit, as before there was one.
+  /// runs of a key or in those of all keys of its world, what runs beside a sweep may favour some
+  /// variants: bounds are widened by what it can have done (widened() in duel.h). Empty: never.
   std::optional<double> most_kept_waiting = 0.05;
 
   friend bool operator==(const DecisionPolicy&, const DecisionPolicy&) = default;

@@ -30,6 +30,10 @@ struct Duel {
   std::optional<double> high;
   double highest = 0;          ///< ratio_over_passes of each one's highest round
   std::optional<Modes> modes;  ///< where the ratios of all rounds fall into two groups
+  /// What a load on the machine may have done to the ratio, at least 1: by how much it may have
+  /// helped the rival, or held it back. `low` and `high` hold it already.
+  double helped = 1;
+  double held_back = 1;
 
   friend bool operator==(const Duel&, const Duel&) = default;
 };
@@ -40,6 +44,11 @@ struct Duel {
 /// Within one pass.
 [[nodiscard]] Duel fight(std::span<const double> reference_rounds,
                          std::span<const double> rival_rounds, double risk);
+
+/// The duel with bounds that allow for a load which took the shares `of_reference` and `of_rival`
+/// of the time of the runs that count. Whoever lost more may be faster by as much than it looks. A
+/// share is below 1.
+[[nodiscard]] Duel widened(Duel duel, double of_reference, double of_rival);
 
 /// The risk of one duel so that those of all `rivals` together keep the policy's confidence
 /// (Bonferroni).
@@ -57,10 +66,11 @@ enum class Standing {
 [[nodiscard]] double twin_noise(const Duel& twin);
 
 /// The rule by which rivals, and the twin, are judged. Proven: the ratio is at least 1 +
-/// `minimum_margin`, its lower bound exceeds 1, it exceeds `twin_noise`, and the rounds do not
-/// fall into two groups of which the slower is not faster by the margin. Open: the ratio is at
-/// least 1 + `minimum_margin` without that proof, or the rounds are too few for any bound and the
-/// highest reached the margin, or there is no common round. Beaten: otherwise.
+/// `minimum_margin` also without what a load may have helped, its lower bound exceeds 1, it exceeds
+/// `twin_noise`, and the rounds do not fall into two groups of which the slower is not faster by
+/// the margin. Open: the ratio is at least 1 + `minimum_margin`, or may be without a load, without
+/// that proof, or the rounds are too few for any bound and the highest reached the margin, or there
+/// is no common round. Beaten: otherwise.
 [[nodiscard]] Standing judge(const Duel& duel, const DecisionPolicy& policy, double twin_noise = 1);
 
 /// Whether the rounds fall into two groups that do not agree on the rival.

@@ -23,6 +23,15 @@ namespace colltune {
 /// not observed.
 [[nodiscard]] double kept_waiting_of(std::span<const Measurement* const> of_key);
 
+/// What share of the time of a trial's runs that count its ranks waited for a core, over its
+/// passes: of all waiting that which the runs that do not count do not hold. From 0 to 0.9; 0 where
+/// nobody looked.
+[[nodiscard]] double lost_in_counted(std::span<const Measurement* const> of_trial);
+
+/// A key whose ranks lose more of their time to others was disturbed: on two cores of a quiet
+/// machine none lost more than 2.3 %.
+inline constexpr double disturbed_key = 0.05;
+
 /// What the machine did to a sweep's ranks.
 struct Noise {
   std::size_t keys = 0;
@@ -30,6 +39,9 @@ struct Noise {
   double worst_steal = -1;
   double median_kept_waiting = -1;  ///< of the keys' kept_waiting_of(); negative: unknown
   double worst_kept_waiting = -1;
+  std::string worst_key{};         ///< in which the most was lost either way, for a person
+  double worst_lost = -1;          ///< the most of both there
+  std::size_t disturbed_keys = 0;  ///< in which more than `disturbed_key` was lost either way
   std::uint64_t samples = 0;
   std::uint64_t gaps = 0;  ///< samples that do not count, by RunMark; one may bear several
   std::uint64_t switched = 0;
@@ -54,8 +66,9 @@ struct Noise {
 /// For a person, a line or a few: "this machine was quiet: steal 0.2 % in the median key, 1.1 % in
 /// the worst; ranks waited for a core 0.1 % of the time, 2.0 % in the worst key; 0.3 % of 81,234
 /// runs void (…)", and where the ranks' cores moved, how long signals took how often, and where
-/// devices tell, in how many trials what held their clocks down. Quiet: both
-/// below 2 % in the median key and below 5 % of the runs void.
+/// devices tell, in how many trials what held their clocks down. Quiet: both below 2 % in the
+/// median key, below `disturbed_key` in each, and below 5 % of the runs void. Else the worst key is
+/// named.
 [[nodiscard]] std::string noise_summary(std::span<const Measurement> measurements);
 
 }  // namespace colltune

@@ -46,10 +46,11 @@ class SweepJournal final : public Journal {
 
   void begin(const SweepPlan& plan) override;
   void append(std::span<const Measurement> measurements) override;
-  /// Publishes the decisions and closes the sweep's record. The generation is empty without a
-  /// database.
-  std::optional<Generation> finish(SweepState state, std::span<const Decision> decisions,
-                                   const std::string& summary);
+  /// Publishes `published`, where there are any, and closes the sweep's record; a results file gets
+  /// `found`, what this sweep alone decides. The generation is empty without a database, and where
+  /// nothing is published.
+  std::optional<Generation> finish(SweepState state, std::span<const Decision> found,
+                                   std::span<const Decision> published, const std::string& summary);
 
  private:
   void open_results(bool replaces);

@@ -157,7 +157,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// Reads and checks a configuration. Throws Error(invalid_argument) that names file, place (JSON
 /// path, or line and column), what was found and what is allowed.
 [[nodiscard]] SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name);
-/// The same from a file. Throws Error(not_found) where it cannot be read.
+/// The same from a file. Throws Error(failed_precondition) where it cannot be read.
 [[nodiscard]] SweepSpec load_sweep_spec(const std::filesystem::path& path);
 
 /// Collective: `load` runs on rank 0 alone; all ranks get its result, or throw its Error.

@@ -30,6 +30,8 @@ class FailureLog {
                                            const std::string& detail) = 0;
   /// From the next launch on, the agent leaves this variant out for this key.
   virtual void quarantine(const FailedTrial& trial, Outcome outcome, const std::string& detail) = 0;
+  /// Takes that back: it was not the variant's fault.
+  virtual void release(const FailedTrial& trial) = 0;
 };
 
 }  // namespace colltune

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,9 @@ struct SuperviseOptions {
   /// Launches that may fail one after the other without getting further: no trial to blame and no
   /// new cell reached, or a trial that fails although it is quarantined.
   int fruitless_launches = 5;
+  /// Launches of which the system killed a rank because memory ran out, after which it is given up:
+  /// the environment's fault, of which no variant is blamed.
+  int memory_kills = 3;
   /// That a step may be late before the supervisor ends the launch. Longer than a watchdog's grace,
   /// so that the ranks can say themselves who was where.
   std::chrono::milliseconds grace{1000};
@@ -42,6 +47,11 @@ struct SuperviseTools {
   FailureLog& failures;
   const SupervisionLock& lock;                       ///< on the database
   std::function<void(const std::string& text)> say;  ///< for a person; whole lines
+  /// How many processes the system has killed so far because memory ran out (own_memory_kills);
+  /// nothing where nobody counts.
+  std::function<std::optional<std::uint64_t>()> memory_kills = [] {
+    return std::optional<std::uint64_t>();
+  };
 };
 
 /// Launches `options.command` until it ends in order, however often its ranks crash or hang: sees
@@ -56,8 +66,10 @@ struct SuperviseTools {
 /// Returns the exit code:
 ///   0       the sweep is complete
 ///   1       it is complete, but variants were quarantined, or the agent found some wrong or failed
-///   2, 3, 5 the launch refused its input or the database (the agent's codes); not repeated
-///   4       given up: too many launches, or launches that get nowhere
+///   2, 3, 5 the launch refused its input or the database, or nothing could be measured (the
+///           agent's codes); not repeated
+///   4       given up: too many launches, or launches that get nowhere, or memory runs out
+///   6       it ended by its budget before it came to all keys (the agent's code)
 ///   128+n   ended by signal n; the database is resumable
 [[nodiscard]] int supervise(const SuperviseOptions& options, const SuperviseTools& tools);
 

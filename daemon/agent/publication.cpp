@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "publication.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <ranges>
+#include <set>
+#include <utility>
+
+#include "colltune/db/store.h"
+#include "colltune/json/json.h"
+
+namespace colltune {
+namespace {
+
+// Raw samples of so many sweeps are read again at each publication; older ones had their say.
+constexpr std::size_t most_sweeps = 15;
+constexpr std::size_t most_listed = 20;
+
+std::string describe_key(const TuningKey& key) {
+  return fmt::format("{} on {}", describe(key.problem), describe(key.topology));
+}
+
+/// The lines, or the first of them and how many more there are.
+std::string listed(const std::vector<std::string>& lines) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), most_listed); ++i)
+    text += "  " + lines[i] + '\n';
+  if (lines.size() > most_listed)
+    text += fmt::format("  ... and {} more\n", lines.size() - most_listed);
+  return text;
+}
+
+}  // namespace
+
+InputMode input_mode_of(const SweepRecord& sweep) {
+  const auto configuration = nlohmann::json::parse(sweep.configuration, nullptr, false, true);
+  // What says nothing measured the default.
+  if (!configuration.is_object() || !configuration.contains("input")) return InputMode::rewritten;
+  return from_json_value<InputMode>(configuration.at("input"),
+                                    "the configuration of sweep " + sweep.uuid);
+}
+
+std::vector<SweepEvidence> earlier_evidence(const std::filesystem::path& database,
+                                            const std::string& environment_digest,
+                                            InputMode input_mode, const std::string& sweep_uuid,
+                                            std::span<const QuarantineRecord> quarantines) {
+  const StoreReader reader(database);
+  std::vector<SweepEvidence> evidence;
+  const auto sweeps = reader.sweeps();
+  for (const SweepRecord& sweep : std::views::reverse(sweeps)) {
+    if (evidence.size() == most_sweeps) break;
+    if (sweep.purpose != SweepPurpose::choose || sweep.environment_digest != environment_digest ||
+        sweep.uuid == sweep_uuid || sweep.state == SweepState::running ||
+        sweep.state == SweepState::failed)
+      continue;
+    SweepEvidence one{.sweep_uuid = sweep.uuid, .measurements = reader.measurements(sweep.uuid)};
+    std::erase_if(one.measurements, [&](const Measurement& trial) {
+      return trial.input_mode != input_mode ||
+             std::ranges::any_of(quarantines, [&](const QuarantineRecord& quarantine) {
+               return quarantine.variant == trial.variant && quarantine.key == trial.key;
+             });
+    });
+    if (!one.measurements.empty()) evidence.push_back(std::move(one));
+  }
+  std::ranges::reverse(evidence);
+  return evidence;
+}
+
+void refuse_other_input(const SweepPlan& plan, std::span<const Decision> published,
+                        std::span<const SweepRecord> sweeps,
+                        const std::filesystem::path& database) {
+  std::map<std::string, const SweepRecord*> by_uuid;
+  for (const SweepRecord& sweep : sweeps) by_uuid.emplace(sweep.uuid, &sweep);
+  std::set<TuningKey> planned;
+  for (const Cell& cell : plan.cells) planned.insert(cell.key);
+  std::set<TuningKey> other;
+  std::string found;
+  for (const Decision& decision : published) {
+    const auto sweep = by_uuid.find(decision.sweep_uuid);
+    if (sweep == by_uuid.end() || !planned.contains(decision.key)) continue;
+    const InputMode mode = input_mode_of(*sweep->second);
+    if (mode == plan.input_mode) continue;
+    other.insert(decision.key);
+    found = name_of(mode);
+  }
+  if (other.empty()) return;
+  throw Error(
+      StatusCode::failed_precondition,
+      fmt::format("{} has decisions for {} of the {} keys of this sweep that were measured "
+                  "with \"input\": \"{}\"; this configuration has \"{}\", and a key has one "
+                  "decision: name another database with --db for it (the first such key is "
+                  "{})",
+                  database.string(), other.size(), planned.size(), found, name_of(plan.input_mode),
+                  describe_key(*other.begin())));
+}
+
+std::string describe_publication(std::span<const Settled> settled) {
+  const auto counts = count_settlements(settled);
+  std::string text;
+  for (const auto& [what, name] : enum_names(Settlement{}))
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counts.at(what), name);
+  text += '\n';
+  std::vector<std::string> lines;
+  for (const Settled& one : settled)
+    if (one.decision.family == any_family &&
+        (one.what == Settlement::replaced || one.what == Settlement::kept))
+      lines.push_back(fmt::format("{}: {} {}: {}", name_of(one.what),
+                                  describe_key(one.decision.key),
+                                  to_string(one.decision.ranked.front().variant), one.why));
+  return text + listed(lines);
+}
+
+void refuse_empty(const SweepPlan& plan) {
+  if (!plan.cells.empty()) return;
+  std::set<std::string> reasons;
+  for (const Skipped& skipped : plan.skipped)
+    if (skipped.variant.empty())
+      reasons.insert(fmt::format("{}: {}", describe(skipped.problem), skipped.reason));
+  throw Error(StatusCode::not_found,
+              "there is nothing to measure: the configuration has no problem that this launch can "
+              "run\n" +
+                  listed({reasons.begin(), reasons.end()}));
+}
+
+void refuse_too_large(const SweepPlan& plan, const Availability& availability, Bytes available) {
+  const Cell* largest = nullptr;
+  std::uint64_t most = 0;
+  for (const Cell& cell : plan.cells) {
+    const PlannedWorld& world = plan.worlds.at(static_cast<std::size_t>(cell.world));
+    std::map<int, std::uint64_t> on_node;
+    for (const int rank : world.ranks)
+      if (!availability.capability_of(rank).is_on_device())
+        ++on_node[availability.node_of_rank[static_cast<std::size_t>(rank)]];
+    std::uint64_t ranks = 0;
+    for (const auto& [node, count] : on_node) ranks = std::max(ranks, count);
+    // A buffer to send and one to receive; both are as large as the larger one.
+    const std::uint64_t buffers = 2 * ranks;
+    const std::uint64_t size = cell.key.problem.message_size.value;
+    constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t needed = buffers > 0 && size > all / buffers ? all : size * buffers;
+    if (largest != nullptr && needed <= most) continue;
+    largest = &cell;
+    most = needed;
+  }
+  if (largest == nullptr || most <= available.value) return;
+  throw Error(StatusCode::failed_precondition,
+              fmt::format("{} does not fit: the buffers of the ranks on one node take at least "
+                          "{:.1f} MiB, and {:.1f} MiB are available there; leave out the largest "
+                          "sizes, start fewer ranks or allow more memory",
+                          describe_key(largest->key), static_cast<double>(most) / (1 << 20),
+                          static_cast<double>(available.value) / (1 << 20)));
+}
+
+Missing missing_of(const SweepPlan& plan, std::span<const Measurement> measurements,
+                   std::span<const Decision> decisions) {
+  Missing missing{.unmeasured = {}, .failed = {}, .planned = plan.cells.size()};
+  std::map<TuningKey, const Measurement*> measured;  ///< with a trial that did not end well
+  for (const Measurement& one : measurements) {
+    const Measurement*& trial = measured[one.key];
+    if (trial == nullptr || trial->outcome == Outcome::ok) trial = &one;
+  }
+  std::set<TuningKey> decided;
+  for (const Decision& decision : decisions) decided.insert(decision.key);
+  for (const Cell& cell : plan.cells) {
+    const auto trial = measured.find(cell.key);
+    if (trial == measured.end())
+      missing.unmeasured.push_back(describe_key(cell.key));
+    else if (!cell.is_holdout && !decided.contains(cell.key))
+      missing.failed.push_back(
+          fmt::format("{}: no variant ended well; {} {}{}{}", describe_key(cell.key),
+                      to_string(trial->second->variant), name_of(trial->second->outcome),
+                      trial->second->detail.empty() ? "" : ": ", trial->second->detail));
+  }
+  return missing;
+}
+
+std::string describe_missing(const Missing& missing, const SweepPlan& plan, SweepEnd end) {
+  std::string text;
+  if (!missing.unmeasured.empty()) {
+    const std::string why =
+        end == SweepEnd::stopped
+            ? std::string("the sweep was stopped; the same command goes on with them")
+            : fmt::format(
+                  "the budget of {:.3g} s was over; the same command with --resume goes on with "
+                  "them, or give more budget_seconds",
+                  std::chrono::duration<double>(plan.budget).count());
+    text += fmt::format("{} of {} keys were not measured: {}\n", missing.unmeasured.size(),
+                        missing.planned, why) +
+            listed(missing.unmeasured);
+  }
+  if (!missing.failed.empty())
+    text +=
+        fmt::format("{} of {} keys have no decision:\n", missing.failed.size(), missing.planned) +
+        listed(missing.failed);
+  return text;
+}
+
+int exit_code_of(const Missing& missing, bool has_fault) {
+  if (missing.planned > 0 && missing.unmeasured.size() + missing.failed.size() == missing.planned)
+    return exit_code_of(StatusCode::not_found);
+  if (!missing.unmeasured.empty()) return exit_incomplete;
+  return has_fault || !missing.failed.empty() ? 1 : 0;
+}
+
+}  // namespace colltune

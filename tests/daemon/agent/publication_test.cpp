@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "publication.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "../temporary_folder.h"
+#include "../trials.h"
+#include "colltune/db/store.h"
+#include "colltune/vocabulary/canonical.h"
+
+namespace colltune {
+namespace {
+
+using literals::key;
+using literals::TemporaryFolder;
+using literals::trial;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+SweepPlan plan_of(const std::vector<TuningKey>& keys) {
+  SweepPlan plan;
+  for (const TuningKey& one : keys) plan.cells.push_back({.key = one});
+  plan.budget = std::chrono::seconds(8);
+  return plan;
+}
+
+Decision decision_for(const TuningKey& of, const std::string& sweep_uuid = "s") {
+  return {.key = of,
+          .ranked = {{.variant = parse_variant("fast")}},
+          .sweep_uuid = sweep_uuid,
+          .verdict = Verdict::displaced};
+}
+
+Error error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(StatusCode::internal, "no error");
+}
+
+TEST(Missing, ASweepThatCameToAllKeysLacksNothing) {
+  const Missing missing = missing_of(plan_of({key(1), key(2)}),
+                                     std::vector{trial({"fast"}, key(1)), trial({"fast"}, key(2))},
+                                     std::vector{decision_for(key(1)), decision_for(key(2))});
+  EXPECT_EQ(describe_missing(missing, plan_of({}), SweepEnd::complete), "");
+  EXPECT_EQ(exit_code_of(missing, false), 0);
+  EXPECT_EQ(exit_code_of(missing, true), 1);
+}
+
+TEST(Missing, KeysThatTheBudgetDidNotReachAreNamedWithTheWayOn) {
+  const SweepPlan plan = plan_of({key(1024), key(4096)});
+  const Missing missing = missing_of(plan, std::vector{trial({"fast"}, key(1024))},
+                                     std::vector{decision_for(key(1024))});
+  const std::string text = describe_missing(missing, plan, SweepEnd::budget);
+  EXPECT_THAT(text,
+              StartsWith("1 of 2 keys were not measured: the budget of 8 s was over; the same "
+                         "command with --resume goes on"));
+  EXPECT_THAT(text, HasSubstr("4KiB"));
+  EXPECT_THAT(text, Not(HasSubstr("1KiB")));
+  EXPECT_EQ(exit_code_of(missing, false), exit_incomplete);
+  EXPECT_EQ(exit_code_of(missing, true), exit_incomplete);
+  EXPECT_THAT(describe_missing(missing, plan, SweepEnd::stopped),
+              HasSubstr("was stopped; the same command goes on"));
+}
+
+TEST(Missing, KeysOfWhichEveryVariantFailedSayWhy) {
+  Measurement failed = trial({"fast"}, key(1024));
+  failed.outcome = Outcome::failed;
+  failed.detail = "std::bad_alloc";
+  const SweepPlan plan = plan_of({key(1024)});
+  const Missing all = missing_of(plan, std::vector{failed}, {});
+  EXPECT_THAT(describe_missing(all, plan, SweepEnd::complete),
+              HasSubstr("no variant ended well; fast failed: std::bad_alloc"));
+  EXPECT_EQ(exit_code_of(all, true), 3) << "nothing was decided";
+  const SweepPlan two = plan_of({key(1024), key(2048)});
+  const Missing one = missing_of(two, std::vector{failed, trial({"fast"}, key(2048))},
+                                 std::vector{decision_for(key(2048))});
+  EXPECT_EQ(exit_code_of(one, true), 1);
+}
+
+TEST(Missing, NothingMeasuredIsNothingFound) {
+  const SweepPlan plan = plan_of({key(1024)});
+  EXPECT_EQ(exit_code_of(missing_of(plan, {}, {}), false), 3);
+}
+
+TEST(EmptyPlan, IsRefusedWithTheReasons) {
+  SweepPlan plan;
+  plan.skipped.push_back({.problem = key(3).problem, .reason = "3 is less than one f32 element"});
+  const Error error = error_of([&] { refuse_empty(plan); });
+  EXPECT_EQ(error.code(), StatusCode::not_found);
+  EXPECT_THAT(error.what(), HasSubstr("3 is less than one f32 element"));
+  refuse_empty(plan_of({key()}));
+}
+
+TEST(TooLarge, IsRefusedWithNeededAndAvailable) {
+  SweepPlan plan = plan_of({key(1024), key(64 << 20)});
+  plan.worlds = {{.ranks = {0, 1}}};
+  Availability availability{
+      .kinds = {Capability{}}, .kind_of_rank = {0, 0}, .node_of_rank = {0, 0}};
+  const Error error = error_of([&] { refuse_too_large(plan, availability, {200 << 20}); });
+  EXPECT_EQ(error.code(), StatusCode::failed_precondition);
+  EXPECT_THAT(error.what(), HasSubstr("64MiB"));
+  EXPECT_THAT(error.what(), HasSubstr("take at least 256.0 MiB, and 200.0 MiB are available"));
+  refuse_too_large(plan, availability, {256 << 20});
+  // A node each.
+  availability.node_of_rank = {0, 1};
+  refuse_too_large(plan, availability, {200 << 20});
+  // Buffers on devices are no host's memory.
+  availability.node_of_rank = {0, 0};
+  availability.kinds[0].features["device.processors"] = "132";
+  refuse_too_large(plan, availability, {200 << 20});
+  // Sizes beyond what numbers hold.
+  availability.kinds = {Capability{}};
+  plan.cells.back().key.problem.message_size = {std::uint64_t{1} << 63};
+  EXPECT_EQ(error_of([&] { refuse_too_large(plan, availability, {1}); }).code(),
+            StatusCode::failed_precondition);
+}
+
+TEST(OtherInput, IsRefusedBeforeItReplacesDecisions) {
+  SweepPlan plan = plan_of({key(1024)});
+  plan.input_mode = InputMode::hot;
+  const std::vector<Decision> published{decision_for(key(1024), "old")};
+  SweepRecord old{.uuid = "old", .configuration = R"({"collectives": ["all_reduce"]})"};
+  const auto refuse = [&] { refuse_other_input(plan, published, std::span(&old, 1), "tuning.db"); };
+  const Error error = error_of(refuse);
+  EXPECT_EQ(error.code(), StatusCode::failed_precondition);
+  EXPECT_THAT(error.what(), HasSubstr("tuning.db has decisions for 1 of the 1 keys"));
+  EXPECT_THAT(error.what(), HasSubstr(R"("input": "rewritten"; this configuration has "hot")"));
+  old.configuration = R"({"input": "hot"})";
+  refuse();
+  old.configuration = "{}";
+  plan = plan_of({key(2048)});  // other keys
+  plan.input_mode = InputMode::hot;
+  refuse();
+}
+
+TEST(Publication, SaysWhatChangedWhatStaysAndWhy) {
+  std::vector<Settled> settled{
+      {decision_for(key(1)), Settlement::added, "nothing was published"},
+      {decision_for(key(1024)), Settlement::kept, "proven before, undecided now"},
+      {decision_for(key(2048)), Settlement::replaced, "slow was wrong in this sweep"}};
+  const std::string text = describe_publication(settled);
+  EXPECT_THAT(text, StartsWith("1 added, 1 replaced, 0 strengthened, 1 kept\n"));
+  EXPECT_THAT(text, HasSubstr("kept: all_reduce f32 sum 1KiB"));
+  EXPECT_THAT(text, HasSubstr("fast: proven before, undecided now\n"));
+  EXPECT_THAT(text, HasSubstr("fast: slow was wrong in this sweep\n"));
+}
+
+TEST(EarlierEvidence, IsThatOfTheEnvironmentAndInputAndOfSweepsThatEnded) {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "tuning.db").string();
+  const Environment environment;
+  const std::string digest = digest_of(environment);
+  TuningKey own = key();
+  own.environment_digest = digest;
+  {
+    Store store(path);
+    ASSERT_EQ(store.put_environment(environment), digest);
+    for (const char* uuid : {"a", "b", "confirm", "running", "hot"}) {
+      store.begin_sweep({.uuid = uuid,
+                         .started_at = "t",
+                         .configuration = "{}",
+                         .environment_digest = digest,
+                         .purpose = std::string(uuid) == "confirm" ? SweepPurpose::confirm
+                                                                   : SweepPurpose::choose});
+      Measurement measured = trial({"fast"}, own);
+      measured.slowest_ranks.assign(measured.samples.size(), 0);
+      if (std::string(uuid) == "hot") measured.input_mode = InputMode::hot;
+      store.append(uuid, std::span(&measured, 1));
+      if (std::string(uuid) != "running") store.finish_sweep(uuid, SweepState::complete, "t", "{}");
+    }
+  }
+  const auto evidence = earlier_evidence(path, digest, InputMode::rewritten, "b", {});
+  ASSERT_EQ(evidence.size(), 1u);
+  EXPECT_EQ(evidence[0].sweep_uuid, "a");
+  EXPECT_TRUE(earlier_evidence(path, "other", InputMode::rewritten, "b", {}).empty());
+  const QuarantineRecord quarantine{.key = own, .variant = parse_variant("fast"), .failures = 2};
+  EXPECT_TRUE(
+      earlier_evidence(path, digest, InputMode::rewritten, "b", std::span(&quarantine, 1)).empty());
+}
+
+}  // namespace
+}  // namespace colltune
