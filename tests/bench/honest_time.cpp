@@ -22,6 +22,7 @@
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/mpi_settings.h"
 #include "colltune/sweep/run_timer.h"
 #include "independent_loop.h"
 
