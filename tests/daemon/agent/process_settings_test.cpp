@@ -6,14 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +25,9 @@ namespace colltune {
 namespace {
 
 using testing::HasSubstr;
-using testing::StartsWith;
+using testing::MatchesRegex;
+
+namespace fs = std::filesystem;
 
 std::optional<std::string> read_variables(const NcclFiles& files) {
   return read_process_settings(MallocRegime::grown, {}, files).variables;
@@ -142,25 +144,7 @@ TEST_F(ProcessVariables, OfTheLoaderAreRecordedByTheObjectsThatTheyName) {
   const auto facts = read_loader_facts((folder / "ld.so.preload").string());
   EXPECT_EQ(facts.at("/etc/ld.so.preload"), "libhuge.so.1 libother.so");
   // Of an object that is there the build is told, and not only the name.
-  EXPECT_THAT(facts.at("LD_PRELOAD"), testing::MatchesRegex("libfast.so libc.so.6 .[0-9a-f]{12}."));
-}
-
-/// What `look` returns in a process of its own, whose malloc has freed nothing yet.
-std::string in_fresh_process(const std::function<std::string()>& look) {
-  std::array<int, 2> ends{};
-  EXPECT_EQ(pipe(ends.data()), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string text = look();
-    _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string text(4096, '\0');
-  const ssize_t size = read(ends[0], text.data(), text.size());
-  close(ends[0]);
-  waitpid(child, nullptr, 0);
-  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  return text;
+  EXPECT_THAT(facts.at("LD_PRELOAD"), MatchesRegex("libfast.so libc.so.6 .[0-9a-f]{12}."));
 }
 
 /// Whether malloc maps a block of `bytes` anew.
@@ -172,18 +156,32 @@ bool is_mapped(std::size_t bytes) {
   return is;
 }
 
+/// Not a test: what the next one runs in a process of its own, whose malloc has freed nothing yet.
+TEST(MallocProbe, DISABLED_Prints) {
+  const MallocRegime regime = read_malloc_regime();
+  prepare_malloc(regime);
+  const bool is_anew = is_mapped(std::size_t{1} << 20);
+  std::printf("probe: %s %s\n", is_anew ? "maps" : "keeps", describe_malloc(regime).c_str());
+}
+
+std::string probe(const std::string& environment) {
+  const std::string self = fs::read_symlink("/proc/self/exe").string();
+  const std::string command = environment + " " + self +
+                              " --gtest_also_run_disabled_tests --gtest_filter=MallocProbe.*";
+  FILE* const output = popen(command.c_str(), "r");
+  std::array<char, 4096> line{};
+  std::string found;
+  while (output != nullptr && std::fgets(line.data(), line.size(), output) != nullptr)
+    if (const std::string text(line.data()); text.starts_with("probe: ")) found = text;
+  if (output != nullptr) pclose(output);
+  return found;
+}
+
 TEST_F(ProcessVariables, MallocIsGrownAsAProgramsThatHasFreedSomethingLarge) {
-  const auto mapped_then_described = [](MallocRegime regime) {
-    return in_fresh_process([&] {
-      prepare_malloc(regime);
-      const bool small = is_mapped(std::size_t{1} << 20);
-      return std::string(small ? "maps " : "keeps ") + describe_malloc(regime);
-    });
-  };
-  EXPECT_THAT(mapped_then_described(MallocRegime::grown),
-              testing::MatchesRegex("keeps glibc [0-9.]+ grown"));
-  EXPECT_THAT(mapped_then_described(MallocRegime::fresh),
-              testing::MatchesRegex("maps glibc [0-9.]+ fresh"));
+  EXPECT_THAT(probe("COLLTUNE_MALLOC="), MatchesRegex("probe: keeps glibc [0-9.]+ grown\n"));
+  EXPECT_THAT(probe("COLLTUNE_MALLOC=fresh"), MatchesRegex("probe: maps glibc [0-9.]+ fresh\n"));
+  EXPECT_THAT(probe("MALLOC_MMAP_THRESHOLD_=131072"),
+              MatchesRegex("probe: maps glibc [0-9.]+ set MALLOC_MMAP_THRESHOLD_=131072\n"));
 }
 
 TEST_F(ProcessVariables, OfMallocRuleAndAreRecorded) {
