@@ -7,7 +7,8 @@
 
 Launches of the agent, which measures the baseline alone, and of an ordinary MPI program (ordinary_program.cpp) alternate,
 every other round the other way round, in both environments of malloc: grown (a program that has freed something large) and
-fresh (one that has not, in a process for each collective and size). A ratio is the agent's median over the program's, of
+fresh (one that has not, in a process for each collective and size). The program makes as many calls back to back between two
+clock reads as the agent did in its last launch. A ratio is the agent's median over the program's, of
 neighbouring launches. Holds where, in each environment, the geometric mean over all cells is within 0.97 to 1.03, and no
 cell's 95 % interval over the launches (Student's, of the ratios' logarithms) lies wholly outside 0.90 to 1.10. Exit code: 0
 where it holds, 1 where it does not. On a quiet machine alone; some 25 minutes."""
@@ -41,7 +42,8 @@ def arguments():
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes")
     parser.add_argument("--environments", nargs="+", choices=["grown", "fresh"], default=["grown", "fresh"])
     parser.add_argument("--launches", type=int, default=5, choices=range(2, 11), help="of each, per environment")
-    parser.add_argument("--seconds", type=float, default=0.4, help="for each cell in each launch")
+    parser.add_argument("--seconds", type=float, default=0.4, help="of the program, for each cell in each launch")
+    parser.add_argument("--precision", type=float, default=0.01, help="of the agent: a configuration's")
     parser.add_argument("--results", type=pathlib.Path, default=SOURCE / "tests/bench/results")
     parser.add_argument("--unjudged", action="store_true", help="end with 0 whatever was found")
     return parser.parse_args()
@@ -77,8 +79,10 @@ class Bench:
         self.config = write_config(folder, "baseline", collectives=options.collectives, sizes=options.sizes,
                                    implementations={"include": [f"mpi.{one}" for one in options.collectives]},
                                    passes=1, soak={"runs": 0}, decision={"most_kept_waiting": 1},
-                                   budget_seconds=len(self.cells) * options.seconds)
+                                   # Each cell ends when its median is known so well, whatever the launch's start took.
+                                   precision=options.precision)
         self.databases = 0
+        self.calls = {}  # per sample, as the agent chose them last
 
     def agent(self, environment):
         """(collective, bytes) -> median, ns."""
@@ -93,13 +97,15 @@ class Bench:
         for (_, _, _, is_twin), passes in by_trial(self.programs.json_of("show", "measurements", "--db", database)).items():
             problem = passes[0]["key"]["problem"]
             if not is_twin and passes[0]["is_baseline"]:
-                found[problem["collective"], problem["message_size_bytes"]] = balanced_time(passes)
+                cell = problem["collective"], problem["message_size_bytes"]
+                found[cell] = balanced_time(passes)
+                self.calls[cell] = passes[0]["calls_per_sample"]
         return found
 
     def program(self, environment):
         """The same by the ordinary program."""
         names = {MPI_NAMES[collective]: collective for collective in self.options.collectives}
-        wanted = [f"{MPI_NAMES[collective]}:{size}" for collective, size in self.cells]
+        wanted = [f"{MPI_NAMES[collective]}:{size}:{self.calls[collective, size]}" for collective, size in self.cells]
         found = {}
         for words in [[word] for word in wanted] if environment == "fresh" else [wanted]:
             done = self.programs.run(*self.programs.launch, str(self.options.build / "tests/bench/ordinary_program"),
@@ -116,9 +122,9 @@ class Bench:
             sides = [("agent_ns", self.agent), ("program_ns", self.program)]
             for side, measure in sides if launch % 2 == 0 else reversed(sides):
                 found = measure(environment)
+                if missing := [cell for cell in self.cells if found.get(cell) is None]:
+                    sys.exit(f"{environment}, launch {launch + 1}: no {side} of {missing}: it was not measured")
                 for cell in self.cells:
-                    if found.get(cell) is None:
-                        sys.exit(f"{environment}, launch {launch + 1}: no {side} of {cell}: give more --seconds")
                     times[cell][side].append(found[cell])
             print(f"{environment}: launch {launch + 1} of {self.options.launches}", file=sys.stderr)
         return times
@@ -140,7 +146,7 @@ def main():
             rows = []
             for (collective, size), both in times.items():
                 low, high = interval(ratios[collective, size])
-                rows.append({"collective": collective, "bytes": size, **both, "interval": [low, high]})
+                rows.append({"collective": collective, "bytes": size, "calls": bench.calls[collective, size], **both, "interval": [low, high]})
                 print(f"{collective:<16}{size:>10}{statistics.median(both['agent_ns']) / 1e3:>12.2f}"
                       f"{statistics.median(both['program_ns']) / 1e3:>12.2f}"
                       f"{statistics.geometric_mean(ratios[collective, size]):>8.3f}   {low:.3f} to {high:.3f}")

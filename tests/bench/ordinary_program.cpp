@@ -5,8 +5,9 @@
 // each collective and size, with the median over runs of the MAX over ranks (baseline.py compares
 // it with the agent's baseline).
 //
-//   mpirun -n 2 ordinary_program grown|fresh SECONDS COLLECTIVE:BYTES...
+//   mpirun -n 2 ordinary_program grown|fresh SECONDS COLLECTIVE:BYTES:CALLS...
 //
+// CALLS follow each other back to back between two clock reads.
 // grown: has freed something large before MPI_Init, as most programs have. fresh: has not.
 
 #include <mpi.h>
@@ -43,6 +44,7 @@ double median(std::vector<double> values) {
 struct Cell {
   std::string collective;
   std::size_t bytes = 0;
+  int calls = 0;
 };
 
 void time_cell(const Cell& cell, double seconds) {
@@ -61,7 +63,7 @@ void time_cell(const Cell& cell, double seconds) {
   std::vector<double> times;
   const auto run = [&] {
     return independent::run(MPI_COMM_WORLD, cell.collective, shape, send, receive, image,
-                            independent::Start::clock);
+                            independent::Start::clock, cell.calls);
   };
   for (int i = 0; i < warm_up; ++i) (void)run();
   const auto begin = std::chrono::steady_clock::now();
@@ -88,7 +90,7 @@ void time_cell(const Cell& cell, double seconds) {
 int main(int argc, char** argv) {
   const std::string_view regime = argc > 3 ? argv[1] : "";
   if (regime != "grown" && regime != "fresh") {
-    std::fprintf(stderr, "usage: ordinary_program grown|fresh SECONDS COLLECTIVE:BYTES...\n");
+    std::fprintf(stderr, "usage: ordinary_program grown|fresh SECONDS COLLECTIVE:BYTES:CALLS...\n");
     return 2;
   }
   const auto known = independent::collectives();
@@ -96,10 +98,15 @@ int main(int argc, char** argv) {
   for (int i = 3; i < argc; ++i) {
     const std::string text = argv[i];
     const auto colon = text.find(':');
-    Cell cell{.collective = text.substr(0, colon), .bytes = 0};
-    if (colon != std::string::npos) cell.bytes = std::strtoull(text.c_str() + colon + 1, nullptr, 10);
-    if (std::find(known.begin(), known.end(), cell.collective) == known.end() || cell.bytes == 0) {
-      std::fprintf(stderr, "ordinary_program: '%s' is no COLLECTIVE:BYTES\n", argv[i]);
+    Cell cell{.collective = text.substr(0, colon)};
+    if (colon != std::string::npos) {
+      char* rest = nullptr;
+      cell.bytes = std::strtoull(text.c_str() + colon + 1, &rest, 10);
+      if (*rest == ':') cell.calls = std::atoi(rest + 1);
+    }
+    if (std::find(known.begin(), known.end(), cell.collective) == known.end() || cell.bytes == 0 ||
+        cell.calls < 1) {
+      std::fprintf(stderr, "ordinary_program: '%s' is no COLLECTIVE:BYTES:CALLS\n", argv[i]);
       return 2;
     }
     cells.push_back(std::move(cell));
