@@ -115,8 +115,9 @@ std::string means_text(const EnvironmentMeans& means) {
                      means.open);
 }
 
-/// Of an environment with malloc's regime `fresh` (`malloc` is what it records): which variables make
-/// it the first one, and where that is worth most to the default. Empty: it is none, or lacks times.
+/// Of an environment with malloc's regime `fresh` (`malloc` is what it records): which variables
+/// make it the first one, and where that is worth most to the default. Empty: it is none, or lacks
+/// times.
 std::string malloc_advice(const std::string& name, const std::string& malloc,
                           const EnvironmentComparison& comparison) {
   if (malloc.find(" fresh") == std::string::npos) return {};
@@ -124,7 +125,8 @@ std::string malloc_advice(const std::string& name, const std::string& malloc,
   std::string where;
   for (const KeyInEnvironments& key : comparison.keys)
     for (const EnvironmentTime& time : key.environments)
-      if (time.environment == name && time.baseline_speedup > 0 && 1 / time.baseline_speedup > most) {
+      if (time.environment == name && time.baseline_speedup > 0 &&
+          1 / time.baseline_speedup > most) {
         most = 1 / time.baseline_speedup;
         where = describe(key.problem);
       }

@@ -247,10 +247,10 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
       return colltune::exit_code_of(colltune::StatusCode::failed_precondition);
     }
     const std::unique_ptr<colltune::Device> gpu = options.gpus ? take_gpu() : nullptr;
-    const auto world = colltune::make_mpi_world(
-        abort, start_up_end, {}, gpu.get(),
-        mpi.uses_dynamic_rules ? colltune::NamedAlgorithms::kept
-                               : colltune::NamedAlgorithms::cleared);
+    const auto world =
+        colltune::make_mpi_world(abort, start_up_end, {}, gpu.get(),
+                                 mpi.uses_dynamic_rules ? colltune::NamedAlgorithms::kept
+                                                        : colltune::NamedAlgorithms::cleared);
     control = std::make_unique<MpiControlPlane>(
         MPI_COMM_WORLD, start_up_time_out, [&](const std::string& message, int /*missing*/) {
           if (is_leaving) throw Error(colltune::StatusCode::deadline_exceeded, message);
@@ -452,7 +452,8 @@ int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised,
                               const std::string& program) {
   int code = 0;
   try {
-    code = run_supervise(supervised, lock, spec_of_launch(supervised.command, supervised.database, program));
+    code = run_supervise(supervised, lock,
+                         spec_of_launch(supervised.command, supervised.database, program));
   } catch (const Error& error) {
     code = say_error(error);
   }

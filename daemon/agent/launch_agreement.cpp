@@ -135,8 +135,8 @@ std::set<std::string> unlike_settings(const std::vector<RankSetUp>& ranks) {
 }
 
 // What launchers say only to ranks, and to them how many they are on their host.
-constexpr std::array<std::string_view, 4> rank_variables{"OMPI_COMM_WORLD_RANK=", "PMI_RANK=",
-                                                         "PMIX_RANK=", "SLURM_PROCID="};
+constexpr std::array<std::string_view, 4> rank_variables{
+    "OMPI_COMM_WORLD_RANK=", "PMI_RANK=", "PMIX_RANK=", "SLURM_PROCID="};
 constexpr std::array<const char*, 3> local_size_variables{
     "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"};
 
@@ -167,7 +167,8 @@ std::string why_alone(const std::function<const char*(const char*)>& environment
       "hostPID)";
   if (!error && self != std::to_string(process))
     return fmt::format(
-        "this rank runs in a PID namespace whose {} shows another one's processes ({} is {} there), "
+        "this rank runs in a PID namespace whose {} shows another one's processes ({} is {} "
+        "there), "
         "so that the other ranks of its host cannot reach its memory{}",
         proc, process, self, advice);
   if (is_below_launcher(proc + "/1/environ"))
@@ -191,8 +192,8 @@ RankSetUp describe_rank(std::map<std::string, std::string> settings) {
   std::array<char, 32> self{};
   if (readlink("/proc/self", self.data(), self.size() - 1) > 0 &&
       std::to_string(getpid()) != self.data())
-    own.pid_namespace += fmt::format(" with the /proc of another (process {} is {} there)", getpid(),
-                                     self.data());
+    own.pid_namespace +=
+        fmt::format(" with the /proc of another (process {} is {} there)", getpid(), self.data());
   return own;
 }
 
@@ -208,9 +209,10 @@ std::string why_unlike(const std::vector<RankSetUp>& ranks) {
   std::map<std::string, std::size_t> first_on;  // host -> rank
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     if (ranks[r].pid_namespace.find(" with ") != std::string::npos)
-      return fmt::format("rank {} runs in PID namespace {}; mount that namespace's own (unshare "
-                         "--mount-proc)",
-                         r, ranks[r].pid_namespace);
+      return fmt::format(
+          "rank {} runs in PID namespace {}; mount that namespace's own (unshare "
+          "--mount-proc)",
+          r, ranks[r].pid_namespace);
     const auto [first, is_first] = first_on.emplace(ranks[r].host, r);
     const std::size_t other = first->second;
     if (is_first || ranks[r].pid_namespace == ranks[other].pid_namespace) continue;
@@ -245,7 +247,8 @@ std::string compare_ranks(MPI_Comm world, const RankSetUp& own, Clock::time_poin
   }
   std::string verdict = why_unlike(ranks);
   for (int to = 1; to < size; ++to)
-    if (!send(world, to, verdict_tag, verdict, deadline + std::chrono::seconds(1))) throw_missing(to);
+    if (!send(world, to, verdict_tag, verdict, deadline + std::chrono::seconds(1)))
+      throw_missing(to);
   return verdict;
 }
 

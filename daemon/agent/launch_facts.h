@@ -57,10 +57,10 @@ struct LaunchFacts {
                                        std::span<const std::filesystem::path> plugins,
                                        const CapabilityRules& rules);
 
-/// The time before which no call of `plan` counts as timed out, however cheap its cost line says that
-/// it is: `asked` where that is not 0. Else what a hang costs, several times this, fits the budget:
-/// an eighth of it, at least a second (a loaded machine takes a rank from its core for less), at most
-/// ten; 4 seconds at least where ranks share cores.
+/// The time before which no call of `plan` counts as timed out, however cheap its cost line says
+/// that it is: `asked` where that is not 0. Else what a hang costs, several times this, fits the
+/// budget: an eighth of it, at least a second (a loaded machine takes a rank from its core for
+/// less), at most ten; 4 seconds at least where ranks share cores.
 [[nodiscard]] std::chrono::nanoseconds call_limit_floor(std::chrono::seconds asked,
                                                         const SweepPlan& plan);
 

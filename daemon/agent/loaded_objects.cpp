@@ -30,7 +30,8 @@ std::string build_id_of(const dl_phdr_info& object) {
       const auto padded = [](std::size_t size) { return (size + 3) & ~std::size_t{3}; };
       const char* const name = at + sizeof note;
       const char* const bytes = name + padded(note.n_namesz);
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+          std::memcmp(name, "GNU", 4) == 0) {
         std::string text;
         for (std::size_t b = 0; b < note.n_descsz; ++b)
           text += fmt::format("{:02x}", static_cast<unsigned char>(bytes[b]));

@@ -21,8 +21,8 @@
 namespace colltune {
 namespace {
 
-// glibc's malloc.c: DEFAULT_MMAP_THRESHOLD_MAX on 64-bit machines. A freed block of this size or less
-// becomes the threshold, and twice that the trim threshold.
+// glibc's malloc.c: DEFAULT_MMAP_THRESHOLD_MAX on 64-bit machines. A freed block of this size or
+// less becomes the threshold, and twice that the trim threshold.
 constexpr std::size_t greatest_threshold = std::size_t{32} << 20;
 constexpr std::size_t greatest_trim_threshold = 2 * greatest_threshold;
 // Its header and the rounding to pages fit in.
@@ -32,7 +32,8 @@ constexpr const char* allocator_fact = "malloc";
 
 std::optional<std::size_t> threshold(const char* variable) {
   const char* text = std::getenv(variable);
-  return text == nullptr ? std::nullopt : std::optional<std::size_t>(std::strtoull(text, nullptr, 0));
+  return text == nullptr ? std::nullopt
+                         : std::optional<std::size_t>(std::strtoull(text, nullptr, 0));
 }
 
 bool is_raised() {
@@ -110,10 +111,10 @@ std::string describe_malloc(MallocRegime regime) {
   const auto facts = read_malloc_facts();
   std::string out = facts.at(allocator_fact);
   if (is_glibc(find_allocator()))
-    out += is_raised()                       ? " raised"
-           : regime == MallocRegime::fresh   ? " fresh"
-           : keeps_large_blocks()            ? " grown"
-                                             : " set";
+    out += is_raised()                     ? " raised"
+           : regime == MallocRegime::fresh ? " fresh"
+           : keeps_large_blocks()          ? " grown"
+                                           : " set";
   for (const auto& [name, value] : facts)
     if (name != allocator_fact) out += " " + to_text(Assignment{name, value});
   return out;

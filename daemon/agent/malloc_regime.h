@@ -8,8 +8,8 @@
 namespace colltune {
 
 /// How the allocator of a measuring process begins. glibc's malloc maps large blocks anew in every
-/// call until the program has freed a mapped one; from then on it keeps blocks of that size. So what
-/// a process freed before decides how fast a library's calls with temporary buffers are.
+/// call until the program has freed a mapped one; from then on it keeps blocks of that size. So
+/// what a process freed before decides how fast a library's calls with temporary buffers are.
 enum class MallocRegime {
   grown,  ///< what a program reaches once it has freed something large; the canonical one
   fresh,  ///< nothing freed yet, in a process of its own for each key
@@ -23,8 +23,9 @@ enum class MallocRegime {
 /// Before MPI_Init, and before there are threads.
 void prepare_malloc(MallocRegime regime);
 
-/// Which allocator this process has, and what the user set of it, by name: "malloc" -> "glibc 2.36",
-/// "MALLOC_ARENA_MAX" -> "1". Also other allocators' variables and files, and glibc's tunables.
+/// Which allocator this process has, and what the user set of it, by name: "malloc" ->
+/// "glibc 2.36", "MALLOC_ARENA_MAX" -> "1". Also other allocators' variables and files, and glibc's
+/// tunables.
 [[nodiscard]] std::map<std::string, std::string> read_malloc_facts();
 
 /// What `Environment::malloc_settings` records: "glibc 2.36 grown", "glibc 2.36 fresh", "glibc 2.36

@@ -117,13 +117,14 @@ bool is_unbound(const Hardware& hardware, const cpu_set_t& mask) {
   return true;
 }
 
-/// Where the process's memory is to lie (numactl), and how it is scheduled (chrt), where that is not
-/// the default.
+/// Where the process's memory is to lie (numactl), and how it is scheduled (chrt), where that is
+/// not the default.
 std::string unusual_placement() {
   std::string out;
   int policy = 0;
   constexpr std::array<std::string_view, 7> names{
-      "default", "preferred", "bind", "interleave", "local", "preferred_many", "weighted_interleave"};
+      "default",        "preferred",          "bind", "interleave", "local",
+      "preferred_many", "weighted_interleave"};
   // No mask: the policy alone.
   if (syscall(SYS_get_mempolicy, &policy, nullptr, 0UL, nullptr, 0UL) == 0 && policy > 0)
     out += fmt::format(", memory {}", static_cast<std::size_t>(policy) < names.size()
@@ -148,9 +149,9 @@ std::string mpi_binding(const Hardware& hardware) {
   CPU_ZERO(&mask);
   if (sched_getaffinity(0, sizeof mask, &mask) != 0) return "unknown";
   const int allowed = CPU_COUNT(&mask);
-  return (allowed == 1                  ? "one hardware thread per rank"
-          : is_unbound(hardware, mask)  ? "not bound"
-                                        : fmt::format("{} hardware threads per rank", allowed)) +
+  return (allowed == 1                 ? "one hardware thread per rank"
+          : is_unbound(hardware, mask) ? "not bound"
+                                       : fmt::format("{} hardware threads per rank", allowed)) +
          unusual_placement();
 }
 
@@ -198,7 +199,8 @@ std::string read_frequency_policy(const std::string& root) {
   for (const auto& governor : governors) out += (out.empty() ? "" : "+") + governor;
   if (out.empty()) out = "not visible";
   const fs::path cpus = fs::path(root) / "sys/devices/system/cpu";
-  if (first_line(cpus / "cpufreq/boost") == "0" || first_line(cpus / "intel_pstate/no_turbo") == "1")
+  if (first_line(cpus / "cpufreq/boost") == "0" ||
+      first_line(cpus / "intel_pstate/no_turbo") == "1")
     out += ", no boost";
   return out;
 }

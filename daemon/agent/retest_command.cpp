@@ -99,9 +99,10 @@ std::vector<Decision> provisional_decisions(const StoreReader& reader) {
 int run_retest_command(const RetestOptions& options, const AgentProcess& process) {
   ControlPlane& control = process.control;
   if (process.settings.malloc == MallocRegime::fresh)
-    throw Error(StatusCode::failed_precondition,
-                std::string("confirm: ") + malloc_regime_variable +
-                    "=fresh needs a process for each key, and a launch of confirm measures several");
+    throw Error(
+        StatusCode::failed_precondition,
+        std::string("confirm: ") + malloc_regime_variable +
+            "=fresh needs a process for each key, and a launch of confirm measures several");
   const LaunchFacts facts = learn_launch(process, options.plugins, options.rules);
 
   std::optional<Store> store;

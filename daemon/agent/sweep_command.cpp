@@ -19,13 +19,13 @@
 #include "colltune/decide/null_test.h"
 #include "colltune/decide/trials.h"
 #include "colltune/json/json.h"
+#include "colltune/sweep/launch_environment.h"
 #include "colltune/sweep/report.h"
 #include "colltune/sweep/sweep.h"
 #include "colltune/vocabulary/canonical.h"
 #include "console_progress.h"
 #include "launch_comparison.h"
 #include "shared_gpus.h"
-#include "colltune/sweep/launch_environment.h"
 #include "sweep_in_parts.h"
 
 namespace colltune {
@@ -194,8 +194,8 @@ SweepOutcome run_part(SweepTools tools, const SweepPlan& plan, const MeasurePoli
   if (tools.control.rank() == 0)
     if (const auto cell = next_cell(plan, tools.stored)) next = static_cast<std::int64_t>(*cell);
   tools.control.all_reduce_max({&next, 1});
-  const SweepPlan part = plan_of_cell(
-      plan, next < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(next)));
+  const SweepPlan part =
+      plan_of_cell(plan, next < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(next)));
   std::optional<PartJournal> of_whole;
   if (journal != nullptr) tools.journal = &of_whole.emplace(*journal, plan);
   // The launch's own start is not the key's time.
@@ -324,8 +324,8 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
       .stop = process.stop};
   tools.begin = process.begin;
   const bool in_parts = process.settings.malloc == MallocRegime::fresh;
-  const SweepOutcome outcome = in_parts ? run_part(tools, plan, policy, journal.get())
-                                        : run_sweep(tools, plan, policy);
+  const SweepOutcome outcome =
+      in_parts ? run_part(tools, plan, policy, journal.get()) : run_sweep(tools, plan, policy);
   process.watch->recorder().enter({.phase = "end"});
   if (in_parts && outcome.end != SweepEnd::stopped) {
     if (const std::int64_t left = cells_left(control, plan, outcome.measurements); left > 0)

@@ -18,8 +18,8 @@ namespace colltune {
 [[nodiscard]] std::optional<std::size_t> next_cell(const SweepPlan& plan,
                                                    std::span<const Measurement> stored);
 
-/// `plan` with that cell alone, in one pass, and with its even part of the budget; without one: with
-/// no cell.
+/// `plan` with that cell alone, in one pass, and with its even part of the budget; without one:
+/// with no cell.
 [[nodiscard]] SweepPlan plan_of_cell(const SweepPlan& plan, std::optional<std::size_t> cell);
 
 /// The journal of the whole sweep for the run of a part.

@@ -20,38 +20,39 @@ struct MpiParameters {
 
 /// Those that change what Open MPI's calls do or how fast; the others are the launcher's own, and
 /// change with every launch.
-constexpr MpiParameters mpi_parameters[] = {{"pml"},
-                                            {"btl"},
-                                            {"mtl"},
-                                            {"coll"},
-                                            {"osc"},
-                                            {"opal_"},
-                                            {"mpi_"},
-                                            {"bml"},
-                                            {"op_"},
-                                            {"common_"},
-                                            {"mpool"},
-                                            {"rcache"},
-                                            {"allocator"},
-                                            {"shmem"},
-                                            {"memory"},
-                                            {"patcher"},
-                                            {"vprotocol"},
-                                            {.prefix = "mca_base_component_path", .launchers = true},
-                                            {.prefix = "mca_component_path", .launchers = true},
-                                            {.prefix = "hwloc_", .launchers = true},
-                                            {.prefix = "rmaps_", .launchers = true}};
+constexpr MpiParameters mpi_parameters[] = {
+    {"pml"},
+    {"btl"},
+    {"mtl"},
+    {"coll"},
+    {"osc"},
+    {"opal_"},
+    {"mpi_"},
+    {"bml"},
+    {"op_"},
+    {"common_"},
+    {"mpool"},
+    {"rcache"},
+    {"allocator"},
+    {"shmem"},
+    {"memory"},
+    {"patcher"},
+    {"vprotocol"},
+    {.prefix = "mca_base_component_path", .launchers = true},
+    {.prefix = "mca_component_path", .launchers = true},
+    {.prefix = "hwloc_", .launchers = true},
+    {.prefix = "rmaps_", .launchers = true}};
 
-/// The first the agent sets itself, in every launch (prepare_mpi_environment); the others mpirun does:
-/// the placement of a topology says what the second one does.
+/// The first the agent sets itself, in every launch (prepare_mpi_environment); the others mpirun
+/// does: the placement of a topology says what the second one does.
 constexpr std::string_view not_the_users[] = {"coll_tuned_use_dynamic_rules", "mpi_oversubscribe",
                                               "shmem_RUNTIME_QUERY_hint"};
 
 /// UCX's, UCC's, libfabric's and other transports' parameters, MPICH's, and those of NCCL's plug-in
 /// for libfabric (aws-ofi-nccl).
 constexpr std::string_view other_prefixes[] = {
-    "UCX_",  "UCC_",  "OFI_NCCL_", "FI_",    "PSM2_", "PSM3_",
-    "HCOLL_", "SHARP_", "MLX4_",   "MLX5_", "RDMAV_", "MPIR_CVAR_", "MPICH_"};
+    "UCX_",   "UCC_",  "OFI_NCCL_", "FI_",    "PSM2_",      "PSM3_", "HCOLL_",
+    "SHARP_", "MLX4_", "MLX5_",     "RDMAV_", "MPIR_CVAR_", "MPICH_"};
 /// Of these what only says what is logged.
 constexpr std::string_view logging_prefixes[] = {"UCX_LOG_", "UCC_LOG_", "FI_LOG_"};
 /// CUDA's that change how calls are queued.

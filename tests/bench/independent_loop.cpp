@@ -46,8 +46,9 @@ double timed(MPI_Comm comm, Start start, int calls, const Call& call) {
 }  // namespace
 
 std::vector<std::string> collectives() {
-  return {"MPI_Allreduce", "MPI_Allgather", "MPI_Reduce_scatter_block", "MPI_Bcast",
-          "MPI_Reduce",    "MPI_Alltoall",  "MPI_Gather",               "MPI_Scatter"};
+  return {"MPI_Allreduce", "MPI_Allgather", "MPI_Reduce_scatter_block",
+          "MPI_Bcast",     "MPI_Reduce",    "MPI_Alltoall",
+          "MPI_Gather",    "MPI_Scatter"};
 }
 
 Shape shape_of(const std::string& collective, std::size_t bytes, int ranks) {

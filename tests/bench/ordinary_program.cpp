@@ -73,11 +73,11 @@ void time_cell(const Cell& cell, double seconds) {
     double all[2];
     MPI_Allreduce(own, all, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (all[1] == 0) times.push_back(all[0]);
-    goes_on = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
-                      seconds ||
-                  times.size() < fewest_runs
-                  ? 1
-                  : 0;
+    goes_on =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds ||
+                times.size() < fewest_runs
+            ? 1
+            : 0;
     MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
   if (rank == 0)

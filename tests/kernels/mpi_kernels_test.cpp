@@ -217,10 +217,11 @@ TEST_F(OverMpi, NothingButMpisOwnCallIsTheBaseline) {
   const Capability here = detect_capability(catalogue_, *world_);
   const Topology topology = topology_of(*world_, here);
   const auto reason = [&](Collective collective, bool in_place) {
-    const Problem problem{.collective = collective,
-                          .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
-                          .message_size = {1024},
-                          .in_place = in_place};
+    const Problem problem{
+        .collective = collective,
+        .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
+        .message_size = {1024},
+        .in_place = in_place};
     const std::string name = "mpi." + std::string(name_of(collective));
     return implementation(name).supports(problem, topology, here, {name, {}}).reason();
   };

@@ -20,14 +20,14 @@ class MpiToolSession {
   ~MpiToolSession();
 };
 
-/// A control variable of the running library that holds one number or a text; found by name, so that
-/// nothing is assumed from a version. Needs an MpiToolSession that outlives it. Move-only.
+/// A control variable of the running library that holds one number or a text; found by name, so
+/// that nothing is assumed from a version. Needs an MpiToolSession that outlives it. Move-only.
 class ControlVariable {
  public:
   /// Empty where this library has no such variable.
   [[nodiscard]] static std::optional<ControlVariable> find(const std::string& name);
-  /// Of the variables from 0 to MPI_T_cvar_get_num. Empty where it belongs to nothing that is loaded,
-  /// or to an object.
+  /// Of the variables from 0 to MPI_T_cvar_get_num. Empty where it belongs to nothing that is
+  /// loaded, or to an object.
   [[nodiscard]] static std::optional<ControlVariable> at(int index);
 
   ControlVariable(ControlVariable&& other) noexcept;

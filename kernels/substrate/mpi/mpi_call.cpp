@@ -152,7 +152,8 @@ Support supports_mpi_call(const Problem& problem, const Topology& topology,
     return Support::no("MPI_Bcast has one buffer: it is in place");
   if (collective == Collective::reduce_scatter && problem.in_place)
     return Support::no(
-        "MPI's call in place leaves the result in block 0 and overwrites the others, where this one "
+        "MPI's call in place leaves the result in block 0 and overwrites the others, where this "
+        "one "
         "leaves it in the rank's own block");
   if (!capability.has("mpi.library")) return Support::no("these ranks do not run under MPI");
   if (problem.graph_capture)

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <string>
 
-
 namespace colltune {
 namespace {
 

@@ -39,11 +39,10 @@ class ProcessVariables : public ::testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {
-    for (const char* name :
-         {"NCCL_BUFFSIZE", "NCCL_ALGO", "NCCL_DEBUG", "UCX_TLS", "NCCL_HOSTID",
-          "OMPI_MCA_btl_vader_eager_limit", "NCCL_TUNER_PLUGIN", "NCCL_CONF_FILE",
-          "COLLTUNE_MALLOC", "MALLOC_ARENA_MAX", "LD_PRELOAD", "MALLOC_MMAP_THRESHOLD_",
-          "MALLOC_TRIM_THRESHOLD_"})
+    for (const char* name : {"NCCL_BUFFSIZE", "NCCL_ALGO", "NCCL_DEBUG", "UCX_TLS", "NCCL_HOSTID",
+                             "OMPI_MCA_btl_vader_eager_limit", "NCCL_TUNER_PLUGIN",
+                             "NCCL_CONF_FILE", "COLLTUNE_MALLOC", "MALLOC_ARENA_MAX", "LD_PRELOAD",
+                             "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"})
       unsetenv(name);
   }
 };
@@ -166,8 +165,8 @@ TEST(MallocProbe, DISABLED_Prints) {
 
 std::string probe(const std::string& environment) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
-  const std::string command = environment + " " + self +
-                              " --gtest_also_run_disabled_tests --gtest_filter=MallocProbe.*";
+  const std::string command =
+      environment + " " + self + " --gtest_also_run_disabled_tests --gtest_filter=MallocProbe.*";
   FILE* const output = popen(command.c_str(), "r");
   std::array<char, 4096> line{};
   std::string found;

@@ -46,7 +46,8 @@ TEST(Plan, ABroadcastHasOneFormWhateverIsAskedFor) {
   const auto implementations = fakes::make({{.name = "b", .collective = Collective::broadcast}});
   SweepSpec spec = spec_of("64,1KiB");
   spec.collectives = {Collective::broadcast};
-  for (const BooleanAxis axis : {BooleanAxis{.off = true, .on = false}, BooleanAxis{.off = true, .on = true}}) {
+  for (const BooleanAxis axis :
+       {BooleanAxis{.off = true, .on = false}, BooleanAxis{.off = true, .on = true}}) {
     spec.in_place = axis;
     const SweepPlan plan = make_plan(spec, launch(1, 2), implementations, "env");
     ASSERT_EQ(plan.cells.size(), 2u);

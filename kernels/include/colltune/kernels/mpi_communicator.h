@@ -24,9 +24,8 @@ enum class NamedAlgorithms {
 /// The world of this MPI job (MPI is initialized and stays so for the communicator's life).
 /// Collective. `device`: where this rank's buffers lie, if not in the host's memory. It and
 /// `abort_flag` outlive the communicator and everything made from it. Only in builds with MPI.
-[[nodiscard]] std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline,
-                                                           const PretendedMachine& pretended = {},
-                                                           Device* device = nullptr,
-                                                           NamedAlgorithms named = NamedAlgorithms::kept);
+[[nodiscard]] std::unique_ptr<Communicator> make_mpi_world(
+    AbortFlag& abort_flag, Deadline deadline, const PretendedMachine& pretended = {},
+    Device* device = nullptr, NamedAlgorithms named = NamedAlgorithms::kept);
 
 }  // namespace colltune

@@ -12,9 +12,9 @@ namespace colltune {
 /// What the user set of the MPI library, wherever: in the environment, on mpirun's command line, in
 /// a file of parameters.
 struct MpiSettings {
-  /// Control variables that do not have their default, by name, and their values in force. A library
-  /// that does not tell where a value came from has one entry, `all_variables`, with a digest of
-  /// all.
+  /// Control variables that do not have their default, by name, and their values in force. A
+  /// library that does not tell where a value came from has one entry, `all_variables`, with a
+  /// digest of all.
   std::map<std::string, std::string, std::less<>> in_force;
   /// Open MPI's coll_tuned_use_dynamic_rules: the algorithms and the file of rules that the user
   /// names are in force. Else they are inert.

@@ -10,8 +10,8 @@ namespace colltune {
 /// MPI_Bcast has, and so is always in place.
 [[nodiscard]] bool has_one_buffer(const Problem& problem);
 
-/// The form in which a problem is measured, stored and looked up: itself, but of what has one buffer
-/// the form in place.
+/// The form in which a problem is measured, stored and looked up: itself, but of what has one
+/// buffer the form in place.
 [[nodiscard]] Problem in_its_form(Problem problem);
 
 }  // namespace colltune
