@@ -29,16 +29,19 @@
 #include "colltune/kernels/control_groups.h"
 #include "colltune/kernels/cuda_device.h"
 #include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/mpi_settings.h"
 #include "colltune/kernels/nccl_environment.h"
 #include "colltune/supervise/launch_helper.h"
 #include "colltune/supervise/supervise.h"
 #include "colltune/supervise/supervision_lock.h"
+#include "colltune/sweep/launch_environment.h"
 #include "colltune/sweep/sweep_spec.h"
 #include "colltune/vocabulary/error.h"
 #include "compat_command.h"
 #include "confirm_command.h"
+#include "launch_agreement.h"
 #include "mpi_control_plane.h"
-#include "process_environment.h"
+#include "process_settings.h"
 #include "retest_command.h"
 #include "series_command.h"
 #include "store_failure_log.h"
@@ -69,6 +72,11 @@ bool speaks_for_launch() { return rank_from_launcher().value_or(0) == 0; }
 void report(const std::string& message) {
   std::fprintf(stderr, "colltune-agent: %s\n", message.c_str());
   std::fflush(stderr);
+}
+
+int say_error(const Error& error) {
+  report(error.what());
+  return colltune::exit_code_of(error.code());
 }
 
 /// Turns SIGINT and SIGTERM into a request to end with what there is; a second one ends the process
@@ -186,6 +194,12 @@ struct LaunchOptions {
 int run(const LaunchedCommand& command, const std::function<colltune::Implementations()>& catalogue,
         const LaunchOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
+  if (const std::string why = colltune::why_alone(
+          [](const char* name) { return static_cast<const char*>(std::getenv(name)); }, getpid());
+      !why.empty()) {
+    report("rank " + std::to_string(rank_from_launcher().value_or(0)) + ": " + why);
+    return colltune::exit_code_of(colltune::StatusCode::failed_precondition);
+  }
   // Before there are threads, and before a library reads its environment.
   if (!options.variables.empty() && !colltune::set_variables(options.variables)) {
     if (speaks_for_launch())
@@ -195,9 +209,17 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
     return colltune::exit_code_of(colltune::StatusCode::invalid_argument);
   }
   if (options.share_gpus) colltune::pretend_own_host(rank_from_launcher().value_or(0));
-  const std::optional<std::string> variables = colltune::read_variables();
-  std::string malloc_settings = colltune::pin_malloc();
-  colltune::prepare_mpi_environment();
+  colltune::MpiSettings mpi;
+  colltune::ProcessSettings settings;
+  try {
+    const colltune::MallocRegime malloc = colltune::read_malloc_regime();
+    colltune::prepare_malloc(malloc);
+    mpi = colltune::read_mpi_settings();
+    settings = colltune::read_process_settings(malloc, mpi);
+  } catch (const Error& error) {
+    return say_error(error);
+  }
+  colltune::prepare_mpi_environment(mpi);
   if (options.gpus) colltune::prepare_nccl_environment();
   AbortFlag stop;
   const SignalListener listener(stop);
@@ -214,11 +236,22 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   int code = 0;
   bool is_leaving = false;
   std::unique_ptr<colltune::RankWatch> watch;
+  colltune::LaunchState end_state = colltune::LaunchState::finished;
   if (rank_from_launcher()) colltune::end_with_parent(options.parent);
   try {
+    const auto start_up_end = std::chrono::steady_clock::now() + start_up_time_out;
+    if (const std::string why = compare_ranks(
+            MPI_COMM_WORLD, colltune::describe_rank(settings.of_launch), start_up_end);
+        !why.empty()) {
+      if (rank == 0) report(why);
+      MPI_Finalize();
+      return colltune::exit_code_of(colltune::StatusCode::failed_precondition);
+    }
     const std::unique_ptr<colltune::Device> gpu = options.gpus ? take_gpu() : nullptr;
-    const auto world = colltune::make_mpi_world(
-        abort, std::chrono::steady_clock::now() + start_up_time_out, {}, gpu.get());
+    const auto world =
+        colltune::make_mpi_world(abort, start_up_end, {}, gpu.get(),
+                                 mpi.uses_dynamic_rules ? colltune::NamedAlgorithms::kept
+                                                        : colltune::NamedAlgorithms::cleared);
     control = std::make_unique<MpiControlPlane>(
         MPI_COMM_WORLD, start_up_time_out, [&](const std::string& message, int /*missing*/) {
           if (is_leaving) throw Error(colltune::StatusCode::deadline_exceeded, message);
@@ -231,15 +264,15 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
         command({.control = *control,
                  .launch = *world,
                  .stop = stop,
-                 .malloc_settings = std::move(malloc_settings),
-                 .variables = variables,
+                 .settings = settings,
                  .begin = begin,
                  .set_control_time_out =
                      [&](std::chrono::milliseconds time_out) { control->set_time_out(time_out); },
                  .watch = watch,
+                 .end_state = end_state,
                  .make_catalogue = catalogue});
     if (watch) {
-      watch->set_state(colltune::LaunchState::finished);
+      watch->set_state(end_state);
       watch->finish();
     }
   } catch (const Error& error) {
@@ -254,11 +287,6 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   MPI_Finalize();
   watch.reset();
   return code;
-}
-
-int say_error(const Error& error) {
-  report(error.what());
-  return colltune::exit_code_of(error.code());
 }
 
 /// A launch's words: up to and with the agent's name, and what follows it.
@@ -291,15 +319,37 @@ colltune::SweepOptions parse_sweep(std::vector<std::string> words) {
   return sweep;
 }
 
+/// Throws Error(invalid_argument) where the sweep of `words` puts its results elsewhere than into
+/// `database`, which `command` was given.
+void require_database(const colltune::SweepOptions& sweep, const std::filesystem::path& database,
+                      const std::string& command) {
+  const auto absolute = [](const std::filesystem::path& path) {
+    std::error_code error;
+    const auto found = std::filesystem::weakly_canonical(path, error);
+    return error ? path : found;
+  };
+  if (sweep.dry_run || sweep.compat ||
+      (sweep.database && absolute(*sweep.database) == absolute(database)))
+    return;
+  throw Error(colltune::StatusCode::invalid_argument,
+              command + " --db " + database.string() + ": the sweep that it launches has " +
+                  (sweep.database ? "--db " + sweep.database->string() : std::string("no --db")) +
+                  "; give both the same database");
+}
+
 /// The configuration of the sweep that `command` launches; empty where that is hidden (a script) or
 /// cannot be had here: the agent itself says what is wrong, or that it is alone with its launch
-/// environments. Throws Error(invalid_argument) where the configuration is wrong.
+/// environments. Throws Error(invalid_argument) where the configuration is wrong, or the database
+/// another one than `database`.
 std::optional<colltune::SweepSpec> spec_of_launch(const std::vector<std::string>& command,
+                                                  const std::filesystem::path& database,
                                                   const std::string& program) {
   const auto words = split_launch(command, program);
   if (!words || words->agents.empty() || words->agents.front() != "sweep") return std::nullopt;
   try {
-    return colltune::load_sweep_spec(parse_sweep(words->agents).configuration);
+    const colltune::SweepOptions sweep = parse_sweep(words->agents);
+    require_database(sweep, database, "supervise");
+    return colltune::load_sweep_spec(sweep.configuration);
   } catch (const CLI::ParseError&) {
     return std::nullopt;
   } catch (const Error& error) {
@@ -322,6 +372,16 @@ int run_supervise(const colltune::SuperviseOptions& options, const colltune::Sup
   return colltune::run_series({.supervised = options, .spec = *spec}, supervise_launch, report);
 }
 
+/// Whether the environment has malloc's regime `fresh`.
+bool needs_fresh_processes(const colltune::SweepSpec& spec, const std::string& name) {
+  const auto environment =
+      std::ranges::find(spec.launch_environments, name, &colltune::LaunchEnvironment::name);
+  return environment != spec.launch_environments.end() &&
+         std::ranges::any_of(environment->variables, [](const colltune::Assignment& variable) {
+           return variable.name == colltune::malloc_regime_variable && variable.value == "fresh";
+         });
+}
+
 /// Confirms the decisions of each environment of a series in launches of that environment.
 int run_confirm_of_series(const colltune::ConfirmOptions& options,
                           const colltune::SupervisionLock& lock, const colltune::SweepSpec& spec,
@@ -331,6 +391,10 @@ int run_confirm_of_series(const colltune::ConfirmOptions& options,
   for (std::size_t i = 0; i < series.finished.size(); ++i) {
     const std::string& name = series.finished[i].environment;
     if (!done.insert(name).second) continue;
+    if (needs_fresh_processes(spec, name)) {
+      report("environment '" + name + "' is not confirmed: its keys need a process each");
+      continue;
+    }
     colltune::ConfirmOptions of_environment = options;
     of_environment.environment_digest = series.digests[i];
     for (const auto& environment : spec.launch_environments)
@@ -364,6 +428,7 @@ int run_confirm(colltune::ConfirmOptions options, const colltune::SupervisionLoc
                       "whole sweep command is accepted: its plug-ins are used)");
     // The sweep whose decisions these are: what it loaded is needed again.
     const colltune::SweepOptions sweep = parse_sweep(words->agents);
+    require_database(sweep, options.database, "confirm");
     const colltune::SweepSpec spec = colltune::load_sweep_spec(sweep.configuration);
     for (const auto& plugin : spec.plugins) options.plugins.emplace_back(plugin);
     if (!options.most_kept_waiting) options.most_kept_waiting = spec.decision.most_kept_waiting;
@@ -391,7 +456,8 @@ int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised,
                               const std::string& program) {
   int code = 0;
   try {
-    code = run_supervise(supervised, lock, spec_of_launch(supervised.command, program));
+    code = run_supervise(supervised, lock,
+                         spec_of_launch(supervised.command, supervised.database, program));
   } catch (const Error& error) {
     code = say_error(error);
   }

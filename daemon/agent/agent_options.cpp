@@ -19,7 +19,9 @@ void add_call_limit(CLI::App& command, std::chrono::seconds& limit) {
   command
       .add_option_function<int>(
           "--call-limit", [&limit](int seconds) { limit = std::chrono::seconds(seconds); },
-          "seconds before which no call counts as timed out (default 10)")
+          "seconds before which no call counts as timed out (default: an eighth of the budget, "
+          "from 1 "
+          "to 10; never before ten times what its cost line says)")
       ->check(CLI::Range(1, 3600));
 }
 

@@ -26,7 +26,7 @@ int run_compat_command(CompatTool tool, const SweepOptions& options, const Agent
       learn_launch(process, plugins, options.rules);
   const SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
   MeasurePolicy policy;
-  policy.call_limit_floor = options.call_limit;
+  policy.call_limit_floor = call_limit_floor(options.call_limit, plan);
   process.set_control_time_out(control_time_out(plan, policy));
   Measurer measurer(
       {.control = control, .launch = process.launch, .implementations = catalogue, .plan = plan},

@@ -126,13 +126,13 @@ class Confirmer {
                                        "--launch",
                                        std::to_string(launch),
                                        "--seconds-per-key",
-                                       fmt::format("{}", options_.seconds_per_key),
-                                       "--call-limit",
-                                       std::to_string(options_.call_limit.count())};
+                                       fmt::format("{}", options_.seconds_per_key)};
     const auto add = [&](const char* option, const std::string& value) {
       arguments.emplace_back(option);
       arguments.push_back(value);
     };
+    if (options_.call_limit.count() > 0)
+      add("--call-limit", std::to_string(options_.call_limit.count()));
     for (const auto& plugin : options_.plugins) add("--plugin", plugin.string());
     for (const auto& variable : options_.variables) add("--variable", variable);
     if (!options_.environment_digest.empty()) add("--environment", options_.environment_digest);

@@ -28,7 +28,7 @@ struct ConfirmOptions {
   std::string environment_digest{};
   /// The launcher's command up to and including the agent.
   std::vector<std::string> command;
-  std::chrono::seconds call_limit = std::chrono::seconds(10);
+  std::chrono::seconds call_limit{};
 };
 
 /// Sets of launches at most: after as many vetoes of one decision its baseline stays.

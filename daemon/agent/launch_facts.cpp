@@ -121,7 +121,7 @@ LaunchFacts learn_launch(const AgentProcess& process,
   run_on_all_ranks(process.control, [&] {
     own = apply(own_rules, isas, detect_capability(facts.catalogue, process.launch));
   });
-  facts.environment = detect_environment(process.malloc_settings, process.variables);
+  facts.environment = detect_environment(process.settings);
   facts.environment.cpu_features = features_for_dispatch(own);
   if (own.is_on_device()) {
     facts.environment.gpu_model = own.value("device.name");
@@ -140,6 +140,20 @@ LaunchFacts learn_launch(const AgentProcess& process,
     own.features["gpu.driver"] = facts.environment.gpu_driver;
   facts.availability = exchange_capabilities(process.control, process.launch, own);
   return facts;
+}
+
+std::chrono::nanoseconds call_limit_floor(std::chrono::seconds asked, const SweepPlan& plan) {
+  using std::chrono::nanoseconds;
+  using std::chrono::seconds;
+  constexpr nanoseconds most = seconds(10);
+  if (asked.count() > 0) return asked;
+  if (plan.budget.count() == 0) return most;
+  const bool shares_cores = std::ranges::any_of(plan.worlds, [](const PlannedWorld& world) {
+    return world.topology.placement == Placement::oversubscribed;
+  });
+  const nanoseconds least = seconds(shares_cores ? 4 : 1);
+  constexpr int hangs_in_budget = 8;
+  return std::clamp(plan.budget / hangs_in_budget, least, most);
 }
 
 std::chrono::milliseconds control_time_out(const SweepPlan& plan, const MeasurePolicy& policy) {

@@ -18,6 +18,7 @@
 #include "colltune/sweep/control_plane.h"
 #include "colltune/sweep/measure.h"
 #include "colltune/vocabulary/environment.h"
+#include "process_settings.h"
 #include "rank_watch.h"
 
 namespace colltune {
@@ -27,13 +28,15 @@ struct AgentProcess {
   ControlPlane& control;
   Communicator& launch;
   const AbortFlag& stop;  ///< raised when the user wants the command to end with what it has
-  std::string malloc_settings;
-  std::optional<std::string> variables;         ///< Environment::variables
+  const ProcessSettings& settings;
   std::chrono::steady_clock::time_point begin;  ///< before MPI_Init
   /// Bounds the control plane's waits once the plan is known.
   std::function<void(std::chrono::milliseconds)> set_control_time_out;
   /// Made by the command before the first trial; lives until MPI is finalized.
   std::unique_ptr<RankWatch>& watch;
+  /// What the supervisor is told of a command that returns: that all is stored, or that further
+  /// launches go on.
+  LaunchState& end_state;
   /// The implementations of this program.
   std::function<Implementations()> make_catalogue;
 };
@@ -53,6 +56,13 @@ struct LaunchFacts {
 [[nodiscard]] LaunchFacts learn_launch(const AgentProcess& process,
                                        std::span<const std::filesystem::path> plugins,
                                        const CapabilityRules& rules);
+
+/// The time before which no call of `plan` counts as timed out, however cheap its cost line says
+/// that it is: `asked` where that is not 0. Else what a hang costs, several times this, fits the
+/// budget: an eighth of it, at least a second (a loaded machine takes a rank from its core for
+/// less), at most ten; 4 seconds at least where ranks share cores.
+[[nodiscard]] std::chrono::nanoseconds call_limit_floor(std::chrono::seconds asked,
+                                                        const SweepPlan& plan);
 
 /// How long the control plane may wait for a rank while `plan` is measured.
 [[nodiscard]] std::chrono::milliseconds control_time_out(const SweepPlan& plan,

@@ -5,12 +5,14 @@
 
 #include <fmt/core.h>
 #include <hwloc.h>
-#include <malloc.h>
 #include <mpi.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,8 +22,7 @@
 #include <vector>
 
 #include "build_info.h"
-#include "colltune/sweep/launch_environment.h"
-#include "colltune/vocabulary/error.h"
+#include "colltune/vocabulary/canonical.h"
 
 namespace colltune {
 namespace {
@@ -68,12 +69,23 @@ struct TopologyDeleter {
   void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
 };
 
-std::string describe_cpu_layout() {
+using Hardware = std::unique_ptr<hwloc_topology, TopologyDeleter>;
+
+/// The whole machine, whatever this rank is bound to and its control group allows; null where it
+/// cannot be seen.
+Hardware load_hardware() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return {};
-  const std::unique_ptr<hwloc_topology, TopologyDeleter> topology(raw);
-  // The whole machine, whatever this rank is bound to.
-  if (hwloc_topology_load(raw) != 0) return {};
+  Hardware hardware(raw);
+  if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
+      hwloc_topology_load(raw) != 0)
+    return {};
+  return hardware;
+}
+
+std::string describe_cpu_layout(const Hardware& hardware) {
+  if (!hardware) return {};
+  hwloc_topology_t raw = hardware.get();
   const auto count = [&](hwloc_obj_type_t type) { return hwloc_get_nbobjs_by_type(raw, type); };
   const auto cache = [&](hwloc_obj_type_t type) -> std::uint64_t {
     const hwloc_obj_t object = hwloc_get_obj_by_type(raw, type, 0);
@@ -96,67 +108,64 @@ std::string mpi_library() {
   return trim(version);
 }
 
-/// The variables that the fact `in` records, by name, as `environment` has them.
-NcclVariables recorded_variables(NcclVariables environment, RecordedIn in) {
-  std::erase_if(environment, [&](const auto& one) { return where_recorded(one.first) != in; });
-  return environment;
+/// Whether the rank may use all that its job may, however much that is.
+bool is_unbound(const Hardware& hardware, const cpu_set_t& mask) {
+  if (!hardware) return false;
+  const hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(hardware.get());
+  for (int cpu = hwloc_bitmap_first(allowed); cpu >= 0; cpu = hwloc_bitmap_next(allowed, cpu))
+    if (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &mask)) return false;
+  return true;
 }
 
-/// MCA parameters that the user set, whichever way mpirun hands them down.
-std::string mpi_transport() {
-  std::map<std::string, std::string> parameters;
-  // MPI reads no file of NCCL's.
-  for (const auto& [name, value] :
-       recorded_variables(read_nccl_environment({}), RecordedIn::mpi_transport))
-    parameters.emplace(name.substr(mca_prefix.size()), value);
+/// Where the process's memory is to lie (numactl), and how it is scheduled (chrt), where that is
+/// not the default.
+std::string unusual_placement() {
   std::string out;
-  for (const auto& [name, value] : parameters) out += (out.empty() ? "" : " ") + name + "=" + value;
-  return out.empty() ? "default" : out;
+  int policy = 0;
+  constexpr std::array<std::string_view, 7> names{
+      "default",        "preferred",          "bind", "interleave", "local",
+      "preferred_many", "weighted_interleave"};
+  // No mask: the policy alone.
+  if (syscall(SYS_get_mempolicy, &policy, nullptr, 0UL, nullptr, 0UL) == 0 && policy > 0)
+    out += fmt::format(", memory {}", static_cast<std::size_t>(policy) < names.size()
+                                          ? names[static_cast<std::size_t>(policy)]
+                                          : std::to_string(policy));
+  switch (sched_getscheduler(0)) {
+    case SCHED_FIFO:
+      return out + ", scheduled FIFO";
+    case SCHED_RR:
+      return out + ", scheduled RR";
+    case SCHED_BATCH:
+      return out + ", scheduled BATCH";
+    case SCHED_IDLE:
+      return out + ", scheduled IDLE";
+    default:
+      return out;
+  }
 }
 
-std::string mpi_binding() {
+std::string mpi_binding(const Hardware& hardware) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   if (sched_getaffinity(0, sizeof mask, &mask) != 0) return "unknown";
   const int allowed = CPU_COUNT(&mask);
-  return allowed == 1 ? "one hardware thread per rank"
-                      : fmt::format("{} hardware threads per rank", allowed);
+  return (allowed == 1                 ? "one hardware thread per rank"
+          : is_unbound(hardware, mask) ? "not bound"
+                                       : fmt::format("{} hardware threads per rank", allowed)) +
+         unusual_placement();
+}
+
+/// The value of a setting: of "always [madvise] never" the one in brackets.
+std::string setting_in(const fs::path& path) {
+  const std::string line = first_line(path);
+  const auto open = line.find('[');
+  const auto close = line.find(']', open == std::string::npos ? 0 : open);
+  return open == std::string::npos || close == std::string::npos
+             ? line
+             : line.substr(open + 1, close - open - 1);
 }
 
 }  // namespace
-
-std::string pin_malloc() {
-  constexpr int glibc_start = 128 * 1024;
-  std::string out;
-  const auto pin = [&](const char* variable, int parameter, std::string_view name) {
-    const char* user = std::getenv(variable);
-    if (user == nullptr) mallopt(parameter, glibc_start);
-    out += fmt::format("{}{}={}", out.empty() ? "" : " ", name,
-                       user != nullptr ? user : std::to_string(glibc_start));
-  };
-  pin("MALLOC_MMAP_THRESHOLD_", M_MMAP_THRESHOLD, "mmap_threshold");
-  pin("MALLOC_TRIM_THRESHOLD_", M_TRIM_THRESHOLD, "trim_threshold");
-  return out;
-}
-
-bool set_variables(std::span<const std::string> variables) {
-  const NcclVariables before = read_nccl_environment();
-  for (const std::string& text : variables) {
-    const Assignment variable = parse_assignment(text);
-    if (const std::string why = why_not_set_per_process(variable.name); !why.empty())
-      throw Error(StatusCode::invalid_argument, variable.name + ": " + why);
-    ::setenv(variable.name.c_str(), variable.value.c_str(), 1);
-  }
-  return read_nccl_environment() != before;
-}
-
-std::optional<std::string> read_variables(const NcclFiles& files) {
-  std::string out;
-  for (const auto& [name, value] :
-       recorded_variables(read_nccl_environment(files), RecordedIn::variables))
-    out += (out.empty() ? "" : " ") + to_text(Assignment{name, value});
-  return out.empty() ? std::nullopt : std::optional(std::move(out));
-}
 
 std::string read_operating_system(const std::string& root) {
   std::string name = value_of(fs::path(root) / "etc/os-release", "PRETTY_NAME", '=');
@@ -188,7 +197,38 @@ std::string read_frequency_policy(const std::string& root) {
   }
   std::string out;
   for (const auto& governor : governors) out += (out.empty() ? "" : "+") + governor;
-  return out.empty() ? "not visible" : out;
+  if (out.empty()) out = "not visible";
+  const fs::path cpus = fs::path(root) / "sys/devices/system/cpu";
+  if (first_line(cpus / "cpufreq/boost") == "0" ||
+      first_line(cpus / "intel_pstate/no_turbo") == "1")
+    out += ", no boost";
+  return out;
+}
+
+std::string read_kernel_settings(const std::string& root) {
+  // What calls depend on: huge pages, single copy between processes, moved pages, the clock's cost.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> settings{
+      {{"sys/kernel/mm/transparent_hugepage/enabled", "huge_pages"},
+       {"sys/kernel/mm/transparent_hugepage/shmem_enabled", "huge_shared_pages"},
+       {"sys/kernel/mm/transparent_hugepage/defrag", "huge_page_defrag"},
+       {"proc/sys/kernel/yama/ptrace_scope", "ptrace_scope"},
+       {"proc/sys/kernel/numa_balancing", "numa_balancing"},
+       {"proc/sys/vm/overcommit_memory", "overcommit"},
+       {"sys/kernel/mm/ksm/run", "same_page_merging"},
+       {"sys/devices/system/clocksource/clocksource0/current_clocksource", "clock"}}};
+  std::string out;
+  for (const auto& [file, name] : settings)
+    if (const std::string value = setting_in(fs::path(root) / file); !value.empty())
+      out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, value);
+  // Each makes system calls, and so single copies, slower.
+  std::string mitigations;
+  for (const auto& path : entries(fs::path(root) / "sys/devices/system/cpu/vulnerabilities"))
+    mitigations += path.filename().string() + ": " + first_line(path) + "\n";
+  constexpr std::size_t digits = 8;
+  if (!mitigations.empty())
+    out += fmt::format("{}mitigations={}", out.empty() ? "" : " ",
+                       digest_of_text(mitigations).substr(0, digits));
+  return out;
 }
 
 std::string read_fabric(const std::string& root) {
@@ -213,7 +253,8 @@ std::string read_fabric(const std::string& root) {
   return out.empty() ? "none" : out;
 }
 
-Environment detect_environment(std::string malloc_settings, std::optional<std::string> variables) {
+Environment detect_environment(const ProcessSettings& settings) {
+  const Hardware hardware = load_hardware();
   utsname kernel{};
   uname(&kernel);
   Environment environment;
@@ -221,17 +262,19 @@ Environment detect_environment(std::string malloc_settings, std::optional<std::s
   environment.build = std::string(build_info::build);
   environment.operating_system = read_operating_system("/");
   environment.kernel_release = kernel.release;
+  if (const std::string settings = read_kernel_settings("/"); !settings.empty())
+    environment.kernel_release += " " + settings;
   environment.cpu_model = read_cpu_model("/");
-  environment.cpu_layout = describe_cpu_layout();
+  environment.cpu_layout = describe_cpu_layout(hardware);
   environment.frequency_policy = read_frequency_policy("/");
   environment.hypervisor = read_hypervisor("/");
-  environment.malloc_settings = std::move(malloc_settings);
+  environment.malloc_settings = settings.malloc_settings;
   environment.mpi_library = mpi_library();
-  environment.mpi_transport = mpi_transport();
-  environment.mpi_binding = mpi_binding();
+  environment.mpi_transport = settings.mpi_transport;
+  environment.mpi_binding = mpi_binding(hardware);
   environment.gpu_driver = value_of("/proc/driver/nvidia/version", "NVRM version", ':');
   environment.fabric = read_fabric("/");
-  environment.variables = std::move(variables);
+  environment.variables = settings.variables;
   return environment;
 }
 

@@ -10,6 +10,7 @@
 #include "colltune/decide/trials.h"
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/json/json.h"
+#include "colltune/sweep/launch_environment.h"
 #include "colltune/sweep/sweep.h"
 #include "publication.h"
 #include "retest_plan.h"
@@ -98,6 +99,11 @@ std::vector<Decision> provisional_decisions(const StoreReader& reader) {
 
 int run_retest_command(const RetestOptions& options, const AgentProcess& process) {
   ControlPlane& control = process.control;
+  if (process.settings.malloc == MallocRegime::fresh)
+    throw Error(
+        StatusCode::failed_precondition,
+        std::string("confirm: ") + malloc_regime_variable +
+            "=fresh needs a process for each key, and a launch of confirm measures several");
   const LaunchFacts facts = learn_launch(process, options.plugins, options.rules);
 
   std::optional<Store> store;
@@ -145,7 +151,7 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
   process.watch = std::make_unique<RankWatch>(control, process.launch, options.database, uuid);
 
   MeasurePolicy policy;
-  policy.call_limit_floor = options.call_limit;
+  policy.call_limit_floor = call_limit_floor(options.call_limit, plan);
   process.set_control_time_out(control_time_out(plan, policy));
   const SweepOutcome outcome = run_sweep({.control = control,
                                           .launch = process.launch,

@@ -24,7 +24,7 @@ struct RetestOptions {
   std::vector<std::string> variables;  ///< as SweepOptions::variables
   std::string environment_digest;      ///< decisions of this environment alone; empty: all
   CapabilityRules rules{};
-  std::chrono::seconds call_limit = std::chrono::seconds(10);
+  std::chrono::seconds call_limit{};
 };
 
 /// The decisions of the newest generation that are provisional, without variants that were

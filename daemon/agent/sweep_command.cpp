@@ -27,6 +27,7 @@
 #include "colltune/json/json.h"
 #include "colltune/json/output_file.h"
 #include "colltune/kernels/control_groups.h"
+#include "colltune/sweep/launch_environment.h"
 #include "colltune/sweep/report.h"
 #include "colltune/sweep/sweep.h"
 #include "colltune/vocabulary/canonical.h"
@@ -34,6 +35,7 @@
 #include "launch_comparison.h"
 #include "publication.h"
 #include "shared_gpus.h"
+#include "sweep_in_parts.h"
 
 namespace colltune {
 namespace {
@@ -229,6 +231,62 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
   return exit_code_of(missing, has_fault(outcome.trials));
 }
 
+/// Measures the next key that has not been, in this process alone. Collective.
+SweepOutcome run_part(SweepTools tools, const SweepPlan& plan, const MeasurePolicy& policy,
+                      SweepJournal* journal) {
+  std::int64_t next = -1;
+  if (tools.control.rank() == 0)
+    if (const auto cell = next_cell(plan, tools.stored)) next = static_cast<std::int64_t>(*cell);
+  tools.control.all_reduce_max({&next, 1});
+  const SweepPlan part =
+      plan_of_cell(plan, next < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(next)));
+  std::optional<PartJournal> of_whole;
+  if (journal != nullptr) tools.journal = &of_whole.emplace(*journal, plan);
+  // The launch's own start is not the key's time.
+  tools.begin = std::chrono::steady_clock::now();
+  const std::size_t before = tools.stored.size();
+  SweepOutcome outcome = run_sweep(tools, part, policy);
+  run_on_rank_zero(tools.control, [&] {
+    if (next >= 0 && outcome.end != SweepEnd::stopped && outcome.measurements.size() == before)
+      throw Error(StatusCode::resource_exhausted,
+                  fmt::format("nothing of key {} of {} could be measured in its {:.3g} s of the "
+                              "budget; give more budget_seconds",
+                              next + 1, plan.cells.size(),
+                              std::chrono::duration<double>(part.budget).count()));
+  });
+  return outcome;
+}
+
+/// Collective; rank 0's `measured` count.
+std::int64_t cells_left(ControlPlane& control, const SweepPlan& plan,
+                        std::span<const Measurement> measured) {
+  std::int64_t left = 0;
+  if (control.rank() == 0) {
+    std::set<TuningKey> done;
+    for (const Measurement& measurement : measured) done.insert(measurement.key);
+    left = std::ranges::count_if(plan.cells,
+                                 [&](const Cell& cell) { return !done.contains(cell.key); });
+  }
+  control.all_reduce_max({&left, 1});
+  return left;
+}
+
+/// Ends the launch with keys that further ones measure. Returns the exit code.
+int leave_to_next_launch(const AgentProcess& process, const SweepPlan& plan, std::int64_t left) {
+  process.end_state = LaunchState::unfinished;
+  // A supervisor's variable need not be in the environment of other hosts' ranks.
+  std::int64_t code = 0;
+  if (process.control.rank() == 0 && !InFlightFile::is_awaited())
+    code = exit_code_of(StatusCode::resource_exhausted);
+  process.control.all_reduce_max({&code, 1});
+  if (process.control.rank() == 0 && code != 0)
+    fmt::print(stderr,
+               "colltune-agent: {} of {} keys are left, each for a process of its own ({}=fresh): "
+               "run the same command again, or let 'colltune-agent supervise' do so\n",
+               left, plan.cells.size(), malloc_regime_variable);
+  return static_cast<int>(code);
+}
+
 }  // namespace
 
 int run_sweep_command(const SweepOptions& options, const AgentProcess& process) {
@@ -248,6 +306,10 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   const auto [catalogue, environment, digest, launch, availability] =
       learn_launch(process, plugins, options.rules);
 
+  if (process.settings.malloc == MallocRegime::fresh && !options.database && !options.dry_run)
+    throw Error(StatusCode::invalid_argument,
+                std::string(malloc_regime_variable) +
+                    "=fresh measures each key in a launch of its own: it needs a database (--db)");
   if (options.share_gpus) refuse_alike_hosts(control);
   // Planned before anything is opened: what cannot be planned leaves no trace.
   SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
@@ -303,7 +365,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   if (is_first && !options.quiet) progress = std::make_unique<ConsoleProgress>(stderr);
 
   MeasurePolicy policy;
-  policy.call_limit_floor = options.call_limit;
+  policy.call_limit_floor = call_limit_floor(options.call_limit, plan);
   process.set_control_time_out(control_time_out(plan, policy));
   SweepTools tools{
       .control = control,
@@ -315,8 +377,14 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
       .stored = journal ? std::span(journal->stored()) : std::span<const Measurement>{},
       .stop = process.stop};
   tools.begin = process.begin;
-  const SweepOutcome outcome = run_sweep(tools, plan, policy);
+  const bool in_parts = process.settings.malloc == MallocRegime::fresh;
+  const SweepOutcome outcome =
+      in_parts ? run_part(tools, plan, policy, journal.get()) : run_sweep(tools, plan, policy);
   process.watch->recorder().enter({.phase = "end"});
+  if (in_parts && outcome.end != SweepEnd::stopped) {
+    if (const std::int64_t left = cells_left(control, plan, outcome.measurements); left > 0)
+      return leave_to_next_launch(process, plan, left);
+  }
   int code = 0;
   run_on_rank_zero(control, [&] {
     code = conclude(options, process, plan, availability, outcome, digest, *journal);

@@ -32,7 +32,7 @@ struct SweepOptions {
   CapabilityRules rules{};                     ///< about ranks: masked features, declared tags
   Resume resume = Resume::automatic;
   /// No call counts as timed out earlier than this, however cheap its cost line says it is.
-  std::chrono::seconds call_limit = std::chrono::seconds(10);
+  std::chrono::seconds call_limit{};
 };
 
 /// Plans, measures, decides and publishes. Collective; throws the same Error on all ranks where one

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "colltune/vocabulary/problem_form.h"
 #include "compat_loop.h"
 #include "shared_result.h"
 
@@ -107,7 +108,8 @@ std::string render_osu(const SweepPlan& plan, std::span<const CompatTime> times)
     const Problem& problem = table.first->key.problem;
     text +=
         fmt::format("{}{}\n# OSU MPI {} Latency Test, the loop of v7.4\n", describe_table(table),
-                    problem.in_place ? ", in place" : "", osu_title(problem.collective));
+                    problem.in_place && !has_one_buffer(problem) ? ", in place" : "",
+                    osu_title(problem.collective));
     text += fmt::format("{:<10}{:>18}{:>18}{:>18}{:>12}\n", "# Size", "Avg Latency(us)",
                         "Min Latency(us)", "Max Latency(us)", "Iterations");
     for (const CompatTime* row : table.rows) {

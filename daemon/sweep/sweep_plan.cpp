@@ -17,6 +17,7 @@
 #include "colltune/sweep/capability_rules.h"
 #include "colltune/sweep/flight_recorder.h"
 #include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/problem_form.h"
 #include "composer.h"
 #include "mesh_composer.h"
 #include "planned_variant.h"
@@ -137,7 +138,7 @@ class Planner {
         for (const ReduceOp op : ops)
           for (const bool captured : values_of(spec_.graph_capture))
             for (const bool registered : values_of(spec_.registered))
-              for (const bool in_place : values_of(spec_.in_place))
+              for (const bool in_place : places_of(collective))
                 append_sizes(world, sizes,
                              {.collective = collective,
                               .data_type = type,
@@ -165,6 +166,12 @@ class Planner {
           }
     }
     return problems;
+  }
+
+  /// A collective with one buffer has one form, whatever is asked for.
+  [[nodiscard]] std::vector<bool> places_of(Collective collective) const {
+    return has_one_buffer({.collective = collective}) ? std::vector<bool>{true}
+                                                      : values_of(spec_.in_place);
   }
 
   static std::vector<bool> values_of(const BooleanAxis& axis) {

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "colltune/model/size_model.h"
+#include "colltune/vocabulary/problem_form.h"
 #include "explain.h"
 #include "index.h"
 #include "members_choice.h"
@@ -243,8 +244,10 @@ std::span<const std::pair<std::string, Environment>> DecisionTable::environments
 std::span<const WorldMembers> DecisionTable::members() const { return members_; }
 std::span<const Composition> DecisionTable::compositions() const { return compositions_; }
 
-LookupAnswer DecisionTable::find(const LookupQuery& query) const {
-  check_query(query, generation_);
+LookupAnswer DecisionTable::find(const LookupQuery& asked_for) const {
+  check_query(asked_for, generation_);
+  LookupQuery query = asked_for;
+  query.problem = in_its_form(query.problem);
   std::vector<const Curve*> fitting = index_->admitted(query);
   const bool is_other_environment = narrow_environment(query, fitting);
   if (fitting.empty()) throw Error(StatusCode::not_found, explain_absence(query, index_->all()));

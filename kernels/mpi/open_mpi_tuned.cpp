@@ -20,6 +20,7 @@ namespace colltune::mpi {
 namespace {
 
 constexpr std::string_view dynamic_rules_feature = "mpi.tuned.use_dynamic_rules";
+constexpr std::string_view rules_file_feature = "mpi.tuned.rules_file";
 
 /// One of the component's sets of algorithms: `component_name` is its name in the variables.
 struct Target {
@@ -149,6 +150,10 @@ Support OpenMpiTuned::supports(const Problem& problem, const Topology& topology,
   const std::string_view library = capability.value("mpi.library");
   if (!library.starts_with("Open MPI"))
     return Support::no("not Open MPI, but " + std::string(library));
+  if (capability.has(rules_file_feature))
+    return Support::no(
+        "the user's file of rules is in force (coll_tuned_dynamic_rules_filename), and goes before "
+        "what is forced");
   if (!capability.has(dynamic_rules_feature))
     return Support::no("launched without OMPI_MCA_coll_tuned_use_dynamic_rules=1");
   const std::string algorithm = algorithm_of(variant);
@@ -210,6 +215,11 @@ void OpenMpiTuned::detect(Communicator& communicator, Capability& capability) co
   const MpiToolSession session;
   const auto rules = ControlVariable::find("coll_tuned_use_dynamic_rules");
   if (!rules || rules->read() == 0) return;
+  if (const auto file = ControlVariable::find("coll_tuned_dynamic_rules_filename");
+      file && !file->read_text().empty()) {
+    capability.features[std::string(rules_file_feature)] = "";
+    return;
+  }
   capability.features[std::string(dynamic_rules_feature)] = std::to_string(rules->read());
   const auto algorithms = ControlVariable::find(variable_);
   if (!algorithms || !algorithms->is_writable()) return;

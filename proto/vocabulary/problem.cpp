@@ -3,6 +3,8 @@
 
 #include "colltune/vocabulary/problem.h"
 
+#include "colltune/vocabulary/problem_form.h"
+
 #include <algorithm>
 
 namespace colltune {
@@ -78,6 +80,15 @@ Bytes round_message_size(Collective collective, DataType type, Bytes requested, 
   return {requested.value / unit * unit};
 }
 
+bool has_one_buffer(const Problem& problem) {
+  return problem.kind == ProblemKind::collective && problem.collective == Collective::broadcast;
+}
+
+Problem in_its_form(Problem problem) {
+  problem.in_place = problem.in_place || has_one_buffer(problem);
+  return problem;
+}
+
 std::string describe(const Problem& problem) {
   std::string text = operation_text(problem);
   text += ' ';
@@ -87,7 +98,7 @@ std::string describe(const Problem& problem) {
     text += name_of(problem.reduce_op);
   }
   text += ' ' + format_bytes(problem.message_size);
-  if (problem.in_place) text += " in-place";
+  if (problem.in_place && !has_one_buffer(problem)) text += " in-place";
   if (problem.registered) text += " registered";
   if (problem.graph_capture) text += " graph";
   if (problem.numeric_class != NumericClass::any) {

@@ -20,6 +20,7 @@
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/mpi_settings.h"
 #include "colltune/sweep/availability.h"
 #include "colltune/sweep/compat.h"
 #include "mpi_control_plane.h"

@@ -22,6 +22,7 @@
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/mpi_settings.h"
 #include "colltune/sweep/run_timer.h"
 #include "independent_loop.h"
 
@@ -153,7 +154,8 @@ int run(int runs) {
     int sizes = 0;
     for (std::size_t bytes = 8; bytes <= (std::size_t{4} << 20); bytes *= 8) {
       const int size_runs = std::max(
-          200, bytes > 65536 ? static_cast<int>(runs * 65536.0 / static_cast<double>(bytes)) : runs);
+          200,
+          bytes > 65536 ? static_cast<int>(runs * 65536.0 / static_cast<double>(bytes)) : runs);
       const Result result = compare(*ours, other, catalogue, name, collective, bytes, size_runs);
       const double ratio = result.ours / result.independent;
       log_sum += std::log(ratio);

@@ -4,68 +4,97 @@
 #include "independent_loop.h"
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 namespace independent {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// From when rank 0 names the start: long enough for the name to arrive, and short.
+constexpr auto lead = std::chrono::microseconds(20);
+
+/// Returns when the run begins; a time that has passed where this rank came too late.
+Clock::time_point await_start(MPI_Comm comm, Start start) {
+  if (start == Start::barrier) {
+    MPI_Barrier(comm);
+    return Clock::now();
+  }
+  MPI_Barrier(comm);
+  std::int64_t at = (Clock::now() + lead).time_since_epoch() / std::chrono::nanoseconds(1);
+  MPI_Bcast(&at, 1, MPI_INT64_T, 0, comm);
+  const Clock::time_point begin{std::chrono::nanoseconds(at)};
+  if (Clock::now() >= begin) return Clock::time_point::min();
+  while (Clock::now() < begin) continue;
+  return begin;
+}
+
+/// Inlined into each branch, so that choosing the collective is not timed.
+template <class Call>
+double timed(MPI_Comm comm, Start start, int calls, const Call& call) {
+  const Clock::time_point begin = await_start(comm, start);
+  int code = MPI_SUCCESS;
+  for (int i = 0; i < calls && code == MPI_SUCCESS; ++i) code = call();
+  const Clock::time_point end = Clock::now();
+  if (code != MPI_SUCCESS) std::abort();
+  if (begin == Clock::time_point::min()) return -1;
+  return std::chrono::duration<double, std::nano>(end - begin).count() / calls;
+}
+
+}  // namespace
 
 std::vector<std::string> collectives() {
-  return {"MPI_Allreduce", "MPI_Allgather", "MPI_Reduce_scatter_block", "MPI_Bcast",
-          "MPI_Alltoall"};
+  return {"MPI_Allreduce", "MPI_Allgather", "MPI_Reduce_scatter_block",
+          "MPI_Bcast",     "MPI_Reduce",    "MPI_Alltoall",
+          "MPI_Gather",    "MPI_Scatter"};
 }
 
 Shape shape_of(const std::string& collective, std::size_t bytes, int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
   const std::size_t whole = bytes / sizeof(float);
   const std::size_t block = whole / n;
-  if (collective == "MPI_Allgather") return {block, block * n};
-  if (collective == "MPI_Reduce_scatter_block") return {block * n, block};
+  if (collective == "MPI_Allgather" || collective == "MPI_Gather") return {block, block * n};
+  if (collective == "MPI_Reduce_scatter_block" || collective == "MPI_Scatter")
+    return {block * n, block};
   if (collective == "MPI_Alltoall") return {block * n, block * n};
   return {whole, whole};
 }
 
 double run(MPI_Comm comm, const std::string& collective, Shape shape, float* send, float* receive,
-           const float* image) {
-  const auto send_count = static_cast<int>(shape.send);
-  const auto receive_count = static_cast<int>(shape.receive);
+           const float* image, Start start, int calls) {
+  const auto sent = static_cast<int>(shape.send);
+  const auto received = static_cast<int>(shape.receive);
   int ranks = 1;
   MPI_Comm_size(comm, &ranks);
   std::memcpy(send, image, shape.send * sizeof(float));
-  // Every branch reads the clock itself, so that choosing the collective is not timed.
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin;
-  Clock::time_point end;
-  int code = MPI_SUCCESS;
-  if (collective == "MPI_Allreduce") {
-    MPI_Barrier(comm);
-    begin = Clock::now();
-    code = MPI_Allreduce(send, receive, send_count, MPI_FLOAT, MPI_SUM, comm);
-    end = Clock::now();
-  } else if (collective == "MPI_Allgather") {
-    MPI_Barrier(comm);
-    begin = Clock::now();
-    code = MPI_Allgather(send, send_count, MPI_FLOAT, receive, send_count, MPI_FLOAT, comm);
-    end = Clock::now();
-  } else if (collective == "MPI_Reduce_scatter_block") {
-    MPI_Barrier(comm);
-    begin = Clock::now();
-    code = MPI_Reduce_scatter_block(send, receive, receive_count, MPI_FLOAT, MPI_SUM, comm);
-    end = Clock::now();
-  } else if (collective == "MPI_Bcast") {
-    MPI_Barrier(comm);
-    begin = Clock::now();
-    code = MPI_Bcast(send, send_count, MPI_FLOAT, 0, comm);
-    end = Clock::now();
-  } else {
-    const int send_block = send_count / ranks;
-    const int receive_block = receive_count / ranks;
-    MPI_Barrier(comm);
-    begin = Clock::now();
-    code = MPI_Alltoall(send, send_block, MPI_FLOAT, receive, receive_block, MPI_FLOAT, comm);
-    end = Clock::now();
-  }
-  if (code != MPI_SUCCESS) std::abort();
-  return std::chrono::duration<double, std::nano>(end - begin).count();
+  const MPI_Datatype type = MPI_FLOAT;
+  if (collective == "MPI_Allreduce")
+    return timed(comm, start, calls,
+                 [&] { return MPI_Allreduce(send, receive, sent, type, MPI_SUM, comm); });
+  if (collective == "MPI_Allgather")
+    return timed(comm, start, calls,
+                 [&] { return MPI_Allgather(send, sent, type, receive, sent, type, comm); });
+  if (collective == "MPI_Reduce_scatter_block")
+    return timed(comm, start, calls, [&] {
+      return MPI_Reduce_scatter_block(send, receive, received, type, MPI_SUM, comm);
+    });
+  if (collective == "MPI_Bcast")
+    return timed(comm, start, calls, [&] { return MPI_Bcast(send, sent, type, 0, comm); });
+  if (collective == "MPI_Reduce")
+    return timed(comm, start, calls,
+                 [&] { return MPI_Reduce(send, receive, sent, type, MPI_SUM, 0, comm); });
+  if (collective == "MPI_Gather")
+    return timed(comm, start, calls,
+                 [&] { return MPI_Gather(send, sent, type, receive, sent, type, 0, comm); });
+  if (collective == "MPI_Scatter")
+    return timed(comm, start, calls, [&] {
+      return MPI_Scatter(send, received, type, receive, received, type, 0, comm);
+    });
+  const int block = sent / ranks;
+  return timed(comm, start, calls,
+               [&] { return MPI_Alltoall(send, block, type, receive, block, type, comm); });
 }
 
 }  // namespace independent

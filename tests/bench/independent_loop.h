@@ -24,9 +24,17 @@ struct Shape {
 };
 [[nodiscard]] Shape shape_of(const std::string& collective, std::size_t bytes, int ranks);
 
-/// One run on this rank, in nanoseconds: copy `image` into `send` (as an application would have
-/// just written its data), barrier, clock, the collective, clock.
+/// How a run begins on all ranks.
+enum class Start {
+  barrier,  ///< MPI_Barrier; the run is timed from when this rank left it
+  clock,    ///< a point of the clock that all ranks of one machine read; timed from there
+};
+
+/// One run on this rank, in nanoseconds per call: copy `image` into `send` (as an application would
+/// have just written its data), start, the collective `calls` times back to back, clock. Negative
+/// where the rank was too late for the start.
 [[nodiscard]] double run(MPI_Comm comm, const std::string& collective, Shape shape, float* send,
-                         float* receive, const float* image);
+                         float* receive, const float* image, Start start = Start::barrier,
+                         int calls = 1);
 
 }  // namespace independent

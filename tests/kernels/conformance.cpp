@@ -16,6 +16,7 @@
 
 #include "colltune/kernels/copy.h"
 #include "colltune/kernels/device.h"
+#include "colltune/vocabulary/problem_form.h"
 #include "guarded_buffers.h"
 #include "random_values.h"
 #include "support/fill_bytes.h"
@@ -219,7 +220,7 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
   if (ranks == 2 || full)
     for (const DataType type : types)
       for (const ReduceOp op : ops) {
-        cases.push_back(make(type, op, 17, false));
+        cases.push_back(make(type, op, 17, has_one_buffer({.collective = collective})));
         cases.back().by_every_variant = full;
       }
   std::size_t turn = static_cast<std::size_t>(ranks);

@@ -9,6 +9,7 @@
 
 #include "colltune/kernels/mpi_communicator.h"
 #include "conformance.h"
+#include "mpi/control_variable.h"
 #include "mpi/launch_check.h"
 #include "operation_checks.h"
 #include "peer_checks.h"
@@ -210,6 +211,66 @@ TEST_F(OverMpi, SupportsSaysWhyNot) {
             "MPI's counts end at 2147483647 elements");
   topology.ranks = 3;
   EXPECT_EQ(reason(here, "algorithm=neighbor"), "needs a multiple of 2 ranks");
+}
+
+TEST_F(OverMpi, NothingButMpisOwnCallIsTheBaseline) {
+  const Capability here = detect_capability(catalogue_, *world_);
+  const Topology topology = topology_of(*world_, here);
+  const auto reason = [&](Collective collective, bool in_place) {
+    const Problem problem{
+        .collective = collective,
+        .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
+        .message_size = {1024},
+        .in_place = in_place};
+    const std::string name = "mpi." + std::string(name_of(collective));
+    return implementation(name).supports(problem, topology, here, {name, {}}).reason();
+  };
+  EXPECT_EQ(reason(Collective::broadcast, true), "");
+  EXPECT_EQ(reason(Collective::broadcast, false), "MPI_Bcast has one buffer: it is in place");
+  EXPECT_EQ(reason(Collective::reduce_scatter, false), "");
+  EXPECT_NE(reason(Collective::reduce_scatter, true).find("leaves the result in block 0"),
+            std::string::npos);
+}
+
+TEST_F(OverMpi, AlgorithmsThatAreInertInTheUsersJobsAreNoneOfTheWorlds) {
+  const MpiToolSession session;
+  const std::string name = "coll_tuned_allgather_algorithm";
+  const auto variable = ControlVariable::find(name);
+  if (!variable || !variable->is_writable()) GTEST_SKIP() << "no such variable here";
+  constexpr int two_proc = 6;
+  const auto fault_in = [&](Communicator& world) {
+    return find_fault(world, implementation("mpi.all_gather"), {"mpi.all_gather", {}},
+                      {.problem = gather_problem()});
+  };
+  TemporarySettings settings;
+  settings.set(name, two_proc);
+  const auto cleared =
+      make_mpi_world(abort_flag_, soon_enough(), {}, nullptr, NamedAlgorithms::cleared);
+  EXPECT_EQ(variable->read(), 0);
+  EXPECT_EQ(fault_in(*cleared), "");
+  settings.set(name, two_proc);
+  const auto make_with_kept = [&] {
+    return make_mpi_world(abort_flag_, soon_enough(), {}, nullptr, NamedAlgorithms::kept);
+  };
+  // Open MPI's two_proc refuses other sizes when it is called, as the making of the world does.
+  if (world_->size() > 2)
+    EXPECT_THROW((void)make_with_kept(), Error) << "the algorithm was not in force";
+  else
+    (void)make_with_kept();
+  EXPECT_EQ(variable->read(), two_proc);
+}
+
+TEST_F(OverMpi, AFileOfRulesThatIsInForceGoesBeforeWhatIsForced) {
+  Capability here = detect_capability(catalogue_, *world_);
+  if (!here.has("mpi.tuned.use_dynamic_rules")) GTEST_SKIP() << "no Open MPI";
+  here.features["mpi.tuned.rules_file"] = "";
+  const Topology topology = topology_of(*world_, here);
+  EXPECT_NE(implementation("mpi.all_gather_tuned")
+                .supports(gather_problem(), topology, here,
+                          parse_variant("mpi.all_gather_tuned{algorithm=ring}"))
+                .reason()
+                .find("file of rules is in force"),
+            std::string::npos);
 }
 
 TEST_F(OverMpi, AForcedAlgorithmIsTheOneThatRuns) {

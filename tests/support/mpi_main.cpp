@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/mpi_settings.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);

@@ -189,8 +189,9 @@ void InFlightFile::set_state(LaunchState state) noexcept {
 
 LaunchState InFlightFile::state() const {
   const std::uint64_t state = header().state.load(std::memory_order_acquire);
-  return state <= static_cast<std::uint64_t>(LaunchState::refused) ? static_cast<LaunchState>(state)
-                                                                   : LaunchState::starting;
+  return state <= static_cast<std::uint64_t>(LaunchState::unfinished)
+             ? static_cast<LaunchState>(state)
+             : LaunchState::starting;
 }
 
 }  // namespace colltune

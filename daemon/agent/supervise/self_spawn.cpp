@@ -3,6 +3,7 @@
 
 #include "self_spawn.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <unistd.h>
 
@@ -42,10 +43,15 @@ pid_t spawn_self(const std::vector<std::string>& arguments,
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setsigmask(&attributes, &mask);
+  // A launcher hands its standard input on to its ranks: here it would take the caller's.
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, "/proc/self/exe", nullptr, &attributes,
+  const int error = posix_spawn(&pid, "/proc/self/exe", &files, &attributes,
                                 pointers_to(arguments).data(), pointers_to(environment).data());
   posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
   if (error != 0)
     throw Error(StatusCode::unavailable,
                 "cannot start " + arguments.front() + " again: " + std::strerror(error));

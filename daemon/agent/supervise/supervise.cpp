@@ -277,6 +277,10 @@ class Supervisor {
       LaunchWatch watch(options_, tools_, signals_);
       watch.run();
       memory_was_out_ = kills_before && tools_.memory_kills() > kills_before;
+      if (is_one_part_done(watch)) {
+        --launch;  // it was in order
+        continue;
+      }
       if (const auto code = conclude(watch)) return *code;
       if (progress_.is_stuck()) {
         tools_.say(
@@ -290,6 +294,13 @@ class Supervisor {
   }
 
  private:
+  /// A launch that measured its part of the sweep and left the next one to the next launch.
+  static bool is_one_part_done(const LaunchWatch& watch) {
+    const int status = watch.end().wait_status;
+    return watch.state() == LaunchState::unfinished && !watch.stopped_by() && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+  }
+
   /// The exit code where the launch was the last one.
   std::optional<int> conclude(const LaunchWatch& watch) {
     const int status = watch.end().wait_status;

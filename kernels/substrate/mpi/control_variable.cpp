@@ -4,6 +4,7 @@
 #include "mpi/control_variable.h"
 
 #include <array>
+#include <cstring>
 
 #include "colltune/vocabulary/error.h"
 #include "mpi/mpi_handles.h"
@@ -12,6 +13,7 @@ namespace colltune {
 namespace {
 
 constexpr int longest_name = 256;
+constexpr std::size_t longest_text = std::size_t{1} << 16;
 
 }  // namespace
 
@@ -25,22 +27,26 @@ MpiToolSession::~MpiToolSession() { MPI_T_finalize(); }
 std::optional<ControlVariable> ControlVariable::find(const std::string& name) {
   int index = 0;
   if (MPI_T_cvar_get_index(name.c_str(), &index) != MPI_SUCCESS) return {};
+  return at(index);
+}
+
+std::optional<ControlVariable> ControlVariable::at(int index) {
   ControlVariable variable;
-  variable.name_ = name;
   std::array<char, longest_name> text{};
   std::array<char, longest_name> description{};
   int text_length = longest_name;
   int description_length = longest_name;
   int verbosity = 0;
   int binding = 0;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  if (MPI_T_cvar_get_info(index, text.data(), &text_length, &verbosity, &type,
+  if (MPI_T_cvar_get_info(index, text.data(), &text_length, &verbosity, &variable.type_,
                           &variable.enumeration_, description.data(), &description_length, &binding,
-                          &variable.scope_) != MPI_SUCCESS)
+                          &variable.scope_) != MPI_SUCCESS ||
+      binding != MPI_T_BIND_NO_OBJECT)
     return {};
+  variable.name_ = text.data();
   int count = 0;
   if (MPI_T_cvar_handle_alloc(index, nullptr, &variable.handle_, &count) != MPI_SUCCESS ||
-      count != 1)
+      (count != 1 && variable.type_ != MPI_CHAR))
     return {};
   return variable;
 }
@@ -48,12 +54,14 @@ std::optional<ControlVariable> ControlVariable::find(const std::string& name) {
 ControlVariable::ControlVariable(ControlVariable&& other) noexcept
     : name_(std::move(other.name_)),
       handle_(std::exchange(other.handle_, MPI_T_CVAR_HANDLE_NULL)),
+      type_(other.type_),
       enumeration_(other.enumeration_),
       scope_(other.scope_) {}
 
 ControlVariable& ControlVariable::operator=(ControlVariable&& other) noexcept {
   std::swap(name_, other.name_);
   std::swap(handle_, other.handle_);
+  std::swap(type_, other.type_);
   std::swap(enumeration_, other.enumeration_);
   std::swap(scope_, other.scope_);
   return *this;
@@ -68,6 +76,22 @@ int ControlVariable::read() const {
   std::array<int, 4> value{};
   check_mpi(MPI_T_cvar_read(handle_, value.data()), "MPI_T_cvar_read of " + name_);
   return value[0];
+}
+
+std::string ControlVariable::read_text() const {
+  // Open MPI says 2048 for every text and copies the whole of it.
+  std::vector<char> bytes(longest_text);
+  check_mpi(MPI_T_cvar_read(handle_, bytes.data()), "MPI_T_cvar_read of " + name_);
+  const auto value_of = [&]<class T>(T value) {
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return std::to_string(value);
+  };
+  if (type_ == MPI_CHAR) return bytes.data();
+  if (type_ == MPI_DOUBLE) return value_of(double{});
+  if (type_ == MPI_UNSIGNED_LONG || type_ == MPI_UNSIGNED_LONG_LONG || type_ == MPI_COUNT)
+    return value_of(0ULL);
+  if (type_ == MPI_UNSIGNED) return value_of(0U);
+  return value_of(0);  // also a bool, which fills one byte
 }
 
 void ControlVariable::write(int value) {

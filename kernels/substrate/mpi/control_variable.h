@@ -20,18 +20,24 @@ class MpiToolSession {
   ~MpiToolSession();
 };
 
-/// A control variable of the running library that holds one number; found by name, so that nothing
-/// is assumed from a version. Needs an MpiToolSession that outlives it. Move-only.
+/// A control variable of the running library that holds one number or a text; found by name, so
+/// that nothing is assumed from a version. Needs an MpiToolSession that outlives it. Move-only.
 class ControlVariable {
  public:
   /// Empty where this library has no such variable.
   [[nodiscard]] static std::optional<ControlVariable> find(const std::string& name);
+  /// Of the variables from 0 to MPI_T_cvar_get_num. Empty where it belongs to nothing that is
+  /// loaded, or to an object.
+  [[nodiscard]] static std::optional<ControlVariable> at(int index);
 
   ControlVariable(ControlVariable&& other) noexcept;
   ControlVariable& operator=(ControlVariable&& other) noexcept;
   ~ControlVariable();
 
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int read() const;
+  /// The value as text, whatever its type.
+  [[nodiscard]] std::string read_text() const;
   /// Throws Error(failed_precondition) that names the variable where the library refuses, or takes
   /// the write and does not keep it.
   void write(int value);
@@ -44,6 +50,7 @@ class ControlVariable {
 
   std::string name_;
   MPI_T_cvar_handle handle_ = MPI_T_CVAR_HANDLE_NULL;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
   MPI_T_enum enumeration_ = MPI_T_ENUM_NULL;
   int scope_ = MPI_T_SCOPE_CONSTANT;
 };

@@ -4,7 +4,6 @@
 #include "mpi/mpi_call.h"
 
 #include <climits>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -47,7 +46,6 @@ MpiCall::MpiCall(const Communicator& communicator, const Call& call, ReduceScatt
       reduction_(call.problem.data_type, call.problem.reduce_op) {
   if (call.problem.collective != Collective::reduce_scatter) return;
   counts_.assign(static_cast<std::size_t>(ranks_), count_);
-  if (call.problem.in_place) scattered_.resize(call.buffers.receive.size());
 }
 
 void MpiCall::run() {
@@ -92,9 +90,7 @@ void MpiCall::run_all_gather() {
 }
 
 void MpiCall::run_reduce_scatter() {
-  // In place, MPI ends in block 0 of a buffer that it may overwrite; here it is block `rank`, and
-  // the other blocks keep their input.
-  void* receive = call_.problem.in_place ? scattered_.data() : call_.buffers.receive.data();
+  void* receive = call_.buffers.receive.data();
   if (form_ == ReduceScatterCall::counts)
     check_mpi(MPI_Reduce_scatter(call_.buffers.send.data(), receive, counts_.data(), type_,
                                  reduction_.get(), comm_),
@@ -103,16 +99,11 @@ void MpiCall::run_reduce_scatter() {
     check_mpi(MPI_Reduce_scatter_block(call_.buffers.send.data(), receive, count_, type_,
                                        reduction_.get(), comm_),
               "MPI_Reduce_scatter_block");
-  if (!scattered_.empty())
-    std::memcpy(call_.buffers.receive.data(), scattered_.data(), scattered_.size());
   finish_average();
 }
 
 void MpiCall::run_broadcast() {
-  void* const receive = call_.buffers.receive.data();
-  if (rank_ == call_.root && !call_.problem.in_place && !call_.buffers.send.empty())
-    std::memcpy(receive, call_.buffers.send.data(), call_.buffers.send.size());
-  check_mpi(MPI_Bcast(receive, count_, type_, call_.root, comm_), "MPI_Bcast");
+  check_mpi(MPI_Bcast(call_.buffers.receive.data(), count_, type_, call_.root, comm_), "MPI_Bcast");
 }
 
 void MpiCall::run_reduce() {
@@ -156,6 +147,14 @@ Support supports_mpi_call(const Problem& problem, const Topology& topology,
                           const Capability& capability, Collective collective) {
   if (problem.collective != collective)
     return Support::no("it is for " + std::string(name_of(collective)));
+  // A call that needs a copy of ours beside MPI's is not what MPI's user has.
+  if (collective == Collective::broadcast && !problem.in_place)
+    return Support::no("MPI_Bcast has one buffer: it is in place");
+  if (collective == Collective::reduce_scatter && problem.in_place)
+    return Support::no(
+        "MPI's call in place leaves the result in block 0 and overwrites the others, where this "
+        "one "
+        "leaves it in the rank's own block");
   if (!capability.has("mpi.library")) return Support::no("these ranks do not run under MPI");
   if (problem.graph_capture)
     return Support::no("it runs on the processor; no device graph can hold it");

@@ -25,7 +25,7 @@ class MpiCall {
   MpiCall(const Communicator& communicator, const Call& call,
           ReduceScatterCall form = ReduceScatterCall::block);
 
-  /// Makes the call, with what MPI leaves to its user (a root's own copy, an avg's division).
+  /// Makes the call; of an avg also the division, which MPI leaves to its user.
   /// Blocks without bound. Throws Error with the library's text.
   void run();
 
@@ -48,8 +48,7 @@ class MpiCall {
   int count_;
   MPI_Datatype type_;
   MpiReduction reduction_;
-  std::vector<int> counts_;           ///< of MPI_Reduce_scatter
-  std::vector<std::byte> scattered_;  ///< MPI has no in-place form that ends in block `rank`
+  std::vector<int> counts_;  ///< of MPI_Reduce_scatter
 };
 
 /// `call` as an operation: `start` does nothing, `wait` makes the blocking call. `keep` is what has

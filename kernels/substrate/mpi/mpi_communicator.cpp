@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "colltune/kernels/descriptor.h"
 #include "hardware_topology.h"
@@ -188,7 +189,13 @@ struct PartAddress {
   AllocationName name;  ///< rank 0's is that of the allocation
   std::int64_t descriptor = -1;
   std::uint64_t bytes = 0;
+  std::uint64_t inode = 0;  ///< of the file, on its machine
 };
+
+std::uint64_t inode_of(int descriptor) {
+  struct stat file {};
+  return ::fstat(descriptor, &file) == 0 ? file.st_ino : 0;
+}
 
 std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
                                                            Deadline deadline) {
@@ -203,7 +210,8 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
   }
   meet(comm_.get(), deadline, abort_flag_, failure, StatusCode::resource_exhausted);
 
-  const PartAddress address{live_->make_name(), own->descriptor(), bytes_per_rank.value};
+  const PartAddress address{live_->make_name(), own->descriptor(), bytes_per_rank.value,
+                            inode_of(own->descriptor())};
   std::vector<PartAddress> addresses(static_cast<std::size_t>(size()));
   check_mpi(MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
                           MPI_BYTE, comm_.get()),
@@ -230,6 +238,11 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
         throw Error(StatusCode::unavailable,
                     "cannot open a peer's memory at " + path + " (" + std::strerror(errno) +
                         "); the ranks of a node must share one process namespace and one user");
+      // Where process numbers mean others here, the path may well name a file.
+      if (inode_of(file.get()) != other.inode)
+        throw Error(StatusCode::unavailable,
+                    path + " is not the memory of rank " + std::to_string(r) +
+                        "; the ranks of a node must share one process namespace");
       parts.push_back(Mapping::shared(file.get(), bytes_per_rank));
       parts.back().fill_page_tables();
     }
@@ -262,6 +275,20 @@ std::vector<std::byte*> MpiCommunicator::find_peers(std::span<const std::byte> o
   return peers;
 }
 
+/// A communicator keeps the algorithms that were named when it was made (coll/tuned), so that none
+/// made from now on has one. Needs a session.
+void clear_named_algorithms() {
+  int count = 0;
+  check_mpi(MPI_T_cvar_get_num(&count), "MPI_T_cvar_get_num");
+  for (int index = 0; index < count; ++index) {
+    auto variable = ControlVariable::at(index);
+    if (variable && variable->name().starts_with("coll_tuned_") &&
+        variable->name().ends_with("_algorithm") && variable->is_writable() &&
+        variable->read() != 0)
+      variable->write(0);
+  }
+}
+
 Seat find_own_seat(MPI_Comm world, const PretendedMachine& pretended) {
   Seat seat;
   const MpiComm node = MpiComm::split_by_node(world);
@@ -284,7 +311,8 @@ Seat find_own_seat(MPI_Comm world, const PretendedMachine& pretended) {
 }  // namespace
 
 std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline,
-                                             const PretendedMachine& pretended, Device* device) {
+                                             const PretendedMachine& pretended, Device* device,
+                                             NamedAlgorithms named) {
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (initialized == 0)
@@ -297,20 +325,16 @@ std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline dea
     throw Error(StatusCode::failed_precondition, why);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   meet(MPI_COMM_WORLD, deadline, abort_flag);
+  auto tools = std::make_shared<const MpiToolSession>();
+  if (named == NamedAlgorithms::cleared) clear_named_algorithms();
   MpiComm comm = MpiComm::duplicate(MPI_COMM_WORLD);
   const Seat own = find_own_seat(comm.get(), pretended);
   std::vector<Seat> seats(static_cast<std::size_t>(size));
   check_mpi(
       MPI_Allgather(&own, sizeof own, MPI_BYTE, seats.data(), sizeof own, MPI_BYTE, comm.get()),
       "MPI_Allgather");
-  return std::make_unique<MpiCommunicator>(std::make_shared<const MpiToolSession>(),
-                                           std::make_shared<LiveMemory>(), std::move(comm),
-                                           abort_flag, std::move(seats), device);
-}
-
-void prepare_mpi_environment() {
-  // Without it coll/tuned accepts the writes of its control variables and ignores them.
-  ::setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
+  return std::make_unique<MpiCommunicator>(std::move(tools), std::make_shared<LiveMemory>(),
+                                           std::move(comm), abort_flag, std::move(seats), device);
 }
 
 }  // namespace colltune

@@ -10,7 +10,8 @@ the fastest variant of ours and the fastest of the library's (its default is one
 collective and size; what is reported was measured again, by those and the default alone, in fresh launches: the choice
 took no part in it. A ratio is the library's time over ours in the same round, the median over the rounds of a launch
 (one pass), then over the launches; beside it stand bounds of that median. A call's time is the slowest rank's. The
-library runs in its best environment: malloc keeps the memory that it has (--no-malloc-environment: glibc's defaults).
+library runs in its best environment, `raised` (malloc keeps the memory that it has; --no-malloc-environment: `grown`, as
+the agent's sweeps have it by themselves).
 
 --other names a further library with a build of the same sources against it, where its collectives and ours run in the
 same launches. The builds' launches alternate, every other round the other way round; how much faster ours in the first
@@ -43,7 +44,7 @@ import report  # noqa: E402
 from launches import (COLLECTIVES, Programs, SOURCE, balanced_ratio, balanced_time, bounds_of_median,  # noqa: E402
                       by_trial, write_config)
 
-BEST_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 28), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
+RAISED_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 28), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 SIZES = "8,64,512,4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB"
 FLOAT_BYTES = 4  # the sweeps are of f32
 # Sizes above have a sweep of their own each: they would leave the others too few rounds of a common budget.
@@ -149,7 +150,7 @@ class Bench:
         self.programs = library.programs(ranks)
         self.buffers = buffers
         self.arguments = arguments
-        self.environment = {} if arguments.no_malloc_environment else BEST_MALLOC
+        self.environment = {} if arguments.no_malloc_environment else RAISED_MALLOC
         self.folder = folder / library.name
         self.folder.mkdir()
         self.chosen = {}

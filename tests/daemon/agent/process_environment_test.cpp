@@ -4,16 +4,12 @@
 #include "process_environment.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <vector>
-
-#include "colltune/vocabulary/error.h"
-#include "daemon/temporary_folder.h"
 
 namespace colltune {
 namespace {
@@ -70,81 +66,34 @@ TEST_F(ProcessEnvironment, CountsHardwareNicsThatAreUp) {
   EXPECT_EQ(read_fabric(root_), "2x ethernet 10000 Mb/s, 1x infiniband 200 Gb/sec (4X HDR)");
 }
 
-TEST_F(ProcessEnvironment, RecordsMallocAsTheUserSetItOrAsPinned) {
-  unsetenv("MALLOC_MMAP_THRESHOLD_");
-  setenv("MALLOC_TRIM_THRESHOLD_", "1000000", 1);
-  EXPECT_EQ(pin_malloc(), "mmap_threshold=131072 trim_threshold=1000000");
-  unsetenv("MALLOC_TRIM_THRESHOLD_");
+TEST_F(ProcessEnvironment, RecordsWhatTheKernelWasToldAndWhetherItBoosts) {
+  EXPECT_EQ(read_kernel_settings(root_), "");
+  write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  write("proc/sys/kernel/yama/ptrace_scope", "1\n");
+  EXPECT_EQ(read_kernel_settings(root_), "huge_pages=madvise ptrace_scope=1");
+  write("sys/devices/system/cpu/vulnerabilities/meltdown", "Vulnerable\n");
+  const std::string vulnerable = read_kernel_settings(root_);
+  write("sys/devices/system/cpu/vulnerabilities/meltdown", "Mitigation: PTI\n");
+  EXPECT_NE(read_kernel_settings(root_), vulnerable);
+  write("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+  EXPECT_EQ(read_frequency_policy(root_), "not visible, no boost");
 }
 
-/// The variables of the tests, not there before and behind each.
-class ProcessVariables : public ::testing::Test {
- protected:
-  void SetUp() override { clear(); }
-  void TearDown() override { clear(); }
-  static void clear() {
-    for (const char* name :
-         {"NCCL_BUFFSIZE", "NCCL_ALGO", "NCCL_DEBUG", "UCX_TLS", "NCCL_HOSTID",
-          "OMPI_MCA_btl_vader_eager_limit", "NCCL_TUNER_PLUGIN", "NCCL_CONF_FILE"})
-      unsetenv(name);
-  }
-};
-
-TEST_F(ProcessVariables, ThoseThatChangeNoWinnerAreNoPartOfTheEnvironment) {
-  setenv("NCCL_DEBUG", "INFO", 1);
-  setenv("NCCL_HOSTID", "rank-1", 1);
-  setenv("OMPI_MCA_btl_vader_eager_limit", "8192", 1);  // recorded in mpi_transport
-  EXPECT_EQ(read_variables({}), std::nullopt);
-}
-
-TEST_F(ProcessVariables, AreRecordedByNameWhereverTheyCameFrom) {
-  setenv("UCX_TLS", "rc, sm", 1);
-  EXPECT_TRUE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=8388608", "NCCL_ALGO=ring"}));
-  EXPECT_EQ(read_variables({}), "NCCL_ALGO=ring NCCL_BUFFSIZE=8388608 UCX_TLS=\"rc, sm\"");
-  EXPECT_STREQ(getenv("NCCL_BUFFSIZE"), "8388608");
-}
-
-TEST_F(ProcessVariables, AreRecordedAlsoWhereAFileOfNcclsSetsThem) {
-  const literals::TemporaryFolder folder;
-  const NcclFiles files{.user = folder / "user.conf", .system = folder / "system.conf"};
-  std::ofstream(files.user) << "NCCL_BUFFSIZE=1\nNCCL_DEBUG=INFO\nOFI_NCCL_PROTOCOL=RDMA\n";
-  std::ofstream(files.system) << "NCCL_BUFFSIZE=2\nNCCL_PROTO=Simple\n"
-                              << "OMPI_MCA_btl_vader_eager_limit=8192\n";
-  setenv("NCCL_ALGO", "ring", 1);
-  EXPECT_EQ(read_variables(files),
-            "NCCL_ALGO=ring NCCL_BUFFSIZE=1 NCCL_PROTO=Simple OFI_NCCL_PROTOCOL=RDMA");
-  EXPECT_EQ(read_variables({}), "NCCL_ALGO=ring");
-  setenv("NCCL_CONF_FILE", files.system.c_str(), 1);
-  EXPECT_EQ(detect_environment({}, {}).mpi_transport, "default") << "MPI reads no file of NCCL's";
-}
-
-TEST_F(ProcessVariables, ChangeNothingWhereAFileOfNcclsSaysTheSame) {
-  const literals::TemporaryFolder folder;
-  std::ofstream(folder / "nccl.conf") << "NCCL_BUFFSIZE=1\n";
-  setenv("NCCL_CONF_FILE", (folder / "nccl.conf").c_str(), 1);
-  EXPECT_FALSE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=1"}));
-  EXPECT_TRUE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=2"}));
-}
-
-TEST_F(ProcessVariables, SayWhereTheyChangeNothing) {
-  setenv("NCCL_BUFFSIZE", "1", 1);
-  EXPECT_FALSE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=1"}));
-  EXPECT_TRUE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=1", "NCCL_ALGO=ring"}));
-  EXPECT_TRUE(set_variables(std::vector<std::string>{"NCCL_BUFFSIZE=2"}));
-  EXPECT_STREQ(getenv("NCCL_BUFFSIZE"), "2");
-}
-
-TEST_F(ProcessVariables, ThatAreNotRecordedAreRefused) {
-  try {
-    (void)set_variables(std::vector<std::string>{"LD_PRELOAD=x.so"});
-    FAIL() << "no Error was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), StatusCode::invalid_argument);
-    EXPECT_NE(std::string(error.what()).find("LD_PRELOAD: the environment's digest"),
-              std::string::npos)
-        << error.what();
-  }
-  EXPECT_EQ(getenv("LD_PRELOAD"), nullptr);
+/// The environment as a process sees it that may use one core.
+TEST(Environment, OfTheMachineDoesNotDependOnTheShareThatAProcessGot) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  const std::string layout = detect_environment({}).cpu_layout;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const Environment bound = detect_environment({});
+  EXPECT_EQ(bound.cpu_layout, layout);
+  EXPECT_EQ(bound.mpi_binding, "one hardware thread per rank");
+  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) > 1) EXPECT_EQ(detect_environment({}).mpi_binding, "not bound");
 }
 
 }  // namespace

@@ -44,6 +44,19 @@ TEST(Plan, ExpandsTheProductInOrder) {
   for (const auto& cell : plan.cells) EXPECT_NO_THROW(check(cell.key.problem));
 }
 
+TEST(Plan, ABroadcastHasOneFormWhateverIsAskedFor) {
+  const auto implementations = fakes::make({{.name = "b", .collective = Collective::broadcast}});
+  SweepSpec spec = spec_of("64,1KiB");
+  spec.collectives = {Collective::broadcast};
+  for (const BooleanAxis axis :
+       {BooleanAxis{.off = true, .on = false}, BooleanAxis{.off = true, .on = true}}) {
+    spec.in_place = axis;
+    const SweepPlan plan = make_plan(spec, launch(1, 2), implementations, "env");
+    ASSERT_EQ(plan.cells.size(), 2u);
+    for (const Cell& cell : plan.cells) EXPECT_TRUE(cell.key.problem.in_place);
+  }
+}
+
 TEST(Plan, IsPure) {
   const auto implementations = fakes::make({{.name = "a"}, {.name = "b", .is_baseline = true}});
   const auto spec = spec_of("8..64KiB x2");

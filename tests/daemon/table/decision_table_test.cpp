@@ -301,6 +301,18 @@ TEST(Find, DemandedNumericClassFilters) {
   EXPECT_EQ(winner(table.find(query)), "close");
 }
 
+TEST(Find, ABroadcastIsFoundWhicheverFormIsAskedFor) {
+  Problem broadcast = all_reduce(1 * KiB);
+  broadcast.collective = Collective::broadcast;
+  broadcast.reduce_op = ReduceOp::none;
+  broadcast.in_place = true;
+  const auto table = colltune::literals::table({decide(broadcast, {{"flat", 100}})});
+  LookupQuery query{.problem = broadcast};
+  EXPECT_EQ(winner(table.find(query)), "flat");
+  query.problem.in_place = false;
+  EXPECT_EQ(winner(table.find(query)), "flat");
+}
+
 TEST(Find, StrictestStoredClassThatFitsIsPreferred) {
   Problem strict = all_reduce(1 * KiB);
   strict.numeric_class = NumericClass::same_bits;

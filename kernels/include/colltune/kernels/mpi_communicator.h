@@ -15,16 +15,17 @@ struct PretendedMachine {
   int ranks_per_domain = 0;  ///< NUMA domains and last-level caches of so many
 };
 
+/// What becomes of the algorithms that Open MPI's control variables name before the world is made.
+enum class NamedAlgorithms {
+  kept,     ///< as in the user's own jobs, which use dynamic rules
+  cleared,  ///< inert there: nothing but implementations that force one may use them here
+};
+
 /// The world of this MPI job (MPI is initialized and stays so for the communicator's life).
 /// Collective. `device`: where this rank's buffers lie, if not in the host's memory. It and
 /// `abort_flag` outlive the communicator and everything made from it. Only in builds with MPI.
-[[nodiscard]] std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline,
-                                                           const PretendedMachine& pretended = {},
-                                                           Device* device = nullptr);
-
-/// What must stand in the environment of a process before MPI_Init so that implementations can
-/// force algorithms (Open MPI: use_dynamic_rules). Called before MPI_Init; leaves alone what the
-/// user has set.
-void prepare_mpi_environment();
+[[nodiscard]] std::unique_ptr<Communicator> make_mpi_world(
+    AbortFlag& abort_flag, Deadline deadline, const PretendedMachine& pretended = {},
+    Device* device = nullptr, NamedAlgorithms named = NamedAlgorithms::kept);
 
 }  // namespace colltune

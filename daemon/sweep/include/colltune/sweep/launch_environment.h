@@ -42,13 +42,19 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 }
 
 /// Which field of Environment, and with it the digest in keys, records a variable.
-enum class RecordedIn { mpi_transport, variables };
+enum class RecordedIn { mpi_transport, variables, malloc_settings };
 
 /// Before the names of Open MPI's parameters in the environment.
 constexpr std::string_view mca_prefix = "OMPI_MCA_";
+/// How malloc begins in a measuring process: "grown" (the default) or "fresh". The agent's own.
+constexpr const char* malloc_regime_variable = "COLLTUNE_MALLOC";
 
 /// Empty where none does: two processes that differ in it alone have the same environment.
 [[nodiscard]] std::optional<RecordedIn> where_recorded(std::string_view name);
+
+/// Whether ranks that work together may rightly have unlike values of a recorded variable: it names
+/// devices or files of a node.
+[[nodiscard]] bool may_differ_between_ranks(std::string_view name);
 
 /// Why a configuration must not set the variable for the ranks of a launch: rows measured with and
 /// without it could not be told apart, or a rank that finds it in its environment is too late to

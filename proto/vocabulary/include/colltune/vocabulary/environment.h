@@ -26,9 +26,9 @@ struct Environment {
                              ///< 512KiB, L3 32MiB"
   std::string frequency_policy;
   std::string hypervisor;
-  std::string malloc_settings;  ///< mmap and trim thresholds as pinned by the agent
+  std::string malloc_settings;  ///< allocator, its regime, and what the user set of it
   std::string mpi_library;
-  std::string mpi_transport;  ///< pml and btl (or their like), and parameters given by the user
+  std::string mpi_transport;  ///< parameters in force that the user set, wherever
   std::string mpi_binding;    ///< how ranks are bound to cores
   std::string gpu_model;
   std::string gpu_driver;

@@ -18,14 +18,16 @@ namespace colltune {
 enum class LaunchState {
   starting = 0,  ///< no trial has begun
   running = 1,
-  finished = 2,  ///< everything is stored; what happens afterwards costs nothing
-  refused = 3,   ///< ended in order by an error that a second launch would meet again
+  finished = 2,    ///< everything is stored; what happens afterwards costs nothing
+  refused = 3,     ///< ended in order by an error that a second launch would meet again
+  unfinished = 4,  ///< ended in order; its part is stored, and further launches measure the others
 };
-constexpr std::array<Named<LaunchState>, 4> enum_names(LaunchState) {
+constexpr std::array<Named<LaunchState>, 5> enum_names(LaunchState) {
   return {{{LaunchState::starting, "starting"},
            {LaunchState::running, "running"},
            {LaunchState::finished, "finished"},
-           {LaunchState::refused, "refused"}}};
+           {LaunchState::refused, "refused"},
+           {LaunchState::unfinished, "unfinished"}}};
 }
 constexpr std::string_view enum_title(LaunchState) { return "state of a launch"; }
 

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// An ordinary MPI program that times collectives: MPI and nothing of colltune. One JSON object for
+// each collective and size, with the median over runs of the MAX over ranks (baseline.py compares
+// it with the agent's baseline).
+//
+//   mpirun -n 2 ordinary_program grown|fresh SECONDS COLLECTIVE:BYTES:CALLS...
+//
+// CALLS follow each other back to back between two clock reads.
+// grown: has freed something large before MPI_Init, as most programs have. fresh: has not.
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "independent_loop.h"
+
+namespace {
+
+constexpr int fewest_runs = 30;
+constexpr int warm_up = 5;
+
+void grow_allocator() {
+  constexpr std::size_t large = std::size_t{32} << 20;
+  auto* volatile block = static_cast<char*>(std::malloc(large - 65536));
+  std::memset(block, 1, large - 65536);
+  std::free(block);
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+struct Cell {
+  std::string collective;
+  std::size_t bytes = 0;
+  int calls = 0;
+};
+
+void time_cell(const Cell& cell, double seconds) {
+  int rank = 0;
+  int ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const auto shape = independent::shape_of(cell.collective, cell.bytes, ranks);
+  // Kept to the end of the program: what it frees would change the allocator.
+  auto* image = static_cast<float*>(std::malloc(shape.send * sizeof(float)));
+  auto* send = static_cast<float*>(std::malloc(shape.send * sizeof(float)));
+  auto* receive = static_cast<float*>(std::malloc(shape.receive * sizeof(float)));
+  std::fill_n(image, shape.send, 1.0F);
+  std::fill_n(receive, shape.receive, 0.0F);
+
+  std::vector<double> times;
+  const auto run = [&] {
+    return independent::run(MPI_COMM_WORLD, cell.collective, shape, send, receive, image,
+                            independent::Start::clock, cell.calls);
+  };
+  for (int i = 0; i < warm_up; ++i) (void)run();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int goes_on = 1; goes_on != 0;) {
+    double own[2] = {run(), 0};
+    own[1] = own[0] < 0 ? 1 : 0;
+    double all[2];
+    MPI_Allreduce(own, all, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (all[1] == 0) times.push_back(all[0]);
+    goes_on =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds ||
+                times.size() < fewest_runs
+            ? 1
+            : 0;
+    MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+  if (rank == 0)
+    std::printf("{\"collective\": \"%s\", \"bytes\": %zu, \"runs\": %zu, \"median_ns\": %.1f}\n",
+                cell.collective.c_str(), cell.bytes, times.size(), median(times));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view regime = argc > 3 ? argv[1] : "";
+  if (regime != "grown" && regime != "fresh") {
+    std::fprintf(stderr, "usage: ordinary_program grown|fresh SECONDS COLLECTIVE:BYTES:CALLS...\n");
+    return 2;
+  }
+  const auto known = independent::collectives();
+  std::vector<Cell> cells;
+  for (int i = 3; i < argc; ++i) {
+    const std::string text = argv[i];
+    const auto colon = text.find(':');
+    Cell cell{.collective = text.substr(0, colon)};
+    if (colon != std::string::npos) {
+      char* rest = nullptr;
+      cell.bytes = std::strtoull(text.c_str() + colon + 1, &rest, 10);
+      if (*rest == ':') cell.calls = std::atoi(rest + 1);
+    }
+    if (std::find(known.begin(), known.end(), cell.collective) == known.end() || cell.bytes == 0 ||
+        cell.calls < 1) {
+      std::fprintf(stderr, "ordinary_program: '%s' is no COLLECTIVE:BYTES:CALLS\n", argv[i]);
+      return 2;
+    }
+    cells.push_back(std::move(cell));
+  }
+  if (regime == "grown") grow_allocator();
+  MPI_Init(&argc, &argv);
+  for (const Cell& cell : cells) time_cell(cell, std::atof(argv[2]));
+  MPI_Finalize();
+  return 0;
+}
