@@ -3,7 +3,7 @@
 
 #include "decisions.h"
 
-#include <cmath>
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -11,10 +11,22 @@
 #include <utility>
 
 #include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/field_limits.h"
 #include "columns.h"
 #include "failures.h"
 #include "journal.h"
 #include "members.h"
+
+namespace colltune {
+
+std::string describe(const LeftOut& left_out) {
+  if (left_out.rows == 0) return {};
+  return std::to_string(left_out.rows) +
+         " stored values break the limits of what they describe and are left out; the first: " +
+         left_out.first;
+}
+
+}  // namespace colltune
 
 namespace colltune::db {
 namespace {
@@ -60,15 +72,7 @@ void check_decision(const Decision& decision, std::set<Place>& places) {
   if (decision.family.empty()) throw Error(StatusCode::invalid_argument, what + ": no family");
   if (decision.ranked.empty())
     throw Error(StatusCode::invalid_argument, what + ": ranks no variant");
-  for (const RankedVariant& ranked : decision.ranked)
-    if (!std::isfinite(ranked.speedup_over_baseline))
-      throw Error(StatusCode::invalid_argument,
-                  what + ": the speed-up of " + to_string(ranked.variant) + " is no number");
-  const Confirmation& confirmation = decision.confirmation;
-  for (const double number : {confirmation.speedup, confirmation.low, confirmation.high})
-    if (!std::isfinite(number))
-      throw Error(StatusCode::invalid_argument,
-                  what + ": the speed-up that was confirmed is no number");
+  check_value(decision, FieldPath{.name = what});
   if (!places.emplace(decision.key, decision.family).second)
     throw Error(StatusCode::invalid_argument, what + ": is given twice");
 }
@@ -276,6 +280,47 @@ const StoredGeneration& find_generation(const Connection& connection,
   return found->second;
 }
 
+/// Leaves out what breaks the vocabulary's limits, and what names it.
+void leave_out_unusable(PublishedTable& table) {
+  LeftOut& left_out = table.left_out;
+  const auto is_unusable = [&](const auto& value, const std::string& what) {
+    try {
+      check_value(value, FieldPath{.name = what});
+      return false;
+    } catch (const Error& error) {
+      left_out.add(error.what());
+      return true;
+    }
+  };
+  std::set<std::string, std::less<>> lost;  // environments, and the names of compositions
+  std::erase_if(table.environments, [&](const EnvironmentRecord& record) {
+    const bool is_lost = is_unusable(record.environment, "environment " + record.digest);
+    if (is_lost) lost.insert(record.digest);
+    return is_lost;
+  });
+  std::erase_if(table.members, [&](const WorldMembers& world) {
+    return is_unusable(world, "members of a world of sweep " + world.sweep_uuid);
+  });
+  std::erase_if(table.compositions, [&](const Composition& composition) {
+    const std::string name = parts_name(composition);
+    const bool is_lost = is_unusable(composition, "composition " + name);
+    if (is_lost) lost.insert(name);
+    return is_lost;
+  });
+  std::erase_if(table.decisions, [&](const Decision& decision) {
+    const std::string place = describe_place(decision);
+    if (is_unusable(decision, place)) return true;
+    const bool names_lost =
+        lost.contains(decision.key.environment_digest) ||
+        std::ranges::any_of(decision.ranked, [&](const RankedVariant& ranked) {
+          return lost.contains(parts_named_by(ranked.variant));
+        });
+    if (names_lost) left_out.add(place + ": names what is left out");
+    return names_lost;
+  });
+}
+
+
 [[noreturn]] void fail_without_generation(const Connection& connection) {
   throw Error(StatusCode::not_found,
               connection.path().string() +
@@ -402,6 +447,7 @@ PublishedTable read_published(Connection& connection, const std::optional<std::u
     fail_row(connection, "environment", 0, "with digest " + *named.begin() + " is missing");
   table.members = members_of(connection, table.decisions);
   table.compositions = compositions_of(connection, table.decisions);
+  leave_out_unusable(table);
   return table;
 }
 

@@ -79,6 +79,8 @@ void refuse_network_file_system(const std::filesystem::path& database) {
 }
 
 std::filesystem::path real_path(const std::filesystem::path& database) {
+  if (database.empty())
+    throw Error(StatusCode::invalid_argument, "the name of the database is empty");
   std::error_code error;
   auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(database), error);
   return error ? std::filesystem::absolute(database) : path;

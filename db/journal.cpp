@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "colltune/vocabulary/field_limits.h"
 #include "colltune/vocabulary/canonical.h"
 #include "columns.h"
 
@@ -73,6 +74,7 @@ void require_open(const StoredSweep& sweep) {
 }  // namespace
 
 std::string put_environment(Connection& connection, const Environment& environment) {
+  check_value(environment, FieldPath{.name = "environment"});
   std::string digest = digest_of(environment);
   if (has_environment(connection, digest)) return digest;
   Meta meta = read_meta(connection);

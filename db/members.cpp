@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "colltune/vocabulary/field_limits.h"
 #include "columns.h"
 #include "journal.h"
 
@@ -71,9 +72,7 @@ std::vector<WorldMembers> read_members(Connection& connection) {
 }
 
 void put_composition(Connection& connection, const Composition& composition) {
-  if (composition.parts.empty())
-    throw Error(StatusCode::invalid_argument, "a composition needs a part");
-  for (const Part& part : composition.parts) (void)parse_variant(to_string(part.variant));
+  check_value(composition, FieldPath{.name = "composition"});
   const std::string name = parts_name(composition);
   for (const Composition& stored : read_compositions(connection)) {
     if (parts_name(stored) != name) continue;

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -37,17 +38,27 @@ std::string read_holder(int file) {
                     : "a process that has not yet said its name";
 }
 
+/// Whether it was made for this: another user's file, or one that has a second name, is locked and
+/// not written to.
+bool is_own_file(int file) {
+  struct stat facts {};
+  return fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1 &&
+         facts.st_uid == geteuid();
+}
+
 }  // namespace
 
 OwnerLock::OwnerLock(const std::filesystem::path& database) {
   const std::string path = database.string() + ".lock";
-  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (file_ < 0) {
     const int error = errno;
     throw Error(error == ENOSPC || error == EDQUOT    ? StatusCode::resource_exhausted
                 : error == ENOENT || error == ENOTDIR ? StatusCode::failed_precondition
                                                       : StatusCode::permission_denied,
-                path + ": cannot open the owner's lock file: " + std::strerror(error));
+                path + ": cannot open the owner's lock file: " +
+                    (error == ELOOP ? "it is a symbolic link, which is not followed"
+                                    : std::strerror(error)));
   }
   if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;
@@ -60,12 +71,14 @@ OwnerLock::OwnerLock(const std::filesystem::path& database) {
                     "; wait until it ends, or use another database");
   }
   // Only for the message: that it may not fit on a full disk does not matter to the lock.
+  is_ours_ = is_own_file(file_);
+  if (!is_ours_) return;
   const std::string text = describe_this_process();
   if (ftruncate(file_, 0) == 0 && pwrite(file_, text.data(), text.size(), 0) < 0) errno = 0;
 }
 
 OwnerLock::~OwnerLock() {
-  if (ftruncate(file_, 0) != 0) errno = 0;
+  if (is_ours_ && ftruncate(file_, 0) != 0) errno = 0;
   close(file_);
 }
 

@@ -20,6 +20,7 @@ class OwnerLock {
 
  private:
   int file_ = -1;
+  bool is_ours_ = false;  ///< the file may be written to
 };
 
 }  // namespace colltune::db

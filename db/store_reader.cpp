@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "colltune/db/store.h"
+#include "colltune/vocabulary/field_limits.h"
 #include "decisions.h"
 #include "failures.h"
 #include "journal.h"
@@ -17,6 +18,7 @@ class StoreReader::Impl {
       : connection_(db::open_for_reading(path)), uuid_(db::read_meta(*connection_).store_uuid) {}
 
   [[nodiscard]] const std::string& uuid() const { return uuid_; }
+  [[nodiscard]] LeftOut& left_out() { return left_out_; }
 
   /// Runs `read` on one state of the file, whatever its owner does meanwhile.
   template <class Read>
@@ -28,6 +30,7 @@ class StoreReader::Impl {
  private:
   std::unique_ptr<db::Connection> connection_;
   std::string uuid_;
+  LeftOut left_out_;
 };
 
 StoreReader::StoreReader(const std::filesystem::path& path) : impl_(std::make_unique<Impl>(path)) {}
@@ -36,6 +39,8 @@ StoreReader::StoreReader(StoreReader&&) noexcept = default;
 StoreReader& StoreReader::operator=(StoreReader&&) noexcept = default;
 
 const std::string& StoreReader::store_uuid() const { return impl_->uuid(); }
+
+const LeftOut& StoreReader::left_out() const { return impl_->left_out(); }
 
 std::vector<SweepRecord> StoreReader::sweeps() const {
   return impl_->read_one_state(
@@ -49,8 +54,19 @@ std::vector<EnvironmentRecord> StoreReader::environments() const {
 
 std::vector<Measurement> StoreReader::measurements(
     const std::optional<std::string>& sweep_uuid) const {
-  return impl_->read_one_state(
+  auto all = impl_->read_one_state(
       [&](db::Connection& connection) { return db::read_measurements(connection, sweep_uuid); });
+  std::erase_if(all, [&](const Measurement& measurement) {
+    const std::string what = "measurement of " + to_string(measurement.variant);
+    try {
+      check_value(measurement, FieldPath{.name = what});
+      return false;
+    } catch (const Error& error) {
+      impl_->left_out().add(error.what());
+      return true;
+    }
+  });
+  return all;
 }
 
 std::vector<FailureRecord> StoreReader::failures() const {

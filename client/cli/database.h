@@ -19,6 +19,9 @@ namespace colltune {
 [[nodiscard]] PublishedTable read_published(const std::filesystem::path& path,
                                             const std::optional<std::uint64_t>& generation);
 
+/// Says on standard error what readers leave out, if anything.
+void say_left_out(const LeftOut& left_out);
+
 /// The same as an index for lookups.
 [[nodiscard]] DecisionTable table_of(PublishedTable published);
 

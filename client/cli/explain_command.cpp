@@ -274,6 +274,7 @@ Explanation explain(const LookupOptions& options) {
   for (const SweepRecord& sweep : reader.sweeps()) {
     if (sweep.uuid != decision.sweep_uuid) continue;
     const std::vector<Measurement> measurements = reader.measurements(sweep.uuid);
+    say_left_out(reader.left_out());
     explanation.runners = runners_of(measurements, decision.key);
     explanation.communicators = communicators_of(measurements, decision.key);
     explanation.missing = missing_of(sweep, decision.key);

@@ -47,10 +47,13 @@ double algorithm_bandwidth(Bytes size, std::chrono::nanoseconds time) {
 
 std::string short_form(const std::string& digest) { return digest.substr(0, 8); }
 
-std::string now_utc() {
-  return fmt::format(
-      "{:%Y-%m-%dT%H:%M:%SZ}",
-      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
+std::string now_utc() { return utc_after(std::chrono::seconds(0)); }
+
+std::string utc_after(std::chrono::seconds wait) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::floor<std::chrono::seconds>(
+                                     std::chrono::system_clock::now()) +
+                                 wait));
 }
 
 }  // namespace colltune

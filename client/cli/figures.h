@@ -26,5 +26,7 @@ namespace colltune {
 [[nodiscard]] std::string short_form(const std::string& digest);
 /// The time now, UTC, ISO 8601 with seconds.
 [[nodiscard]] std::string now_utc();
+/// The same, so much later.
+[[nodiscard]] std::string utc_after(std::chrono::seconds wait);
 
 }  // namespace colltune

@@ -43,6 +43,27 @@ Present read_present(const std::filesystem::path& path) {
   return present;
 }
 
+[[noreturn]] void refuse_conflict(const SweepResults& results, const std::string& what) {
+  throw Error(StatusCode::failed_precondition,
+              results.where + ": sweep " + results.sweep.uuid + " is in the database with " + what +
+                  ": one of the two is no copy of the other; nothing of it was imported");
+}
+
+/// Refuses a sweep that has the name of another one.
+void check_is_same(const SweepRecord& stored, const SweepResults& results) {
+  const SweepRecord& read = results.sweep;
+  const auto compare = [&](const auto& one, const auto& other, const char* what) {
+    if (one != other) refuse_conflict(results, std::string("another ") + what);
+  };
+  compare(stored.started_at, read.started_at, "begin");
+  compare(stored.configuration, read.configuration, "configuration");
+  compare(stored.environment_digest, read.environment_digest, "environment");
+  compare(stored.launch, read.launch, "launch");
+  compare(stored.seed, read.seed, "seed");
+  compare(stored.planned_trials, read.planned_trials, "number of trials");
+  compare(stored.purpose, read.purpose, "purpose");
+}
+
 /// Measurements of `results` that the database does not hold.
 std::vector<Measurement> missing_measurements(const Store& store, const SweepResults& results,
                                               bool is_known) {
@@ -51,12 +72,20 @@ std::vector<Measurement> missing_measurements(const Store& store, const SweepRes
   const auto place_of = [](const Measurement& measurement) {
     return Place(measurement.key, name_of_trial(measurement), measurement.pass);
   };
-  std::set<Place> there;
-  for (const auto& measurement : store.measurements(results.sweep.uuid))
-    there.insert(place_of(measurement));
+  std::map<Place, Measurement> there;
+  for (auto& measurement : store.measurements(results.sweep.uuid)) {
+    Place place = place_of(measurement);
+    there.emplace(std::move(place), std::move(measurement));
+  }
   std::vector<Measurement> missing;
-  for (const auto& measurement : results.measurements)
-    if (!there.contains(place_of(measurement))) missing.push_back(measurement);
+  for (const auto& measurement : results.measurements) {
+    const auto stored = there.find(place_of(measurement));
+    if (stored == there.end())
+      missing.push_back(measurement);
+    else if (stored->second != measurement)
+      refuse_conflict(results, "another measurement of " + to_string(measurement.variant) +
+                                   " for " + describe(measurement.key.problem));
+  }
   return missing;
 }
 
@@ -110,6 +139,7 @@ void import_sweep(Store& store, const Present& present, const SweepResults& resu
                   std::ostream& out) {
   const auto known = present.sweeps.find(results.sweep.uuid);
   const bool is_known = known != present.sweeps.end();
+  if (is_known) check_is_same(known->second, results);
   const auto measurements = missing_measurements(store, results, is_known);
   const auto decisions = decisions_to_publish(present, results);
   const bool is_finished = is_known && known->second.state != SweepState::running;

@@ -15,6 +15,7 @@
 #include "generations_command.h"
 #include "import_command.h"
 #include "lookup_command.h"
+#include "printable_output.h"
 #include "quarantine_command.h"
 #include "report_command.h"
 #include "show_command.h"
@@ -260,6 +261,8 @@ int finish_output() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const PrintableOutput output(std::cout);
+  const PrintableOutput errors(std::cerr);
   CLI::App program("Asks for, prints and moves the tuning decisions of a cluster", "colltune");
   program.set_version_flag("--version", COLLTUNE_VERSION);
   program.require_subcommand(1);

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <vector>
 
+#include "colltune/vocabulary/field_limits.h"
 #include "colltune/json/json.h"
 #include "colltune/vocabulary/number_ranges.h"
 
@@ -47,6 +48,9 @@ std::string text_of_kind(const Members& members, std::size_t kind, const Feature
   return text;
 }
 
+/// A million ranks have 8 MiB.
+constexpr std::size_t longest_members_file = std::size_t{64} << 20U;
+
 }  // namespace
 
 Members read_members(const std::string& file) {
@@ -56,13 +60,20 @@ Members read_members(const std::string& file) {
     throw Error(StatusCode::failed_precondition,
                 "--members: " + file +
                     " cannot be read; it is to be what 'colltune show members --json' prints");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  // A device has no end.
+  std::string text(longest_members_file + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > longest_members_file)
+    throw Error(StatusCode::invalid_argument,
+                "--members: " + file + " has more than " + std::to_string(longest_members_file) +
+                    " bytes");
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded())
     throw Error(StatusCode::invalid_argument, "--members: " + file + " is no JSON");
   try {
     auto members = from_json_value<Members>(json, file);
-    check(members);
+    check_value(members, FieldPath{.name = file, .form = FieldPath::Form::slashes});
     return members;
   } catch (const Error& refusal) {
     throw Error(refusal.code(), std::string("--members: ") + refusal.what());

@@ -15,7 +15,7 @@ FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& quer
                                                .ranks_per_node = key.topology.ranks_per_node,
                                                .architecture = architecture_name(key.topology),
                                                .environment_digest = key.environment_digest},
-                                              found.answer.generation.number);
+                                              found.answer.generation);
   for (const auto& [digest, environment] : world.environments())
     if (digest == key.environment_digest) found.environment = environment;
   return found;

@@ -11,6 +11,7 @@
 
 #include "colltune/decide/decide.h"
 #include "colltune/json/json.h"
+#include "database.h"
 
 namespace colltune {
 namespace {
@@ -84,6 +85,7 @@ ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record) {
     sweep.policy = from_json_value<DecisionPolicy>(sweep.summary["decision_policy"],
                                                    "decision_policy of the sweep's summary");
   sweep.measurements = reader.measurements(record.uuid);
+  say_left_out(reader.left_out());
   auto published = published_by(reader, record.uuid);
   const auto quarantines = reader.quarantines();
   for (Decision& decision : decide(sweep.measurements, sweep.policy, record.uuid)) {

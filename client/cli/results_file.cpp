@@ -4,6 +4,8 @@
 #include "results_file.h"
 
 #include <algorithm>
+#include <chrono>
+#include <concepts>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -11,9 +13,29 @@
 #include "colltune/decide/trials.h"
 #include "colltune/json/journal_lines.h"
 #include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/field_limits.h"
+#include "figures.h"
 
 namespace colltune {
 namespace {
+
+constexpr std::size_t longest_name = 4096;
+constexpr std::size_t longest_document = std::size_t{16} << 20U;
+
+/// Whether `text` is a time as utc_after() writes it, of this century.
+bool is_utc_time(std::string_view text) {
+  constexpr std::string_view form = "20dd-dd-ddTdd:dd:ddZ";
+  if (text.size() != form.size()) return false;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    const bool is_digit = text[i] >= '0' && text[i] <= '9';
+    if (form[i] == 'd' ? !is_digit : text[i] != form[i]) return false;
+  }
+  const auto number = [&](std::size_t at) { return (text[at] - '0') * 10 + (text[at + 1] - '0'); };
+  const int month = number(5);
+  const int day = number(8);
+  return month >= 1 && month <= 12 && day >= 1 && day <= 31 && number(11) <= 23 &&
+         number(14) <= 59 && number(17) <= 60;
+}
 
 /// Collects the records of a results file and checks that they belong together.
 class ResultsBuilder {
@@ -23,19 +45,19 @@ class ResultsBuilder {
   void add(const JournalLine& line) {
     switch (line.record) {
       case JournalRecord::environment:
-        return add_environment(line.as<Environment>());
+        return add_environment(checked<Environment>(line));
       case JournalRecord::sweep:
         return begin_sweep(line.as<SweepRecord>(), line.where);
       case JournalRecord::measurement:
-        return add_measurement(line.as<Measurement>(), line.where);
+        return add_measurement(checked<Measurement>(line), line.where);
       case JournalRecord::decision:
-        return add_decision(line.as<Decision>(), line.where);
+        return add_decision(checked<Decision>(line), line.where);
       case JournalRecord::end:
         return end_sweep(line.as<SweepRecord>(), line.where);
       case JournalRecord::members:
-        return add_members(line.as<WorldMembers>(), line.where);
+        return add_members(checked<WorldMembers>(line), line.where);
       case JournalRecord::composition:
-        file_.compositions.push_back(line.as<Composition>());
+        file_.compositions.push_back(checked<Composition>(line));
         return;
     }
   }
@@ -43,6 +65,40 @@ class ResultsBuilder {
  private:
   [[noreturn]] static void fail(const std::string& where, const std::string& what) {
     throw Error(StatusCode::invalid_argument, where + ": " + what);
+  }
+
+  /// The line's value, within the limits that every reader of it relies on.
+  template <class T>
+  static T checked(const JournalLine& line) {
+    T value = line.as<T>();
+    const std::string where = line.where + "/value";
+    check_value(value, FieldPath{.name = where, .form = FieldPath::Form::slashes});
+    return value;
+  }
+
+  /// The later of two sweeps decides: a time that is none, or has not come, would decide for ever.
+  void check_time(const std::string& time, const std::string& field,
+                  const std::string& where) const {
+    if (!is_utc_time(time))
+      fail(where, "value/" + field + ": '" + time +
+                      "' is no time; write UTC as in 2026-01-31T09:30:00Z");
+    if (time > latest_)
+      fail(where, "value/" + field + ": " + time +
+                      " has not come yet; set the clock of the machine that wrote it, or of this one");
+  }
+
+  void check_sweep(const SweepRecord& sweep, const std::string& where) const {
+    const FieldPath root{.name = where, .form = FieldPath::Form::slashes};
+    const FieldPath value{&root, "value"};
+    visit_fields(sweep, [&](std::string_view name, const auto& field) {
+      if constexpr (std::same_as<std::remove_cvref_t<decltype(field)>, std::string>) {
+        const bool is_document = name == "configuration" || name == "summary" || name == "launch";
+        check_text(field, {.longest_text = is_document ? longest_document : longest_name},
+                   {&value, name});
+      }
+    });
+    check_time(sweep.started_at, "started_at", where);
+    if (!sweep.finished_at.empty()) check_time(sweep.finished_at, "finished_at", where);
   }
 
   SweepResults& current(const std::string& where) {
@@ -59,11 +115,6 @@ class ResultsBuilder {
 
   void check_key(const TuningKey& key, const std::string& where) const {
     check_environment(key.environment_digest, where);
-    try {
-      check(key.problem);
-    } catch (const Error& error) {
-      fail(where, error.what());
-    }
   }
 
   void add_environment(Environment environment) {
@@ -75,6 +126,7 @@ class ResultsBuilder {
 
   void begin_sweep(SweepRecord sweep, const std::string& where) {
     if (sweep.uuid.empty()) fail(where, "the sweep has no uuid");
+    check_sweep(sweep, where);
     if (sweep.state != SweepState::running)
       fail(where,
            "a sweep begins in state 'running', not '" + std::string(name_of(sweep.state)) + "'");
@@ -106,7 +158,6 @@ class ResultsBuilder {
   void add_decision(Decision decision, const std::string& where) {
     SweepResults& sweep = current(where);
     check_key(decision.key, where);
-    if (decision.ranked.empty()) fail(where, "value/ranked is empty");
     check_compositions(decision, sweep, where);
     if (decision.sweep_uuid != sweep.sweep.uuid)
       fail(where,
@@ -119,11 +170,6 @@ class ResultsBuilder {
     if (world.sweep_uuid != sweep.sweep.uuid)
       fail(where,
            "the members are of sweep '" + world.sweep_uuid + "', not of " + sweep.sweep.uuid);
-    try {
-      check(world.members);
-    } catch (const Error& error) {
-      fail(where, error.what());
-    }
     sweep.members.push_back(std::move(world));
   }
 
@@ -161,11 +207,16 @@ class ResultsBuilder {
     SweepResults& sweep = current(where);
     if (record.uuid != sweep.sweep.uuid)
       fail(where, "the end is of sweep '" + record.uuid + "', not of " + sweep.sweep.uuid);
+    check_sweep(record, where);
+    if (record.started_at != sweep.sweep.started_at)
+      fail(where, "the end says that the sweep began at " + record.started_at + ", its begin " +
+                      sweep.sweep.started_at);
     sweep.sweep = std::move(record);
     sweep.has_ended = true;
   }
 
   ResultsFile& file_;
+  const std::string latest_ = utc_after(std::chrono::hours(24));  ///< clocks differ
   std::set<std::tuple<TuningKey, TrialName, int>> trials_;  ///< of the current sweep, with the pass
 };
 
@@ -177,9 +228,10 @@ ResultsFile read_results(std::istream& in, const std::string& name) {
   JournalLineReader reader(in, name);
   while (const auto line = reader.next()) builder.add(*line);
   file.cut_off = reader.cut_off();
-  if (file.sweeps.empty() && file.cut_off.empty())
+  if (file.sweeps.empty())
     throw Error(StatusCode::invalid_argument,
-                name + ": there is no sweep in this file; colltune-agent sweep --json writes one");
+                name + ": there is no sweep in this file; colltune-agent sweep --json writes one" +
+                    (file.cut_off.empty() ? "" : " (" + file.cut_off + ")"));
   return file;
 }
 

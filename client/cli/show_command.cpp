@@ -271,6 +271,7 @@ void run_show_measurements(const ShowOptions& options, std::ostream& out) {
                      std::to_string(measurement.verified_calls), measurement.detail});
     }
   }
+  say_left_out(reader.left_out());
   if (options.json) return array.finish();
   out << (options.is_wide ? table.text() : narrow.text(narrow_table));
 }

@@ -7,6 +7,8 @@
 #include <cassert>
 #include <string_view>
 
+#include "colltune/vocabulary/printable.h"
+
 namespace colltune {
 
 TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
@@ -17,6 +19,8 @@ TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns))
 
 void TextTable::add_row(std::vector<std::string> cells) {
   assert(cells.size() == columns_.size());
+  // A cell is part of a line: what comes from a file must not look like another row.
+  for (std::string& cell : cells) cell = printable(cell, LineEnds::escape);
   rows_.push_back(std::move(cells));
 }
 

@@ -151,6 +151,11 @@ LookupQuery query_of(const colltune_query* asked) {
   return result;
 }
 
+/// The content of the generation that is pinned.
+std::optional<std::string> pinned_digest_of(const colltune_query* asked) {
+  return text(current_form(asked).generation_digest);
+}
+
 /// What the answer's functions point to.
 void add_texts(const LookupQuery& question, colltune_answer& answer) {
   for (const RankedVariant& ranked : answer.answer.decision.ranked) {
@@ -198,7 +203,7 @@ int colltune_lookup(const colltune_client* client, const colltune_query* query,
     if (!client) colltune::refuse("the client is NULL");
     auto found = std::make_unique<colltune_answer>();
     const colltune::LookupQuery question = colltune::query_of(query);
-    found->answer = client->client.lookup(question);
+    found->answer = client->client.lookup(question, colltune::pinned_digest_of(query));
     colltune::add_texts(question, *found);
     *answer = found.release();
   });
@@ -224,6 +229,10 @@ const char* colltune_answer_members(const colltune_answer* answer) {
 
 uint64_t colltune_answer_generation(const colltune_answer* answer) {
   return answer ? answer->answer.generation.number : 0;
+}
+
+const char* colltune_answer_generation_digest(const colltune_answer* answer) {
+  return answer ? answer->answer.generation.content_digest.c_str() : nullptr;
 }
 
 size_t colltune_answer_count(const colltune_answer* answer) {

@@ -4,6 +4,7 @@
 #include "colltune/client/client.h"
 
 #include <grpcpp/grpcpp.h>
+#include <unistd.h>
 
 #include "address.h"
 #include "colltune/table/decision_table.h"
@@ -49,6 +50,13 @@ void check_members(const LookupQuery& query, const LookupAnswer& answer) {
                 "the daemon does not compare what members can do: it is older than this client");
 }
 
+/// Codes that gRPC itself gives calls whose daemon dies, ends or breaks off, whatever the connection
+/// looks like by then.
+bool is_of_the_transport(grpc::StatusCode code) {
+  return code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::CANCELLED ||
+         code == grpc::StatusCode::UNKNOWN || code == grpc::StatusCode::INTERNAL;
+}
+
 }  // namespace
 
 class LocalTable::Impl {
@@ -71,7 +79,16 @@ class Client::Impl {
                                            channel_arguments())),
         stub_(v1::TuningService::NewStub(channel_)) {}
 
-  [[nodiscard]] v1::TuningService::Stub& stub() const { return *stub_; }
+  /// Throws in a process that was forked from the one that made this: both would read from one
+  /// connection, and the parent's answers would go astray.
+  [[nodiscard]] v1::TuningService::Stub& stub() const {
+    if (is_inherited())
+      throw Error(StatusCode::failed_precondition,
+                  "this client of " + address_ + " was made by process " + std::to_string(process_) +
+                      ", before fork(); ask in a process that begins anew (exec)");
+    return *stub_;
+  }
+  [[nodiscard]] bool is_inherited() const { return ::getpid() != process_; }
 
   void set_deadline(grpc::ClientContext& context) const {
     context.set_deadline(std::chrono::system_clock::now() + deadline_);
@@ -88,12 +105,15 @@ class Client::Impl {
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
       throw Error(error.code(), "the colltuned at " + address_ + " did not answer within " +
                                     std::to_string(deadline_.count()) + " ms");
+    if (is_of_the_transport(status.error_code()))
+      throw Error(error.code(), std::string(error.what()) + " (colltuned at " + address_ + ")");
     throw error;
   }
 
  private:
   std::string address_;
   std::chrono::milliseconds deadline_;
+  pid_t process_ = ::getpid();
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::TuningService::Stub> stub_;
 };
@@ -121,13 +141,23 @@ Client::Client(const std::string& address, std::chrono::milliseconds deadline) {
   impl_ = std::make_unique<Impl>(address, deadline);
 }
 
-Client::~Client() = default;
+// In a forked process the connection is the parent's: to close it would shut it down for both.
+Client::~Client() {
+  if (impl_ && impl_->is_inherited()) (void)impl_.release();
+}
 Client::Client(Client&&) noexcept = default;
-Client& Client::operator=(Client&&) noexcept = default;
+Client& Client::operator=(Client&& other) noexcept {
+  if (this == &other) return *this;
+  if (impl_ && impl_->is_inherited()) (void)impl_.release();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
 
-LookupAnswer Client::lookup(const LookupQuery& query) const {
+LookupAnswer Client::lookup(const LookupQuery& query,
+                            const std::optional<std::string>& generation_digest) const {
   v1::LookupRequest request;
   write_message(query, *request.mutable_query());
+  if (generation_digest) request.set_generation_digest(*generation_digest);
   v1::LookupResponse response;
   grpc::ClientContext context;
   impl_->set_deadline(context);
@@ -137,11 +167,41 @@ LookupAnswer Client::lookup(const LookupQuery& query) const {
   return answer;
 }
 
+/// A generation's number, and its content where it is known.
+struct Client::Pinned {
+  std::optional<std::uint64_t> number;
+  std::optional<std::string> digest{};
+
+  template <class Request>
+  void write(Request& request) const {
+    if (number) request.set_generation(*number);
+    if (digest) request.set_generation_digest(*digest);
+  }
+};
+
 BatchAnswer Client::lookup_batch(std::span<const LookupQuery> queries,
                                  const std::optional<std::uint64_t>& generation) const {
+  return batch(queries, {generation});
+}
+
+BatchAnswer Client::lookup_batch(std::span<const LookupQuery> queries,
+                                 const Generation& generation) const {
+  return batch(queries, {generation.number, generation.content_digest});
+}
+
+LocalTable Client::fetch_table(const WorldFilter& filter,
+                               const std::optional<std::uint64_t>& generation) const {
+  return fetch(filter, {generation});
+}
+
+LocalTable Client::fetch_table(const WorldFilter& filter, const Generation& generation) const {
+  return fetch(filter, {generation.number, generation.content_digest});
+}
+
+BatchAnswer Client::batch(std::span<const LookupQuery> queries, const Pinned& pin) const {
   v1::BatchLookupRequest request;
   for (const auto& query : queries) write_message(query, *request.add_queries());
-  if (generation) request.set_generation(*generation);
+  pin.write(request);
   v1::BatchLookupResponse response;
   grpc::ClientContext context;
   impl_->set_deadline(context);
@@ -173,15 +233,14 @@ Generation Client::newest_generation() const {
   return read_answer<Generation>(response.newest(), "newest");
 }
 
-LocalTable Client::fetch_table(const WorldFilter& filter,
-                               const std::optional<std::uint64_t>& generation) const {
+LocalTable Client::fetch(const WorldFilter& filter, const Pinned& pin) const {
   v1::GetTableRequest request;
   auto& wanted = *request.mutable_filter();
   if (filter.nodes) wanted.set_nodes(*filter.nodes);
   if (filter.ranks_per_node) wanted.set_ranks_per_node(*filter.ranks_per_node);
   if (filter.architecture) wanted.set_architecture(*filter.architecture);
   if (filter.environment_digest) wanted.set_environment_digest(*filter.environment_digest);
-  if (generation) request.set_generation(*generation);
+  pin.write(request);
 
   grpc::ClientContext context;
   impl_->set_deadline(context);

@@ -37,6 +37,7 @@
 #include "colltune/sweep/launch_environment.h"
 #include "colltune/sweep/sweep_spec.h"
 #include "colltune/vocabulary/error.h"
+#include "colltune/vocabulary/printable.h"
 #include "compat_command.h"
 #include "confirm_command.h"
 #include "launch_agreement.h"
@@ -70,7 +71,7 @@ std::optional<int> rank_from_launcher() {
 bool speaks_for_launch() { return rank_from_launcher().value_or(0) == 0; }
 
 void report(const std::string& message) {
-  std::fprintf(stderr, "colltune-agent: %s\n", message.c_str());
+  std::fprintf(stderr, "colltune-agent: %s\n", colltune::printable(message).c_str());
   std::fflush(stderr);
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "colltune/vocabulary/error.h"
+#include "colltune/vocabulary/printable.h"
 
 namespace colltune {
 namespace {
@@ -30,7 +31,7 @@ void check(int code, std::string_view what) {
 }
 
 void write_and_abort(const std::string& message, int /*missing_rank*/) {
-  std::fprintf(stderr, "colltune-agent: %s\n", message.c_str());
+  std::fprintf(stderr, "colltune-agent: %s\n", printable(message).c_str());
   std::fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, exit_code_of(StatusCode::deadline_exceeded));
   std::_Exit(exit_code_of(StatusCode::deadline_exceeded));

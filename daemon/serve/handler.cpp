@@ -4,10 +4,13 @@
 #include "handler.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "colltune/wire/convert.h"
 #include "colltune/wire/status.h"
+#include "message_bytes.h"
+#include "table_stream.h"
 
 namespace colltune {
 namespace {
@@ -15,10 +18,11 @@ namespace {
 // gRPC's default limit for what a client receives; a client of another language may keep it.
 constexpr std::size_t largest_response = 4U << 20U;
 
-// A message of a streamed table: enough decisions that their number does not cost, and within a
-// client's limits however long the rankings are.
-constexpr std::size_t decisions_per_message = 256;
-constexpr std::size_t bytes_per_message = 1U << 20U;
+// A request up to here is answered on gRPC's own thread, within a millisecond or two; a lookup takes
+// some hundred bytes.
+constexpr std::size_t largest_short_request = 16U << 10U;
+// Requests that wait in a lane: four of the largest.
+constexpr std::size_t most_lane_bytes = 16U << 20U;
 
 /// The boundary where exceptions become a status.
 template <class Action>
@@ -31,17 +35,46 @@ grpc::Status guarded(Action action) {
   }
 }
 
-template <class Action>
-grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, Action action) {
-  auto* reactor = context->DefaultReactor();
-  reactor->Finish(guarded(action));
-  return reactor;
+/// One call that is counted while it runs. Deletes itself when it is over.
+class UnaryCall final : public grpc::ServerUnaryReactor {
+ public:
+  explicit UnaryCall(CallGate& calls) : calls_(calls), is_admitted_(calls.enter()) {}
+  [[nodiscard]] bool is_admitted() const { return is_admitted_; }
+
+ private:
+  void OnDone() override {
+    if (is_admitted_) calls_.leave();
+    delete this;
+  }
+
+  CallGate& calls_;
+  const bool is_admitted_;
+};
+
+/// A call that ends at once. Deletes itself when it is over.
+class RefusedStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  explicit RefusedStream(const grpc::Status& status) { Finish(status); }
+
+ private:
+  void OnDone() override { delete this; }
+};
+
+/// The digest that goes with a pinned number.
+template <class Request>
+std::optional<std::string> pinned_digest(const Request& request, bool has_number) {
+  if (!request.has_generation_digest()) return {};
+  if (!has_number || request.generation_digest().empty())
+    throw Error(StatusCode::invalid_argument,
+                "generation_digest: stands beside a generation's number, and is not empty");
+  return request.generation_digest();
 }
 
 template <class Request>
-std::optional<std::uint64_t> pinned_generation(const Request& request) {
+std::optional<Pin> pinned_generation(const Request& request) {
+  auto digest = pinned_digest(request, request.has_generation());
   if (!request.has_generation()) return {};
-  return request.generation();
+  return Pin(request.generation(), std::move(digest));
 }
 
 template <class Request>
@@ -101,123 +134,123 @@ TableFilter read_filter(const v1::TableFilter& message) {
           std::move(read.environment_digest)};
 }
 
-/// Sends a slice message by message: the next is made when the last has left, so that a slow client
-/// costs one message of memory. Deletes itself when the call is over.
-class TableStream final : public grpc::ServerWriteReactor<v1::GetTableResponse> {
- public:
-  TableStream(const LookupService& service, const v1::GetTableRequest& request) {
-    const grpc::Status status = guarded([&] {
-      slice_ = service.slice(read_filter(request.filter()), pinned_generation(request));
-      write_message(slice_.table->generation(), *message_.mutable_generation());
-      for (const auto* environment : slice_.environments) {
-        auto& record = *message_.add_environments();
-        record.set_digest(environment->first);
-        write_message(environment->second, *record.mutable_environment());
-      }
-      for (const auto* world : slice_.members) write_message(*world, *message_.add_members());
-      for (const auto* composition : slice_.compositions)
-        write_message(*composition, *message_.add_compositions());
-    });
-    if (status.ok())
-      StartWrite(&message_);
-    else
-      Finish(status);
-  }
-
-  void OnWriteDone(bool is_sent) override {
-    if (!is_sent) {
-      Finish({grpc::StatusCode::CANCELLED, "the caller is gone, or the server shuts down"});
-    } else if (next_ == slice_.decisions.size()) {
-      Finish(grpc::Status::OK);
-    } else {
-      send_next();
-    }
-  }
-  void OnDone() override { delete this; }
-
- private:
-  void send_next() {
-    const grpc::Status status = guarded([&] {
-      message_.Clear();
-      std::size_t bytes = 0;
-      for (std::size_t count = 0; next_ < slice_.decisions.size() &&
-                                  count < decisions_per_message && bytes < bytes_per_message;
-           ++count, ++next_) {
-        auto& decision = *message_.add_decisions();
-        write_message(*slice_.decisions[next_], decision);
-        bytes += decision.ByteSizeLong();
-      }
-    });
-    if (status.ok())
-      StartWrite(&message_);
-    else
-      Finish(status);
-  }
-
-  TableSlice slice_;
-  std::size_t next_ = 0;
-  v1::GetTableResponse message_;
-};
-
 }  // namespace
 
+TuningHandler::TuningHandler(const LookupService& service, StreamLimits streams)
+    : service_(service),
+      streams_(streams),
+      batches_(most_lane_bytes),
+      large_(most_lane_bytes),
+      tables_(most_lane_bytes) {}
+
+template <class Request, class Response, class Answer>
+grpc::ServerUnaryReactor* TuningHandler::serve(const Call& from, Length length, Answer answer) {
+  auto* const call = new UnaryCall(calls_);
+  if (!call->is_admitted()) {
+    call->Finish({grpc::StatusCode::UNAVAILABLE, "the daemon shuts down"});
+    return call;
+  }
+  const auto work = [from, call, answer = std::move(answer)] {
+    if (from.context->IsCancelled())
+      return call->Finish({grpc::StatusCode::CANCELLED, "the caller is gone"});
+    call->Finish(guarded([&] {
+      Request request;
+      parse_request(*from.request, request);
+      Response response;
+      answer(request, response);
+      *from.response = serialize(response);
+    }));
+  };
+  const std::size_t bytes = from.request->Length();
+  const bool is_large = bytes > largest_short_request;
+  if (!is_large && length == Length::short_work) {
+    work();
+  } else if (!(is_large ? large_ : batches_).submit(bytes, work)) {
+    call->Finish({grpc::StatusCode::RESOURCE_EXHAUSTED,
+                  "too many large requests wait already; try again later"});
+  }
+  return call;
+}
+
 grpc::ServerUnaryReactor* TuningHandler::Lookup(grpc::CallbackServerContext* context,
-                                                const v1::LookupRequest* request,
-                                                v1::LookupResponse* response) {
-  return finish(context, [&] {
-    if (!request->has_query()) throw Error(StatusCode::invalid_argument, "query: is missing");
-    const auto query = read_message<LookupQuery>(request->query(), "query");
-    write_answer(service_.lookup(query), ranked_limit(*request), *response->mutable_answer());
-  });
+                                                const grpc::ByteBuffer* request,
+                                                grpc::ByteBuffer* response) {
+  return serve<v1::LookupRequest, v1::LookupResponse>(
+      {context, request, response}, Length::short_work, [this](const auto& asked, auto& answer) {
+        if (!asked.has_query()) throw Error(StatusCode::invalid_argument, "query: is missing");
+        const auto query = read_message<LookupQuery>(asked.query(), "query");
+        const auto digest = pinned_digest(asked, query.generation.has_value());
+        write_answer(service_.lookup(query, digest), ranked_limit(asked), *answer.mutable_answer());
+      });
 }
 
 grpc::ServerUnaryReactor* TuningHandler::BatchLookup(grpc::CallbackServerContext* context,
-                                                     const v1::BatchLookupRequest* request,
-                                                     v1::BatchLookupResponse* response) {
-  return finish(context, [&] {
-    check_batch_size(static_cast<std::size_t>(request->queries_size()));
-    const std::size_t most_ranked = ranked_limit(*request);
-    const TableSource::Table table = service_.pin(pinned_generation(*request));
-    write_message(table->generation(), *response->mutable_generation());
-    std::size_t bytes = 0;
-    for (int i = 0; i < request->queries_size(); ++i) {
-      auto& item = *response->add_items();
-      write_item(answer_item(*table, request->queries(i), i), most_ranked, item);
-      bytes += item.ByteSizeLong();
-      if (bytes > largest_response - 1024 * 16)
-        throw Error(StatusCode::resource_exhausted,
-                    "the answers to the first " + std::to_string(i + 1) + " of " +
-                        std::to_string(request->queries_size()) +
-                        " questions exceed 4 MiB; ask fewer at once, or set max_ranked");
-    }
-  });
+                                                     const grpc::ByteBuffer* request,
+                                                     grpc::ByteBuffer* response) {
+  return serve<v1::BatchLookupRequest, v1::BatchLookupResponse>(
+      {context, request, response}, Length::long_work, [this](const auto& asked, auto& answers) {
+        check_batch_size(static_cast<std::size_t>(asked.queries_size()));
+        const std::size_t most_ranked = ranked_limit(asked);
+        const TableSource::Table table = service_.pin(pinned_generation(asked));
+        write_message(table->generation(), *answers.mutable_generation());
+        std::size_t bytes = 0;
+        for (int i = 0; i < asked.queries_size(); ++i) {
+          auto& item = *answers.add_items();
+          write_item(answer_item(*table, asked.queries(i), i), most_ranked, item);
+          bytes += item.ByteSizeLong();
+          if (bytes > largest_response - 1024 * 16)
+            throw Error(StatusCode::resource_exhausted,
+                        "the answers to the first " + std::to_string(i + 1) + " of " +
+                            std::to_string(asked.queries_size()) +
+                            " questions exceed 4 MiB; ask fewer at once, or set max_ranked");
+        }
+      });
 }
 
-grpc::ServerWriteReactor<v1::GetTableResponse>* TuningHandler::GetTable(
-    grpc::CallbackServerContext*, const v1::GetTableRequest* request) {
-  return new TableStream(service_, *request);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* TuningHandler::GetTable(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  // Read at once, so that nothing of the caller's is kept while it waits for its turn.
+  TableFilter filter;
+  std::optional<Pin> pin;
+  const grpc::Status status = guarded([&] {
+    if (request->Length() > largest_short_request)
+      throw Error(StatusCode::invalid_argument,
+                  "request: has " + std::to_string(request->Length()) + " bytes; at most " +
+                      std::to_string(largest_short_request) + " are allowed");
+    v1::GetTableRequest asked;
+    parse_request(*request, asked);
+    filter = read_filter(asked.filter());
+    pin = pinned_generation(asked);
+  });
+  if (!status.ok()) return new RefusedStream(status);
+  return new TableStream(
+      *context,
+      [this, filter, pin] { return service_.slice(filter, pin); },
+      calls_, streams_, tables_);
 }
 
 grpc::ServerUnaryReactor* TuningHandler::GetGeneration(grpc::CallbackServerContext* context,
-                                                       const v1::GetGenerationRequest*,
-                                                       v1::GetGenerationResponse* response) {
-  return finish(context, [&] {
-    write_message(service_.source().get()->generation(), *response->mutable_newest());
-    for (const std::uint64_t number : service_.source().generations())
-      response->add_pinnable(number);
-  });
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  return serve<v1::GetGenerationRequest, v1::GetGenerationResponse>(
+      {context, request, response}, Length::short_work, [this](const auto&, auto& answer) {
+        write_message(service_.source().get()->generation(), *answer.mutable_newest());
+        for (const std::uint64_t number : service_.source().generations())
+          answer.add_pinnable(number);
+      });
 }
 
 grpc::ServerUnaryReactor* TuningHandler::GetServerInfo(grpc::CallbackServerContext* context,
-                                                       const v1::GetServerInfoRequest*,
-                                                       v1::GetServerInfoResponse* response) {
-  return finish(context, [&] {
-    response->set_colltune_version(COLLTUNE_VERSION);
-    const TableSource::Table table = service_.source().newest();
-    if (!table) return;
-    write_message(table->generation(), *response->mutable_newest());
-    response->set_decisions(table->decisions().size());
-  });
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  return serve<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
+      {context, request, response}, Length::short_work, [this](const auto&, auto& answer) {
+        answer.set_colltune_version(COLLTUNE_VERSION);
+        const TableSource::Table table = service_.source().newest();
+        if (!table) return;
+        write_message(table->generation(), *answer.mutable_newest());
+        answer.set_decisions(table->decisions().size());
+      });
 }
 
 }  // namespace colltune

@@ -4,16 +4,10 @@
 #include "colltune/serve/listen_address.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <memory>
-#include <system_error>
 
 #include "colltune/vocabulary/error.h"
 
@@ -29,20 +23,50 @@ constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
                   "; write unix:/path/to.sock, 127.0.0.1:PORT, [::1]:PORT or localhost:PORT");
 }
 
-/// A socket that closes itself.
-class Socket {
- public:
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  ~Socket() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  [[nodiscard]] int get() const { return descriptor_; }
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
 
- private:
-  int descriptor_;
-};
+/// `path` with its escapes replaced by what they stand for.
+std::string unescaped(std::string_view text, std::string_view path) {
+  std::string out;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      out += path[i];
+      continue;
+    }
+    const int high = i + 2 < path.size() ? hex_digit(path[i + 1]) : -1;
+    const int low = i + 2 < path.size() ? hex_digit(path[i + 2]) : -1;
+    if (high < 0 || low < 0)
+      fail(text, "'%' begins an escape of two hexadecimal digits; write %25 for itself");
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  if (out.find('\0') != std::string::npos) fail(text, "a path holds no byte 0");
+  return out;
+}
+
+/// What gRPC's clients read as `path`: all but the characters that a URI's path may hold is escaped.
+std::string escaped(std::string_view path) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/";
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : path) {
+    if (plain.find(c) != std::string_view::npos) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += digits[byte >> 4U];
+    out += digits[byte & 15U];
+  }
+  return out;
+}
 
 ListenAddress parse_unix(std::string_view text, std::string_view path) {
   if (path.empty() || path.front() != '/') fail(text, "the socket needs an absolute path");
@@ -50,10 +74,8 @@ ListenAddress parse_unix(std::string_view text, std::string_view path) {
     fail(text, "the path has " + std::to_string(path.size()) +
                    " bytes, the system's limit for sockets is " +
                    std::to_string(longest_socket_path));
-  return {.socket = std::filesystem::path(path), .host = {}};
+  return {.socket = std::filesystem::path(path).lexically_normal(), .host = {}};
 }
-
-std::string errno_text(int number) { return std::system_category().message(number); }
 
 }  // namespace
 
@@ -62,7 +84,7 @@ ListenAddress parse_listen_address(std::string_view text) {
   if (text.starts_with(unix_scheme)) {
     std::string_view path = text.substr(unix_scheme.size());
     if (path.starts_with("///")) path.remove_prefix(2);  // unix:///path, as gRPC takes it
-    return parse_unix(text, path);
+    return parse_unix(text, unescaped(text, path));
   }
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) fail(text, "there is no port");
@@ -82,7 +104,7 @@ ListenAddress parse_listen_address(std::string_view text) {
 }
 
 std::string to_string(const ListenAddress& address) {
-  if (address.is_unix()) return "unix:" + address.socket.string();
+  if (address.is_unix()) return "unix:" + escaped(address.socket.string());
   const bool is_ipv6 = address.host.find(':') != std::string::npos;
   return (is_ipv6 ? '[' + address.host + ']' : address.host) + ':' + std::to_string(address.port);
 }
@@ -94,52 +116,6 @@ bool is_local(const ListenAddress& address) {
     return (ntohl(four.s_addr) >> 24U) == 127;
   in6_addr six{};
   return ::inet_pton(AF_INET6, address.host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
-
-void clear_stale_socket(const std::filesystem::path& socket) {
-  const std::string name = "unix:" + socket.string();
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(socket.parent_path(), ignored))
-    throw Error(StatusCode::failed_precondition, "cannot listen on " + name + ": the folder " +
-                                                     socket.parent_path().string() +
-                                                     " does not exist");
-  const auto status = std::filesystem::symlink_status(socket, ignored);
-  if (!std::filesystem::exists(status)) return;
-  if (!std::filesystem::is_socket(status))
-    throw Error(StatusCode::failed_precondition,
-                "cannot listen on " + name + ": the file exists and is no socket");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
-  // Non-blocking: a listener with a full queue says EAGAIN, which means that it is there.
-  const Socket probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const bool is_refused =
-      ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
-      errno == ECONNREFUSED;
-  if (!is_refused)
-    throw Error(StatusCode::already_exists,
-                "cannot listen on " + name + ": another process listens there");
-  std::filesystem::remove(socket);
-}
-
-std::string why_not_bindable(const ListenAddress& address) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int failure =
-      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &wanted, &list);
-  if (failure != 0) return ::gai_strerror(failure);
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
-  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    const Socket probe(::socket(entry->ai_family, entry->ai_socktype, entry->ai_protocol));
-    const int on = 1;
-    ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (probe.get() < 0 || ::bind(probe.get(), entry->ai_addr, entry->ai_addrlen) != 0 ||
-        ::listen(probe.get(), 1) != 0)
-      return errno_text(errno);
-  }
-  return {};
 }
 
 }  // namespace colltune

@@ -27,12 +27,15 @@ void check_batch_size(std::size_t questions) {
                   std::to_string(LookupService::largest_batch) + " are allowed");
 }
 
-LookupAnswer LookupService::lookup(const LookupQuery& query) const {
-  return source_.get(query.generation)->find(query);
+LookupAnswer LookupService::lookup(const LookupQuery& query,
+                                   const std::optional<std::string>& digest) const {
+  std::optional<Pin> pin;
+  if (query.generation) pin.emplace(*query.generation, digest);
+  return source_.get(pin)->find(query);
 }
 
-TableSource::Table LookupService::pin(const std::optional<std::uint64_t>& generation) const {
-  return source_.get(generation);
+TableSource::Table LookupService::pin(const std::optional<Pin>& pin) const {
+  return source_.get(pin);
 }
 
 BatchItem LookupService::lookup_in(const DecisionTable& table, const LookupQuery& query) {
@@ -50,26 +53,23 @@ BatchItem LookupService::lookup_in(const DecisionTable& table, const LookupQuery
 }
 
 ServedBatch LookupService::lookup_batch(std::span<const LookupQuery> queries,
-                                        const std::optional<std::uint64_t>& generation) const {
+                                        const std::optional<Pin>& pin) const {
   check_batch_size(queries.size());
-  const TableSource::Table table = pin(generation);
+  const TableSource::Table table = source_.get(pin);
   ServedBatch answer{table->generation(), {}};
   answer.items.reserve(queries.size());
   for (const LookupQuery& query : queries) answer.items.push_back(lookup_in(*table, query));
   return answer;
 }
 
-TableSlice LookupService::slice(const TableFilter& filter,
-                                const std::optional<std::uint64_t>& generation) const {
-  TableSlice out{source_.get(generation), {}, {}, {}, {}};
+TableSlice LookupService::slice(const TableFilter& filter, const std::optional<Pin>& pin) const {
+  TableSlice out{source_.get(pin), {}, {}, {}, {}};
   for (const Decision& decision : out.table->decisions())
     if (is_admitted(filter, decision.key)) out.decisions.push_back(&decision);
-  for (const auto& environment : out.table->environments()) {
-    const bool is_named = std::ranges::any_of(out.decisions, [&](const Decision* decision) {
-      return decision->key.environment_digest == environment.first;
-    });
-    if (is_named) out.environments.push_back(&environment);
-  }
+  std::set<std::string_view> digests;
+  for (const Decision* decision : out.decisions) digests.insert(decision->key.environment_digest);
+  for (const auto& environment : out.table->environments())
+    if (digests.contains(environment.first)) out.environments.push_back(&environment);
   std::set<std::string_view> sweeps;
   std::set<std::string, std::less<>> parts;
   for (const Decision* decision : out.decisions) {

@@ -15,10 +15,14 @@ void TableSource::replace(Table table) {
   std::deque<Table> dropped;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   const Generation& added = table->generation();
-  if (!tables_.empty() && tables_.front()->generation().store_uuid != added.store_uuid)
+  if (!tables_.empty() && tables_.front()->generation().store_uuid != added.store_uuid) {
     dropped.swap(tables_);
+    served_.clear();
+  }
+  auto& served = served_.try_emplace(added.number, Served{added.content_digest}).first->second;
+  served.is_ambiguous = served.is_ambiguous || served.digest != added.content_digest;
   const auto same = std::ranges::find_if(
-      tables_, [&](const Table& held) { return held->generation().number == added.number; });
+      tables_, [&](const Table& held) { return held->generation() == added; });
   if (same != tables_.end()) {
     dropped.push_back(std::move(*same));
     tables_.erase(same);
@@ -30,20 +34,33 @@ void TableSource::replace(Table table) {
   }
 }
 
-TableSource::Table TableSource::get(const std::optional<std::uint64_t>& generation) const {
+TableSource::Table TableSource::get(const std::optional<Pin>& pin) const {
   const std::lock_guard lock(mutex_);
   if (tables_.empty())
     throw Error(StatusCode::unavailable,
                 "the database has no published generation yet; run a sweep on it");
-  if (!generation) return tables_.front();
+  if (!pin) return tables_.front();
+  const std::string wanted = "generation " + std::to_string(pin->number);
+  const auto served = served_.find(pin->number);
+  if (!pin->digest && served != served_.end() && served->second.is_ambiguous)
+    throw Error(StatusCode::failed_precondition,
+                wanted + " was served here with two unlike contents (the database was restored); "
+                         "ask for the newest generation again, and pin its digest too");
   std::string held;
+  std::string other_digest;
   for (const Table& table : tables_) {
-    const std::uint64_t number = table->generation().number;
-    if (number == *generation) return table;
-    held += (held.empty() ? "" : ", ") + std::to_string(number);
+    const Generation& generation = table->generation();
+    if (generation.number == pin->number) {
+      if (!pin->digest || generation.content_digest == *pin->digest) return table;
+      other_digest = generation.content_digest;
+    }
+    held += (held.empty() ? "" : ", ") + std::to_string(generation.number);
   }
-  throw Error(StatusCode::not_found, "generation " + std::to_string(*generation) +
-                                         " is not served here; served are " + held);
+  if (!other_digest.empty())
+    throw Error(StatusCode::failed_precondition,
+                wanted + " has the content " + other_digest + " here, not " + *pin->digest +
+                    ": it is of another database, or of one that was restored");
+  throw Error(StatusCode::not_found, wanted + " is not served here; served are " + held);
 }
 
 TableSource::Table TableSource::newest() const {

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "colltune/serve/lookup_server.h"
+#include "colltune/vocabulary/printable.h"
+#include "library_log.h"
 #include "notify.h"
 #include "table_loader.h"
 
@@ -62,7 +64,8 @@ std::optional<int> parse_command_line(int argc, char** argv, Options& options) {
       "Example:\n"
       "  colltuned --db tuning.db --listen unix:/run/colltune.sock --listen 127.0.0.1:50061\n\n"
       "Prints 'listening on ADDRESS' per address on stdout when ready; logs go to stderr.\n"
-      "Ends with 0 on SIGTERM or SIGINT. Exit codes: 2 wrong usage or input (an address in use, "
+      "Ends with 0 on SIGTERM or SIGINT, having answered what it was asked; SIGHUP reads the\n"
+      "database again. Exit codes: 2 wrong usage or input (an address in use, "
       "no\n"
       "database), 4 something was unreachable, 5 damaged database, 1 anything else.");
   try {
@@ -80,44 +83,50 @@ void set_up_log(const std::string& level) {
   spdlog::set_level(spdlog::level::from_str(level));
 }
 
-/// Blocks the signals that end the program, in this thread and those that it will start, so that
-/// the loop below receives them.
+/// Blocks the signals that end the program or have it read again, in this thread and those that it
+/// will start, so that the loop below receives them. Those that users may send by mistake do
+/// nothing.
 sigset_t block_signals() {
-  sigset_t ending;
-  sigemptyset(&ending);
-  sigaddset(&ending, SIGTERM);
-  sigaddset(&ending, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  return ending;
+  sigset_t awaited;
+  sigemptyset(&awaited);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&awaited, number);
+  pthread_sigmask(SIG_BLOCK, &awaited, nullptr);
+  for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);
+  return awaited;
 }
 
 /// Serves a new generation where there is one. True where one is served now.
 bool refresh(colltune::TableLoader& loader, colltune::TableSource& source) {
-  if (const auto table = loader.load_if_changed()) {
+  if (const auto table = loader.load_if_changed(colltune::TableLoader::Clock::now())) {
     source.replace(table);  // before it is said: who reads the log may ask at once
     spdlog::info("serving generation {} with {} decisions from {}", table->generation().number,
                  table->decisions().size(), loader.file().string());
+    if (!loader.left_out().empty())
+      spdlog::warn("{}: {}", loader.file().string(), colltune::printable(loader.left_out()));
   }
   return source.newest() != nullptr;
 }
 
-/// As refresh, for a daemon that already runs: a file that cannot be read is logged, and what was
-/// served stays.
+/// As refresh, for a daemon that already runs: a file that cannot be read is logged and tried again,
+/// and what was served stays.
 void refresh_while_serving(colltune::TableLoader& loader, colltune::TableSource& source,
                            colltune::LookupServer& server) {
   const bool had_table = source.newest() != nullptr;
   try {
     if (refresh(loader, source) && !had_table) server.set_serving(true);
+    server.set_snapshot_read(loader.failures() == 0);
   } catch (const std::exception& error) {
-    spdlog::error("{} is not served: {}", loader.file().string(), error.what());
+    server.set_snapshot_read(false);
+    spdlog::error("{} is not served: {}; it is tried again in {} ms", loader.file().string(),
+                  colltune::printable(error.what()), loader.wait().count());
   }
 }
 
 int run(const Options& options) {
-  const sigset_t ending = block_signals();
+  const sigset_t awaited = block_signals();
   colltune::ServerOptions server_options{.listen = {},
-                                         .allow_insecure_network = options.allow_insecure_network};
+                                         .allow_insecure_network = options.allow_insecure_network,
+                                         .warn = [](const std::string& text) { spdlog::warn(text); }};
   for (const std::string& text : options.listen)
     server_options.listen.push_back(colltune::parse_listen_address(text));
 
@@ -136,8 +145,14 @@ int run(const Options& options) {
   const timespec interval{.tv_sec = 0,
                           .tv_nsec = std::chrono::nanoseconds(snapshot_check_interval).count()};
   int received = 0;
-  while ((received = sigtimedwait(&ending, nullptr, &interval)) < 0)
-    refresh_while_serving(loader, source, server);
+  while (received != SIGTERM && received != SIGINT) {
+    received = sigtimedwait(&awaited, nullptr, &interval);
+    if (received == SIGHUP) {
+      spdlog::info("received SIGHUP, reading {} again", loader.file().string());
+      loader.forget();
+    }
+    if (received < 0 || received == SIGHUP) refresh_while_serving(loader, source, server);
+  }
   spdlog::info("received {}, shutting down", received == SIGINT ? "SIGINT" : "SIGTERM");
   colltune::notify_supervisor("STOPPING=1");
   server.shutdown(shutdown_grace);
@@ -153,9 +168,10 @@ int main(int argc, char** argv) {
   setenv("GRPC_VERBOSITY", "NONE", 0);
   try {
     set_up_log(options.log_level);
+    colltune::limit_library_log();
     return run(options);
   } catch (const colltune::Error& error) {
-    fmt::print(stderr, "colltuned: {}\n", error.what());
+    fmt::print(stderr, "colltuned: {}\n", colltune::printable(error.what()));
     return colltune::exit_code_of(error.code());
   } catch (const std::exception& error) {
     fmt::print(stderr, "colltuned: {}\n", error.what());

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "colltune/db/store.h"
@@ -46,13 +47,34 @@ std::optional<TableLoader::Identity> TableLoader::identify(const std::filesystem
                   .size = static_cast<std::uint64_t>(facts.st_size)};
 }
 
-std::shared_ptr<const DecisionTable> TableLoader::load_if_changed() {
+void TableLoader::forget() {
+  seen_.reset();
+  failures_ = 0;
+}
+
+std::shared_ptr<const DecisionTable> TableLoader::load_if_changed(Clock::time_point now) {
   const std::filesystem::path path = file();
   const std::optional<Identity> identity = identify(path);
-  if (!identity || identity == seen_) return nullptr;
+  const bool is_due = failures_ > 0 && now >= next_attempt_;
+  if (!identity || (identity == seen_ && !is_due)) return nullptr;
+  if (identity != seen_) failures_ = 0;
   seen_ = identity;
+  try {
+    auto table = load(path);
+    failures_ = 0;
+    return table;
+  } catch (...) {
+    wait_ = failures_ == 0 ? first_wait : std::min(wait_ * 2, longest_wait);
+    ++failures_;
+    next_attempt_ = now + wait_;
+    throw;
+  }
+}
+
+std::shared_ptr<const DecisionTable> TableLoader::load(const std::filesystem::path& path) {
   std::optional<PublishedTable> published = read_published(path);
   if (!published) return nullptr;
+  left_out_ = describe(published->left_out);
   std::vector<std::pair<std::string, Environment>> environments;
   for (EnvironmentRecord& record : published->environments)
     environments.emplace_back(std::move(record.digest), std::move(record.environment));

@@ -25,6 +25,8 @@ using nlohmann::json;
 // A configuration is a page of text; nlohmann/json overflows the stack on absurd nesting.
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr int most_depth = 32;
+// Nobody measures that many sizes or settings; to compare them all with each other takes minutes.
+constexpr std::size_t most_entries = 4096;
 
 [[noreturn]] void fail(const std::string& file, const std::string& what) {
   throw Error(StatusCode::invalid_argument, file + ": " + what);
@@ -50,7 +52,7 @@ void check_extent(std::string_view text, const std::string& file) {
   }
 }
 
-/// Refuses keys given twice: the parser would silently keep the last.
+/// Refuses keys given twice, since the parser would silently keep the last, and lists too long.
 class UniqueKeys {
  public:
   explicit UniqueKeys(const std::string& file) : file_(file) {}
@@ -60,12 +62,17 @@ class UniqueKeys {
     if (event == json::parse_event_t::object_end) open_.pop_back();
     if (event == json::parse_event_t::key && !open_.back().insert(value.get<std::string>()).second)
       fail(file_, "key '" + value.get<std::string>() + "' is given twice in one object");
+    if (event == json::parse_event_t::key) key_ = value.get<std::string>();
+    if (event == json::parse_event_t::array_end && value.size() > most_entries)
+      fail(file_, fmt::format("the list of '{}' has {} entries; allowed are {}", key_, value.size(),
+                              most_entries));
     return true;
   }
 
  private:
   const std::string& file_;
   std::vector<std::set<std::string>> open_;
+  std::string key_;  ///< the last one
 };
 
 json parse(std::string_view text, const std::string& file) {

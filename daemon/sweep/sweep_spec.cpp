@@ -33,6 +33,12 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
+// Of a message: a TiB. What a sweep computes from a size, by the number of ranks or of buffers, then
+// stays far below 2^63.
+constexpr Bytes largest_size{std::uint64_t{1} << 40U};
+// A sweep of more would take years.
+constexpr std::size_t most_sizes = 4096;
+
 [[noreturn]] void fail_sizes(std::string_view item, const std::string& why) {
   throw Error(StatusCode::invalid_argument, "'" + std::string(item) + "': " + why +
                                                 "; write sizes such as 8, 64KiB or ranges such as "
@@ -57,6 +63,19 @@ void append_range(std::string_view item, std::size_t dots, std::vector<Bytes>& s
     sizes.push_back({size});
     if (size > last.value / factor) break;
   }
+}
+
+/// Throws where one is too large, or there are too many.
+void check_sizes(const std::vector<Bytes>& sizes) {
+  if (sizes.size() > most_sizes)
+    throw Error(StatusCode::invalid_argument,
+                std::to_string(sizes.size()) + " sizes; at most " + std::to_string(most_sizes) +
+                    " are allowed");
+  for (const Bytes size : sizes)
+    if (size > largest_size)
+      throw Error(StatusCode::invalid_argument, "the size " + format_bytes(size) +
+                                                    " is too large; at most " +
+                                                    format_bytes(largest_size) + " is allowed");
 }
 
 void sort_unique(std::vector<Bytes>& sizes) {
@@ -85,6 +104,11 @@ std::vector<Bytes> read_sizes(const json& value, const std::string& where) {
   else
     append(value, where);
   sort_unique(sizes);
+  try {
+    check_sizes(sizes);
+  } catch (const Error& error) {
+    throw Error(error.code(), where + ": " + error.what());
+  }
   return sizes;
 }
 
@@ -262,6 +286,12 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
 SweepSpec load_sweep_spec(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
+  // A device or a pipe may have no end.
+  std::error_code unknown;
+  if (const auto status = std::filesystem::status(path, unknown);
+      std::filesystem::exists(status) && std::filesystem::is_character_file(status))
+    throw Error(StatusCode::not_found,
+                path.string() + ": the configuration is a device; give the path of a JSON file");
   // A directory opens, but does not read. An empty file reads as no text, which is no JSON.
   std::error_code error;
   const bool is_empty = std::filesystem::file_size(path, error) == 0 && !error;

@@ -32,7 +32,27 @@ void check_members(const LookupQuery& query) {
                   " ranks; with the nodes and ranks per node asked for there are " + allowed);
 }
 
+/// What is looked at before anything that was measured fits; more than that only where it does, so
+/// that no question costs more than its size and what is stored.
+constexpr std::uint64_t most_work_unseen = 1U << 20U;
+
+bool needs_merging(const LookupQuery& query) {
+  return query.form && *query.form != CompositionMode::sequential && query.problem.mesh;
+}
+
 /// A form that gives another result than the steps is no answer to them.
+void check_merges(const LookupQuery& query) {
+  if (const Merge merge = merge_steps(*query.problem.mesh, query.problem.data_type);
+      !merge.why_not.empty())
+    throw Error(StatusCode::invalid_argument, describe(query.problem) + " has no " +
+                                                  std::string(name_of(*query.form)) +
+                                                  " form: " + merge.why_not);
+}
+
+bool is_merging_cheap(const LookupQuery& query) {
+  return merging_work(*query.problem.mesh) <= most_work_unseen;
+}
+
 void check_form(const LookupQuery& query) {
   const std::string form(name_of(*query.form));
   if (!query.problem.mesh)
@@ -44,10 +64,7 @@ void check_form(const LookupQuery& query) {
                 form +
                     " is no form of a mesh reduction; allowed are sequential, merged and "
                     "hierarchical");
-  if (const Merge merge = merge_steps(*query.problem.mesh, query.problem.data_type);
-      !merge.why_not.empty())
-    throw Error(StatusCode::invalid_argument,
-                describe(query.problem) + " has no " + form + " form: " + merge.why_not);
+  if (is_merging_cheap(query)) check_merges(query);
 }
 
 void check_query(const LookupQuery& query, const Generation& generation) {
@@ -251,6 +268,7 @@ LookupAnswer DecisionTable::find(const LookupQuery& asked_for) const {
   std::vector<const Curve*> fitting = index_->admitted(query);
   const bool is_other_environment = narrow_environment(query, fitting);
   if (fitting.empty()) throw Error(StatusCode::not_found, explain_absence(query, index_->all()));
+  if (needs_merging(query) && !is_merging_cheap(query)) check_merges(query);
   MembersChoice choice{.match = MembersMatch::not_asked};
   if (query.members) {
     choice = choose_by_members(fitting, *query.members);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ namespace {
 // of a plug-in must never pass for one of theirs on another machine.
 constexpr std::array<std::string_view, 6> reserved_families{any_family, "colltune", "cpu",
                                                             "cuda",     "mpi",      "nccl"};
+
+// Texts end where their writer forgot to end them.
+constexpr std::size_t longest_description = std::size_t{1} << 20U;
+constexpr std::size_t longest_family = 64;
 
 constexpr const char* entry_symbol = "colltune_plugin_entry";
 
@@ -58,6 +63,9 @@ void check_table(const colltune_plugin& table, const std::string& file) {
       fail(StatusCode::invalid_argument, file, std::string("'") + name + "' is NULL in its table");
   };
   require(table.family, "family");
+  if (::strnlen(table.family, longest_family + 1) > longest_family)
+    fail(StatusCode::invalid_argument, file,
+         "its family has more than " + std::to_string(longest_family) + " bytes");
   require(reinterpret_cast<const void*>(table.describe), "describe");
   require(reinterpret_cast<const void*>(table.supports), "supports");
   require(reinterpret_cast<const void*>(table.prepare), "prepare");
@@ -91,6 +99,10 @@ Implementations load_plugin(const std::filesystem::path& path) {
   const char* const text = table->describe();
   if (text == nullptr)
     fail(StatusCode::invalid_argument, file, "describe() returned NULL instead of JSON text");
+  if (::strnlen(text, longest_description + 1) > longest_description)
+    fail(StatusCode::invalid_argument, file,
+         "describe() returned more than " + std::to_string(longest_description) +
+             " bytes of text");
   auto described = parse_description(text, "plug-in " + file + ": describe(): ");
   const auto plugin =
       std::make_shared<const LoadedPlugin>(LoadedPlugin{.object = std::move(object),

@@ -4,8 +4,10 @@
 #include "shared_object.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <array>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -14,6 +16,30 @@
 
 namespace colltune {
 namespace {
+
+/// Refuses a file that ends before what it says of itself: the linker maps it all the same, and the
+/// process would die of SIGBUS at the first touch. What is wrong otherwise, the linker says.
+void check_segments(std::ifstream& file, std::uint64_t size, const std::string& name) {
+  const auto read = [&](std::uint64_t at, auto& value) {
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(at));
+    file.read(reinterpret_cast<char*>(&value), sizeof value);
+    return static_cast<std::size_t>(file.gcount()) == sizeof value;
+  };
+  const auto fail = [&] {
+    throw Error(StatusCode::invalid_argument,
+                "plug-in " + name + ": is cut off: it ends before what its ELF header says");
+  };
+  Elf64_Ehdr header{};
+  if (!read(0, header)) return;
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) return;
+  for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    if (header.e_phoff > size || !read(header.e_phoff + i * sizeof segment, segment)) fail();
+    const bool is_there = segment.p_offset <= size && segment.p_filesz <= size - segment.p_offset;
+    if (segment.p_type != PT_NULL && !is_there) fail();
+  }
+}
 
 /// Tells a wrong file from a shared object that cannot be linked: dlopen's text for both is alike.
 void check_file(const std::filesystem::path& path) {
@@ -36,6 +62,7 @@ void check_file(const std::filesystem::path& path) {
   if (std::string_view(begin.data(), static_cast<std::size_t>(file.gcount())) != elf)
     throw Error(StatusCode::invalid_argument,
                 "plug-in " + name + ": is no shared object (it does not begin as an ELF file)");
+  check_segments(file, std::filesystem::file_size(path), name);
 }
 
 }  // namespace

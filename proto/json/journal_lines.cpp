@@ -13,6 +13,8 @@ namespace {
 
 /// Our records nest less than 10 deep; the JSON parser's recursion is kept away from hostile files.
 constexpr int deepest_nesting = 64;
+/// A measurement of a million samples has 30 MiB.
+constexpr std::size_t longest_line = std::size_t{128} << 20U;
 
 bool nests_too_deep(std::string_view text) {
   int depth = 0;
@@ -109,8 +111,19 @@ JournalLineReader::JournalLineReader(std::istream& in, std::string name)
 
 std::optional<JournalLine> JournalLineReader::next() {
   std::string text;
-  if (!std::getline(in_, text)) return std::nullopt;
-  const bool has_end = !in_.eof();
+  // Character by character of the buffer: a file without line ends must not fill the memory.
+  std::streambuf& from = *in_.rdbuf();
+  constexpr int end = std::char_traits<char>::eof();
+  int c = from.sbumpc();
+  if (c == end) return std::nullopt;
+  for (; c != end && c != '\n'; c = from.sbumpc()) {
+    text += static_cast<char>(c);
+    if (text.size() > longest_line)
+      fail(StatusCode::invalid_argument, name_ + ":" + std::to_string(line_ + 1),
+           "the line has more than " + std::to_string(longest_line) +
+               " bytes, and is none of a results file");
+  }
+  const bool has_end = c == '\n';
   const std::string where = name_ + ":" + std::to_string(++line_);
   NumberedLine parsed;
   try {

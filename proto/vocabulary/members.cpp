@@ -63,15 +63,17 @@ void check(const Members& members) {
   for (std::size_t i = 1; i < members.kinds.size(); ++i)
     if (members.kinds[i - 1] >= members.kinds[i])
       refuse("kind " + std::to_string(i) + " is not behind the one before it in their order");
-  std::set<int> seen;
+  std::vector<bool> seen(members.kinds.size(), false);
+  std::size_t kinds_seen = 0;
   for (std::size_t rank = 0; rank < members.kind_of_rank.size(); ++rank) {
     const int kind = members.kind_of_rank[rank];
     if (kind < 0 || static_cast<std::size_t>(kind) >= members.kinds.size())
       refuse("rank " + std::to_string(rank) + " is of kind " + std::to_string(kind) +
              "; there are " + std::to_string(members.kinds.size()));
-    seen.insert(kind);
+    if (!seen[static_cast<std::size_t>(kind)]) ++kinds_seen;
+    seen[static_cast<std::size_t>(kind)] = true;
   }
-  if (seen.size() != members.kinds.size()) refuse("some kind is no rank's");
+  if (kinds_seen != members.kinds.size()) refuse("some kind is no rank's");
 }
 
 std::string why_less(const MemberKind& own, const MemberKind& other) {

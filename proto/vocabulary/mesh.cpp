@@ -137,6 +137,9 @@ MeshStep parse_step(const MeshReduction& mesh, std::string_view text) {
 
 void check_shape(const MeshReduction& mesh) {
   if (mesh.shape.empty()) refuse("its shape has no dimension");
+  if (mesh.shape.size() > most_mesh_dimensions)
+    refuse("its shape has " + std::to_string(mesh.shape.size()) + " dimensions; at most " +
+           std::to_string(most_mesh_dimensions) + " are allowed");
   std::int64_t ranks = 1;
   for (const int extent : mesh.shape) {
     if (extent < 1)
@@ -152,7 +155,9 @@ void check_shape(const MeshReduction& mesh) {
 void check(const MeshReduction& mesh) {
   check_shape(mesh);
   if (mesh.steps.empty()) refuse("nothing is reduced");
-  for (const MeshStep& step : mesh.steps) check_step(mesh, step, ranks_of(mesh));
+  // Once: a step costs what it holds, not what the shape does.
+  const int ranks = ranks_of(mesh);
+  for (const MeshStep& step : mesh.steps) check_step(mesh, step, ranks);
 }
 
 int ranks_of(const MeshReduction& mesh) {

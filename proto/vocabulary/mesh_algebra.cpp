@@ -231,6 +231,13 @@ std::vector<std::uint64_t> membership_row(const MeshReduction& mesh, int row) {
   return row_of(stages_among(mesh, groups_of_steps(mesh), all, false), all.size(), row);
 }
 
+std::uint64_t merging_work(const MeshReduction& mesh) {
+  const auto ranks = static_cast<std::uint64_t>(ranks_of(mesh));
+  const bool has_groups = std::ranges::any_of(
+      mesh.steps, [](const MeshStep& step) { return !step.dimension.has_value(); });
+  return multiply(has_groups ? multiply(ranks, ranks) : ranks, mesh.steps.size());
+}
+
 Merge merge_steps(const MeshReduction& mesh, DataType type) {
   check(mesh);
   Merge merge{.component_of_rank = components_of(mesh), .op = mesh.steps.front().op};

@@ -107,6 +107,9 @@ std::string why_outside(const Limits& limits, const Problem& problem, int ranks)
     return "needs at least " + std::to_string(limits.min_ranks) + " ranks";
   if (limits.max_ranks != 0 && ranks > limits.max_ranks)
     return "takes at most " + std::to_string(limits.max_ranks) + " ranks";
+  if (limits.ranks_multiple_of < 1)
+    return "has damaged limits: a multiple of " + std::to_string(limits.ranks_multiple_of) +
+           " ranks";
   if (ranks % limits.ranks_multiple_of != 0)
     return "needs a multiple of " + std::to_string(limits.ranks_multiple_of) + " ranks";
   if (problem.message_size < limits.min_message)

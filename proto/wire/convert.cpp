@@ -13,33 +13,20 @@
 
 #include <cctype>
 #include <chrono>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/field_limits.h"
 
 namespace colltune {
 namespace {
 
 namespace pb = google::protobuf;
 
-/// Where a field stands; rendered only for an error.
-struct Path {
-  const Path* parent = nullptr;
-  std::string_view name;
-  int index = -1;
-
-  [[nodiscard]] std::string text() const {
-    std::string out = parent ? parent->text() : std::string();
-    if (!out.empty() && !name.empty()) out += '.';
-    out += name;
-    if (index >= 0) out += '[' + std::to_string(index) + ']';
-    return out;
-  }
-};
+using Path = FieldPath;
 
 [[noreturn]] void fail(const Path& path, const std::string& what) {
   throw Error(StatusCode::invalid_argument, path.text() + ": " + what);
@@ -200,115 +187,31 @@ void write_value(const T& value, pb::Message& message) {
 
 // ---- reading ----------------------------------------------------------------------------------
 
-std::uint64_t checked_bytes(std::uint64_t bytes, const Path& path) {
-  if (bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-    fail(path, std::to_string(bytes) + " bytes is too large; at most 2^63-1 are allowed");
-  return bytes;
-}
-
-template <class T>
-T checked_count(T count, const Path& path) {
-  if (count < 0) fail(path, std::to_string(count) + " is negative; it must be at least 0");
-  return count;
-}
-
-const std::string& checked_text(const std::string& text, const Path& path) {
-  if (text.size() > longest_wire_string)
-    fail(path, "the string has " + std::to_string(text.size()) + " bytes; at most " +
-                   std::to_string(longest_wire_string) + " are allowed");
-  return text;
-}
-
-void check_at_least_one(std::uint64_t value, std::string_view name, const Path& path) {
-  if (value == 0) fail({&path, name}, "0 is not allowed; it must be at least 1");
-}
-
-// What a value must fulfil as a whole; the overload for all else accepts.
-template <class T>
-void check_whole(const T&, const Path&) {}
-
-void check_whole(const Problem& problem, const Path& path) {
-  try {
-    check(problem);
-  } catch (const Error& error) {
-    fail({&path, problem.mesh ? "mesh" : "reduce_op"}, error.what());
-  }
-}
-void check_whole(const ArchitectureCount& entry, const Path& path) {
-  check_at_least_one(static_cast<std::uint64_t>(entry.ranks), "ranks", path);
-}
-void check_whole(const Topology& topology, const Path& path) {
-  check_at_least_one(static_cast<std::uint64_t>(topology.nodes), "nodes", path);
-  check_at_least_one(static_cast<std::uint64_t>(topology.ranks_per_node), "ranks_per_node", path);
-  check_at_least_one(static_cast<std::uint64_t>(topology.ranks), "ranks", path);
-}
-void check_whole(const Limits& limits, const Path& path) {
-  check_at_least_one(static_cast<std::uint64_t>(limits.ranks_multiple_of), "ranks_multiple_of",
-                     path);
-  check_at_least_one(limits.alignment.value, "alignment_bytes", path);
-}
-void check_at_most(std::size_t count, std::size_t most, std::string_view name, const Path& path) {
-  if (count > most)
-    fail({&path, name}, "has " + std::to_string(count) + " entries; at most " +
-                            std::to_string(most) + " are allowed");
-}
-void check_whole(const MeshReduction& mesh, const Path& path) {
-  check_at_most(mesh.steps.size(), most_wire_steps, "steps", path);
-}
-void check_whole(const MemberKind& kind, const Path& path) {
-  check_at_most(kind.features.size(), most_wire_features, "features", path);
-}
-void check_whole(const Members& members, const Path& path) {
-  check_at_most(members.kinds.size(), most_wire_kinds, "kinds", path);
-  check_at_most(members.kind_of_rank.size(), most_wire_ranks, "kind_of_rank", path);
-  try {
-    check(members);
-  } catch (const Error& error) {
-    fail(path, error.what());
-  }
-}
-void check_whole(const Composition& composition, const Path& path) {
-  if (composition.parts.empty())
-    fail({&path, "parts"}, "is empty; a composition has at least one part");
-}
-void check_whole(const Decision& decision, const Path& path) {
-  if (decision.ranked.empty())
-    fail({&path, "ranked"}, "is empty; a decision ranks at least one variant");
-}
-void check_whole(const LookupQuery& query, const Path& path) {
-  if (query.nodes) check_at_least_one(static_cast<std::uint64_t>(*query.nodes), "nodes", path);
-  if (query.ranks_per_node)
-    check_at_least_one(static_cast<std::uint64_t>(*query.ranks_per_node), "ranks_per_node", path);
-}
-
 void read_value(const pb::Message& message, Variant& variant, const Path& path) {
   const auto& in = static_cast<const v1::Variant&>(message);
-  variant.implementation = checked_text(in.implementation(), {&path, "implementation"});
+  const FieldLimits limits;
+  check_entries(static_cast<std::size_t>(in.parameters_size()), limits, {&path, "parameters"});
+  check_text(in.implementation(), limits, {&path, "implementation"});
+  variant.implementation = in.implementation();
   variant.parameters.reserve(static_cast<std::size_t>(in.parameters_size()));
   for (int i = 0; i < in.parameters_size(); ++i) {
     const auto& parameter = in.parameters(i);
     const Path here{&path, "parameters", i};
     Parameter& read = variant.parameters.emplace_back();
-    read.name = checked_text(parameter.name(), {&here, "name"});
+    check_text(parameter.name(), limits, {&here, "name"});
+    read.name = parameter.name();
     switch (parameter.value_case()) {
       case v1::Parameter::kNumber:
         read.value = parameter.number();
         break;
       case v1::Parameter::kWord:
-        read.value = checked_text(parameter.word(), {&here, "word"});
+        check_text(parameter.word(), limits, {&here, "word"});
+        read.value = parameter.word();
         break;
       case v1::Parameter::VALUE_NOT_SET:
         fail(here, "has no value; give number or word");
     }
   }
-  try {
-    if (parse_variant(to_string(variant)) == variant) return;
-  } catch (const Error& error) {
-    fail(path, error.what());
-  }
-  fail(path, "'" + to_string(variant) +
-                 "' is not in its printed form: parameters are sorted by name, and a word is no "
-                 "number");
 }
 
 template <class T>
@@ -318,22 +221,24 @@ struct Reader {
   const pb::Message& message;
   const pb::Reflection& reflection;
   const pb::FieldDescriptor* field;
+  FieldLimits limits;
 };
 
 template <class T>
 void read_item(const Reader& from, T& item, int index, const Path& path) {
-  const auto& [message, reflection, field] = from;
+  const auto& [message, reflection, field, limits] = from;
   if constexpr (NamedEnum<T>) {
     item = enumerator_of<T>(*field->enum_type(),
                             reflection.GetRepeatedEnumValue(message, field, index), path);
   } else if constexpr (std::same_as<T, Bytes>) {
-    item.value = checked_bytes(reflection.GetRepeatedUInt64(message, field, index), path);
+    item.value = reflection.GetRepeatedUInt64(message, field, index);
   } else if constexpr (std::same_as<T, int>) {
-    item = checked_count(reflection.GetRepeatedInt32(message, field, index), path);
+    item = reflection.GetRepeatedInt32(message, field, index);
   } else if constexpr (std::same_as<T, std::string>) {
     std::string scratch;
-    item =
-        checked_text(reflection.GetRepeatedStringReference(message, field, index, &scratch), path);
+    const auto& text = reflection.GetRepeatedStringReference(message, field, index, &scratch);
+    check_text(text, limits, path);  // before it is copied
+    item = text;
   } else {
     read_value(reflection.GetRepeatedMessage(message, field, index), item, path);
   }
@@ -341,9 +246,10 @@ void read_item(const Reader& from, T& item, int index, const Path& path) {
 
 template <class T>
 void read_field(const Reader& from, T& value, const Path& path) {
-  const auto& [message, reflection, field] = from;
+  const auto& [message, reflection, field, limits] = from;
   if constexpr (Sequence<T>) {
     const int count = reflection.FieldSize(message, field);
+    check_entries(static_cast<std::size_t>(count), limits, path);
     value.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i)
       read_item(from, value.emplace_back(), i, {path.parent, path.name, i});
@@ -359,19 +265,20 @@ void read_field(const Reader& from, T& value, const Path& path) {
     } else if constexpr (std::same_as<T, bool>) {
       value = reflection.GetBool(message, field);
     } else if constexpr (std::same_as<T, int>) {
-      value = checked_count(reflection.GetInt32(message, field), path);
+      value = reflection.GetInt32(message, field);
     } else if constexpr (std::same_as<T, std::uint64_t>) {
       value = reflection.GetUInt64(message, field);
     } else if constexpr (std::same_as<T, double>) {
       value = reflection.GetDouble(message, field);
-      if (!std::isfinite(value) || value < 0) fail(path, "must be a finite number of at least 0");
     } else if constexpr (std::same_as<T, Bytes>) {
-      value.value = checked_bytes(reflection.GetUInt64(message, field), path);
+      value.value = reflection.GetUInt64(message, field);
     } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
-      value = std::chrono::nanoseconds(checked_count(reflection.GetInt64(message, field), path));
+      value = std::chrono::nanoseconds(reflection.GetInt64(message, field));
     } else if constexpr (std::same_as<T, std::string>) {
       std::string scratch;
-      value = checked_text(reflection.GetStringReference(message, field, &scratch), path);
+      const auto& text = reflection.GetStringReference(message, field, &scratch);
+      check_text(text, limits, path);  // before it is copied
+      value = text;
     } else {
       read_value(reflection.GetMessage(message, field), value, path);
     }
@@ -384,9 +291,9 @@ void read_value(const pb::Message& message, T& value, const Path& path) {
   const pb::Reflection& reflection = *message.GetReflection();
   std::size_t next = 0;
   visit_fields(value, [&](std::string_view name, auto& field) {
-    read_field(Reader{message, reflection, fields[next++]}, field, {&path, name});
+    read_field(Reader{message, reflection, fields[next++], limits_of_field<T>(name)}, field,
+               {&path, name});
   });
-  check_whole(value, path);
 }
 
 }  // namespace
@@ -399,7 +306,9 @@ void write_message(const T& value, message_of<T>& message) {
 template <class T>
 T read_message(const message_of<T>& message, std::string_view where) {
   T value{};
-  read_value(message, value, Path{nullptr, where});
+  const Path path{nullptr, where};
+  read_value(message, value, path);
+  check_value(value, path);
   return value;
 }
 

@@ -3,6 +3,7 @@
 
 #include "colltune/wire/status.h"
 
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -51,6 +52,8 @@ StatusCode code_of(grpc::StatusCode code) {
 }  // namespace
 
 grpc::Status status_of(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "out of memory; ask for less at once"};
   const auto* known = dynamic_cast<const Error*>(&error);
   const auto code =
       known ? static_cast<grpc::StatusCode>(known->code()) : grpc::StatusCode::INTERNAL;

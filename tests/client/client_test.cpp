@@ -9,7 +9,10 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include "ask_in_c.h"
 #include "colltune/db/store.h"
@@ -234,6 +237,55 @@ TEST(Client, EndsWithinItsDeadlineWhereAServerIsSilent) {
   const Client client("unix:" + folder.file("silent"), std::chrono::milliseconds(200));
   expect_error([&] { (void)client.lookup(query(8)); }, StatusCode::deadline_exceeded,
                folder.file("silent") + " did not answer within 200 ms");
+}
+
+TEST_F(ClientOfDaemon, AForkedProcessIsRefusedAndItsParentGoesOn) {
+  const auto before = client.lookup(query(1024));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int code = 1;
+    try {
+      Client inherited = std::move(client);
+      (void)inherited.lookup(query(1024));
+    } catch (const Error& error) {
+      code = error.code() == StatusCode::failed_precondition ? 0 : 2;
+    }
+    ::_exit(code);
+  }
+  EXPECT_EQ(testing::wait_for_process(child), 0);
+  EXPECT_EQ(client.lookup(query(1024)), before);
+}
+
+TEST_F(ClientOfDaemon, APinKnowsItsContent) {
+  Generation pinned = client.newest_generation();
+  EXPECT_EQ(client.fetch_table({}, pinned).generation(), pinned);
+  EXPECT_EQ(client.lookup_batch({}, pinned).generation, pinned);
+  LookupQuery one = query(1024);
+  one.generation = pinned.number;
+  EXPECT_EQ(client.lookup(one, pinned.content_digest).generation, pinned);
+  pinned.content_digest = "another";
+  const std::string reason = "has the content";
+  expect_error([&] { (void)client.fetch_table({}, pinned); }, StatusCode::failed_precondition, reason);
+  expect_error([&] { (void)client.lookup_batch({}, pinned); }, StatusCode::failed_precondition,
+               reason);
+  expect_error([&] { (void)client.lookup(one, "another"); }, StatusCode::failed_precondition, reason);
+}
+
+TEST_F(ClientOfDaemon, ErrorsOfADaemonThatEndsMeanwhileNameItsAddress) {
+  const testing::TemporaryFolder folder;
+  auto ending = std::make_unique<testing::DaemonProcess>(folder, daemon->database);
+  ending->wait_until_ready();
+  const std::string address = ending->address;
+  const Client own(address, std::chrono::seconds(60));
+  EXPECT_NO_THROW((void)own.lookup(query(1024)));
+  std::jthread asking([&] {
+    expect_error(
+        [&] {
+          while (true) (void)own.lookup(query(1024));
+        },
+        StatusCode::unavailable, address);
+  });
+  ending.reset();
 }
 
 TEST(CInterface, RefusesWrongUse) { EXPECT_STREQ(misuse_in_c(), ""); }

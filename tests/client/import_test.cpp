@@ -145,7 +145,7 @@ TEST_F(Cli, AResultsFileWhoseRecordsDoNotBelongTogetherIsRefused) {
                    ill.pass = -1;
                    writer.write(JournalRecord::measurement, ill);
                  })),
-                 2, "odd.jsonl:3: value/pass is -1; passes count from 0");
+                 2, "odd.jsonl:3/value/pass: -1 is negative");
   expect_failure(import(lines([&](auto& writer) {
                    begin(writer);
                    writer.write(JournalRecord::decision, decisions_of("another", "a")[0]);

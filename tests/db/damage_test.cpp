@@ -101,6 +101,37 @@ TEST(Damage, AnOverwrittenHeaderIsNoticed) {
   EXPECT_EQ(bytes_of(folder / "b.db"), bytes);
 }
 
+TEST(Damage, AnIndexThatDoesNotFitItsTableIsFoundWhenTheOwnerOpens) {
+  const TemporaryFolder folder;
+  fill(folder / "a.db");
+  const std::string sound = bytes_of(folder / "a.db");
+  const Contents expected = read_all(StoreReader(folder / "a.db"));
+  // Indexes hold the name once more than the rows do: readers do not see those places. (A page's
+  // unused bytes may hold it too, which is no damage.)
+  const std::string name = "sweep-1";
+  int found = 0;
+  for (auto at = sound.find(name); at != std::string::npos; at = sound.find(name, at + 1)) {
+    std::string damaged = sound;
+    damaged[at] = 'S';
+    write_bytes(folder / "b.db", damaged);
+    bool is_seen = true;
+    try {
+      is_seen = read_all(StoreReader(folder / "b.db")) != expected;
+    } catch (const Error&) {
+    }
+    for (const char* suffix : {"b.db-wal", "b.db-shm"}) std::filesystem::remove(folder / suffix);
+    if (is_seen) continue;
+    try {
+      const Store store(folder / "b.db");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), StatusCode::data_loss) << error.what();
+      ++found;
+    }
+    for (const char* suffix : {"b.db-wal", "b.db-shm"}) std::filesystem::remove(folder / suffix);
+  }
+  EXPECT_GT(found, 0);
+}
+
 TEST(Damage, TheOwnerRefusesADamagedFileAndLeavesIt) {
   const TemporaryFolder folder;
   fill(folder / "a.db");

@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include <fstream>
+
 #include "child.h"
 #include "samples.h"
 
@@ -28,6 +30,23 @@ TEST(OwnerLock, AnotherProcessIsRefusedUntilTheOwnerIsKilled) {
   EXPECT_NO_THROW(StoreReader reader(folder / "a.db"));
   owner.kill_now();
   EXPECT_NO_THROW(Store store(folder / "a.db"));
+}
+
+TEST(OwnerLock, ALinkInItsPlaceIsNotFollowedAndAnotherFileNotEmptied) {
+  const TemporaryFolder folder;
+  const auto size_of_victim = [&] { return std::filesystem::file_size(folder / "victim"); };
+  std::ofstream(folder / "victim") << "precious";
+  std::filesystem::create_symlink(folder / "victim", folder / "a.db.lock");
+  std::string message;
+  EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }, &message),
+            StatusCode::permission_denied);
+  EXPECT_NE(message.find("is a symbolic link"), std::string::npos) << message;
+  EXPECT_EQ(size_of_victim(), 8U);
+
+  std::filesystem::remove(folder / "a.db.lock");
+  std::filesystem::create_hard_link(folder / "victim", folder / "a.db.lock");
+  EXPECT_NO_THROW(Store store(folder / "a.db"));
+  EXPECT_EQ(size_of_victim(), 8U);
 }
 
 TEST(OwnerLock, ASecondOwnerInThisProcessIsRefusedUnderAnyName) {

@@ -5,10 +5,75 @@
 #include <fstream>
 #include <limits>
 
+#include "decisions.h"
+#include "row.h"
 #include "samples.h"
 
 namespace colltune::test {
 namespace {
+
+/// Changes the first row of the ranking to a time that no sweep writes, and makes the file sound
+/// again: what a program before there were limits took.
+void store_negative_time(const std::filesystem::path& file) {
+  db::Connection connection(file, db::Access::owner);
+  connection.configure();
+  db::Transaction transaction(connection, db::Transaction::Kind::write);
+  const db::Table& table = db::ranked_variant_table();
+  const auto column = std::ranges::find(table.columns, "median_ns") - table.columns.begin();
+  std::int64_t first = 0;
+  db::Row changed;
+  db::for_each_row(connection, table, "ORDER BY id LIMIT 1", {},
+                   [&](std::int64_t id, const db::Row& row) {
+                     first = id;
+                     changed = row;
+                   });
+  changed.at(static_cast<std::size_t>(column)) = std::int64_t{-5};
+  db::update_row(connection, table, first, changed);
+  db::restate_generations(connection);
+  transaction.commit();
+}
+
+TEST(Publish, WhatNoReaderCanUseIsLeftOutAndCounted) {
+  const TemporaryFolder folder;
+  const Environment environment = some_environment();
+  {
+    Store store(folder / "a.db");
+    store.put_environment(environment);
+    store.publish(std::vector{some_decision(1024, environment), some_decision(4096, environment)},
+                  "t1");
+  }
+  EXPECT_EQ(StoreReader(folder / "a.db").published().left_out, LeftOut{});
+  store_negative_time(folder / "a.db");
+  const PublishedTable table = StoreReader(folder / "a.db").published();
+  EXPECT_EQ(table.decisions, std::vector{some_decision(4096, environment)});
+  EXPECT_EQ(table.left_out.rows, 1U);
+  EXPECT_NE(table.left_out.first.find("median_ns: -5 is negative"), std::string::npos)
+      << table.left_out.first;
+  EXPECT_NE(describe(table.left_out).find("1 stored values"), std::string::npos);
+  // Its owner goes on, too.
+  Store store(folder / "a.db");
+  EXPECT_EQ(store.publish(std::vector{some_decision(8192, environment)}, "t2").number, 2U);
+}
+
+TEST(Publish, RefusesWhatTheWireDoesNotCarry) {
+  const TemporaryFolder folder;
+  const Environment environment = some_environment();
+  Store store(folder / "a.db");
+  store.put_environment(environment);
+  Decision decision = some_decision(1024, environment);
+  decision.ranked.front().limits.ranks_multiple_of = 0;
+  std::string message;
+  EXPECT_EQ(error_of([&] { store.publish(std::vector{decision}, "t"); }, &message),
+            StatusCode::invalid_argument);
+  EXPECT_NE(message.find("ranked[0].limits.ranks_multiple_of: 0 is not allowed"),
+            std::string::npos)
+      << message;
+  Environment large = environment;
+  large.variables = std::string(70'000, 'x');
+  EXPECT_EQ(error_of([&] { store.put_environment(large); }), StatusCode::invalid_argument);
+  large.variables = std::string(60'000, 'x');
+  EXPECT_NO_THROW(store.put_environment(large));
+}
 
 TEST(Publish, ReplacesEqualKeyAndFamilyAndCarriesTheOthersOver) {
   const TemporaryFolder folder;

@@ -171,6 +171,28 @@ TEST(Mesh, ValuesThatAreNoneAreRefused) {
               "mesh: groups are numbered from 0 on in the order of their first ranks");
 }
 
+TEST(Mesh, HasNoMoreDimensionsThanAnybodyUses) {
+  MeshReduction mesh{.shape = std::vector<int>(most_mesh_dimensions, 1),
+                     .steps = {along(0, ReduceOp::sum)}};
+  EXPECT_NO_THROW(check(mesh));
+  mesh.shape.push_back(1);
+  try {
+    check(mesh);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "mesh: its shape has 65 dimensions; at most 64 are allowed");
+  }
+}
+
+TEST(Mesh, SaysHowMuchWorkItIsToMergeIt) {
+  EXPECT_EQ(merging_work({.shape = {2, 3}, .steps = {along(0, ReduceOp::sum)}}), 6U);
+  EXPECT_EQ(merging_work({.shape = {1024, 1024}, .steps = {4096, along(0, ReduceOp::sum)}}),
+            std::uint64_t{1} << 32U);
+  EXPECT_EQ(merging_work({.shape = {2, 2},
+                          .steps = {along(0, ReduceOp::sum), among({0, 0, 1, 1}, ReduceOp::sum)}}),
+            32U);
+}
+
 TEST(Mesh, NeighboursAreRanksOfTheLastDimension) {
   const MeshReduction mesh = parse_mesh("2x3x2", "0:sum,1:sum,2:sum");
   EXPECT_THAT(groups_of(mesh, mesh.steps[0]), ElementsAre(0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5));

@@ -34,7 +34,7 @@ constexpr std::size_t header_size = 4096;  // keeps the slots aligned
 std::size_t size_for(std::uint64_t slots) { return header_size + slots * flight_region_size; }
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what, int error) {
-  const bool is_full = error == ENOSPC || error == EDQUOT;
+  const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   throw Error(is_full ? StatusCode::resource_exhausted : StatusCode::failed_precondition,
               fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
 }
@@ -89,7 +89,10 @@ InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots) 
   const std::size_t size = size_for(static_cast<std::uint64_t>(slots));
   const auto created = std::chrono::system_clock::now().time_since_epoch();
   try {
-    const Descriptor file(::open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    // What a killed process of the same number left goes; a link in its place is not followed.
+    unlink(draft.c_str());
+    const Descriptor file(
+        ::open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!file) fail(draft, "cannot be created", errno);
     fill(file, size, draft);
     void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
@@ -112,7 +115,7 @@ InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots) 
 }
 
 std::optional<InFlightFile> InFlightFile::map(const std::filesystem::path& path, bool writable) {
-  const Descriptor file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+  const Descriptor file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC));
   if (!file) return std::nullopt;
   struct stat status {};
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;

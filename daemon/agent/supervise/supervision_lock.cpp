@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,7 +52,7 @@ SupervisionLock::SupervisionLock(const std::filesystem::path& database,
                                  std::chrono::milliseconds patience,
                                  const std::function<void(const std::string& text)>& say) {
   const std::string path = database.string() + ".supervise-lock";
-  file_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  file_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file_) {
     const int error = errno;
     throw Error(
@@ -78,8 +79,12 @@ SupervisionLock::SupervisionLock(const std::filesystem::path& database,
     std::this_thread::sleep_for(look_interval);
   }
   // Only for the message: that it may not fit on a full disk does not matter to the lock.
+  // Another user's file, or one that has a second name, is locked and not written to.
+  struct stat facts {};
+  const bool is_ours = fstat(file_.get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+                       facts.st_nlink == 1 && facts.st_uid == geteuid();
   const std::string text = fmt::format("process {}", getpid());
-  if (ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), text.data(), text.size(), 0) < 0)
+  if (is_ours && ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), text.data(), text.size(), 0) < 0)
     errno = 0;
 }
 

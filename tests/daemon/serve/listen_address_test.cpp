@@ -5,15 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <cstring>
-#include <fstream>
 
 #include "literals.h"
-#include "temporary_folder.h"
 
 namespace colltune {
 namespace {
@@ -52,50 +45,17 @@ TEST(ListenAddress, KnowsWhatOtherHostsReach) {
     EXPECT_FALSE(is_local(parse_listen_address(text))) << text;
 }
 
-/// A bound Unix socket; listening or, as after a kill, not.
-int bind_socket(const std::filesystem::path& path, bool listens) {
-  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strcpy(address.sun_path, path.c_str());
-  EXPECT_EQ(::bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  if (listens) {
-    EXPECT_EQ(::listen(descriptor, 1), 0);
-  }
-  return descriptor;
-}
-
-TEST(ClearStaleSocket, RemovesOnlyWhatNobodyListensOn) {
-  const TemporaryFolder folder;
-  const auto path = folder / "a.sock";
-  clear_stale_socket(path);  // nothing there: nothing to do
-  ::close(bind_socket(path, false));
-  ASSERT_TRUE(std::filesystem::exists(path));
-  clear_stale_socket(path);
-  EXPECT_FALSE(std::filesystem::exists(path));
-
-  const int listening = bind_socket(path, true);
-  EXPECT_THAT(error_of_action(StatusCode::already_exists, [&] { clear_stale_socket(path); }),
-              HasSubstr("another process listens"));
-  EXPECT_TRUE(std::filesystem::exists(path));
-  ::close(listening);
-}
-
-TEST(ClearStaleSocket, LeavesOtherFilesAlone) {
-  const TemporaryFolder folder;
-  std::ofstream(folder / "data") << "precious";
-  EXPECT_THAT(error_of_action(StatusCode::failed_precondition,
-                              [&] { clear_stale_socket(folder / "data"); }),
-              HasSubstr("is no socket"));
-  EXPECT_TRUE(std::filesystem::exists(folder / "data"));
-  EXPECT_THAT(error_of_action(StatusCode::failed_precondition,
-                              [&] { clear_stale_socket(folder / "missing/a.sock"); }),
-              HasSubstr("does not exist"));
-}
-
-TEST(WhyNotBindable, SaysWhatTheSystemSays) {
-  EXPECT_EQ(why_not_bindable({.socket = {}, .host = "127.0.0.1", .port = 0}), "");
-  EXPECT_NE(why_not_bindable({.socket = {}, .host = "203.0.113.77", .port = 0}), "");
+TEST(ListenAddress, EscapesStandForBytesAsInGrpcsClients) {
+  EXPECT_EQ(parse_listen_address("unix:/run/a%20b%25.sock").socket, "/run/a b%.sock");
+  EXPECT_EQ(to_string(parse_listen_address("unix:/run/a%20b%25.sock")), "unix:/run/a%20b%25.sock");
+  EXPECT_EQ(to_string(parse_listen_address("unix:/run/a b.sock")), "unix:/run/a%20b.sock");
+  // Two spellings of one path are one address.
+  EXPECT_EQ(parse_listen_address("unix:/run/%61.sock"), parse_listen_address("unix:/run/./a.sock"));
+  for (const char* text : {"unix:/a%", "unix:/a%2", "unix:/a%zz", "unix:/a%00b"})
+    EXPECT_NE(error_of_action(StatusCode::invalid_argument,
+                              [&] { (void)parse_listen_address(text); }),
+              "nothing was thrown")
+        << text;
 }
 
 }  // namespace

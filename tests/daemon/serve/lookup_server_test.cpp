@@ -4,9 +4,6 @@
 #include "colltune/serve/lookup_server.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -14,10 +11,7 @@
 #include <thread>
 
 #include "colltune/serve/lookup_service.h"
-#include "colltune/v1/tuning_service.grpc.pb.h"
-#include "colltune/wire/convert.h"
-#include "literals.h"
-#include "temporary_folder.h"
+#include "server_fixture.h"
 
 namespace colltune {
 namespace {
@@ -26,101 +20,6 @@ using namespace literals;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr int worlds = 300;
-
-/// One decision for each of `worlds` numbers of nodes, whose winner names the generation.
-TableSource::Table make_table(std::uint64_t number) {
-  std::vector<Decision> decisions;
-  for (int nodes = 1; nodes <= worlds; ++nodes)
-    decisions.push_back(decide(
-        all_reduce(8), {{"v" + std::to_string(number), 10}, {"base", 20, true}}, world(nodes, 2)));
-  return std::make_shared<const DecisionTable>(
-      generation(number), std::move(decisions),
-      std::vector<std::pair<std::string, Environment>>{{"e1", {.build = "gcc"}}});
-}
-
-v1::LookupQuery query_for(int nodes) {
-  v1::LookupQuery message;
-  write_message(LookupQuery{.problem = all_reduce(8), .nodes = nodes}, message);
-  return message;
-}
-
-/// Every call ends, whatever happens.
-void set_deadline(grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + 20s);
-}
-
-class Server : public ::testing::Test {
- protected:
-  void SetUp() override {
-    source_.replace(make_table(1));
-    start({parse_listen_address("unix:" + (folder_ / "a.sock").string()),
-           parse_listen_address("127.0.0.1:0")});
-    server_->set_serving(true);
-  }
-  void start(std::vector<ListenAddress> addresses) {
-    server_ = std::make_unique<LookupServer>(source_, ServerOptions{.listen = addresses});
-  }
-  std::shared_ptr<grpc::Channel> channel(std::size_t address = 0) {
-    return grpc::CreateChannel(to_string(server_->addresses().at(address)),
-                               grpc::InsecureChannelCredentials());
-  }
-  std::unique_ptr<v1::TuningService::Stub> stub(std::size_t address = 0) {
-    return v1::TuningService::NewStub(channel(address));
-  }
-  grpc::Status lookup(const v1::LookupRequest& request, v1::LookupResponse& response) {
-    grpc::ClientContext context;
-    set_deadline(context);
-    return stub()->Lookup(&context, request, &response);
-  }
-  grpc::Status batch(const v1::BatchLookupRequest& request, v1::BatchLookupResponse& response) {
-    grpc::ClientContext context;
-    set_deadline(context);
-    return stub()->BatchLookup(&context, request, &response);
-  }
-  grpc::Status table(const v1::GetTableRequest& request,
-                     std::vector<v1::GetTableResponse>& messages) {
-    grpc::ClientContext context;
-    set_deadline(context);
-    const auto reader = stub()->GetTable(&context, request);
-    v1::GetTableResponse message;
-    while (reader->Read(&message)) messages.push_back(message);
-    return reader->Finish();
-  }
-  /// What grpc.health.v1 says of `service`: 1 serving, 2 not serving. By its wire form, since
-  /// Debian ships no header of that service: field 1 of question and answer.
-  int health(const std::string& service) {
-    std::string bytes;
-    if (!service.empty()) bytes = std::string("\x0a") + static_cast<char>(service.size()) + service;
-    const std::string reply = generic_call("/grpc.health.v1.Health/Check", bytes);
-    return reply.size() == 2 && reply[0] == '\x08' ? reply[1] : 0;
-  }
-  std::string generic_call(const std::string& method, const std::string& bytes) {
-    grpc::GenericStub generic(channel());
-    grpc::ClientContext context;
-    set_deadline(context);
-    grpc::CompletionQueue queue;
-    const grpc::Slice slice(bytes);
-    const grpc::ByteBuffer request(&slice, 1);
-    auto call = generic.PrepareUnaryCall(&context, method, request, &queue);
-    call->StartCall();
-    grpc::ByteBuffer reply;
-    grpc::Status status;
-    call->Finish(&reply, &status, nullptr);
-    void* tag = nullptr;
-    bool ok = false;
-    queue.Next(&tag, &ok);
-    if (!status.ok()) return "status " + std::to_string(status.error_code());
-    grpc::Slice joined;
-    if (reply.Length() == 0 || !reply.DumpToSingleSlice(&joined).ok()) return {};
-    return {reinterpret_cast<const char*>(joined.begin()), joined.size()};
-  }
-
-  TemporaryFolder folder_;
-  TableSource source_{4};
-  std::unique_ptr<LookupServer> server_;
-};
 
 TEST_F(Server, AnswersOnEachAddress) {
   ASSERT_EQ(server_->addresses().size(), 2U);

@@ -58,6 +58,45 @@ TEST(TableSource, AnotherStoreDropsTheOlderOnes) {
   EXPECT_THAT(source.generations(), ElementsAre(9));
 }
 
+/// Generation `number` with another content than numbered() has.
+TableSource::Table restored(std::uint64_t number) {
+  Generation other = generation(number);
+  other.content_digest = "restored";
+  return std::make_shared<const DecisionTable>(other,
+                                               std::vector{decide(all_reduce(8), {{"b", 10}})},
+                                               std::vector<std::pair<std::string, Environment>>{});
+}
+
+TEST(TableSource, APinNeverGetsAnotherContent) {
+  TableSource source;
+  source.replace(numbered(1));
+  source.replace(numbered(2));
+  EXPECT_EQ(source.get(Pin(2, "digest-2"))->generation().number, 2U);
+  EXPECT_THAT(
+      error_of_action(StatusCode::failed_precondition, [&] { (void)source.get(Pin(2, "other")); }),
+      AllOf(HasSubstr("generation 2"), HasSubstr("digest-2"), HasSubstr("not other")));
+
+  source.replace(restored(2));
+  EXPECT_EQ(winner(source.get()->find({.problem = all_reduce(8)})), "b");
+  EXPECT_EQ(source.get(Pin(2, "digest-2"))->generation().content_digest, "digest-2");
+  EXPECT_EQ(source.get(Pin(2, "restored"))->generation().content_digest, "restored");
+  // Who pinned the number alone may mean either.
+  EXPECT_THAT(error_of_action(StatusCode::failed_precondition, [&] { (void)source.get(2); }),
+              HasSubstr("two unlike contents"));
+  EXPECT_EQ(source.get(1)->generation().number, 1U);
+}
+
+TEST(TableSource, ANumberStaysAmbiguousWhenTheOlderContentIsHeldNoLonger) {
+  TableSource source(1);
+  source.replace(numbered(1));
+  source.replace(restored(1));
+  EXPECT_THAT(error_of_action(StatusCode::failed_precondition, [&] { (void)source.get(1); }),
+              HasSubstr("pin its digest"));
+  EXPECT_THAT(
+      error_of_action(StatusCode::failed_precondition, [&] { (void)source.get(Pin(1, "digest-1")); }),
+      HasSubstr("has the content restored here"));
+}
+
 TEST(TableSource, WhoHoldsATableKeepsIt) {
   TableSource source(1);
   source.replace(numbered(1));

@@ -265,6 +265,29 @@ TEST(SweepSpec, WrongSizesNameThePath) {
   EXPECT_THAT(sizes("{}"), HasSubstr("my.json: /sizes: found {}"));
 }
 
+TEST(SweepSpec, SizesThatNobodyMeasuresAreRefusedAtOnce) {
+  const auto refusal = [](const std::string& sizes, const std::string& more = "") {
+    return error_of([&] {
+      (void)parse_sweep_spec(R"({"version": 1, "collectives": ["all_reduce"], "sizes": )" + sizes +
+                                 more + "}",
+                             "c.json");
+    });
+  };
+  EXPECT_THAT(refusal("\"8,9223372036854775807\""),
+              HasSubstr("c.json: /sizes: the size 9223372036854775807 is too large; at most 1TiB"));
+  EXPECT_THAT(refusal("[9223372036854775000]"), HasSubstr("is too large; at most 1TiB"));
+  std::string text = "8";
+  std::string list = "[8";
+  for (int size = 9; size < 100'000; ++size) {
+    text += "," + std::to_string(size);
+    list += "," + std::to_string(size);
+  }
+  EXPECT_THAT(refusal('"' + text + '"'), HasSubstr("99992 sizes; at most 4096 are allowed"));
+  EXPECT_THAT(refusal(list + "]"), HasSubstr("the list of 'sizes' has 99992 entries"));
+  EXPECT_THAT(refusal("[8]", R"(, "parameters": {"cpu.*": {"chunk": )" + list + "]}}"),
+              HasSubstr("the list of 'chunk' has 99992 entries; allowed are 4096"));
+}
+
 TEST(SweepSpec, SyntaxErrorsGiveLineAndColumn) {
   EXPECT_THAT(spec_error("{\n  \"version\": 1,\n  nonsense\n}"),
               AllOf(HasSubstr("my.json: not JSON"), HasSubstr("line 3, column 4")));

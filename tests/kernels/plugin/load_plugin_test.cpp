@@ -70,6 +70,19 @@ TEST(LoadPlugin, RefusesWhatIsNoSharedObject) {
   }
 }
 
+TEST(LoadPlugin, RefusesAnObjectThatIsCutOff) {
+  std::ifstream whole(example_plugin, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(whole), {}};
+  ASSERT_GT(bytes.size(), 8192U);
+  // Behind the last segment lie sections that the linker does not read.
+  for (const std::size_t kept : {std::size_t{100}, std::size_t{1000}, bytes.size() / 4}) {
+    const TemporaryFile file(bytes.substr(0, kept));
+    const Thrown thrown = thrown_by_loading(file.path());
+    EXPECT_EQ(thrown.code, static_cast<int>(StatusCode::invalid_argument)) << kept;
+    EXPECT_THAT(thrown.text, HasSubstr("is cut off")) << kept;
+  }
+}
+
 TEST(LoadPlugin, GivesTheLinkersReasonForADamagedFile) {
   const TemporaryFile file(
       "\x7f"

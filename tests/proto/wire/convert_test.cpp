@@ -3,6 +3,8 @@
 
 #include "colltune/wire/convert.h"
 
+#include "colltune/vocabulary/field_limits.h"
+
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
@@ -184,7 +186,7 @@ TEST(Mesh, WhatContradictsItselfIsRefusedByName) {
   EXPECT_THAT(refusal([](auto& m) { m.mutable_mesh()->add_shape(1 << 20); }),
               HasSubstr("more than 1048576 ranks"));
   EXPECT_THAT(refusal([](auto& m) {
-                for (std::size_t i = 0; i < most_wire_steps; ++i)
+                for (std::size_t i = 0; i < limits_of_field<MeshReduction>("steps").most_entries; ++i)
                   *m.mutable_mesh()->add_steps() = m.mesh().steps(0);
               }),
               HasSubstr("m.mesh.steps: has 4098 entries; at most 4096"));
@@ -305,8 +307,13 @@ INSTANTIATE_TEST_SUITE_P(
         Invalid{"missing_confirmation", [](auto& m) { m.mutable_decision()->clear_confirmation(); },
                 "answer.decision.confirmation: is missing"},
         Invalid{"long_string",
-                [](auto& m) { m.mutable_decision()->set_reason(std::string(4097, 'x')); },
-                "answer.decision.reason: the string has 4097 bytes; at most 4096"},
+                [](auto& m) { m.mutable_decision()->set_reason(std::string(65537, 'x')); },
+                "answer.decision.reason: the string has 65537 bytes; at most 65536"},
+        Invalid{"string_that_is_no_utf8",
+                [](auto& m) { m.mutable_decision()->set_family("\xC3("); },
+                "answer.decision.family: the string is no UTF-8"},
+        Invalid{"more_ranks_than_allowed", [](auto& m) { topology(m).set_ranks((1 << 20) + 1); },
+                "answer.decision.key.topology.ranks: 1048577 is too large; at most 1048576"},
         Invalid{"missing_message", [](auto& m) { m.mutable_decision()->clear_key(); },
                 "answer.decision.key: is missing"},
         Invalid{"nothing_ranked", [](auto& m) { m.mutable_decision()->clear_ranked(); },
@@ -391,27 +398,27 @@ TEST(QueryValidation, MembersAreInTheirOneForm) {
 TEST(QueryValidation, MembersAreNotTooMany) {
   v1::Members ranks;
   ranks.add_kinds()->set_architecture("a");
-  for (std::size_t i = 0; i < most_wire_ranks; ++i) ranks.add_kind_of_rank(0);
+  for (std::size_t i = 0; i < limits_of_field<Members>("kind_of_rank").most_entries; ++i) ranks.add_kind_of_rank(0);
   EXPECT_EQ(refusal_of(ranks), "");
   ranks.add_kind_of_rank(0);
   EXPECT_THAT(refusal_of(ranks), StartsWith(".kind_of_rank: has 1048577 entries; at most 1048576"));
 
   const auto name = [](std::size_t number) { return "a" + std::to_string(10'000 + number); };
   v1::Members kinds;
-  for (std::size_t i = 0; i < most_wire_kinds; ++i) {
+  for (std::size_t i = 0; i < limits_of_field<Members>("kinds").most_entries; ++i) {
     kinds.add_kinds()->set_architecture(name(i));
     kinds.add_kind_of_rank(static_cast<int>(i));
   }
   EXPECT_EQ(refusal_of(kinds), "");
-  kinds.add_kinds()->set_architecture(name(most_wire_kinds));
+  kinds.add_kinds()->set_architecture(name(limits_of_field<Members>("kinds").most_entries));
   EXPECT_THAT(refusal_of(kinds), StartsWith(".kinds: has 4097 entries; at most 4096"));
 
   v1::Members features;
   auto& kind = *features.add_kinds();
   features.add_kind_of_rank(0);
-  for (std::size_t i = 0; i < most_wire_features; ++i) kind.add_features(name(i));
+  for (std::size_t i = 0; i < limits_of_field<MemberKind>("features").most_entries; ++i) kind.add_features(name(i));
   EXPECT_EQ(refusal_of(features), "");
-  kind.add_features(name(most_wire_features));
+  kind.add_features(name(limits_of_field<MemberKind>("features").most_entries));
   EXPECT_THAT(refusal_of(features), StartsWith(".kinds[0].features: has 4097 entries"));
 }
 

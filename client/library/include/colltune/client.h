@@ -62,6 +62,10 @@ typedef struct colltune_query {
   const char* mesh_shape;
   const char* mesh_steps;
   const char* mesh_form;
+  /* The content of `generation`, as colltune_answer_generation_digest says it: one of that number
+   * with another content is an error. NULL: whatever has the number. Older callers' structures end
+   * before this. */
+  const char* generation_digest;
 } colltune_query;
 
 /* `address` is "unix:/path" or "host:port"; sends nothing yet. `timeout_ms` bounds every call; 0:
@@ -85,6 +89,8 @@ const char* colltune_answer_match(const colltune_answer* answer);  /* "exact", .
  * "less" (with members that can do less) or "unknown" (the baseline alone is the answer). */
 const char* colltune_answer_members(const colltune_answer* answer);
 uint64_t colltune_answer_generation(const colltune_answer* answer);
+/* Rank 0 broadcasts both, so that all ranks ask for that very generation. */
+const char* colltune_answer_generation_digest(const colltune_answer* answer);
 
 /* The ranked variants: 0 is the winner. Out of range: NULL, -1, 0. */
 size_t colltune_answer_count(const colltune_answer* answer);

@@ -160,6 +160,19 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("content_digest", self.content_digest);
   visit("decisions", self.decisions);
 }
+/// Rows that are stored whole and hold what no reader can use: a program before there were limits
+/// took them. They are left out.
+struct LeftOut {
+  std::uint64_t rows = 0;
+  std::string first;  ///< which one and why, for a person
+
+  void add(const std::string& why) {
+    if (rows++ == 0) first = why;
+  }
+  friend bool operator==(const LeftOut&, const LeftOut&) = default;
+};
+/// "3 rows are left out; the first: …"; empty where there are none.
+[[nodiscard]] std::string describe(const LeftOut& left_out);
 
 /// Everything that a reader needs to answer from one generation.
 struct PublishedTable {
@@ -171,6 +184,7 @@ struct PublishedTable {
   /// be known.
   std::vector<WorldMembers> members;
   std::vector<Composition> compositions;  ///< those that ranked variants name
+  LeftOut left_out{};
 };
 
 }  // namespace colltune

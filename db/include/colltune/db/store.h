@@ -107,9 +107,12 @@ class StoreReader {
   StoreReader& operator=(StoreReader&&) noexcept;
 
   [[nodiscard]] const std::string& store_uuid() const;
+  /// What was left out of the measurements that were read so far.
+  [[nodiscard]] const LeftOut& left_out() const;
   [[nodiscard]] std::vector<SweepRecord> sweeps() const;
   [[nodiscard]] std::vector<EnvironmentRecord> environments() const;
-  /// All measurements, or those of one sweep, in the order in which they were appended.
+  /// All measurements, or those of one sweep, in the order in which they were appended; without
+  /// those that break the vocabulary's limits, which left_out() counts.
   [[nodiscard]] std::vector<Measurement> measurements(
       const std::optional<std::string>& sweep_uuid = {}) const;
   /// Failed attempts, in the order in which they were recorded.

@@ -5,7 +5,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -80,16 +82,31 @@ TEST_F(InFlightFileTest, SaysWhereItCannotBeCreated) {
 }
 
 TEST_F(InFlightFileTest, AFullDiskIsAnErrorAtCreation) {
-  // /dev/full takes nothing; its name cannot be replaced, so the draft is what is tried.
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
-  std::filesystem::create_symlink("/dev/full", path_.string() + "." + std::to_string(getpid()));
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
+  const auto former = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = usual;
+  small.rlim_cur = 4096;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  StatusCode code{};
   try {
     (void)InFlightFile::create(path_, 1);
-    FAIL() << "wrote to a full disk";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), StatusCode::resource_exhausted);
+    code = error.code();
   }
-  EXPECT_FALSE(std::filesystem::exists(path_));
+  setrlimit(RLIMIT_FSIZE, &usual);
+  std::signal(SIGXFSZ, former);
+  EXPECT_EQ(code, StatusCode::resource_exhausted);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+TEST_F(InFlightFileTest, ALinkInThePlaceOfItsDraftIsNotFollowed) {
+  std::ofstream(folder_ / "victim") << "precious";
+  std::filesystem::create_symlink(folder_ / "victim",
+                                  path_.string() + "." + std::to_string(getpid()));
+  EXPECT_NO_THROW((void)InFlightFile::create(path_, 1));
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "victim"), 8U);
+  EXPECT_FALSE(std::filesystem::is_symlink(path_));
 }
 
 TEST_F(InFlightFileTest, IsNotOpenedWhereItIsNoneOfOurs) {

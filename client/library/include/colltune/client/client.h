@@ -63,6 +63,9 @@ struct BatchAnswer {
 /// Asks a `colltuned`. Thread-safe. Connects at the first call, and again after the daemon was
 /// restarted.
 ///
+/// A process that is forked does not use the client of its parent: its calls are an
+/// Error(failed_precondition), and the parent's go on.
+///
 /// Every call ends within the deadline and throws the daemon's own Error, or Error(unavailable) or
 /// Error(deadline_exceeded) that names the address.
 class [[gnu::visibility("default")]] Client {
@@ -75,20 +78,35 @@ class [[gnu::visibility("default")]] Client {
   Client(Client &&) noexcept;
   Client& operator=(Client&&) noexcept;
 
-  [[nodiscard]] LookupAnswer lookup(const LookupQuery& query) const;
+  /// `generation_digest` goes with the generation that `query` pins: one of that number with another
+  /// content is an Error(failed_precondition).
+  [[nodiscard]] LookupAnswer lookup(
+      const LookupQuery& query,
+      const std::optional<std::string>& generation_digest = std::nullopt) const;
   /// At most 1000 queries, all answered from `generation`, or from the newest.
   [[nodiscard]] BatchAnswer lookup_batch(
       std::span<const LookupQuery> queries,
       const std::optional<std::uint64_t>& generation = std::nullopt) const;
-  /// The newest generation, for rank 0 to broadcast: then all ranks ask for that very one.
+  /// The same from a generation with this content.
+  [[nodiscard]] BatchAnswer lookup_batch(std::span<const LookupQuery> queries,
+                                         const Generation& generation) const;
+  /// The newest generation, for rank 0 to broadcast, its number and its digest: then all ranks ask
+  /// for that very one.
   [[nodiscard]] Generation newest_generation() const;
   /// Fetches the decisions of the worlds that fit, of `generation` or of the newest.
   [[nodiscard]] LocalTable fetch_table(
       const WorldFilter& filter = {}, const std::optional<std::uint64_t>& generation = std::nullopt)
       const;
+  /// The same of a generation with this content.
+  [[nodiscard]] LocalTable fetch_table(const WorldFilter& filter,
+                                       const Generation& generation) const;
 
  private:
   class Impl;
+  struct Pinned;
+  [[nodiscard]] BatchAnswer batch(std::span<const LookupQuery> queries, const Pinned& pin) const;
+  [[nodiscard]] LocalTable fetch(const WorldFilter& filter, const Pinned& pin) const;
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -19,8 +19,9 @@ struct ListenAddress {
   friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
-/// Reads "unix:/path", "127.0.0.1:50061", "[::1]:50061" or "localhost:50061". Throws
-/// Error(invalid_argument) for anything else.
+/// Reads "unix:/path", "127.0.0.1:50061", "[::1]:50061" or "localhost:50061". In a path, `%` and
+/// two hexadecimal digits stand for a byte, as gRPC's clients read it ("unix:/run/a%20b.sock").
+/// Throws Error(invalid_argument) for anything else.
 [[nodiscard]] ListenAddress parse_listen_address(std::string_view text);
 
 /// The form that parse_listen_address, and a gRPC client, reads.
@@ -28,13 +29,5 @@ struct ListenAddress {
 
 /// True where only processes on this host can connect.
 [[nodiscard]] bool is_local(const ListenAddress& address);
-
-/// Makes a Unix socket's path free: removes what a killed daemon left behind. Throws
-/// Error(already_exists) where someone listens there, Error(failed_precondition) where the path is
-/// something else than a socket or its folder is missing.
-void clear_stale_socket(const std::filesystem::path& socket);
-
-/// Why nobody can listen on a TCP address ("Address already in use"); empty where one can.
-[[nodiscard]] std::string why_not_bindable(const ListenAddress& address);
 
 }  // namespace colltune

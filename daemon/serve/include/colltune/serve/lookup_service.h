@@ -45,21 +45,22 @@ class LookupService {
 
   explicit LookupService(const TableSource& source) : source_(source) {}
 
-  /// DecisionTable::find in the generation that the query pins, else in the newest.
-  [[nodiscard]] LookupAnswer lookup(const LookupQuery& query) const;
+  /// DecisionTable::find in the generation that the query pins, with this content where `digest`
+  /// says so, else in the newest.
+  [[nodiscard]] LookupAnswer lookup(const LookupQuery& query,
+                                    const std::optional<std::string>& digest = {}) const;
 
   /// The table that a batch is answered from. Throws as TableSource::get does.
-  [[nodiscard]] TableSource::Table pin(const std::optional<std::uint64_t>& generation) const;
+  [[nodiscard]] TableSource::Table pin(const std::optional<Pin>& pin) const;
   /// Answers one question of a batch from `table`; a question that pins another generation is an
   /// Error(invalid_argument).
   [[nodiscard]] static BatchItem lookup_in(const DecisionTable& table, const LookupQuery& query);
   /// Answers all questions from one generation. Throws Error(invalid_argument) for too many.
   [[nodiscard]] ServedBatch lookup_batch(std::span<const LookupQuery> queries,
-                                         const std::optional<std::uint64_t>& generation) const;
+                                         const std::optional<Pin>& pin) const;
 
   /// The decisions of the worlds that fit.
-  [[nodiscard]] TableSlice slice(const TableFilter& filter,
-                                 const std::optional<std::uint64_t>& generation) const;
+  [[nodiscard]] TableSlice slice(const TableFilter& filter, const std::optional<Pin>& pin) const;
 
   [[nodiscard]] const TableSource& source() const { return source_; }
 

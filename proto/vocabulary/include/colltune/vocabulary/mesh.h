@@ -55,10 +55,12 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 
 /// As many as the wire takes members.
 inline constexpr int most_mesh_ranks = 1 << 20;
+inline constexpr std::size_t most_mesh_dimensions = 64;
 
-/// Throws Error(invalid_argument): extents below 1, more than most_mesh_ranks ranks, no step, an
+/// Throws Error(invalid_argument): extents below 1, more than most_mesh_ranks ranks
+/// or most_mesh_dimensions dimensions, no step, an
 /// operator `none`, a dimension that the shape lacks, groups for another number of ranks or
-/// numbered otherwise, a step with both or neither.
+/// numbered otherwise, a step with both or neither. The work is linear in the size of `mesh`.
 void check(const MeshReduction& mesh);
 
 /// The product of the shape's extents.
@@ -92,9 +94,13 @@ struct Merge {
 /// an average's rows are divided by the size of the group, to be 1/d everywhere for a whole number
 /// d, which divides the merged sum (averages alone: d = |C|). Other mixtures and averages of
 /// integers, which truncate at each step, never merge. Steps whose groups are single ranks change
-/// nothing, and count for nothing. Where a step has groups, |C|^2 numbers are looked at for each
-/// component.
+/// nothing, and count for nothing. The work is merging_work(mesh).
 [[nodiscard]] Merge merge_steps(const MeshReduction& mesh, DataType type);
+
+/// How many numbers merge_steps looks at, at most: ranks times steps, and where a step has groups
+/// the square of the ranks in the place of the ranks. Numbers that 64 bits do not hold stay at the
+/// largest.
+[[nodiscard]] std::uint64_t merging_work(const MeshReduction& mesh);
 
 /// "2x3".
 [[nodiscard]] std::string shape_text(const MeshReduction& mesh);

@@ -41,17 +41,8 @@ void write_message(const T& value, message_of<T>& message);
 /// Reads and validates `message`. Throws Error(invalid_argument) that begins with the path of the
 /// field, from `where` on ("query.problem.data_type: …"): unknown or missing enum values, missing
 /// sub-messages, negative or too large numbers, over-long strings, too many members, and what the
-/// vocabulary itself refuses.
+/// vocabulary itself refuses (colltune/vocabulary/field_limits.h lists the limits).
 template <class T>
 [[nodiscard]] T read_message(const message_of<T>& message, std::string_view where);
-
-/// The longest string that read_message accepts.
-inline constexpr std::size_t longest_wire_string = 4096;
-/// The most members that read_message accepts: ranks, kinds of ranks, and features of a kind.
-inline constexpr std::size_t most_wire_ranks = std::size_t{1} << 20U;
-inline constexpr std::size_t most_wire_kinds = 4096;
-inline constexpr std::size_t most_wire_features = 4096;
-/// The most steps of a mesh reduction.
-inline constexpr std::size_t most_wire_steps = 4096;
 
 }  // namespace colltune
