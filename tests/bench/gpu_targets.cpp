@@ -114,8 +114,11 @@ double memory_bytes(const Variant& variant, int ranks, Bytes size, Bytes cache) 
   const auto n = static_cast<double>(ranks);
   const auto whole = static_cast<double>(size.value);
   const double slots = n * 2 * (n - 1) * number("slots") * std::min(number("chunk"), whole / n);
-  // Then inputs are read once, and results written once.
-  return slots > static_cast<double>(cache.value) ? moved : 2 * n * whole;
+  // Inputs are read once, and results written once. What is written to slots that do not fit goes
+  // to memory, too, and is read soon enough to come from the cache. (On an H200 Nsight Compute
+  // counts 1.09 GB read and 2.66 GB written for 256 MiB, 4 ranks, 192 MiB of slots: these 14 S.)
+  const double written_back = slots > static_cast<double>(cache.value) ? 2 * (n - 1) * whole : 0;
+  return 2 * n * whole + written_back;
 }
 
 }  // namespace colltune

@@ -73,8 +73,8 @@ struct GpuVerdict {
 /// registered buffers, `ranks` ranks, messages of `size`.
 [[nodiscard]] double moved_bytes(std::string_view implementation, int ranks, Bytes size);
 /// The part of them that comes from the GPU's memory or goes there, for messages that are large
-/// beside its `cache`: a ring's slots, which are used again and again, stay in the cache where all
-/// ranks' together fit there.
+/// beside its `cache`. Of a ring's slots, which are used again and again, nothing where all ranks'
+/// together fit into the cache, else what is written to them.
 [[nodiscard]] double memory_bytes(const Variant& variant, int ranks, Bytes size, Bytes cache);
 
 }  // namespace colltune
