@@ -262,8 +262,8 @@ Environment detect_environment(const ProcessSettings& settings) {
   environment.build = std::string(build_info::build);
   environment.operating_system = read_operating_system("/");
   environment.kernel_release = kernel.release;
-  if (const std::string settings = read_kernel_settings("/"); !settings.empty())
-    environment.kernel_release += " " + settings;
+  if (const std::string of_kernel = read_kernel_settings("/"); !of_kernel.empty())
+    environment.kernel_release += " " + of_kernel;
   environment.cpu_model = read_cpu_model("/");
   environment.cpu_layout = describe_cpu_layout(hardware);
   environment.frequency_policy = read_frequency_policy("/");

@@ -93,7 +93,9 @@ TEST(Environment, OfTheMachineDoesNotDependOnTheShareThatAProcessGot) {
   EXPECT_EQ(bound.cpu_layout, layout);
   EXPECT_EQ(bound.mpi_binding, "one hardware thread per rank");
   ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
-  if (CPU_COUNT(&all) > 1) EXPECT_EQ(detect_environment({}).mpi_binding, "not bound");
+  if (CPU_COUNT(&all) > 1) {
+    EXPECT_EQ(detect_environment({}).mpi_binding, "not bound");
+  }
 }
 
 }  // namespace
