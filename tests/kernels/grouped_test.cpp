@@ -456,7 +456,7 @@ TEST(Grouped, RefusesWhatNoRanksCouldDo) {
                 one.inside[0].after = Variant{"test.refusing", {}};
                 one.inside[1] = {};
               }),
-              HasSubstr("test.refusing for broadcast i32 64 in-place: "));
+              HasSubstr("test.refusing for broadcast i32 64: "));
   EXPECT_THAT(refusal(problem_of(Collective::reduce, 64),
                       crossed_grouping(problem_of(Collective::reduce, 64)), 4),
               HasSubstr("the root is 4, not one of 0 to 3"));
