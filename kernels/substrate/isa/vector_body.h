@@ -290,9 +290,9 @@ struct VectorReduction {
   /// Whether two sources have a body of their own, since each such body takes its time to compile.
   /// Against the one for any number, with sources in the first cache, it is 1.2 to 2 times as fast
   /// where a line needs no conversion, 1.05 to 1.17 times for sums of f16 and bf16 in AVX2, and 1.03
-  /// to 1.11 times for fp8. One for three sources was 1.0 to 1.2 times as fast, and alike from 64 KiB
-  /// on (1 to 8 KiB, AVX2 and AVX-512 of an Intel VM, processor time, lower quartiles of 15 rounds
-  /// in turn).
+  /// to 1.16 times for fp8. One for three sources was mostly 1.0 to 1.2 times as fast, for plain types
+  /// of 1 KiB 1.2 to 1.5 times, from 64 KiB on at most 1.13 (1 to 8 KiB where no size is named, AVX2
+  /// and AVX-512 of a loaded Intel VM, processor time, lower quartiles of 15 rounds in turn).
   static constexpr bool has_body_for_two =
       !is_narrow_float<T> || (Op::averages && sizeof(T) == sizeof(Float16));
 
