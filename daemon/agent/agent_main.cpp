@@ -429,7 +429,8 @@ int run_confirm(colltune::ConfirmOptions options, const colltune::SupervisionLoc
                       "whole sweep command is accepted: its plug-ins are used)");
     // The sweep whose decisions these are: what it loaded is needed again.
     const colltune::SweepOptions sweep = parse_sweep(words->agents);
-    require_database(sweep, options.database, "confirm");
+    // Without one it is these decisions that are meant, as without a sweep.
+    if (sweep.database) require_database(sweep, options.database, "confirm");
     const colltune::SweepSpec spec = colltune::load_sweep_spec(sweep.configuration);
     for (const auto& plugin : spec.plugins) options.plugins.emplace_back(plugin);
     if (!options.most_kept_waiting) options.most_kept_waiting = spec.decision.most_kept_waiting;

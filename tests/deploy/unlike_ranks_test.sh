@@ -16,7 +16,7 @@ expect_code 0 "$colltune" show decisions --db "$work/masked.db" --json
 expect_json 'len(data) > 0 and all(d["key"]["topology"]["layout_digest"] != "uniform" for d in data)'
 expect_json 'len(data[0]["alternatives"]) > 0'
 expect_json 'not any("cpu." in json.dumps(v["variant"]) for d in data for v in d["alternatives"])'
-expect_code 0 "$colltune" explain all_reduce --bytes 1KiB --dtype f32 --db "$work/masked.db"
+expect_code 0 "$colltune" explain all_reduce --bytes 1KiB --dtype f32 --wide --db "$work/masked.db"
 expect_in out 'masked by impl=cpu\.\* \(rank 1\); rank 0 has it'
 expect_in out 'mpi\.all_reduce .*(what runs without colltune|it is what runs without colltune)'
 expect_code 0 "$colltune" show sweeps --db "$work/masked.db" --json
