@@ -45,6 +45,14 @@ rlim_t descriptor_limit() {
                   std::to_string(fewest_descriptors) + " (ulimit -n, or systemd's LimitNOFILE=)");
 }
 
+/// Whether `descriptor` still is the socket with the inode `number`. Asked by its name: it is
+/// gRPC's, which may close it at this moment.
+bool is_socket(int descriptor, ino_t number) {
+  struct stat facts {};
+  return ::stat(("/proc/self/fd/" + std::to_string(descriptor)).c_str(), &facts) == 0 &&
+         S_ISSOCK(facts.st_mode) && facts.st_ino == number;
+}
+
 bool has_no_room(int number) {
   return number == EMFILE || number == ENFILE || number == ENOBUFS || number == ENOMEM;
 }
@@ -155,11 +163,7 @@ bool Acceptor::is_full() {
 }
 
 void Acceptor::forget_closed() {
-  std::erase_if(open_, [](const auto& one) {
-    struct stat facts {};
-    return ::fstat(one.first, &facts) != 0 || !S_ISSOCK(facts.st_mode) ||
-           facts.st_ino != one.second;
-  });
+  std::erase_if(open_, [](const auto& one) { return !is_socket(one.first, one.second); });
 }
 
 void Acceptor::say_once(bool& is_said, const std::string& text) const {
