@@ -184,7 +184,9 @@ bool Member::make_native(const UniqueId& id, Deadline deadline) {
   struct Making {
     std::mutex mutex;
     NativeHandle handle = nullptr;  ///< of NCCL's, until it returns
-    bool is_made = false;           ///< guarded by mutex, as the next one
+    // Guarded by mutex:
+    bool is_past_device = false;  ///< it does not look at the rank's device any more
+    bool is_made = false;
     bool is_left_alone = false;
   };
   const auto making = std::make_shared<Making>();
@@ -192,9 +194,12 @@ bool Member::make_native(const UniqueId& id, Deadline deadline) {
                  [making, nccl = functions(), id, &device = device_, ranks = communicator_.size(),
                   rank = communicator_.rank(), configuration = configuration_of(settings_)] {
                    device.make_current();
+                   std::unique_lock lock(making->mutex);
+                   making->is_past_device = true;
+                   lock.unlock();
                    Configuration given = configuration;
                    const Result result = nccl.init(&making->handle, ranks, id, rank, &given);
-                   std::unique_lock lock(making->mutex);
+                   lock.lock();
                    making->is_made = result == result_success || result == result_in_progress;
                    if (making->is_made && making->is_left_alone) {
                      lock.unlock();
@@ -206,9 +211,12 @@ bool Member::make_native(const UniqueId& id, Deadline deadline) {
     if (abort_flag_.is_raised() || Clock::now() >= deadline) {
       const std::lock_guard lock(making->mutex);
       if (making->is_made) break;
-      making->is_left_alone = true;
-      errands_.leave_alone();
-      return false;
+      // The device may go as soon as this returns.
+      if (making->is_past_device) {
+        making->is_left_alone = true;
+        errands_.leave_alone();
+        return false;
+      }
     }
     std::this_thread::sleep_for(pause_between_looks);
   }
