@@ -14,7 +14,7 @@
 #include <new>
 
 #include "colltune/nccl/tuner_abi.h"
-#include "mapped_snapshot.h"
+#include "loaded_snapshot.h"
 #include "registry.h"
 
 namespace colltune::nccl {
@@ -103,7 +103,7 @@ bool take_rules(Communicator& communicator, Logger logger) noexcept {
         digest_variable, wanted, path_variable);
     return false;
   }
-  const MappedSnapshot snapshot(path);
+  const LoadedSnapshot snapshot(path);
   facts.snapshot_state = colltune_nccl_snapshot_refused;
   if (*snapshot.why_not() != '\0') {
     log(logger, log_warn, "colltune: snapshot %s cannot be used: %s: %s", path, snapshot.why_not(),
@@ -124,6 +124,11 @@ bool take_rules(Communicator& communicator, Logger logger) noexcept {
         wanted == nullptr ? "NCCL's own choices stay" : "communicator refused");
     return wanted == nullptr;
   }
+  if (snapshot.is_writable_by_all() && wanted == nullptr)
+    log(logger, log_warn,
+        "colltune: snapshot %s can be written by every user of this machine, who choose for this "
+        "job so: take that right away (chmod o-w), or demand its digest by %s",
+        path, digest_variable);
   facts.snapshot_state = colltune_nccl_snapshot_in_use;
   facts.snapshot_generation = header.generation;
   facts.snapshot_rules = communicator.rules.size();

@@ -37,9 +37,9 @@ bool RuleIndex::fill(std::span<const SnapshotRule> rules, std::size_t ranks,
                     .protocol = rule.protocol,
                     .channels = static_cast<std::uint8_t>(rule.channels)};
     if (at == 0 || key_of(rule) != last) {
-      Range& groups = groups_of_[rule.function];
+      Range& groups = groups_of_[rule.function][rule.registered];
       if (groups.begin == groups.end) groups = {group, group};
-      groups_[group] = {rule.pipe_operations, rule.registered, {at, at}};
+      groups_[group] = {rule.pipe_operations, {at, at}};
       groups.end = ++group;
       last = key_of(rule);
     }

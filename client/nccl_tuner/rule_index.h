@@ -43,19 +43,10 @@ class RuleIndex {
   /// The rule for `call`; null where there is none.
   [[nodiscard]] const Answer* find(const AskedCall& call) const noexcept {
     if (call.function < 0 || call.function >= function_count) return nullptr;
-    const Range& groups = groups_of_[static_cast<std::size_t>(call.function)];
-    for (std::uint32_t at = groups.begin; at < groups.end; ++at) {
-      const Group& group = groups_[at];
-      if (group.registered != any_registered && group.registered != (call.registered != 0))
-        continue;
-      if (group.pipe_operations != any_pipe_operations &&
-          group.pipe_operations != call.pipe_operations)
-        continue;
-      // No call has two rules: whichever group has one has the one.
-      if (const Answer* const found = find(group.answers, call.bytes); found != nullptr)
-        return found;
-    }
-    return nullptr;
+    const auto& by_buffers = groups_of_[static_cast<std::size_t>(call.function)];
+    // No call has two rules: whichever group has one has the one.
+    const Answer* const found = find(by_buffers[call.registered != 0 ? 1 : 0], call);
+    return found != nullptr ? found : find(by_buffers[any_registered], call);
   }
 
  private:
@@ -63,12 +54,31 @@ class RuleIndex {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
   };
-  /// Rules of one kind of buffers and number of pipe operations, ordered by bytes.
+  /// Rules of one number of pipe operations, ordered by bytes.
   struct Group {
     std::int32_t pipe_operations = 0;
-    std::uint8_t registered = 0;
     Range answers;
   };
+
+  /// In groups of one kind of buffers, which are ordered by pipe operations: any number first.
+  [[nodiscard]] const Answer* find(Range groups, const AskedCall& call) const noexcept {
+    static_assert(any_pipe_operations == 0);
+    if (groups.begin == groups.end) return nullptr;
+    if (groups_[groups.begin].pipe_operations == any_pipe_operations) {
+      const Answer* const found = find(groups_[groups.begin].answers, call.bytes);
+      if (found != nullptr || ++groups.begin == groups.end) return found;
+    }
+    std::uint32_t left = groups.end - groups.begin;
+    while (left > 1) {
+      const std::uint32_t half = left / 2;
+      if (groups_[groups.begin + half].pipe_operations <= call.pipe_operations)
+        groups.begin += half;
+      left -= half;
+    }
+    const Group& group = groups_[groups.begin];
+    return group.pipe_operations == call.pipe_operations ? find(group.answers, call.bytes)
+                                                         : nullptr;
+  }
 
   /// A binary search whose steps the processor need not guess.
   [[nodiscard]] const Answer* find(Range answers, std::size_t bytes) const noexcept {
@@ -82,7 +92,7 @@ class RuleIndex {
     return first->min_bytes <= bytes && bytes <= first->max_bytes ? first : nullptr;
   }
 
-  std::array<Range, function_count> groups_of_{};
+  std::array<std::array<Range, any_registered + 1>, function_count> groups_of_{};  ///< by buffers
   std::unique_ptr<Group[]> groups_;
   std::unique_ptr<Answer[]> answers_;
   std::size_t size_ = 0;

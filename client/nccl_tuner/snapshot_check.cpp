@@ -5,8 +5,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "colltune/nccl/choice.h"
 #include "colltune/nccl_tuner/snapshot_layout.h"
@@ -46,63 +49,66 @@ const char* damage_of(const SnapshotRule& rule) {
   return nullptr;
 }
 
-/// The end of the rules that begin at `begin` and are alike by `of`.
-template <class Of>
-std::size_t end_of_like(Rules rules, std::size_t begin, Of of) {
-  std::size_t end = begin;
-  while (end < rules.size() && of(rules[end]) == of(rules[begin])) ++end;
-  return end;
-}
-
-/// Whether some call is of both keys, which differ in their buffers and pipe operations alone.
-bool can_meet(const SnapshotKey& one, const SnapshotKey& other) {
-  return (one.registered == other.registered || one.registered == any_registered ||
-          other.registered == any_registered) &&
-         (one.pipe_operations == other.pipe_operations ||
-          one.pipe_operations == any_pipe_operations ||
-          other.pipe_operations == any_pipe_operations);
-}
-
-/// Looks for a rule of `later` whose bytes meet those of one of `earlier`, both ordered and each
-/// free of such among its own; the place in `later`, or its size.
-std::size_t find_meeting(Rules earlier, Rules later) {
-  std::size_t at = 0;
-  for (std::size_t place = 0; place < later.size(); ++place) {
-    while (at < earlier.size() && earlier[at].max_bytes < later[place].min_bytes) ++at;
-    if (at < earlier.size() && earlier[at].min_bytes <= later[place].max_bytes) return place;
-  }
-  return later.size();
-}
-
-struct World {
-  std::uint8_t function;
-  std::int32_t ranks;
-  std::int32_t nodes;
-  friend constexpr bool operator==(const World&, const World&) = default;
+/// The rules of one key: `begin` to `end` of all.
+struct Group {
+  std::size_t begin;
+  std::size_t end;
 };
-World world_of(const SnapshotRule& rule) { return {rule.function, rule.ranks, rule.nodes}; }
 
-/// The first rule that is for a call of another one; the number of rules where there is none. The
-/// rules are in order.
-std::size_t find_ambiguous(Rules rules) {
-  for (std::size_t world = 0; world < rules.size();) {
-    const std::size_t end = end_of_like(rules, world, world_of);
-    for (std::size_t later = world; later < end;) {
-      const std::size_t later_end = end_of_like(rules.first(end), later, key_of);
-      for (std::size_t earlier = world; earlier < later;) {
-        const std::size_t earlier_end = end_of_like(rules.first(end), earlier, key_of);
-        if (can_meet(key_of(rules[earlier]), key_of(rules[later]))) {
-          const std::size_t place = find_meeting(rules.subspan(earlier, earlier_end - earlier),
-                                                 rules.subspan(later, later_end - later));
-          if (later + place < later_end) return later + place;
-        }
-        earlier = earlier_end;
-      }
-      later = later_end;
-    }
-    world = end;
+Group find_group(Rules rules, const SnapshotKey& key) {
+  const auto found = std::ranges::equal_range(rules, key, {}, key_of);
+  const auto begin = static_cast<std::size_t>(found.begin() - rules.begin());
+  return {begin, begin + found.size()};
+}
+
+/// The first rule of `one` whose bytes meet those of a rule of `other`, and that one; nothing where
+/// there is none. Both are ordered and free of such among their own.
+std::optional<std::pair<std::size_t, std::size_t>> find_meeting(Rules rules, Group one,
+                                                                Group other) {
+  const Rules others = rules.subspan(other.begin, other.end - other.begin);
+  for (std::size_t rule = one.begin; rule < one.end; ++rule) {
+    const auto met =
+        std::ranges::lower_bound(others, rules[rule].min_bytes, {}, &SnapshotRule::max_bytes);
+    if (met != others.end() && met->min_bytes <= rules[rule].max_bytes)
+      return std::pair(rule, other.begin + static_cast<std::size_t>(met - others.begin()));
   }
-  return rules.size();
+  return std::nullopt;
+}
+
+/// The keys that `key` shares calls with, besides itself: whoever is for either kind of buffers, or
+/// for any number of pipe operations, is for the calls of others, too. Those for any number are not
+/// asked for a number, since the others ask for them.
+std::array<SnapshotKey, 5> keys_beside(const SnapshotKey& key) {
+  const auto with = [&](std::uint8_t registered, std::int32_t pipe_operations) {
+    SnapshotKey beside = key;
+    beside.registered = registered;
+    beside.pipe_operations = pipe_operations;
+    return beside;
+  };
+  const std::array<std::uint8_t, 2> kinds =
+      key.registered == any_registered
+          ? std::array<std::uint8_t, 2>{0, 1}
+          : std::array<std::uint8_t, 2>{any_registered, any_registered};
+  return {with(key.registered, any_pipe_operations), with(kinds[0], key.pipe_operations),
+          with(kinds[1], key.pipe_operations), with(kinds[0], any_pipe_operations),
+          with(kinds[1], any_pipe_operations)};
+}
+
+/// The first rule that is for a call of an earlier one of another key; the number of rules where
+/// there is none. The rules are in order. Costs rules times their number's logarithm.
+std::size_t find_ambiguous(Rules rules) {
+  std::size_t first = rules.size();
+  for (std::size_t begin = 0; begin < rules.size();) {
+    const SnapshotKey key = key_of(rules[begin]);
+    const Group group = find_group(rules, key);
+    for (const SnapshotKey& beside : keys_beside(key)) {
+      if (beside == key) continue;
+      if (const auto met = find_meeting(rules, group, find_group(rules, beside)))
+        first = std::min(first, std::max(met->first, met->second));
+    }
+    begin = group.end;
+  }
+  return first;
 }
 
 }  // namespace

@@ -3,8 +3,11 @@
 // The tuner library as NCCL loads it, with a decision snapshot: what production does.
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "colltune/nccl_tuner/snapshot_layout.h"
 #include "tuner_fixture.h"
@@ -165,6 +168,53 @@ TEST_F(DecisionsTest, ACommunicatorKeepsTheSnapshotThatItBeganWith) {
   EXPECT_NE(0, std::memcmp(digest_before.snapshot_digest, newest().snapshot_digest, 16));
 }
 
+TEST_F(DecisionsTest, AFileThatIsWrittenWhileItIsReadIsWholeOrRefused) {
+  const Choice choice{Algorithm::ring, Protocol::simple, 2};
+  std::vector<NcclRule> rules;
+  for (std::uint64_t bytes = 0; bytes < 2000; ++bytes)
+    rules.push_back(rule_of(Function::all_reduce, bytes, bytes, choice));
+  publish(rules);
+  const auto whole = static_cast<off_t>(std::filesystem::file_size(file));
+  std::atomic<bool> ends = false;
+  std::jthread writer([&] {
+    // What is cut off comes back as zeros, and then as it was.
+    const auto bytes = encode({.generation = 7, .rules = rules});
+    while (!ends) {
+      ASSERT_EQ(::truncate(file.c_str(), 0), 0);
+      ASSERT_EQ(::truncate(file.c_str(), whole), 0);
+      std::ofstream(file, std::ios::binary | std::ios::in)
+          .write(reinterpret_cast<const char*>(bytes.data()),  // NOLINT
+                 static_cast<std::streamsize>(bytes.size()));
+    }
+  });
+  for (int round = 0; round < 200; ++round) {
+    const TunedCommunicator communicator(tuner, 8, 1);
+    ASSERT_EQ(communicator.result(), nccl::result_success);
+    const Answer answer = ask(communicator, {Function::all_reduce, 1999});
+    ASSERT_TRUE(answer.is(choice) || answer.is_untouched());
+  }
+  ends = true;
+}
+
+TEST_F(DecisionsTest, AFileThatEveryUserMayWriteDrawsAWarning) {
+  const std::string digest = publish({});
+  const auto warnings = [&] {
+    const TunedCommunicator communicator(tuner, 8, 1, capture);
+    EXPECT_EQ(communicator.result(), nccl::result_success);
+    std::vector<std::string> lines;
+    for (const std::string& line : log_lines())
+      if (line.starts_with("WARN ")) lines.push_back(line);
+    return lines;
+  };
+  EXPECT_THAT(warnings(), IsEmpty());
+  ASSERT_EQ(::chmod(file.c_str(), 0666), 0);
+  setenv("COLLTUNE_NCCL_SNAPSHOT_DIGEST", digest.c_str(), 1);
+  EXPECT_THAT(warnings(), IsEmpty()) << "nobody can put another one there";
+  unsetenv("COLLTUNE_NCCL_SNAPSHOT_DIGEST");
+  EXPECT_THAT(warnings(), ElementsAre(AllOf(HasSubstr(file.string()), HasSubstr("every user"),
+                                            HasSubstr("chmod o-w"))));
+}
+
 TEST_F(DecisionsTest, TheSnapshotInUseIsToldAndLogged) {
   const std::string digest = publish(
       {rule_of(Function::reduce, 0, 9, {}), rule_of(Function::reduce, 10, 19, {Algorithm::tree})});
@@ -283,6 +333,16 @@ const NcclRule* find_plainly(const std::vector<NcclRule>& rules, const Asked& ca
   return nullptr;
 }
 
+/// Whether some call is of both rules, in the plainest words.
+bool share_a_call(const NcclRule& one, const NcclRule& other) {
+  return one.function == other.function && one.ranks == other.ranks && one.nodes == other.nodes &&
+         one.min_message.value <= other.max_message.value &&
+         other.min_message.value <= one.max_message.value &&
+         (!one.registered || !other.registered || *one.registered == *other.registered) &&
+         (!one.pipe_operations || !other.pipe_operations ||
+          *one.pipe_operations == *other.pipe_operations);
+}
+
 TEST_F(DecisionsTest, RandomRulesAreFoundAsAPlainSearchFindsThem) {
   std::mt19937_64 random(20);
   const auto below = [&](int end) { return static_cast<int>(random() % end); };
@@ -296,11 +356,15 @@ TEST_F(DecisionsTest, RandomRulesAreFoundAsAPlainSearchFindsThem) {
       if (below(4) == 0) rule.ranks = 4;
       if (below(2) == 0) rule.registered = below(2) == 0;
       if (below(2) == 0) rule.pipe_operations = 1 + below(3);
+      const bool is_for_a_call_of_another =
+          std::ranges::any_of(rules, [&](const NcclRule& one) { return share_a_call(one, rule); });
       rules.push_back(rule);
       try {
         static_cast<void>(encode({.rules = rules}));
+        ASSERT_FALSE(is_for_a_call_of_another);
       } catch (const Error&) {
-        rules.pop_back();  // for a call of another one
+        ASSERT_TRUE(is_for_a_call_of_another);
+        rules.pop_back();
       }
     }
     std::ranges::shuffle(rules, random);

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "loaded_snapshot.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <new>
+
+namespace colltune::nccl {
+namespace {
+
+constexpr std::size_t most_bytes =
+    sizeof(SnapshotHeader) + most_snapshot_rules * sizeof(SnapshotRule);
+
+const char* describe(int error) noexcept {
+  switch (error) {
+    case ENOENT:
+      return "there is no such file";
+    case EACCES:
+      return "permission denied";
+    case EINVAL:
+      return "it is no regular file";
+    case EFBIG:
+      return "it is larger than any table";
+    case ENOMEM:
+      return "there is no memory for it";
+    default:
+      return "the system refuses";
+  }
+}
+
+/// Reads until `into` is full or the file ends; the bytes read, -1 with errno where that failed.
+ssize_t read_all(int file, std::span<std::byte> into) noexcept {
+  std::size_t size = 0;
+  while (size < into.size()) {
+    const ssize_t more = read(file, into.data() + size, into.size() - size);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return -1;
+    if (more == 0) break;
+    size += static_cast<std::size_t>(more);
+  }
+  return static_cast<ssize_t>(size);
+}
+
+}  // namespace
+
+int LoadedSnapshot::read_file(const char* path) noexcept {
+  // O_NONBLOCK: a path that is no file but a pipe must not hold the process up.
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return errno;
+  const auto read_open = [&]() noexcept -> int {
+    struct stat status {};
+    if (fstat(file, &status) != 0) return errno;
+    if (!S_ISREG(status.st_mode)) return EINVAL;
+    is_writable_by_all_ = (status.st_mode & S_IWOTH) != 0;
+    const auto size = static_cast<std::size_t>(status.st_size);
+    if (size == 0) return 0;
+    if (size > most_bytes) return EFBIG;
+    memory_.reset(new (std::nothrow) std::byte[size]);
+    if (!memory_) return ENOMEM;
+    const ssize_t found = read_all(file, {memory_.get(), size});
+    if (found < 0) return errno;
+    bytes_ = {memory_.get(), static_cast<std::size_t>(found)};
+    return 0;
+  };
+  const int error = read_open();
+  close(file);
+  return error;
+}
+
+LoadedSnapshot::LoadedSnapshot(const char* path) noexcept {
+  if (const int error = read_file(path); error != 0) {
+    std::snprintf(why_not_.data(), why_not_.size(), "it cannot be read: %s (error %d)",
+                  describe(error), error);
+    return;
+  }
+  content_ = check_snapshot(bytes_);
+  if (content_.damage == nullptr) return;
+  if (content_.is_about_a_rule)
+    std::snprintf(why_not_.data(), why_not_.size(), "rule %llu: %s",
+                  static_cast<unsigned long long>(content_.rule), content_.damage);
+  else
+    std::snprintf(why_not_.data(), why_not_.size(), "%s", content_.damage);
+}
+
+}  // namespace colltune::nccl

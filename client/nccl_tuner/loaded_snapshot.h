@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "colltune/nccl_tuner/snapshot_layout.h"
+
+namespace colltune::nccl {
+
+/// A snapshot's file, read into memory and checked. It is not mapped: where somebody writes into
+/// the file meanwhile, what was read has another digest and is refused, and nothing dies.
+class LoadedSnapshot {
+ public:
+  explicit LoadedSnapshot(const char* path) noexcept;
+  LoadedSnapshot(const LoadedSnapshot&) = delete;
+  LoadedSnapshot& operator=(const LoadedSnapshot&) = delete;
+  ~LoadedSnapshot() = default;
+
+  /// Empty where the snapshot is whole, else why it cannot be used.
+  [[nodiscard]] const char* why_not() const noexcept { return why_not_.data(); }
+  [[nodiscard]] const CheckedSnapshot& content() const noexcept { return content_; }
+  /// Whether every user of the machine may change the file.
+  [[nodiscard]] bool is_writable_by_all() const noexcept { return is_writable_by_all_; }
+
+ private:
+  /// The reason why it could not be read, as errno; 0 where it was.
+  [[nodiscard]] int read_file(const char* path) noexcept;
+
+  std::unique_ptr<std::byte[]> memory_;
+  std::span<const std::byte> bytes_;
+  bool is_writable_by_all_ = false;
+  CheckedSnapshot content_;
+  std::array<char, 160> why_not_{};
+};
+
+}  // namespace colltune::nccl
