@@ -23,7 +23,7 @@ int run_compat_command(CompatTool tool, const SweepOptions& options, const Agent
   std::vector<std::filesystem::path> plugins(spec.plugins.begin(), spec.plugins.end());
   plugins.insert(plugins.end(), options.plugins.begin(), options.plugins.end());
   const auto [catalogue, environment, digest, launch, availability] =
-      learn_launch(process, plugins, options.rules);
+      learn_launch(process, plugins, options.call_limit, options.rules);
   const SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
   MeasurePolicy policy;
   policy.call_limit_floor = call_limit_floor(options.call_limit, plan);

@@ -18,10 +18,13 @@
 #include "colltune/plugin/load_plugin.h"
 #include "colltune/sweep/capability_merge.h"
 #include "launch_comparison.h"
+#include "plugin_probe.h"
 #include "process_environment.h"
 
 namespace colltune {
 namespace {
+
+constexpr auto longest_call_limit = std::chrono::seconds(10);
 
 std::string host_name() {
   char name[256] = {};
@@ -85,10 +88,14 @@ ExchangedFacts exchange_facts(ControlPlane& control, const Environment& environm
 
 /// The program's implementations and those of the user's plug-ins, the same on every rank.
 Implementations load_catalogue(const AgentProcess& process,
-                               std::span<const std::filesystem::path> plugins) {
+                               std::span<const std::filesystem::path> plugins,
+                               std::chrono::seconds call_limit) {
   Implementations catalogue = process.make_catalogue();
   run_on_all_ranks(process.control, [&] {
-    for (const auto& plugin : plugins) add_plugin(catalogue, plugin);
+    for (const auto& plugin : plugins) {
+      probe_plugin(plugin, call_limit.count() > 0 ? call_limit : longest_call_limit);
+      add_plugin(catalogue, plugin);
+    }
   });
   return catalogue;
 }
@@ -106,9 +113,9 @@ void do_without(const std::vector<std::string>& isas) {
 
 LaunchFacts learn_launch(const AgentProcess& process,
                          std::span<const std::filesystem::path> plugins,
-                         const CapabilityRules& rules) {
+                         std::chrono::seconds call_limit, const CapabilityRules& rules) {
   LaunchFacts facts;
-  facts.catalogue = load_catalogue(process, plugins);
+  facts.catalogue = load_catalogue(process, plugins, call_limit);
   RankRules own_rules;
   std::vector<std::string> isas;
   run_on_all_ranks(process.control, [&] {
@@ -145,15 +152,14 @@ LaunchFacts learn_launch(const AgentProcess& process,
 std::chrono::nanoseconds call_limit_floor(std::chrono::seconds asked, const SweepPlan& plan) {
   using std::chrono::nanoseconds;
   using std::chrono::seconds;
-  constexpr nanoseconds most = seconds(10);
   if (asked.count() > 0) return asked;
-  if (plan.budget.count() == 0) return most;
+  if (plan.budget.count() == 0) return longest_call_limit;
   const bool shares_cores = std::ranges::any_of(plan.worlds, [](const PlannedWorld& world) {
     return world.topology.placement == Placement::oversubscribed;
   });
   const nanoseconds least = seconds(shares_cores ? 4 : 1);
   constexpr int hangs_in_budget = 8;
-  return std::clamp(plan.budget / hangs_in_budget, least, most);
+  return std::clamp<nanoseconds>(plan.budget / hangs_in_budget, least, longest_call_limit);
 }
 
 std::chrono::milliseconds control_time_out(const SweepPlan& plan, const MeasurePolicy& policy) {

@@ -52,9 +52,11 @@ struct LaunchFacts {
 
 /// Collective: the program's implementations and those of `plugins`, what the ranks can do, and
 /// where they are. Throws the same Error on all ranks where one of them lacks what it takes or runs
-/// another build; warns of other differences. With `rules` as if some ranks were other ones.
+/// another build; warns of other differences. A plug-in has `call_limit` (0: as long as the longest
+/// call) to say what it is. With `rules` as if some ranks were other ones.
 [[nodiscard]] LaunchFacts learn_launch(const AgentProcess& process,
                                        std::span<const std::filesystem::path> plugins,
+                                       std::chrono::seconds call_limit,
                                        const CapabilityRules& rules);
 
 /// The time before which no call of `plan` counts as timed out, however cheap its cost line says

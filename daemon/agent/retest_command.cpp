@@ -104,7 +104,8 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
         StatusCode::failed_precondition,
         std::string("confirm: ") + malloc_regime_variable +
             "=fresh needs a process for each key, and a launch of confirm measures several");
-  const LaunchFacts facts = learn_launch(process, options.plugins, options.rules);
+  const LaunchFacts facts =
+      learn_launch(process, options.plugins, options.call_limit, options.rules);
 
   std::optional<Store> store;
   std::optional<RetestJournal> journal;

@@ -304,7 +304,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   std::vector<std::filesystem::path> plugins(spec.plugins.begin(), spec.plugins.end());
   plugins.insert(plugins.end(), options.plugins.begin(), options.plugins.end());
   const auto [catalogue, environment, digest, launch, availability] =
-      learn_launch(process, plugins, options.rules);
+      learn_launch(process, plugins, options.call_limit, options.rules);
 
   if (process.settings.malloc == MallocRegime::fresh && !options.database && !options.dry_run)
     throw Error(StatusCode::invalid_argument,

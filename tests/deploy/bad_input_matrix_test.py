@@ -254,7 +254,7 @@ def sockets(folder, good):
 def plugins(folder):
     def case(name, file, *patterns, code=2, flaw=None):
         return Case(f"plug-in {name}", code, [re.escape(Path(file).name), *patterns],
-                    [AGENT, "sweep", "--dry-run", "--config", str(folder / "good.json"), "--plugin", str(file)],
+                    [AGENT, "sweep", "--dry-run", "--config", str(folder / "good.json"), "--plugin", str(file), "--call-limit", "1"],
                     environment={"COLLTUNE_TEST_FLAW": flaw} if flaw else {})
 
     yield case("absent", "absent.so", "no such file")
@@ -265,6 +265,10 @@ def plugins(folder):
     yield case("of another version", PLUGINS / "flawed_plugin.so", "version", flaw="newer version")
     yield case("struct_size", PLUGINS / "flawed_plugin.so", "struct_size of 64", "at least 72", flaw="small struct")
     yield case("null", PLUGINS / "flawed_plugin.so", "'family' is NULL", flaw="null family")
+    for flaw in ("hangs in its constructor", "hangs in describe"):
+        yield case(flaw, PLUGINS / "flawed_plugin.so", "did not end within 1 s", "--call-limit", flaw=flaw)
+    yield case("crashes", PLUGINS / "flawed_plugin.so", "crashes by signal 6", flaw="crashes in describe")
+    yield case("exits", PLUGINS / "flawed_plugin.so", "ends the process that loads it, with exit code 0", flaw="exits in describe")
 
 
 def commands(folder, good):

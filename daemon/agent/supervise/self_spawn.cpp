@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "self_spawn.h"
+#include "colltune/supervise/self_spawn.h"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -4,6 +4,8 @@
 // COLLTUNE_TEST_DESCRIPTION as its family and description where they are set. Its all-reduce moves
 // nothing: it shows how the host treats what it is told.
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -26,8 +28,15 @@ const char* setting(const char* name, const char* otherwise) {
 
 bool has_flaw(std::string_view name) { return setting("COLLTUNE_TEST_FLAW", "") == name; }
 
+[[gnu::constructor]] void begin() {
+  while (has_flaw("hangs in its constructor")) pause();
+}
+
 const char* describe() {
   if (has_flaw("null description")) return nullptr;
+  while (has_flaw("hangs in describe")) pause();
+  if (has_flaw("crashes in describe")) std::abort();
+  if (has_flaw("exits in describe")) std::exit(0);
   return setting("COLLTUNE_TEST_DESCRIPTION",
                  R"({"implementations":[{"name":"idle","collective":"all_reduce",)"
                  R"("description":"does nothing","rounding":"exact","numeric_class":"any"}]})");
