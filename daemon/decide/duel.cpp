@@ -17,6 +17,37 @@ namespace colltune {
 
 namespace {
 
+// Of a visit, below which its pass says too little by itself to count as much as others: two passes
+// are worth four times the rounds of the shorter one (Kish), and what is shown among some dozens of
+// rivals takes at least 16.
+constexpr std::size_t least_rounds = 4;
+
+/// Puts each pass that is shorter than that together with the longest one, of those that met the
+/// same state of the machine if there are some: one round of a visit that ran out of budget must
+/// not weigh as much as hundreds of another, nor speak alone for a state.
+/// A rival that left a longer visit early was hopeless there, which counts in full.
+void join_short_passes(std::map<int, std::vector<double>>& by_pass, const PassRounds& reference,
+                       const PassWeights& weights) {
+  for (auto at = by_pass.begin(); at != by_pass.end();) {
+    const auto fit_of = [&](auto pass) {
+      const bool is_alike =
+          weight_of(pass->first, weights).state == weight_of(at->first, weights).state;
+      return std::pair(is_alike, pass->second.size());
+    };
+    auto joined = by_pass.end();
+    for (auto other = by_pass.begin(); other != by_pass.end(); ++other)
+      if (other != at && other->second.size() >= at->second.size() &&
+          (joined == by_pass.end() || fit_of(other) > fit_of(joined)))
+        joined = other;
+    if (reference.at(at->first).size() >= least_rounds || joined == by_pass.end()) {
+      ++at;
+      continue;
+    }
+    joined->second.insert(joined->second.end(), at->second.begin(), at->second.end());
+    at = by_pass.erase(at);
+  }
+}
+
 /// What the passes have in common, not empty: the ratios of each.
 Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk,
                 const PassWeights& weights) {
@@ -64,7 +95,8 @@ Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk,
 
 Duel fight_in_passes(const PassRounds& reference, const PassRounds& rival, double risk,
                      const PassWeights& weights) {
-  const auto by_pass = ratios_by_pass(reference, rival);
+  auto by_pass = ratios_by_pass(reference, rival);
+  join_short_passes(by_pass, reference, weights);
   return by_pass.empty() ? Duel{} : fight_over(by_pass, risk, weights);
 }
 

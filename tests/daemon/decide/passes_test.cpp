@@ -94,10 +94,27 @@ TEST(DuelInPasses, BoundsNeverLieOnTheFarSideOfTheRatio) {
   EXPECT_NEAR(*duel.high, 1.1, 1e-9);
 }
 
+TEST(DuelInPasses, AVisitOfARoundIsNoPassOfItsOwn) {
+  // Whatever it met: with a pass of its own it would make 41 rounds worth 4.
+  for (const double ratio : {1.3, 0.5, 20.0}) {
+    const Duel duel = duel_of({{0, at(ratio, 1)}, {1, at(1.3, 40)}});
+    EXPECT_EQ(duel.rounds, 41U);
+    EXPECT_NEAR(duel.ratio, 1.3, 1e-9);
+    EXPECT_EQ(judge(duel, {}), Standing::proven);
+  }
+  // A state of the machine that one round met is not spoken for.
+  const Duel of_states =
+      fight_in_passes({{0, at(1, 1)}, {1, at(1, 40)}}, {{0, at(0.5, 1)}, {1, at(1.3, 40)}}, 0.005,
+                      {{0, {.weight = 3, .state = 1}}, {1, {.weight = 1, .state = 0}}});
+  EXPECT_NEAR(of_states.ratio, 1.3, 1e-9);
+}
+
 TEST(DuelInPasses, WhoLeftEarlyInEachPassIsBeatenOrOpenByItsBestRounds) {
   // Faster in one pass, and hopeless after a round in the others.
-  const Duel hopeless =
-      duel_of({{0, at(1.1, 60)}, {1, at(0.3, 1)}, {2, at(0.3, 1)}, {3, at(0.3, 1)}});
+  PassRounds baseline;
+  for (int pass = 0; pass < 4; ++pass) baseline[pass] = at(1, 60);
+  const Duel hopeless = fight_in_passes(
+      baseline, {{0, at(1.1, 60)}, {1, at(0.3, 1)}, {2, at(0.3, 1)}, {3, at(0.3, 1)}}, 0.005);
   EXPECT_EQ(hopeless.low, std::nullopt);  // worth five rounds
   EXPECT_EQ(judge(hopeless, {}), Standing::beaten);
   const Duel close = duel_of({{0, at(1.1, 2)}, {1, at(1.05, 2)}});
