@@ -16,16 +16,21 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Nothing where a call failed: then the trial has its fault.
-std::optional<TimedCalls> call(Trial& trial, int times, Deadline deadline) {
+/// How long the calls took: from the common start on, where there is one. The clock was read there,
+/// and is not read again. Nothing where a call failed: then the trial has its fault.
+std::optional<nanoseconds> call(Trial& trial, int times, const Start& start,
+                                Synchronization synchronization) {
   try {
-    const TimedCalls calls = time_calls(*trial.operation, times, deadline);
+    const nanoseconds duration =
+        synchronization == Synchronization::window
+            ? end_of_calls(*trial.operation, times, start.deadline) - start.common
+            : time_calls(*trial.operation, times, start.deadline).duration();
     if (const auto by_device = trial.operation->device_time()) {
       trial.seen.device += *by_device;
-      trial.seen.timed_device += calls.duration() / times;
+      trial.seen.timed_device += duration / times;
       ++trial.seen.device_calls;
     }
-    return calls;
+    return duration;
   } catch (...) {
     trial.fault = catch_fault([] { throw; });
     return {};
@@ -55,13 +60,11 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     const Start start = start_run(*world.starts, input, limits, context.start, world.clock, watch);
     // A rank whose call failed still comes to every start and end: the ranks stay in step.
     if (may_call) {
-      if (const auto calls = call(trial, limits.calls, start.deadline)) {
-        const bool has_common_start = context.start.synchronization == Synchronization::window;
-        const nanoseconds duration =
-            has_common_start ? calls->end - start.common : calls->duration();
-        batch.marks[run] = watch.end(context.start.watch, duration, trial.seen) +
+      if (const auto duration = call(trial, limits.calls, start, context.start.synchronization)) {
+        batch.marks[run] = watch.end(context.start.watch, *duration, trial.seen) +
                            (start.is_late ? static_cast<int>(RunMark::late) : 0);
-        batch.packed[run] = pack_duration(std::max(duration, nanoseconds(1)), world.starts->rank());
+        batch.packed[run] =
+            pack_duration(std::max(*duration, nanoseconds(1)), world.starts->rank());
       } else {
         may_call = false;
       }

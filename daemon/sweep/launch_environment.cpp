@@ -55,8 +55,10 @@ constexpr std::string_view other_prefixes[] = {
     "SHARP_", "MLX4_", "MLX5_",     "RDMAV_", "MPIR_CVAR_", "MPICH_"};
 /// Of these what only says what is logged.
 constexpr std::string_view logging_prefixes[] = {"UCX_LOG_", "UCC_LOG_", "FI_LOG_"};
-/// CUDA's that change how calls are queued.
-constexpr std::string_view others[] = {"CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS"};
+/// CUDA's that change how calls are queued, and the level of threads that Open MPI's MPI_Init asks
+/// for.
+constexpr std::string_view others[] = {"CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS",
+                                       "OMPI_MPI_THREAD_LEVEL"};
 
 /// Read by the loader or an allocator when a process starts.
 constexpr std::string_view loaders[] = {"LD_PRELOAD", "LD_AUDIT"};

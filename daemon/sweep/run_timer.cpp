@@ -14,11 +14,15 @@ using Clock = std::chrono::steady_clock;
 
 TimedCalls time_calls(Operation& operation, int calls, Deadline deadline) {
   const auto begin = Clock::now();
+  return {.begin = begin, .end = end_of_calls(operation, calls, deadline)};
+}
+
+Clock::time_point end_of_calls(Operation& operation, int calls, Deadline deadline) {
   for (int call = 0; call < calls; ++call) {
     operation.start();
     operation.wait(deadline);
   }
-  return {.begin = begin, .end = Clock::now()};
+  return Clock::now();
 }
 
 void rewrite(const RunInput& input) {

@@ -13,17 +13,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// From when rank 0 names the start: long enough for the name to arrive, and short.
-constexpr auto lead = std::chrono::microseconds(20);
+struct Begin {
+  Start start;
+  std::chrono::nanoseconds lead;
+};
 
 /// Returns when the run begins; a time that has passed where this rank came too late.
-Clock::time_point await_start(MPI_Comm comm, Start start) {
-  if (start == Start::barrier) {
+Clock::time_point await_start(MPI_Comm comm, const Begin& how) {
+  if (how.start == Start::barrier) {
     MPI_Barrier(comm);
     return Clock::now();
   }
   MPI_Barrier(comm);
-  std::int64_t at = (Clock::now() + lead).time_since_epoch() / std::chrono::nanoseconds(1);
+  std::int64_t at = (Clock::now() + how.lead).time_since_epoch() / std::chrono::nanoseconds(1);
   MPI_Bcast(&at, 1, MPI_INT64_T, 0, comm);
   const Clock::time_point begin{std::chrono::nanoseconds(at)};
   if (Clock::now() >= begin) return Clock::time_point::min();
@@ -33,8 +35,8 @@ Clock::time_point await_start(MPI_Comm comm, Start start) {
 
 /// Inlined into each branch, so that choosing the collective is not timed.
 template <class Call>
-double timed(MPI_Comm comm, Start start, int calls, const Call& call) {
-  const Clock::time_point begin = await_start(comm, start);
+double timed(MPI_Comm comm, const Begin& how, int calls, const Call& call) {
+  const Clock::time_point begin = await_start(comm, how);
   int code = MPI_SUCCESS;
   for (int i = 0; i < calls && code == MPI_SUCCESS; ++i) code = call();
   const Clock::time_point end = Clock::now();
@@ -63,37 +65,41 @@ Shape shape_of(const std::string& collective, std::size_t bytes, int ranks) {
 }
 
 double run(MPI_Comm comm, const std::string& collective, Shape shape, float* send, float* receive,
-           const float* image, Start start, int calls) {
+           const float* image, Start start, int calls, std::chrono::nanoseconds lead) {
   const auto sent = static_cast<int>(shape.send);
   const auto received = static_cast<int>(shape.receive);
   int ranks = 1;
   MPI_Comm_size(comm, &ranks);
-  std::memcpy(send, image, shape.send * sizeof(float));
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  const bool has_input = rank == 0 || (collective != "MPI_Bcast" && collective != "MPI_Scatter");
+  if (has_input) std::memcpy(send, image, shape.send * sizeof(float));
   const MPI_Datatype type = MPI_FLOAT;
+  const Begin how{start, lead};
   if (collective == "MPI_Allreduce")
-    return timed(comm, start, calls,
+    return timed(comm, how, calls,
                  [&] { return MPI_Allreduce(send, receive, sent, type, MPI_SUM, comm); });
   if (collective == "MPI_Allgather")
-    return timed(comm, start, calls,
+    return timed(comm, how, calls,
                  [&] { return MPI_Allgather(send, sent, type, receive, sent, type, comm); });
   if (collective == "MPI_Reduce_scatter_block")
-    return timed(comm, start, calls, [&] {
+    return timed(comm, how, calls, [&] {
       return MPI_Reduce_scatter_block(send, receive, received, type, MPI_SUM, comm);
     });
   if (collective == "MPI_Bcast")
-    return timed(comm, start, calls, [&] { return MPI_Bcast(send, sent, type, 0, comm); });
+    return timed(comm, how, calls, [&] { return MPI_Bcast(send, sent, type, 0, comm); });
   if (collective == "MPI_Reduce")
-    return timed(comm, start, calls,
+    return timed(comm, how, calls,
                  [&] { return MPI_Reduce(send, receive, sent, type, MPI_SUM, 0, comm); });
   if (collective == "MPI_Gather")
-    return timed(comm, start, calls,
+    return timed(comm, how, calls,
                  [&] { return MPI_Gather(send, sent, type, receive, sent, type, 0, comm); });
   if (collective == "MPI_Scatter")
-    return timed(comm, start, calls, [&] {
+    return timed(comm, how, calls, [&] {
       return MPI_Scatter(send, received, type, receive, received, type, 0, comm);
     });
   const int block = sent / ranks;
-  return timed(comm, start, calls,
+  return timed(comm, how, calls,
                [&] { return MPI_Alltoall(send, block, type, receive, block, type, comm); });
 }
 

@@ -3,12 +3,17 @@
 
 #include "mpi/mpi_call.h"
 
+#include <mpi.h>
+
 #include <climits>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "colltune/kernels/reduction.h"
 #include "mpi/mpi_handles.h"
+#include "mpi/mpi_types.h"
 
 namespace colltune {
 namespace {
@@ -20,127 +25,162 @@ MPI_Comm comm_behind(const Communicator& communicator) {
   return *comm;
 }
 
+/// What a call passes to MPI, resolved once: short calls are compared with a program's own.
+struct Arguments {
+  MPI_Comm comm;
+  const void* send;
+  void* receive;
+  int count;
+  MPI_Datatype type;
+  MPI_Op op;
+  int root;
+  const int* counts;  ///< of MPI_Reduce_scatter
+};
+
+int all_reduce(const Arguments& with) {
+  return MPI_Allreduce(with.send, with.receive, with.count, with.type, with.op, with.comm);
+}
+int all_gather(const Arguments& with) {
+  return MPI_Allgather(with.send, with.count, with.type, with.receive, with.count, with.type,
+                       with.comm);
+}
+int reduce_scatter_by_counts(const Arguments& with) {
+  return MPI_Reduce_scatter(with.send, with.receive, with.counts, with.type, with.op, with.comm);
+}
+int reduce_scatter_of_blocks(const Arguments& with) {
+  return MPI_Reduce_scatter_block(with.send, with.receive, with.count, with.type, with.op,
+                                  with.comm);
+}
+int broadcast(const Arguments& with) {
+  return MPI_Bcast(with.receive, with.count, with.type, with.root, with.comm);
+}
+int reduce(const Arguments& with) {
+  return MPI_Reduce(with.send, with.receive, with.count, with.type, with.op, with.root, with.comm);
+}
+int all_to_all(const Arguments& with) {
+  return MPI_Alltoall(with.send, with.count, with.type, with.receive, with.count, with.type,
+                      with.comm);
+}
+int gather(const Arguments& with) {
+  return MPI_Gather(with.send, with.count, with.type, with.receive, with.count, with.type,
+                    with.root, with.comm);
+}
+int scatter(const Arguments& with) {
+  return MPI_Scatter(with.send, with.count, with.type, with.receive, with.count, with.type,
+                     with.root, with.comm);
+}
+
+/// The buffers as MPI takes them: those that a rank does not use are null.
+void bind_buffers(const Call& call, int rank, Arguments& with) {
+  const bool is_root = rank == call.root;
+  const bool in_place = call.problem.in_place;
+  with.send = call.buffers.send.data();
+  with.receive = call.buffers.receive.data();
+  switch (call.problem.collective) {
+    case Collective::all_reduce:
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      if (in_place) with.send = MPI_IN_PLACE;
+      return;
+    case Collective::reduce:
+    case Collective::gather:
+      if (in_place && is_root) with.send = MPI_IN_PLACE;
+      if (!is_root) with.receive = nullptr;
+      return;
+    case Collective::scatter:
+      if (in_place && is_root) with.receive = MPI_IN_PLACE;
+      if (!is_root) with.send = nullptr;
+      return;
+    case Collective::reduce_scatter:
+    case Collective::broadcast:
+      return;
+  }
+}
+
+using MpiFunction = int (*)(const Arguments&);
+
+/// Of one class per function, so that nothing is chosen while it is timed.
+template <MpiFunction function>
 class MpiOperation final : public Operation {
  public:
-  MpiOperation(const Communicator& communicator, const Call& call, ReduceScatterCall form,
+  MpiOperation(std::string_view name, const Communicator& communicator, const Call& call,
                std::unique_ptr<Communicator> keep)
-      : keep_(std::move(keep)), call_(communicator, call, form) {}
+      : name_(name),
+        keep_(std::move(keep)),
+        reduction_(call.problem.data_type, call.problem.reduce_op) {
+    const int ranks = communicator.size();
+    const Problem& problem = call.problem;
+    with_.comm = comm_behind(communicator);
+    with_.count = static_cast<int>(block_elements(problem, ranks));
+    with_.type = mpi_type_of(problem.data_type);
+    with_.op = reduction_.get();
+    with_.root = call.root;
+    bind_buffers(call, communicator.rank(), with_);
+    if (problem.collective == Collective::reduce_scatter)
+      counts_.assign(static_cast<std::size_t>(ranks), with_.count);
+    with_.counts = counts_.data();
+    if (problem.reduce_op == ReduceOp::avg && with_.receive != nullptr)
+      average_ = {.result = call.buffers.receive.data(),
+                  .elements = static_cast<std::size_t>(with_.count),
+                  .type = problem.data_type,
+                  .ranks = ranks};
+  }
   void start() override {}
-  void wait(Deadline /*deadline*/) override { call_.run(); }
+  void wait(Deadline /*deadline*/) override {
+    const int code = function(with_);
+    if (code != MPI_SUCCESS) [[unlikely]]
+      check_mpi(code, name_);
+    if (average_.result != nullptr) [[unlikely]]
+      divide_by_ranks(average_.result, average_.elements, average_.type, average_.ranks);
+  }
 
  private:
+  /// What is divided afterwards, if anything.
+  struct Average {
+    std::byte* result = nullptr;
+    std::size_t elements = 0;
+    DataType type = DataType::f32;
+    int ranks = 0;
+  };
+
+  Arguments with_{};
+  Average average_;
+  std::string_view name_;
   std::unique_ptr<Communicator> keep_;
-  MpiCall call_;
+  MpiReduction reduction_;
+  std::vector<int> counts_;
 };
 
 }  // namespace
 
-MpiCall::MpiCall(const Communicator& communicator, const Call& call, ReduceScatterCall form)
-    : comm_(comm_behind(communicator)),
-      rank_(communicator.rank()),
-      ranks_(communicator.size()),
-      call_(call),
-      form_(form),
-      count_(static_cast<int>(block_elements(call.problem, ranks_))),
-      type_(mpi_type_of(call.problem.data_type)),
-      reduction_(call.problem.data_type, call.problem.reduce_op) {
-  if (call.problem.collective != Collective::reduce_scatter) return;
-  counts_.assign(static_cast<std::size_t>(ranks_), count_);
-}
-
-void MpiCall::run() {
-  switch (call_.problem.collective) {
-    case Collective::all_reduce:
-      return run_all_reduce();
-    case Collective::all_gather:
-      return run_all_gather();
-    case Collective::reduce_scatter:
-      return run_reduce_scatter();
-    case Collective::broadcast:
-      return run_broadcast();
-    case Collective::reduce:
-      return run_reduce();
-    case Collective::all_to_all:
-      return run_all_to_all();
-    case Collective::gather:
-      return run_gather();
-    case Collective::scatter:
-      return run_scatter();
-  }
-}
-
-void MpiCall::finish_average() {
-  if (call_.problem.reduce_op == ReduceOp::avg)
-    divide_by_ranks(call_.buffers.receive.data(), static_cast<std::size_t>(count_),
-                    call_.problem.data_type, ranks_);
-}
-
-void MpiCall::run_all_reduce() {
-  const void* send = call_.problem.in_place ? MPI_IN_PLACE : call_.buffers.send.data();
-  check_mpi(
-      MPI_Allreduce(send, call_.buffers.receive.data(), count_, type_, reduction_.get(), comm_),
-      "MPI_Allreduce");
-  finish_average();
-}
-
-void MpiCall::run_all_gather() {
-  const void* send = call_.problem.in_place ? MPI_IN_PLACE : call_.buffers.send.data();
-  check_mpi(MPI_Allgather(send, count_, type_, call_.buffers.receive.data(), count_, type_, comm_),
-            "MPI_Allgather");
-}
-
-void MpiCall::run_reduce_scatter() {
-  void* receive = call_.buffers.receive.data();
-  if (form_ == ReduceScatterCall::counts)
-    check_mpi(MPI_Reduce_scatter(call_.buffers.send.data(), receive, counts_.data(), type_,
-                                 reduction_.get(), comm_),
-              "MPI_Reduce_scatter");
-  else
-    check_mpi(MPI_Reduce_scatter_block(call_.buffers.send.data(), receive, count_, type_,
-                                       reduction_.get(), comm_),
-              "MPI_Reduce_scatter_block");
-  finish_average();
-}
-
-void MpiCall::run_broadcast() {
-  check_mpi(MPI_Bcast(call_.buffers.receive.data(), count_, type_, call_.root, comm_), "MPI_Bcast");
-}
-
-void MpiCall::run_reduce() {
-  const bool is_root = rank_ == call_.root;
-  const void* send = call_.problem.in_place && is_root ? MPI_IN_PLACE : call_.buffers.send.data();
-  void* receive = is_root ? call_.buffers.receive.data() : nullptr;
-  check_mpi(MPI_Reduce(send, receive, count_, type_, reduction_.get(), call_.root, comm_),
-            "MPI_Reduce");
-  if (is_root) finish_average();
-}
-
-void MpiCall::run_all_to_all() {
-  const void* send = call_.problem.in_place ? MPI_IN_PLACE : call_.buffers.send.data();
-  check_mpi(MPI_Alltoall(send, count_, type_, call_.buffers.receive.data(), count_, type_, comm_),
-            "MPI_Alltoall");
-}
-
-void MpiCall::run_gather() {
-  const bool is_root = rank_ == call_.root;
-  const void* send = call_.problem.in_place && is_root ? MPI_IN_PLACE : call_.buffers.send.data();
-  void* receive = is_root ? call_.buffers.receive.data() : nullptr;
-  check_mpi(MPI_Gather(send, count_, type_, receive, count_, type_, call_.root, comm_),
-            "MPI_Gather");
-}
-
-void MpiCall::run_scatter() {
-  const bool is_root = rank_ == call_.root;
-  const void* send = is_root ? call_.buffers.send.data() : nullptr;
-  void* receive = call_.problem.in_place && is_root ? MPI_IN_PLACE : call_.buffers.receive.data();
-  check_mpi(MPI_Scatter(send, count_, type_, receive, count_, type_, call_.root, comm_),
-            "MPI_Scatter");
-}
-
 std::unique_ptr<Operation> make_mpi_operation(const Communicator& communicator, const Call& call,
                                               ReduceScatterCall form,
                                               std::unique_ptr<Communicator> keep) {
-  return std::make_unique<MpiOperation>(communicator, call, form, std::move(keep));
+  const auto make = [&]<MpiFunction function>(std::string_view name) {
+    return std::unique_ptr<Operation>(
+        std::make_unique<MpiOperation<function>>(name, communicator, call, std::move(keep)));
+  };
+  switch (call.problem.collective) {
+    case Collective::all_reduce:
+      return make.template operator()<all_reduce>("MPI_Allreduce");
+    case Collective::all_gather:
+      return make.template operator()<all_gather>("MPI_Allgather");
+    case Collective::reduce_scatter:
+      return form == ReduceScatterCall::counts
+                 ? make.template operator()<reduce_scatter_by_counts>("MPI_Reduce_scatter")
+                 : make.template operator()<reduce_scatter_of_blocks>("MPI_Reduce_scatter_block");
+    case Collective::broadcast:
+      return make.template operator()<broadcast>("MPI_Bcast");
+    case Collective::reduce:
+      return make.template operator()<reduce>("MPI_Reduce");
+    case Collective::all_to_all:
+      return make.template operator()<all_to_all>("MPI_Alltoall");
+    case Collective::gather:
+      return make.template operator()<gather>("MPI_Gather");
+    case Collective::scatter:
+      return make.template operator()<scatter>("MPI_Scatter");
+  }
+  throw Error(StatusCode::internal, "there is no such collective");
 }
 
 Support supports_mpi_call(const Problem& problem, const Topology& topology,

@@ -2,14 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mpi.h>
-
 #include <memory>
-#include <vector>
 
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/implementation.h"
-#include "mpi/mpi_types.h"
 
 namespace colltune {
 
@@ -17,42 +13,10 @@ namespace colltune {
 /// rank, whose algorithms are others.
 enum class ReduceScatterCall { block, counts };
 
-/// One blocking MPI collective with all its arguments bound.
-class MpiCall {
- public:
-  /// Over the MPI communicator behind `communicator`, which outlives this object. Throws
-  /// Error(failed_precondition) where there is none.
-  MpiCall(const Communicator& communicator, const Call& call,
-          ReduceScatterCall form = ReduceScatterCall::block);
-
-  /// Makes the call; of an avg also the division, which MPI leaves to its user.
-  /// Blocks without bound. Throws Error with the library's text.
-  void run();
-
- private:
-  void run_all_reduce();
-  void run_all_gather();
-  void run_reduce_scatter();
-  void run_broadcast();
-  void run_reduce();
-  void run_all_to_all();
-  void run_gather();
-  void run_scatter();
-  void finish_average();
-
-  MPI_Comm comm_;
-  int rank_;
-  int ranks_;
-  Call call_;
-  ReduceScatterCall form_;
-  int count_;
-  MPI_Datatype type_;
-  MpiReduction reduction_;
-  std::vector<int> counts_;  ///< of MPI_Reduce_scatter
-};
-
-/// `call` as an operation: `start` does nothing, `wait` makes the blocking call. `keep` is what has
-/// to live as long.
+/// `call` as an operation over the MPI communicator behind `communicator`, which outlives it:
+/// `start` does nothing, `wait` makes MPI's blocking call, without bound, and little besides (of an
+/// avg the division, which MPI leaves to its user). `keep` is what has to live as long. Throws
+/// Error(failed_precondition) where there is no MPI; `wait` throws Error with the library's text.
 [[nodiscard]] std::unique_ptr<Operation> make_mpi_operation(const Communicator& communicator,
                                                             const Call& call,
                                                             ReduceScatterCall form,

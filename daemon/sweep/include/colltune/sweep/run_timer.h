@@ -19,8 +19,8 @@ struct RunInput {
   /// Further bytes to push out of the caches; on a device more than its caches hold, which are
   /// filled instead.
   std::span<std::byte> evicted;
-  bool is_evicted = false;           ///< whether `target` leaves the caches after it was written
-  Device* device = nullptr;          ///< where `target` lies; null: in the host's memory
+  bool is_evicted = false;   ///< whether `target` leaves the caches after it was written
+  Device* device = nullptr;  ///< where `target` lies; null: in the host's memory
 };
 
 /// One run's bounds and length.
@@ -40,6 +40,10 @@ struct TimedCalls {
 /// `calls` back-to-back calls on this rank: nothing but `start` and `wait` lies between the two
 /// clock reads. Throws what the operation throws.
 [[nodiscard]] TimedCalls time_calls(Operation& operation, int calls, Deadline deadline);
+
+/// The same where the clock was read already, when the calls may begin: the reading behind them.
+[[nodiscard]] std::chrono::steady_clock::time_point end_of_calls(Operation& operation, int calls,
+                                                                 Deadline deadline);
 
 /// Writes the image into the target, as an application would have written its data just before,
 /// and pushes out of the caches what is to be there no more.
