@@ -42,6 +42,7 @@
 #include "confirm_command.h"
 #include "launch_agreement.h"
 #include "mpi_control_plane.h"
+#include "plugin_probe.h"
 #include "process_settings.h"
 #include "retest_command.h"
 #include "series_command.h"
@@ -224,8 +225,11 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   if (options.gpus) colltune::prepare_nccl_environment();
   AbortFlag stop;
   const SignalListener listener(stop);
-  int provided = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+  // As most programs do it. One that asks for threads gets locks in each call, even for
+  // MPI_THREAD_FUNNELED: with Open MPI 4.1.4 a gather of 256 B then takes 0.22 us, else 0.12. The
+  // library's own variable asks for a level. This process has threads, but none calls MPI beside
+  // this one.
+  if (MPI_Init(nullptr, nullptr) != MPI_SUCCESS) {
     report("MPI_Init failed");
     return 1;
   }
@@ -489,6 +493,7 @@ namespace colltune {
 
 int run_agent(int argc, char** argv, const std::function<Implementations()>& make_catalogue) {
   if (const auto code = run_launch_helper(argc, argv)) return *code;
+  if (const auto code = run_plugin_probe(argc, argv)) return *code;
   const pid_t parent = getppid();
   CLI::App app(
       "Measures the implementations of collective operations on the ranks of an MPI launch and "

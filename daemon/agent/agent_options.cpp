@@ -145,6 +145,12 @@ void add_supervise(CLI::App& app, SuperviseOptions& options, int& confirm_launch
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   supervise
+      ->add_option_function<int>(
+          "--host-patience",
+          [&options](int seconds) { options.host_patience = std::chrono::seconds(seconds); },
+          "seconds that a host which does not answer any more may take to come back (default: 30)")
+      ->check(CLI::Range(0, 86400));
+  supervise
       ->add_option("--confirm", confirm_launches,
                    "confirm the decisions afterwards in so many fresh launches each (5; default: "
                    "not)")

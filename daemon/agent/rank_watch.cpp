@@ -4,8 +4,14 @@
 #include "rank_watch.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "agreement.h"
 
@@ -18,6 +24,23 @@ int local_rank(std::span<const int> nodes, int rank) {
   return static_cast<int>(std::ranges::count(nodes.first(own), nodes[own]));
 }
 
+/// Collective; the launch's hosts and who runs there, on rank 0.
+std::vector<LaunchHost> gather_hosts(ControlPlane& control, std::span<const int> nodes) {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  const std::string_view own(name.data());
+  const std::vector<Payload> names = control.gather({own.begin(), own.end()});
+  std::map<int, LaunchHost> hosts;
+  for (std::size_t rank = 0; rank < names.size(); ++rank) {
+    LaunchHost& host = hosts[nodes[rank]];
+    host.name.assign(names[rank].begin(), names[rank].end());
+    host.ranks += (host.ranks.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  std::vector<LaunchHost> found;
+  for (auto& [node, host] : hosts) found.push_back(std::move(host));
+  return found;
+}
+
 }  // namespace
 
 RankWatch::RankWatch(ControlPlane& control, const Communicator& launch,
@@ -26,11 +49,12 @@ RankWatch::RankWatch(ControlPlane& control, const Communicator& launch,
     : is_first_(launch.rank() == 0) {
   const auto nodes = launch.nodes();
   const bool shares_file = database && nodes[static_cast<std::size_t>(launch.rank())] == nodes[0];
+  const std::vector<LaunchHost> hosts = gather_hosts(control, nodes);
   run_on_rank_zero(control, [&] {
     if (!database) return;
     const auto slots = static_cast<int>(std::ranges::count(nodes, nodes[0]));
     own_path_ = InFlightFile::path_for(*database);
-    file_ = InFlightFile::create(own_path_, slots);
+    file_ = InFlightFile::create(own_path_, slots, hosts);
     file_->set_sweep(sweep_uuid);
   });
   run_on_all_ranks(control, [&] {

@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The colltune authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Launches over several hosts that only a network connects (hosts_lab.sh): nodes as the ranks find them, not as a test
-# pretends them.
+# Launches over several hosts that only a network connects (deploy/lab): nodes as the ranks find them, not as a test pretends
+# them.
 # shellcheck source=tests/deploy/lib.sh
 source "$(dirname "$0")/lib.sh"
 export GTEST_COLOR=no
-lab=$(dirname "$0")/hosts_lab.sh
-"$lab" 2 true
+lab=("$COLLTUNE_SOURCE/deploy/lab" run --share "$work")
+"${lab[@]}" --hosts 2 -- true
 case $? in
   0) ;;
   77) exit 77 ;;
@@ -16,10 +16,10 @@ case $? in
 esac
 
 # Every implementation of the catalogue is right, those by levels and by messages among them.
-expect_code 0 "$lab" 2 "${mpirun[@]}" -n 4 "$COLLTUNE_CONFORMANCE" --gtest_filter=ConformanceOverMpi.EveryImplementationIsRight
+expect_code 0 "${lab[@]}" --hosts 2 -- "${mpirun[@]}" -n 4 "$COLLTUNE_CONFORMANCE" --gtest_filter=ConformanceOverMpi.EveryImplementationIsRight
 expect_in out 'PASSED.* 1 test'
 checks=$((checks + 1))
-SLOTS=1 timeout 120 "$lab" 3 "${mpirun[@]}" -n 3 "$COLLTUNE_CONFORMANCE" \
+"${lab[@]}" --hosts 3 --slots 1 --time-limit 120 -- "${mpirun[@]}" -n 3 "$COLLTUNE_CONFORMANCE" \
   --gtest_filter=ConformanceOverMpi.EveryImplementationIsRight >"$work/out" 2>"$work/err" || fail "wrong on three hosts"
 
 # A sweep finds the hosts, measures what only several have, and answers for them.
@@ -32,7 +32,7 @@ cat >"$work/hosts.json" <<'JSON'
                            "gather": ["flat_pull"], "up": ["flat"], "down": ["flat_pull"], "chunk": [16384],
                            "format": ["line"], "taken_back": ["cleared"]}}}
 JSON
-expect_code 0 "$lab" 2 "${mpirun[@]}" -n 4 "$agent" sweep --config "$work/hosts.json" --db "$work/hosts.db" --quiet
+expect_code 0 "${lab[@]}" --hosts 2 -- "${mpirun[@]}" -n 4 "$agent" sweep --config "$work/hosts.json" --db "$work/hosts.db" --quiet
 expect_code 0 "$colltune" show measurements --db "$work/hosts.db" --json
 expect_json 'len(data) > 0 and all(m["outcome"] == "ok" and m["ranks_ran"] == 4 and m["verified_calls"] > 0 for m in data)'
 expect_json '{(t["nodes"], t["ranks_per_node"], t["interconnect"]) for t in (m["key"]["topology"] for m in data)} == {(2, 2, "network")}'

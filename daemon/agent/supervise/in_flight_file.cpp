@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -28,10 +29,19 @@ namespace {
 
 using Word = std::atomic<std::uint64_t>;
 constexpr std::uint64_t magic_word = 0x67696c666e746c63;  // "cltnflig" in memory
-constexpr std::uint64_t layout_version = 1;
+constexpr std::uint64_t layout_version = 2;
 constexpr std::size_t header_size = 4096;  // keeps the slots aligned
 
-std::size_t size_for(std::uint64_t slots) { return header_size + slots * flight_region_size; }
+std::size_t size_for(std::uint64_t slots, std::uint64_t bytes_of_hosts = 0) {
+  return header_size + slots * flight_region_size + bytes_of_hosts;
+}
+
+/// One line for each: its name, a tabulator, its ranks.
+std::string render(const std::vector<LaunchHost>& hosts) {
+  std::string text;
+  for (const LaunchHost& host : hosts) text += host.name + '\t' + host.ranks + '\n';
+  return text;
+}
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what, int error) {
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
@@ -56,6 +66,7 @@ struct InFlightFile::Header {
   Word magic;  // stored last
   Word version;
   Word slots;
+  Word bytes_of_hosts;  // behind the slots
   Word created_ns;
   Word state;
   Word uuid_size;
@@ -79,14 +90,17 @@ std::filesystem::path InFlightFile::path_for(const std::filesystem::path& databa
 
 bool InFlightFile::is_awaited() { return std::getenv(supervised_variable) != nullptr; }
 
-InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots) {
+InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots,
+                                  const std::vector<LaunchHost>& hosts) {
   if (slots < 1)
     throw Error(StatusCode::invalid_argument,
                 fmt::format("{}: {} slots; at least 1 is needed", path.string(), slots));
   // Whole before it has its name, so that no reader sees half of it.
   std::filesystem::path draft = path;
   draft += fmt::format(".{}", getpid());
-  const std::size_t size = size_for(static_cast<std::uint64_t>(slots));
+  const std::string text_of_hosts = render(hosts);
+  const std::size_t begin_of_hosts = size_for(static_cast<std::uint64_t>(slots));
+  const std::size_t size = begin_of_hosts + text_of_hosts.size();
   const auto created = std::chrono::system_clock::now().time_since_epoch();
   try {
     // What a killed process of the same number left goes; a link in its place is not followed.
@@ -101,6 +115,9 @@ InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots) 
     auto* header = new (memory) Header{};
     header->version.store(layout_version, std::memory_order_relaxed);
     header->slots.store(static_cast<std::uint64_t>(slots), std::memory_order_relaxed);
+    header->bytes_of_hosts.store(text_of_hosts.size(), std::memory_order_relaxed);
+    std::memcpy(static_cast<std::byte*>(memory) + begin_of_hosts, text_of_hosts.data(),
+                text_of_hosts.size());
     header->created_ns.store(
         static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::nanoseconds>(created).count()),
@@ -115,7 +132,8 @@ InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots) 
 }
 
 std::optional<InFlightFile> InFlightFile::map(const std::filesystem::path& path, bool writable) {
-  const Descriptor file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC));
+  const Descriptor file(
+      ::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC));
   if (!file) return std::nullopt;
   struct stat status {};
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -130,7 +148,9 @@ std::optional<InFlightFile> InFlightFile::map(const std::filesystem::path& path,
   const Header& header = mapped.header();
   if (header.magic.load(std::memory_order_acquire) != magic_word) return std::nullopt;
   if (header.version.load(std::memory_order_relaxed) != layout_version) return std::nullopt;
-  if (size != size_for(header.slots.load(std::memory_order_relaxed))) return std::nullopt;
+  if (size != size_for(header.slots.load(std::memory_order_relaxed),
+                       header.bytes_of_hosts.load(std::memory_order_relaxed)))
+    return std::nullopt;
   mapped.identity_.created_ns =
       static_cast<std::int64_t>(header.created_ns.load(std::memory_order_relaxed));
   return mapped;
@@ -156,11 +176,25 @@ std::span<std::byte> InFlightFile::slot(int index) {
 }
 
 std::span<std::byte> InFlightFile::board() {
-  return {memory_.get() + header_size, memory_.get_deleter().size - header_size};
+  return {memory_.get() + header_size,
+          header().slots.load(std::memory_order_relaxed) * flight_region_size};
 }
 
 std::span<const std::byte> InFlightFile::board() const {
-  return {memory_.get() + header_size, memory_.get_deleter().size - header_size};
+  return {memory_.get() + header_size,
+          header().slots.load(std::memory_order_relaxed) * flight_region_size};
+}
+
+std::vector<LaunchHost> InFlightFile::hosts() const {
+  const std::size_t size = header().bytes_of_hosts.load(std::memory_order_relaxed);
+  const std::string text(
+      reinterpret_cast<const char*>(memory_.get() + memory_.get_deleter().size - size), size);
+  std::istringstream lines(text);
+  std::vector<LaunchHost> hosts;
+  for (std::string line; std::getline(lines, line);)
+    if (const auto tab = line.find('\t'); tab != std::string::npos)
+      hosts.push_back({.name = line.substr(0, tab), .ranks = line.substr(tab + 1)});
+  return hosts;
 }
 
 void InFlightFile::set_sweep(std::string_view uuid) {

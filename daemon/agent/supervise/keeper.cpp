@@ -19,9 +19,9 @@
 #include <cstring>
 #include <optional>
 
+#include "colltune/supervise/self_spawn.h"
 #include "colltune/vocabulary/error.h"
 #include "process_tree.h"
-#include "self_spawn.h"
 
 namespace colltune {
 namespace {
@@ -53,6 +53,7 @@ class Keeper {
                                        std::to_string(getpid())};
     arguments.insert(arguments.end(), command.begin(), command.end());
     launcher_ = spawn_self(arguments, own_environment(), inherited);
+    report({KeeperReport::Kind::started, launcher_});
     while (!status_ && !(kill_at_ && Clock::now() >= *kill_at_)) wait_for_news(signals);
     clean_up();
     return 0;

@@ -27,8 +27,9 @@ struct KeeperCommand {
 /// From the keeper to the supervisor, one packet each.
 struct KeeperReport {
   enum class Kind : std::int32_t {
-    left = 1,   ///< process `value` could not be killed
-    ended = 2,  ///< the last report: everything is gone, the launcher's wait status is `value`
+    started = 1,  ///< the first report: the launcher is process `value`
+    left = 2,     ///< process `value` could not be killed
+    ended = 3,    ///< the last report: everything is gone, the launcher's wait status is `value`
   };
   Kind kind{};
   std::int32_t value = 0;

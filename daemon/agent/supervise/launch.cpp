@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
+#include "colltune/supervise/self_spawn.h"
 #include "colltune/vocabulary/error.h"
 #include "process_tree.h"
-#include "self_spawn.h"
 
 namespace colltune {
 namespace {
@@ -83,6 +83,9 @@ void SupervisedLaunch::take_reports(std::chrono::milliseconds patience) {
       return;
     }
     switch (report.kind) {
+      case KeeperReport::Kind::started:
+        launcher_ = report.value;
+        break;
       case KeeperReport::Kind::left:
         left_.push_back(report.value);
         break;

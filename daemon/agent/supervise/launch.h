@@ -41,6 +41,8 @@ class SupervisedLaunch {
 
   /// Takes what the keeper reported. Where the keeper itself was killed, ends the launch here.
   void take_reports(std::chrono::milliseconds patience);
+  /// Its process; empty where the keeper has not started it yet.
+  [[nodiscard]] std::optional<pid_t> launcher() const { return launcher_; }
   [[nodiscard]] bool has_ended() const { return status_.has_value(); }
   /// The launcher's wait status, once it ended.
   [[nodiscard]] int status() const { return *status_; }
@@ -52,6 +54,7 @@ class SupervisedLaunch {
   void clean_up_after_keeper(std::chrono::milliseconds patience);
 
   Descriptor channel_;
+  std::optional<pid_t> launcher_;
   std::optional<int> status_;
   std::vector<pid_t> left_;
   bool is_ending_ = false;

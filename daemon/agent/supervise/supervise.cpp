@@ -18,11 +18,13 @@
 
 #include "board_watch.h"
 #include "colltune/supervise/in_flight_file.h"
+#include "colltune/supervise/self_spawn.h"
 #include "colltune/sweep/flight_board.h"
+#include "colltune/sweep/process_status.h"
 #include "colltune/vocabulary/error.h"
+#include "host_watch.h"
 #include "launch.h"
 #include "process_tree.h"
-#include "self_spawn.h"
 #include "verdict.h"
 
 namespace colltune {
@@ -36,7 +38,12 @@ using Clock = std::chrono::steady_clock;
 constexpr auto look_interval = 100ms;
 // For a launcher to end its ranks after one died by itself: Open MPI 4.1.4 takes 1.1 s.
 constexpr auto patience_with_dead_rank = 2500ms;
+// Of all ranks of a node, before other hosts are asked whether they are there: no step of a sweep
+// takes long, and whoever asks takes time from those who measure.
+constexpr auto silence_before_asking = 2000ms;
 constexpr std::size_t history_shown = 3;
+
+constexpr auto look_at_lost_hosts = 1000ms;
 
 constexpr int code_given_up = 4;
 constexpr int code_findings = 1;
@@ -94,6 +101,11 @@ class LaunchWatch {
     take_snapshot();
     if (file_) end_.sweep_uuid = file_->sweep_uuid();
     end_.wait_status = launch_.status();
+    // A launcher, or a rank's watchdog, may have been faster.
+    const bool has_ended_well = WIFEXITED(end_.wait_status) && WEXITSTATUS(end_.wait_status) == 0;
+    if (hosts_ && !has_ended_well && !stopped_by_ && state() == LaunchState::running &&
+        end_.lost_hosts.empty())
+      end_.lost_hosts = hosts_->find_silent();
     for (const pid_t left : launch_.left())
       tools_.say(fmt::format("process {} could not be ended", left));
   }
@@ -105,6 +117,8 @@ class LaunchWatch {
     return std::ranges::any_of(end_.positions, [](const auto& rank) { return rank.steps > 0; });
   }
   [[nodiscard]] const LaunchEnd& end() const { return end_; }
+  /// Null where the launch has no other hosts, or never said so.
+  [[nodiscard]] const HostWatch* hosts() const { return hosts_ ? &*hosts_ : nullptr; }
   [[nodiscard]] SteadyTime seen_at() const { return seen_at_; }
 
  private:
@@ -128,6 +142,7 @@ class LaunchWatch {
       if (!file || (stale_ && file->identity() == *stale_)) return;
       file_.emplace(std::move(*file));
       ranks_.emplace(std::as_const(*file_).board());
+      if (const auto hosts = file_->hosts(); hosts.size() > 1) hosts_.emplace(hosts);
     }
     ranks_->find_new_ranks();
   }
@@ -167,11 +182,54 @@ class LaunchWatch {
     }
   }
 
+  /// A launcher that somebody stopped does not hold its ranks up, but takes neither their output
+  /// nor their end.
+  void wake_stopped_launcher() {
+    const auto launcher = launch_.launcher();
+    if (!launcher) return;
+    const auto status = read_process_status(*launcher);
+    if (!status || status->state != 'T') return;
+    // Without mpirun or its like the launcher is the rank, and judged as one.
+    if (file_) {
+      const auto ranks = read_board(std::as_const(*file_).board());
+      if (std::ranges::find(ranks, *launcher, &RankPosition::pid) != ranks.end()) return;
+    }
+    if (!std::exchange(has_said_stopped_, true))
+      tools_.say(fmt::format(
+          "the launcher (process {}) was stopped from outside; it is woken up, since its ranks "
+          "cannot end without it",
+          *launcher));
+    launch_.pass_signal(SIGCONT);
+  }
+
+  /// Where no rank of this node has taken a step for a while, they may wait for a host that is
+  /// gone.
+  void look_at_hosts(SteadyTime now) {
+    if (!hosts_ || has_failed_) return;
+    std::uint64_t steps = 0;
+    for (const RankPosition& rank : read_board(std::as_const(*file_).board()))
+      if (rank.current() != nullptr) steps += rank.current()->sequence;
+    if (steps != steps_seen_) {
+      steps_seen_ = steps;
+      look_at_hosts_from_ = now + silence_before_asking;
+    }
+    if (now < look_at_hosts_from_) return;
+    auto lost = hosts_->find_silent();
+    look_at_hosts_from_ = Clock::now() + silence_before_asking;
+    if (lost.empty()) return;
+    take_snapshot();
+    end_.lost_hosts = std::move(lost);
+    end_.ended_for = EndedFor::lost_host;
+    launch_.end(options_.patience);
+  }
+
   void look_at_ranks() {
     if (stopped_by_) return;
     const SteadyTime now = Clock::now();
+    wake_stopped_launcher();
     look_at_whole_launch(now);
     if (!ranks_ || state() == LaunchState::finished) return;
+    look_at_hosts(now);
     if (!has_failed_ && !ranks_->find_dead().empty()) {
       take_snapshot();
       has_killed_peers_ = kill_ranks_without_a_peer();
@@ -234,12 +292,16 @@ class LaunchWatch {
   std::optional<SteadyTime> finished_at_;
   std::optional<InFlightFile> file_;
   std::optional<BoardWatch> ranks_;
+  std::optional<HostWatch> hosts_;
+  std::uint64_t steps_seen_ = 0;  ///< of all ranks of this node
+  SteadyTime look_at_hosts_from_ = Clock::now() + silence_before_asking;
   std::vector<pollfd> polled_;
   std::optional<int> stopped_by_;
   std::optional<Clock::time_point> end_at_;  ///< after the user's signal
   std::optional<Clock::time_point> end_because_dead_at_;
   bool has_failed_ = false;
   bool has_killed_peers_ = false;
+  bool has_said_stopped_ = false;
   LaunchEnd end_;
   SteadyTime seen_at_;
 };
@@ -304,11 +366,7 @@ class Supervisor {
   /// The exit code where the launch was the last one.
   std::optional<int> conclude(const LaunchWatch& watch) {
     const int status = watch.end().wait_status;
-    if (const auto signal = watch.stopped_by()) {
-      tools_.say(fmt::format("ended by signal {}; the same command goes on where it was", *signal));
-      constexpr int signal_base = 128;
-      return signal_base + *signal;
-    }
+    if (const auto signal = watch.stopped_by()) return end_by_signal(*signal);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (watch.state() == LaunchState::finished || code == 0) {
       // It measured what there was to measure, and says what is missing.
@@ -342,6 +400,7 @@ class Supervisor {
     const LaunchVerdict verdict = judge(watch.end());
     tools_.say(fmt::format("{}: {}\n{}", name_of(verdict.outcome), verdict.detail,
                            render_board(watch.end().positions, watch.seen_at(), history_shown)));
+    if (!watch.end().lost_hosts.empty()) return await_hosts(watch);
     if (verdict.is_silent && memory_was_out_) return note_memory_kill(verdict);
     if (!verdict.trial) {
       progress_.note(verdict, false);
@@ -360,6 +419,34 @@ class Supervisor {
         fmt::format("{} is quarantined for this key after {} failure(s)", trial.variant, failures));
     if (verdict.is_silent) silently_dead_ = trial;
     return std::nullopt;
+  }
+
+  /// A launch without them would fail at once. The exit code where they do not come back.
+  std::optional<int> await_hosts(const LaunchWatch& watch) {
+    const auto end = Clock::now() + options_.host_patience;
+    auto lost = watch.hosts()->find_silent();
+    if (!lost.empty())
+      tools_.say(fmt::format("waiting for it to come back, {:.0f} s at most",
+                             std::chrono::duration<double>(options_.host_patience).count()));
+    while (!lost.empty()) {
+      if (Clock::now() > end) {
+        tools_.say(fmt::format("given up: {}; the same command goes on when it is back",
+                               describe_lost(lost)));
+        return code_given_up;
+      }
+      pollfd signals{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0};
+      poll(&signals, 1, static_cast<int>(look_at_lost_hosts / 1ms));
+      while (const auto signal = signals_.take())
+        if (*signal != SIGUSR1 && *signal != SIGUSR2) return end_by_signal(*signal);
+      lost = watch.hosts()->find_silent();
+    }
+    return std::nullopt;
+  }
+
+  int end_by_signal(int signal) const {
+    tools_.say(fmt::format("ended by signal {}; the same command goes on where it was", signal));
+    constexpr int signal_base = 128;
+    return signal_base + signal;
   }
 
   /// The same launch will meet the same limit: after a few it ends.

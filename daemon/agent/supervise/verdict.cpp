@@ -119,6 +119,14 @@ std::string describe_lateness(const LaunchEnd& end, const RankPosition* rank) {
 
 }  // namespace
 
+std::string describe_lost(const std::vector<LaunchHost>& hosts) {
+  std::string text;
+  for (const LaunchHost& host : hosts)
+    text += fmt::format("{}host {} (rank{} {})", text.empty() ? "" : ", ", host.name,
+                        host.ranks.find(',') == std::string::npos ? "" : "s", host.ranks);
+  return text + (hosts.size() == 1 ? " does" : " do") + " not answer any more";
+}
+
 std::string describe_wait_status(int status) {
   if (WIFSIGNALED(status))
     return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -135,6 +143,13 @@ LaunchVerdict judge(const LaunchEnd& end) {
   for (const RankPosition& position : end.positions)
     if (position.current() != nullptr)
       verdict.cell = std::max(verdict.cell, position.current()->cell);
+  if (!end.lost_hosts.empty()) {
+    verdict.outcome = Outcome::timed_out;
+    verdict.detail =
+        fmt::format("{}: no variant is blamed; the launch ended with {}",
+                    describe_lost(end.lost_hosts), describe_wait_status(end.wait_status));
+    return verdict;
+  }
   // Who crashed made the others late, not the other way round.
   const RankPosition* crashed = find_crashed(end);
   const bool is_late = crashed == nullptr && ended_as_late(end);

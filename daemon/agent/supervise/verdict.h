@@ -17,6 +17,7 @@ enum class EndedFor {
   nothing,    ///< it ended by itself
   lateness,   ///< a step was late
   dead_rank,  ///< a rank had died, and the launcher did nothing about it
+  lost_host,  ///< nothing went on, and a host did not answer any more
 };
 
 /// What was seen of a launch that failed.
@@ -28,6 +29,8 @@ struct LaunchEnd {
   std::vector<RankPosition> positions;
   std::vector<int> dead_first;  ///< ranks that were dead when that was seen, others not yet
   std::vector<int> missing;     ///< ranks that the others waited for, as far as known
+  /// Hosts of the launch that answered at its start and no more when it failed.
+  std::vector<LaunchHost> lost_hosts;
 };
 
 /// What it means.
@@ -40,9 +43,12 @@ struct LaunchVerdict {
   std::string detail;  ///< for a person
 };
 
-/// Names the trial and the rank to blame: the rank that died by itself, else the one that the
-/// others waited for, else (all in the same step) the step. Pure.
+/// Names the trial and the rank to blame, none where a host was lost: the rank that died by itself,
+/// else the one that the others waited for, else (all in the same step) the step. Pure.
 [[nodiscard]] LaunchVerdict judge(const LaunchEnd& end);
+
+/// "host lab1 (ranks 2, 3) does not answer any more".
+[[nodiscard]] std::string describe_lost(const std::vector<LaunchHost>& hosts);
 
 /// "exit code 137 (Killed)", "signal 15 (Terminated)".
 [[nodiscard]] std::string describe_wait_status(int status);

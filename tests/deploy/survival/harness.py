@@ -30,13 +30,13 @@ def require(is_so, what):
 class Lab:
     """The programs under test, and a folder that goes with it."""
 
-    def __init__(self, programs, faults, mpirun, is_full):
+    def __init__(self, programs, faults, mpirun, is_full, folder=None):
         self.is_full = is_full  # whether figures are made
         self.agent = str(programs / "colltune-agent")
         self.colltune = str(programs / "colltune")
         self.faults = faults
         self.mpirun = mpirun
-        self.folder = Path(tempfile.mkdtemp(prefix="colltune-survival-"))
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="colltune-survival-"))
         self.environment = dict(os.environ, **{MARK: str(self.folder)})
         if os.getuid() == 0:
             self.environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")

@@ -53,6 +53,18 @@ TEST_F(InFlightFileTest, ShowsReadersWhatRanksWrote) {
   EXPECT_EQ(board[1].current(), nullptr);
 }
 
+TEST_F(InFlightFileTest, KnowsTheHostsOfTheLaunch) {
+  const std::vector<LaunchHost> hosts{{"lab0", "0, 1"}, {"lab1", "2, 3"}};
+  InFlightFile file = InFlightFile::create(path_, 2, hosts);
+  FlightRecorder last(file.slot(1), 1);
+  last.enter({.phase = "batch"});
+  const auto reader = InFlightFile::open(path_);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->hosts(), hosts);
+  EXPECT_THAT(read_board(reader->board()), SizeIs(1));
+  EXPECT_EQ(InFlightFile::create(path_, 1).hosts(), std::vector<LaunchHost>{});
+}
+
 TEST_F(InFlightFileTest, IsAnotherFileAfterItWasReplaced) {
   InFlightFile old = InFlightFile::create(path_, 1);
   old.set_state(LaunchState::finished);

@@ -66,6 +66,20 @@ TEST(Mpirun, GoesOnWhenItIsKilledAndBlamesNobody) {
   EXPECT_THAT(launch.processes(), IsEmpty());
 }
 
+TEST(Mpirun, IsWokenUpWhereItIsStopped) {
+  SupervisedLaunch launch(launcher, {"linger", "1", "1"});
+  ASSERT_TRUE(lingers(launch)) << launch.log();
+  const pid_t mpirun = launch.child_of(launch.child_of(launch.driver()));
+  ASSERT_GT(mpirun, 0);
+  kill(mpirun, SIGSTOP);
+  const std::string line = "the launcher (process " + std::to_string(mpirun) + ") was stopped";
+  EXPECT_TRUE(comes_true([&] { return launch.log().find(line) != std::string::npos; }));
+  launch.touch("go");
+  EXPECT_EQ(launch.wait(), 0) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(1));
+  EXPECT_THAT(launch.lines("failures"), IsEmpty());
+}
+
 TEST(Mpirun, EndsWithTheSupervisor) {
   SupervisedLaunch launch(launcher, {"linger_stubbornly", "1"});
   ASSERT_TRUE(lingers(launch)) << launch.log();

@@ -146,6 +146,16 @@ TEST(Verdict, AKilledLauncherBlamesNobody) {
   EXPECT_THAT(verdict.detail, HasSubstr("the launcher was killed"));
 }
 
+TEST(Verdict, AHostThatIsGoneIsNoVariantsFault) {
+  const LaunchVerdict verdict =
+      judge({.wait_status = exited(124),
+             .ended_for = EndedFor::lateness,
+             .positions = {position({.rank = 0, .collective_steps = 7, .variant = "a{}"})},
+             .lost_hosts = {{"lab1", "2, 3"}}});
+  EXPECT_FALSE(verdict.trial);
+  EXPECT_THAT(verdict.detail, HasSubstr("host lab1 (ranks 2, 3) does not answer any more"));
+}
+
 TEST(Verdict, ADeathOnAnotherNodeIsBlamedOnTheStepWhereItWasMissed) {
   const LaunchVerdict verdict =
       judge({.wait_status = exited(139),

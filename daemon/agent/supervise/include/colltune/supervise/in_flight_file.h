@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "colltune/vocabulary/names.h"
 
@@ -40,10 +41,18 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
+/// A host of a launch.
+struct LaunchHost {
+  std::string name;   ///< as it calls itself
+  std::string ranks;  ///< that run there, for a person: "2, 3"
+
+  friend bool operator==(const LaunchHost&, const LaunchHost&) = default;
+};
+
 /// `<db>.in-flight`: the flight recorders of the ranks on rank 0's node (slot 0 is rank 0's) in a
-/// file mapped by all of them and by the supervisor, with the sweep's name and the launch's state.
-/// It outlives the processes, so that what was in flight when they died can be read. All space is
-/// allocated at creation: a full disk is an Error there, not a fault later.
+/// file mapped by all of them and by the supervisor, with the sweep's name, the launch's state and
+/// its hosts. It outlives the processes, so that what was in flight when they died can be read. All
+/// space is allocated at creation: a full disk is an Error there, not a fault later.
 class InFlightFile {
  public:
   /// The file that belongs to a database.
@@ -55,7 +64,8 @@ class InFlightFile {
   /// Rank 0: creates the file, or replaces what is left of an earlier launch. Readers of the old
   /// one keep it. Throws Error(resource_exhausted) on a full disk, Error(failed_precondition) where
   /// it cannot be created.
-  [[nodiscard]] static InFlightFile create(const std::filesystem::path& path, int slots);
+  [[nodiscard]] static InFlightFile create(const std::filesystem::path& path, int slots,
+                                           const std::vector<LaunchHost>& hosts = {});
   /// The other ranks of the node. Throws Error(failed_precondition) where it is not one of ours.
   [[nodiscard]] static InFlightFile join(const std::filesystem::path& path);
   /// For reading. Empty where there is no such file or it is not one of ours.
@@ -72,6 +82,8 @@ class InFlightFile {
   void set_state(LaunchState state) noexcept;
 
   [[nodiscard]] std::string sweep_uuid() const;
+  /// As they were given at its creation.
+  [[nodiscard]] std::vector<LaunchHost> hosts() const;
   [[nodiscard]] LaunchState state() const;
   [[nodiscard]] const FileIdentity& identity() const { return identity_; }
 

@@ -38,6 +38,9 @@ struct SuperviseOptions {
   /// That the launch may take to end once everything is stored; 0: no limit (agents that go on to
   /// serve).
   std::chrono::milliseconds finish_patience{60'000};
+  /// That a host that does not answer any more may take to come back, before the supervision is
+  /// given up.
+  std::chrono::milliseconds host_patience{30'000};
   /// That the agent may take to end after the user's SIGINT, SIGTERM or SIGHUP.
   std::chrono::milliseconds farewell{10000};
 };
@@ -68,7 +71,8 @@ struct SuperviseTools {
 ///   1       it is complete, but variants were quarantined, or the agent found some wrong or failed
 ///   2, 3, 5 the launch refused its input or the database, or nothing could be measured (the
 ///           agent's codes); not repeated
-///   4       given up: too many launches, or launches that get nowhere, or memory runs out
+///   4       given up: too many launches, or launches that get nowhere, or memory runs out, or a
+///           host that does not come back
 ///   6       it ended by its budget before it came to all keys (the agent's code)
 ///   128+n   ended by signal n; the database is resumable
 [[nodiscard]] int supervise(const SuperviseOptions& options, const SuperviseTools& tools);

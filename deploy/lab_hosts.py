@@ -1,0 +1,532 @@
+# SPDX-FileCopyrightText: The colltune authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts on one machine: what deploy/lab starts, and what tests use.
+
+A host has network, UTS, IPC, PID, mount (and, if asked for, time) namespaces of its own, with its own /tmp, /dev/shm, /etc and
+host name. All see this source tree, read-only, and one shared folder. Process 1 of each runs the commands that it is asked for
+over a socket in the lab's folder; that stands for sshd. Another process holds the switch that connects the hosts. All of them
+end with the process that made the lab, however it ends, and namespaces end with their last process: nothing is left but a
+folder below /run, which the next lab removes.
+
+    with Lab(hosts=2) as lab:
+        lab.run(["mpirun", "-n", "4", "hostname"])
+        lab.cut("lab1")
+"""
+
+import array
+import contextlib
+import ctypes
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent
+HEAD = "head"
+SWITCH = "switch"
+FOLDERS = "/run/colltune-lab-"
+STARTS_WITHIN = 20.0  # seconds
+REACHED_WITHIN = 10.0  # a host whose cable is cut or that is off: as long as ssh -o ConnectTimeout=10 tries
+MOST_HOSTS = 8
+PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "mount": "mount"}
+
+
+class Refused(Exception):
+    """This machine or this user cannot have such a lab. Says what is missing."""
+
+
+class LabError(Exception):
+    """What was asked for did not happen. Says what did."""
+
+
+def die_with_parent():
+    """In a process that was just forked: it ends when its parent does."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+
+
+# --- Process 1 of a host, and of the switch. ---
+
+
+def mount(*words):
+    subprocess.run(["mount", *words], check=True)
+
+
+def set_up_host(name, folder, options):
+    """In the new namespaces: what makes them a host."""
+    subprocess.run(["hostname", name], check=True)
+    mount("--make-rprivate", "/")
+    # What lies below /tmp and is needed goes over to the new one.
+    kept = [path for path in [str(SOURCE), folder, *options["shared"]] if path.startswith("/tmp/")]
+    for number, path in enumerate(kept):
+        hold = Path(folder, f"hold-{name}-{number}")
+        hold.mkdir()
+        mount("--bind", path, str(hold))
+    mount("-t", "tmpfs", "-o", f"size={options['tmp_size']},mode=1777", "tmpfs", "/tmp")
+    for number, path in enumerate(kept):
+        Path(path).mkdir(parents=True)
+        mount("--bind", f"{folder}/hold-{name}-{number}", path)
+    mount("-t", "tmpfs", "-o", "size=50%,mode=1777", "tmpfs", "/dev/shm")
+    for part in ("etc", "etc-work"):
+        Path(folder, name, part).mkdir(parents=True)
+    mount("-t", "overlay", "overlay", "-o",
+          f"lowerdir=/etc,upperdir={folder}/{name}/etc,workdir={folder}/{name}/etc-work", "/etc")
+    shutil.copy(f"{folder}/hosts", "/etc/hosts")
+    Path("/etc/hostname").write_text(name + "\n")
+    mount("--bind", str(SOURCE), str(SOURCE))
+    mount("-o", "remount,bind,ro", str(SOURCE))
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+class Service:
+    """Runs commands that come over a socket, each with the caller's streams, and reaps what is orphaned."""
+
+    def __init__(self, path):
+        self.selector = selectors.DefaultSelector()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        os.chmod(path, 0o600)
+        self.listener.listen(64)
+        self.callers = {}  # process -> the connection that asked for it
+        wake, self.waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self.waker)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            signal.signal(ignored, signal.SIG_IGN)
+        self.selector.register(wake, selectors.EVENT_READ, lambda wake: self.reap(wake))
+        self.selector.register(self.listener, selectors.EVENT_READ, lambda _: self.accept())
+
+    def serve(self):
+        while True:
+            for key, _ in self.selector.select():
+                key.data(key.fileobj)
+
+    def accept(self):
+        connection, _ = self.listener.accept()
+        connection.settimeout(5)
+        streams = array.array("i")
+        try:
+            text, ancillary, _, _ = connection.recvmsg(1 << 20, socket.CMSG_SPACE(3 * streams.itemsize))
+            for _, _, data in ancillary:
+                streams.frombytes(data[: len(data) - len(data) % streams.itemsize])
+            while not text.endswith(b"\n") and (more := connection.recv(1 << 20)):
+                text += more
+            process = self.start(json.loads(text), streams)
+        except (OSError, ValueError) as error:
+            self.answer(connection, {"error": str(error)})
+            return
+        finally:
+            for stream in streams:
+                os.close(stream)
+        self.callers[process] = connection
+        self.selector.register(connection, selectors.EVENT_READ, lambda caller: self.hear(process, caller))
+
+    @staticmethod
+    def start(asked, streams):
+        process = os.fork()
+        if process != 0:
+            return process
+        try:
+            signal.set_wakeup_fd(-1)
+            for handled in (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+                signal.signal(handled, signal.SIG_DFL)
+            os.setsid()
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
+            os.closerange(3, 4096)
+            os.chdir(asked["folder"])
+            os.execvpe(asked["command"][0], asked["command"], asked["environment"])
+        except OSError as error:
+            os.write(2, f"lab: {asked['command'][0]}: {error}\n".encode())
+        os._exit(127)
+
+    def hear(self, process, caller):
+        """A signal to pass on; the end of the caller ends his command."""
+        try:
+            text = caller.recv(4096)
+        except OSError:
+            text = b""
+        number = int(text.split()[-1]) if text else signal.SIGTERM
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process, number)
+        if not text:
+            self.selector.unregister(caller)
+            self.callers.pop(process, None)
+            caller.close()
+
+    def reap(self, wake):
+        with contextlib.suppress(BlockingIOError):
+            os.read(wake, 4096)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                process, status = os.waitpid(-1, os.WNOHANG)
+                if process == 0:
+                    return
+                if caller := self.callers.pop(process, None):
+                    self.selector.unregister(caller)
+                    self.answer(caller, {"code": os.waitstatus_to_exitcode(status)})
+
+    @staticmethod
+    def answer(connection, answer):
+        with contextlib.suppress(OSError):
+            connection.sendall(json.dumps(answer).encode() + b"\n")
+        connection.close()
+
+
+def serve_as_first_process(name, folder):
+    options = json.loads(Path(folder, "options.json").read_text())
+    if name != SWITCH:
+        set_up_host(name, folder, options)
+    service = Service(f"{folder}/{name}.socket")
+    print("ready", flush=True)
+    devnull = os.open(os.devnull, os.O_RDWR)
+    os.dup2(devnull, 0)
+    os.dup2(devnull, 1)
+    service.serve()
+
+
+# --- Whoever asks. ---
+
+
+class Command:
+    """A command that runs on a host."""
+
+    def __init__(self, folder, host, command, *, environment=None, cwd=None, streams=(0, 1, 2)):
+        self.host = host
+        self.connection = socket.socket(socket.AF_UNIX)
+        self.connection.settimeout(REACHED_WITHIN)
+        asked = {"command": [str(word) for word in command], "folder": str(cwd or "/"),
+                 "environment": dict(os.environ if environment is None else environment)}
+        try:
+            self.connection.connect(f"{folder}/{host}.socket")
+            text = json.dumps(asked).encode() + b"\n"
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams))]
+            sent = self.connection.sendmsg([text], rights)
+            self.connection.sendall(text[sent:])
+        except OSError as error:
+            raise LabError(f"{host} does not answer: {error}") from None
+
+    def signal(self, number):
+        self.connection.sendall(f"{int(number)}\n".encode())
+
+    def wait(self, seconds=None):
+        """The exit code; 128+n for signal n, 255 where the host went away. TimeoutError after `seconds`."""
+        self.connection.settimeout(seconds)
+        text = b""
+        try:
+            while not text.endswith(b"\n"):
+                more = self.connection.recv(4096)
+                if not more:
+                    return 255
+                text += more
+        except ConnectionResetError:
+            return 255
+        answer = json.loads(text)
+        if "error" in answer:
+            raise LabError(f"{self.host}: {answer['error']}")
+        return answer["code"] if answer["code"] >= 0 else 128 - answer["code"]
+
+    def relay(self, seconds=None):
+        """wait, in a process that stands for the command: signals go on to it."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, lambda number, _: self.signal(number))
+        return self.wait(seconds)
+
+    def close(self):
+        self.connection.close()
+
+
+class Lab:
+    """Some hosts (lab0, lab1, …), and `head`, which is one more where no ranks are placed. A context manager.
+
+    hosts: 1 to 8. slots: ranks that mpirun places on each, one number for all or a list. ipv6: no host has another address.
+    shared: folders below this machine's /tmp that the hosts are to see (all else but /tmp, /dev/shm and /etc is this machine's).
+    tmp_size: of each host's own /tmp, as mount takes it. clock_steps: seconds by which the monotonic clock of each host is ahead
+    of the one before.
+    """
+
+    def __init__(self, hosts=2, *, slots=2, ipv6=False, shared=(), tmp_size="1g", clock_steps=0):
+        if not 1 <= hosts <= MOST_HOSTS:
+            raise Refused(f"{hosts} hosts: allowed are 1 to {MOST_HOSTS}")
+        refuse_without_means()
+        self.names = [f"lab{i}" for i in range(hosts)]
+        self.slots = [slots] * hosts if isinstance(slots, int) else list(slots)
+        if len(self.slots) != hosts:
+            raise Refused(f"slots for {len(self.slots)} hosts, of which there are {hosts}")
+        self.ipv6 = ipv6
+        self.clock_steps = clock_steps
+        self.options = {"tmp_size": tmp_size, "shared": [str(Path(path).resolve()) for path in shared]}
+        self.starters = {}  # host -> the unshare that made it
+        self.frozen = set()
+        remove_old_folders()
+        self.folder = tempfile.mkdtemp(prefix=FOLDERS)
+        self.shared = f"{self.folder}/shared"
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    # What a host is.
+
+    def address(self, host):
+        number = 1 + [*self.names, HEAD].index(host)
+        return f"fd77::{number}" if self.ipv6 else f"10.77.0.{number}"
+
+    def environment(self, host=None):
+        """What commands get besides the caller's variables: how mpirun finds the hosts."""
+        family = "4" if self.ipv6 else "6"
+        return {
+            "COLLTUNE_LAB": self.folder, "COLLTUNE_LAB_SHARED": self.shared,
+            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_plm_rsh_agent": f"{self.folder}/agent", "OMPI_MCA_orte_default_hostfile": f"{self.folder}/hostfile",
+            "OMPI_MCA_oob_tcp_if_include": "eth0", "OMPI_MCA_btl_tcp_if_include": "eth0",
+            f"OMPI_MCA_oob_tcp_disable_ipv{family}_family": "1", "OMPI_MCA_btl_tcp_disable_family": family,
+            # The hosts share this machine's cores, and each takes them for its own.
+            "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+            "PRTE_MCA_prte_default_hostfile": f"{self.folder}/hostfile",
+        }
+
+    # What is done with it.
+
+    def start(self, command, *, on="lab0", environment=None, cwd=None, streams=(0, 1, 2)):
+        """Starts a command on a host; `environment` is added to the caller's."""
+        whole = os.environ | self.environment(on) | (environment or {})
+        return Command(self.folder, on, command, environment=whole, cwd=cwd or os.getcwd(), streams=streams)
+
+    def run(self, command, *, on="lab0", environment=None, cwd=None, seconds=120):
+        """Runs it to its end; (exit code, stdout, stderr). LabError where it does not end within `seconds`."""
+        with tempfile.TemporaryFile() as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            started = self.start(command, on=on, environment=environment, cwd=cwd,
+                                 streams=(nothing.fileno(), out.fileno(), err.fileno()))
+            try:
+                code = started.wait(seconds)
+            except TimeoutError:
+                started.signal(signal.SIGKILL)
+                code = None
+            finally:
+                started.close()
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read().decode(errors="replace"))
+        if code is None:
+            raise LabError(f"{on}: did not end within {seconds} s: {' '.join(map(str, command))}\n{texts[1][-3000:]}")
+        return code, *texts
+
+    def must(self, command, **options):
+        """The same; what it printed. LabError where it fails."""
+        code, out, err = self.run(command, **options)
+        if code != 0:
+            raise LabError(f"{options.get('on', 'lab0')}: {' '.join(map(str, command))} ended with {code}: {err.strip()}")
+        return out
+
+    def write(self, host, path, text):
+        """A file that this host alone has (below /etc or /tmp)."""
+        self.must(["sh", "-c", 'mkdir -p "$(dirname "$1")" && printf %s "$2" >"$1"', "sh", path, text], on=host)
+
+    def cut(self, host):
+        """Pulls the host's cable: nothing comes or goes, and neither end is told."""
+        set_cable(self.folder, host, is_whole=False)
+
+    def heal(self, host):
+        set_cable(self.folder, host, is_whole=True)
+
+    def limit(self, host, rate=None, delay=None):
+        """What goes over the host's cable, each way: `rate` as tc takes it ("1gbit"), `delay` too ("1ms"); without both as
+        fast as it goes. LabError where this kernel has no such queue (netem, for delays)."""
+        for place, device in ((SWITCH, port_of(host)), (host, "eth0")):
+            self.run(["tc", "qdisc", "del", "dev", device, "root"], on=place)
+            if delay is not None:
+                words = ["netem", "delay", delay, "limit", "10000", *(["rate", rate] if rate else [])]
+            elif rate is not None:
+                words = ["tbf", "rate", rate, "burst", "64kb", "latency", "50ms"]
+            else:
+                continue
+            self.must(["tc", "qdisc", "add", "dev", device, "root", *words], on=place)
+
+    def freeze(self, host):
+        """All its processes stop, and its network is silent, as of a machine that hangs."""
+        self.cut(host)
+        self.frozen.add(host)
+        for pid in self.processes(host):
+            send(pid, signal.SIGSTOP)
+
+    def thaw(self, host):
+        for pid in self.processes(host):
+            send(pid, signal.SIGCONT)
+        self.frozen.discard(host)
+        self.heal(host)
+
+    def switch_off(self, host):
+        """As by its power switch: all of its processes are gone at once."""
+        Path(self.folder, f"{host}.cut").touch()
+        starter = self.starters.pop(host)
+        starter.kill()
+        starter.wait()
+        end = time.monotonic() + STARTS_WITHIN
+        while self.processes(host, self.namespaces[host]) and time.monotonic() < end:
+            time.sleep(0.01)
+
+    def processes(self, host, namespace=None):
+        """The numbers, as this process sees them, of all that runs on a host."""
+        namespace = namespace or self.namespaces[host]
+        found = []
+        for entry in os.listdir("/proc"):
+            with contextlib.suppress(OSError):
+                if entry.isdigit() and os.readlink(f"/proc/{entry}/ns/pid") == namespace:
+                    found.append(int(entry))
+        return found
+
+    def close(self):
+        for host in list(self.frozen):
+            with contextlib.suppress(Exception):
+                self.thaw(host)
+        for starter in self.starters.values():
+            starter.kill()  # its process 1 with it, and so all of its processes
+        for starter in self.starters.values():
+            starter.wait()
+        self.starters.clear()
+        remove_folder(self.folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # How it comes up.
+
+    def _start(self):
+        os.chmod(self.folder, 0o755)
+        Path(self.shared).mkdir(mode=0o1777)
+        Path(self.folder, "options.json").write_text(json.dumps(self.options))
+        lines = ["127.0.0.1 localhost", "::1 localhost"] + [f"{self.address(host)} {host}" for host in [*self.names, HEAD]]
+        Path(self.folder, "hosts").write_text("\n".join(lines) + "\n")
+        Path(self.folder, "hostfile").write_text(
+            "".join(f"{host} slots={slots}\n" for host, slots in zip(self.names, self.slots)))
+        agent = Path(self.folder, "agent")
+        agent.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{Path(__file__).resolve()}" agent "{self.folder}" "$@"\n')
+        agent.chmod(0o755)
+        Path(self.folder, "owner").write_text(str(os.getpid()))
+        self.namespaces = {}
+        self.first_processes = {}
+        self._boot(SWITCH, ["--net"])
+        for number, host in enumerate([*self.names, HEAD]):
+            clock = ["--time", "--monotonic", str(number * self.clock_steps)] if self.clock_steps else []
+            self._boot(host, ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", *clock])
+        self.must(["ip", "link", "set", "lo", "up"], on=SWITCH)
+        self.must(["ip", "link", "add", "bridge", "type", "bridge"], on=SWITCH)
+        self.must(["ip", "link", "set", "bridge", "up"], on=SWITCH)
+        for host in [*self.names, HEAD]:
+            self._plug_in(host)
+
+    def _boot(self, host, namespaces):
+        starter = subprocess.Popen(
+            ["unshare", *namespaces, "--", sys.executable, "-I", str(Path(__file__).resolve()), "serve", host, self.folder],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", preexec_fn=die_with_parent)
+        self.starters[host] = starter
+        with selectors.DefaultSelector() as selector:
+            selector.register(starter.stdout, selectors.EVENT_READ)
+            is_ready = selector.select(STARTS_WITHIN) and os.read(starter.stdout.fileno(), 64) == b"ready\n"
+        if not is_ready:
+            starter.kill()
+            raise LabError(f"{host} does not come up: {starter.stderr.read().decode(errors='replace').strip()}")
+        children = Path(f"/proc/{starter.pid}/task/{starter.pid}/children").read_text().split()
+        # Without a PID namespace unshare becomes the program itself.
+        first = int(children[0]) if "--fork" in namespaces else starter.pid
+        self.first_processes[host] = first
+        self.namespaces[host] = os.readlink(f"/proc/{first}/ns/pid")
+
+    def _plug_in(self, host):
+        port = port_of(host)
+        self.must(["ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns",
+                   str(self.first_processes[host])], on=SWITCH)
+        self.must(["ip", "link", "set", port, "master", "bridge", "up"], on=SWITCH)
+        length, extra = ("64", ["nodad"]) if self.ipv6 else ("24", [])
+        self.must(["ip", "address", "add", f"{self.address(host)}/{length}", "dev", "eth0", *extra], on=host)
+        self.must(["ip", "link", "set", "eth0", "up"], on=host)
+
+
+def port_of(host):
+    return f"to-{host}"
+
+
+def set_cable(folder, host, is_whole):
+    """Pulls a host's cable, or puts it back."""
+    if host == SWITCH or not Path(folder, f"{host}.socket").exists():
+        raise LabError(f"there is no host '{host}'")
+    mark = Path(folder, f"{host}.cut")
+    mark.unlink(missing_ok=True) if is_whole else mark.touch()
+    # A port that is down would tell the host that its carrier is gone; one that forwards nothing does not.
+    state = ["bridge", "link", "set", "dev", port_of(host), "state", "3" if is_whole else "0"]
+    if (code := Command(folder, SWITCH, state).wait(REACHED_WITHIN)) != 0:
+        raise LabError(f"the cable of {host}: bridge ended with {code}")
+
+
+def send(pid, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def refuse_without_means():
+    if os.getuid() != 0:
+        raise Refused("a lab needs root")
+    for program, package in PROGRAMS.items():
+        if shutil.which(program) is None:
+            raise Refused(f"{program} is missing (apt-get install {package})")
+    tried = subprocess.run(["unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "true"], capture_output=True,
+                           check=False)
+    if tried.returncode != 0:
+        raise Refused(f"this machine gives no namespaces: {tried.stderr.decode().strip()}")
+
+
+def remove_folder(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_old_folders():
+    """Those of labs whose owners are gone."""
+    base = Path(FOLDERS)
+    for folder in base.parent.glob(base.name + "*"):
+        with contextlib.suppress(OSError, ValueError):
+            owner = int((folder / "owner").read_text())
+            try:
+                os.kill(owner, 0)
+            except ProcessLookupError:
+                remove_folder(folder)
+
+
+def run_as_agent(folder, host, words):
+    """What mpirun uses in the place of ssh, on any host: runs `words` on `host`, if the network leads there."""
+    own = socket.gethostname()
+    end = time.monotonic() + REACHED_WITHIN
+    while any(Path(folder, f"{name}.cut").exists() for name in (own, host)):
+        if time.monotonic() > end:
+            print(f"lab: connect to {host} from {own}: timed out after {REACHED_WITHIN:.0f} s", file=sys.stderr)
+            return 255
+        time.sleep(0.05)
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    try:
+        command = Command(folder, host, ["sh", "-c", " ".join(words)], environment=kept, cwd="/")
+    except LabError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 255
+    return command.relay()
+
+
+if __name__ == "__main__":
+    role, *arguments = sys.argv[1:]
+    if role == "serve":
+        serve_as_first_process(*arguments)
+    elif role == "agent":
+        sys.exit(run_as_agent(arguments[0], arguments[1], arguments[2:]))
+    else:
+        sys.exit(f"lab_hosts.py: unknown role '{role}'; see deploy/lab")
