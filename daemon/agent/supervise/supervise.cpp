@@ -101,10 +101,11 @@ class LaunchWatch {
     take_snapshot();
     if (file_) end_.sweep_uuid = file_->sweep_uuid();
     end_.wait_status = launch_.status();
+    if (file_) end_.hosts = file_->hosts();
     // A launcher, or a rank's watchdog, may have been faster.
-    const bool has_ended_well = WIFEXITED(end_.wait_status) && WEXITSTATUS(end_.wait_status) == 0;
-    if (hosts_ && !has_ended_well && !stopped_by_ && state() == LaunchState::running &&
-        end_.lost_hosts.empty())
+    const bool is_in_the_middle =
+        state() == LaunchState::starting || state() == LaunchState::running;
+    if (hosts_ && is_in_the_middle && !stopped_by_ && end_.lost_hosts.empty())
       end_.lost_hosts = hosts_->find_silent();
     for (const pid_t left : launch_.left())
       tools_.say(fmt::format("process {} could not be ended", left));

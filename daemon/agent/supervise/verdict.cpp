@@ -73,6 +73,11 @@ std::string name(const RankPosition& rank) {
   return fmt::format("rank {} on {} (pid {})", rank.rank, rank.host.view(), rank.pid);
 }
 
+std::string describe(const LaunchHost& host) {
+  return fmt::format("host {} (rank{} {})", host.name,
+                     host.ranks.find(',') == std::string::npos ? "" : "s", host.ranks);
+}
+
 std::string where(const RankPosition& rank) {
   return rank.current() == nullptr ? "before its first step"
                                    : "in " + describe_step(*rank.current());
@@ -95,11 +100,20 @@ std::string names_of_others(const LaunchEnd& end) {
   return names.empty() ? "ranks of other nodes" : names;
 }
 
+/// Where else ranks are: what they do is not known here.
+std::string other_hosts(const LaunchEnd& end) {
+  std::string others;
+  for (const LaunchHost& host : end.hosts)
+    if (end.positions.empty() || host.name != end.positions.front().host.view())
+      others += (others.empty() ? "" : ", ") + describe(host);
+  return others.empty() ? others : "; they may have waited for " + others;
+}
+
 std::string describe_lateness(const LaunchEnd& end, const RankPosition* rank) {
-  if (rank == nullptr) return "a rank of another node was late";
+  if (rank == nullptr) return "a rank of another node was late" + other_hosts(end);
   if (end.missing.empty())
-    return fmt::format("all ranks of this node were {} beyond its limit, none of them behind",
-                       where(*rank).substr(std::strlen("in ")));
+    return fmt::format("all ranks of this node were {} beyond its limit, none of them behind{}",
+                       where(*rank).substr(std::strlen("in ")), other_hosts(end));
   std::string names;
   bool all_wait = true;
   for (const int missing : end.missing)
@@ -121,9 +135,7 @@ std::string describe_lateness(const LaunchEnd& end, const RankPosition* rank) {
 
 std::string describe_lost(const std::vector<LaunchHost>& hosts) {
   std::string text;
-  for (const LaunchHost& host : hosts)
-    text += fmt::format("{}host {} (rank{} {})", text.empty() ? "" : ", ", host.name,
-                        host.ranks.find(',') == std::string::npos ? "" : "s", host.ranks);
+  for (const LaunchHost& host : hosts) text += (text.empty() ? "" : ", ") + describe(host);
   return text + (hosts.size() == 1 ? " does" : " do") + " not answer any more";
 }
 

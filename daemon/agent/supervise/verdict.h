@@ -29,7 +29,8 @@ struct LaunchEnd {
   std::vector<RankPosition> positions;
   std::vector<int> dead_first;  ///< ranks that were dead when that was seen, others not yet
   std::vector<int> missing;     ///< ranks that the others waited for, as far as known
-  /// Hosts of the launch that answered at its start and no more when it failed.
+  std::vector<LaunchHost> hosts;  ///< of the launch
+  /// Those of them that answered at its start and no more when it failed.
   std::vector<LaunchHost> lost_hosts;
 };
 

@@ -150,7 +150,7 @@ def launch_contained_ranks(bench):
 
 def launch_unlike_settings(bench):
     with bench.hosts() as hosts:
-        hosts.lab.write("lab1", "/etc/openmpi/openmpi-mca-params.conf", "btl_tcp_eager_limit = 32768\n")
+        hosts.lab.must(["sh", "-c", "echo btl_tcp_eager_limit = 32768 >>/etc/openmpi/openmpi-mca-params.conf"], on="lab1")
         run, _, took = run_sweep(hosts, "settings", ["-n", "4"], code=2)
         require_refused(run, took, "btl_tcp_eager_limit", r"rank 2", "32768")
 
@@ -310,7 +310,7 @@ def stopped_ranks(bench, count):
                 before = stored_trials(sweep.database)
                 stopped_at = time.monotonic()
                 require(kill(hosts.ranks()[1], signal.SIGSTOP), "rank 1 is gone")
-                found_at, _ = sweep.run.await_line(r"rank 1 on (host )?lab1", 60, since=stopped_at)
+                found_at, _ = sweep.run.await_line(r"timed_out: .*host lab1 \(rank 1\)", 60, since=stopped_at)
                 resumed_at, _ = sweep.run.await_line(NEW_TRIAL, 60, since=found_at)
                 sweep.finish()
             hosts.require_none_left(GONE_WITHIN)

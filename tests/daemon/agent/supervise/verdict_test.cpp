@@ -156,6 +156,15 @@ TEST(Verdict, AHostThatIsGoneIsNoVariantsFault) {
   EXPECT_THAT(verdict.detail, HasSubstr("host lab1 (ranks 2, 3) does not answer any more"));
 }
 
+TEST(Verdict, WhereNobodyHereIsBehindTheOtherHostsAreNamed) {
+  const LaunchVerdict verdict =
+      judge({.wait_status = exited(124),
+             .ended_for = EndedFor::lateness,
+             .positions = {position({.rank = 0, .collective_steps = 7, .variant = "a{}"})},
+             .hosts = {{"lab1", "1"}}});
+  EXPECT_THAT(verdict.detail, HasSubstr("they may have waited for host lab1 (rank 1)"));
+}
+
 TEST(Verdict, ADeathOnAnotherNodeIsBlamedOnTheStepWhereItWasMissed) {
   const LaunchVerdict verdict =
       judge({.wait_status = exited(139),
