@@ -4,22 +4,29 @@
 // One normal caller of the daemon beside adversarial ones: how long its health checks and lookups
 // take, alone and beside them; and how long a lookup takes beside idle connections. Prints, and
 // fails where a bar is missed: health within 100 ms (p99), a lookup beside 1,000 idle connections
-// within 100 ms. Adversaries and server share the machine's cores.
+// within 100 ms. And how much memory the tables take that callers ask for and never read.
+// Adversaries and server share the machine's cores.
 
 #include <fmt/format.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "colltune/serve/lookup_server.h"
 #include "colltune/v1/tuning_service.grpc.pb.h"
@@ -34,14 +41,13 @@ using namespace literals;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int worlds = 1000;
+constexpr int worlds = 4000;
 constexpr double bar_ms = 100;
 
 TableSource::Table make_table() {
   std::vector<Decision> decisions;
   for (int nodes = 1; nodes <= worlds; ++nodes)
-    decisions.push_back(
-        decide(all_reduce(8), {{"ring", 10}, {"base", 20, true}}, world(nodes, 2)));
+    decisions.push_back(decide(all_reduce(8), {{"ring", 10}, {"base", 20, true}}, world(nodes, 2)));
   return std::make_shared<const DecisionTable>(
       generation(1), std::move(decisions),
       std::vector<std::pair<std::string, Environment>>{{"e1", {.build = "gcc"}}});
@@ -133,9 +139,76 @@ void print(const char* what, const Times& times) {
              times.p99, times.most);
 }
 
+/// Resident memory of this process, in MiB.
+double resident_mib() {
+  long pages = 0;
+  long resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return static_cast<double>(resident * sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+/// Callers that ask for the whole table and never read it, in a process of their own: what they
+/// hold of it is not the server's. Made before this process uses gRPC, which does not survive fork.
+class SilentReaders {
+ public:
+  explicit SilentReaders(int streams) : streams_(streams) {
+    if (pipe(to_.data()) != 0 || pipe(from_.data()) != 0) throw std::runtime_error("no pipe");
+    process_ = fork();
+    if (process_ != 0) return;
+    close(to_[1]);
+    close(from_[0]);
+    std::array<char, 256> address{};
+    if (::read(to_[0], address.data(), address.size() - 1) > 0) call_from(address.data());
+    _exit(0);
+  }
+  ~SilentReaders() { end(); }
+  SilentReaders(const SilentReaders&) = delete;
+  SilentReaders& operator=(const SilentReaders&) = delete;
+
+  /// Returns when all calls were made.
+  void begin(const std::string& address) {
+    char word = 0;
+    if (::write(to_[1], address.data(), address.size()) < 0 || ::read(from_[0], &word, 1) != 1)
+      throw std::runtime_error("the silent readers did not begin");
+  }
+  void end() {
+    if (process_ <= 0) return;
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+    process_ = 0;
+  }
+  [[nodiscard]] int streams() const { return streams_; }
+
+ private:
+  [[noreturn]] void call_from(const std::string& address) {
+    struct Reader {
+      std::unique_ptr<v1::TuningService::Stub> stub;
+      grpc::ClientContext context;
+      std::unique_ptr<grpc::ClientReader<v1::GetTableResponse>> stream;
+    };
+    std::vector<std::unique_ptr<Reader>> readers;
+    grpc::ChannelArguments own;
+    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    for (int i = 0; i < streams_; ++i) {
+      auto reader = std::make_unique<Reader>();
+      reader->stub = v1::TuningService::NewStub(
+          grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), own));
+      reader->stream = reader->stub->GetTable(&reader->context, v1::GetTableRequest());
+      readers.push_back(std::move(reader));
+    }
+    [[maybe_unused]] const auto written = ::write(from_[1], "+", 1);
+    for (;;) pause();
+  }
+
+  int streams_;
+  std::array<int, 2> to_{};
+  std::array<int, 2> from_{};
+  pid_t process_ = 0;
+};
+
 class Bench {
  public:
-  Bench() {
+  explicit Bench(SilentReaders& readers) : readers_(readers) {
     source_.replace(make_table());
     server_ = std::make_unique<LookupServer>(
         source_,
@@ -145,6 +218,7 @@ class Bench {
 
   /// False where a bar is missed.
   bool run(int adversaries, std::chrono::seconds duration) {
+    measure_silent_readers();
     fmt::print("{} cores, gRPC {}, {} decisions, {} adversaries\n",
                std::thread::hardware_concurrency(), grpc::Version(), worlds, adversaries);
     for (const Attack& attack : attacks()) {
@@ -184,10 +258,23 @@ class Bench {
                                      grpc::InsecureChannelCredentials(), own);
   }
 
+  void measure_silent_readers() {
+    const double before = resident_mib();
+    readers_.begin(to_string(server_->addresses()[0]));
+    double most = before;
+    for (const auto end = Clock::now() + 5s; Clock::now() < end; std::this_thread::sleep_for(10ms))
+      most = std::max(most, resident_mib());
+    readers_.end();
+    std::this_thread::sleep_for(2s);
+    fmt::print("{} tables that nobody reads: {:.1f} MiB more at most, {:.1f} when they are gone\n",
+               readers_.streams(), most - before, resident_mib() - before);
+  }
+
   Times measure_normal(const char* when, std::chrono::seconds duration) {
     const auto own = channel();
-    const Times health = measure(
-        duration, [&] { return call(own, {"/grpc.health.v1.Health/Check", ""}); });
+    const Times health = measure(duration, [&] {
+      return call(own, {"/grpc.health.v1.Health/Check", ""});
+    });
     print(fmt::format("health, {}", when).c_str(), health);
     const Attack lookup{"/colltune.v1.TuningService/Lookup", plain_lookup(3).SerializeAsString()};
     print(fmt::format("lookup, {}", when).c_str(),
@@ -207,14 +294,15 @@ class Bench {
     }
     std::this_thread::sleep_for(2s);  // all are accepted, and none is closed yet
     const auto begin = Clock::now();
-    const auto status = call(channel(), {"/colltune.v1.TuningService/Lookup",
-                                         plain_lookup(3).SerializeAsString()});
+    const auto status =
+        call(channel(), {"/colltune.v1.TuningService/Lookup", plain_lookup(3).SerializeAsString()});
     const double time = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
     for (const int descriptor : idle) ::close(descriptor);
     if (!status.ok()) throw std::runtime_error(status.error_message());
     return time;
   }
 
+  SilentReaders& readers_;
   TemporaryFolder folder_;
   TableSource source_;
   std::unique_ptr<LookupServer> server_;
@@ -231,7 +319,8 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", seconds, "for each of the four figures")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
-    return colltune::Bench().run(adversaries, std::chrono::seconds(seconds)) ? 0 : 1;
+    colltune::SilentReaders readers(200);
+    return colltune::Bench(readers).run(adversaries, std::chrono::seconds(seconds)) ? 0 : 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "adversaries_bench: {}\n", error.what());
     return 1;

@@ -37,7 +37,7 @@ constexpr std::uint64_t packet_bytes = sizeof(Packet);
 }
 
 /// A word of a message, which may be of any type.
-using Word = std::uint32_t [[gnu::may_alias]];
+using Word [[gnu::may_alias]] = std::uint32_t;
 
 /// The first `size` bytes (16 at most) at `from`, of any alignment; zeros behind them.
 [[nodiscard]] COLLTUNE_DEVICE_CALL Packet read_part(const std::byte* from, std::uint64_t size) {

@@ -3,6 +3,8 @@
 
 #include "machine.h"
 
+#include <cpuid.h>
+
 #include <algorithm>
 
 #include "colltune/kernels/cache.h"
@@ -25,6 +27,20 @@ void evict_from_caches(std::span<const std::byte> bytes) noexcept {
   __builtin_ia32_mfence();
 }
 
+namespace {
+
+/// Not among the names that every compiler's __builtin_cpu_supports knows.
+bool has_f16c() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __builtin_cpu_supports("avx") != 0 && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 &&
+         (ecx & bit_F16C) != 0;
+}
+
+}  // namespace
+
 std::vector<std::string> offered_isa_names() {
   // __builtin_cpu_supports takes literals only; it looks at cpuid and at what the system saves.
   std::vector<std::string> names;
@@ -37,7 +53,7 @@ std::vector<std::string> offered_isa_names() {
   add(__builtin_cpu_supports("avx") != 0, "avx");
   add(__builtin_cpu_supports("avx2") != 0, "avx2");
   add(__builtin_cpu_supports("fma") != 0, "fma");
-  add(__builtin_cpu_supports("f16c") != 0, "f16c");
+  add(has_f16c(), "f16c");
   add(__builtin_cpu_supports("avx512f") != 0, "avx512f");
   add(__builtin_cpu_supports("avx512bw") != 0, "avx512bw");
   add(__builtin_cpu_supports("avx512dq") != 0, "avx512dq");
