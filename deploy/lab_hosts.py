@@ -35,7 +35,10 @@ FOLDERS = "/run/colltune-lab-"
 STARTS_WITHIN = 20.0  # seconds
 REACHED_WITHIN = 10.0  # a host whose cable is cut or that is off: as long as ssh -o ConnectTimeout=10 tries
 MOST_HOSTS = 8
+SLURM_STARTS_WITHIN = 40.0
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "mount": "mount"}
+
+SLURM_PROGRAMS = {"slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client", "munged": "munge"}
 
 
 class Refused(Exception):
@@ -249,13 +252,14 @@ class Lab:
     hosts: 1 to 8. slots: ranks that mpirun places on each, one number for all or a list. ipv6: no host has another address.
     shared: folders below this machine's /tmp that the hosts are to see (all else but /tmp, /dev/shm and /etc is this machine's).
     tmp_size: of each host's own /tmp, as mount takes it. clock_steps: seconds by which the monotonic clock of each host is ahead
-    of the one before.
+    of the one before. slurm: a Slurm of these hosts, its controller on the head, which has no ranks: `srun --mpi=pmix -n 4 …`.
     """
 
-    def __init__(self, hosts=2, *, slots=2, ipv6=False, shared=(), tmp_size="1g", clock_steps=0):
+    def __init__(self, hosts=2, *, slots=2, ipv6=False, slurm=False, shared=(), tmp_size="1g", clock_steps=0):
         if not 1 <= hosts <= MOST_HOSTS:
             raise Refused(f"{hosts} hosts: allowed are 1 to {MOST_HOSTS}")
-        refuse_without_means()
+        refuse_without_means(SLURM_PROGRAMS if slurm else {})
+        self.slurm = slurm
         self.names = [f"lab{i}" for i in range(hosts)]
         self.slots = [slots] * hosts if isinstance(slots, int) else list(slots)
         if len(self.slots) != hosts:
@@ -292,7 +296,7 @@ class Lab:
             # The hosts share this machine's cores, and each takes them for its own.
             "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
             "PRTE_MCA_prte_default_hostfile": f"{self.folder}/hostfile",
-        }
+        } | ({"SLURM_CONF": f"{self.folder}/slurm.conf"} if self.slurm else {})
 
     # What is done with it.
 
@@ -427,6 +431,56 @@ class Lab:
         self.must(["ip", "link", "set", "bridge", "up"], on=SWITCH)
         for host in [*self.names, HEAD]:
             self._plug_in(host)
+        if self.slurm:
+            self._start_slurm()
+
+    def _start_slurm(self):
+        Path(self.folder, "munge.key").write_bytes(os.urandom(1024))
+        os.chmod(f"{self.folder}/munge.key", 0o600)
+        nodes = "".join(f"NodeName={host} NodeAddr={self.address(host)} CPUs={slots} RealMemory=1000 State=UNKNOWN\n"
+                        for host, slots in zip(self.names, self.slots))
+        # What lies in /tmp is each host's own.
+        Path(self.folder, "slurm.conf").write_text(f"""ClusterName=lab
+SlurmctldHost={HEAD}({self.address(HEAD)})
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=/tmp/munge/socket
+CredType=cred/munge
+StateSaveLocation=/tmp/slurm/state
+SlurmdSpoolDir=/tmp/slurm/spool
+SlurmctldPidFile=/tmp/slurm/slurmctld.pid
+SlurmdPidFile=/tmp/slurm/slurmd.pid
+SlurmctldLogFile=/tmp/slurm/slurmctld.log
+SlurmdLogFile=/tmp/slurm/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SwitchType=switch/none
+MpiDefault=pmix
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+ReturnToService=2
+SlurmdParameters=config_overrides
+SlurmdTimeout=10
+KillWait=3
+{"CommunicationParameters=EnableIPv6,DisableIPv4" if self.ipv6 else ""}
+{nodes}PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
+""")
+        for host in [*self.names, HEAD]:
+            self.must(["mkdir", "-p", "-m", "755", "/tmp/munge", "/tmp/slurm/state", "/tmp/slurm/spool"], on=host)
+            self.must(["munged", "--force", "--key-file", f"{self.folder}/munge.key", "--socket", "/tmp/munge/socket",
+                       "--pid-file", "/tmp/munge/pid", "--seed-file", "/tmp/munge/seed", "--log-file", "/tmp/munge/log"], on=host)
+        self.must(["slurmctld"], on=HEAD)
+        for host in self.names:
+            self.must(["slurmd", "-N", host], on=host)
+        end = time.monotonic() + SLURM_STARTS_WITHIN
+        while (states := self.run(["sinfo", "-h", "-N", "-o", "%T"], on=HEAD)[1].split()) != ["idle"] * len(self.names):
+            if time.monotonic() > end:
+                log = self.run(["tail", "-n", "5", "/tmp/slurm/slurmctld.log"], on=HEAD)[1]
+                raise LabError(f"Slurm's nodes do not become idle but {states}:\n{log}")
+            time.sleep(0.2)
 
     def _boot(self, host, namespaces):
         starter = subprocess.Popen(
@@ -476,10 +530,11 @@ def send(pid, number):
         os.kill(pid, number)
 
 
-def refuse_without_means():
+def refuse_without_means(further=None):
+    """`further`: program -> Debian's package, besides those that every lab needs."""
     if os.getuid() != 0:
         raise Refused("a lab needs root")
-    for program, package in PROGRAMS.items():
+    for program, package in (PROGRAMS | (further or {})).items():
         if shutil.which(program) is None:
             raise Refused(f"{program} is missing (apt-get install {package})")
     tried = subprocess.run(["unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "true"], capture_output=True,

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -199,7 +200,10 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   if (const std::string why = colltune::why_alone(
           [](const char* name) { return static_cast<const char*>(std::getenv(name)); }, getpid());
       !why.empty()) {
-    report("rank " + std::to_string(rank_from_launcher().value_or(0)) + ": " + why);
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    report("rank " + std::to_string(rank_from_launcher().value_or(0)) + " on " + host.data() +
+           ": " + why);
     return colltune::exit_code_of(colltune::StatusCode::failed_precondition);
   }
   // Before there are threads, and before a library reads its environment.

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -106,7 +107,27 @@ RankSetUp from_message(const std::string& text) {
                           rank));
 }
 
-/// "'3' on rank 0, nothing on ranks 1-3".
+std::string name_of_host(const RankSetUp& rank) { return rank.host.substr(0, rank.host.find(' ')); }
+
+/// " (lab1, lab2)", a few at most; nothing where all ranks of the launch are on one host.
+std::string render_hosts(const std::vector<RankSetUp>& ranks, const std::vector<int>& of) {
+  constexpr std::size_t shown = 4;
+  std::set<std::string> all;
+  for (const RankSetUp& rank : ranks) all.insert(name_of_host(rank));
+  if (all.size() < 2) return {};
+  std::vector<std::string> hosts;
+  for (const int r : of)
+    if (const auto host = name_of_host(ranks[static_cast<std::size_t>(r)]);
+        std::ranges::find(hosts, host) == hosts.end())
+      hosts.push_back(host);
+  if (hosts.size() > shown) {
+    hosts.resize(shown);
+    hosts.emplace_back("…");
+  }
+  return fmt::format(" ({})", fmt::join(hosts, ", "));
+}
+
+/// "'3' on rank 0 (lab0), not set on ranks 1-3 (lab1)".
 std::string render_values(const std::vector<RankSetUp>& ranks, const std::string& name) {
   std::map<std::optional<std::string>, std::vector<int>> with;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -116,8 +137,9 @@ std::string render_values(const std::vector<RankSetUp>& ranks, const std::string
   }
   std::vector<std::string> parts;
   for (const auto& [value, of] : with)
-    parts.push_back(fmt::format("{} on rank{} {}", value ? "'" + *value + "'" : "not set",
-                                of.size() > 1 ? "s" : "", render_ranges(of)));
+    parts.push_back(fmt::format("{} on rank{} {}{}", value ? "'" + *value + "'" : "not set",
+                                of.size() > 1 ? "s" : "", render_ranges(of),
+                                render_hosts(ranks, of)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -220,8 +242,7 @@ std::string why_unlike(const std::vector<RankSetUp>& ranks) {
         "ranks {} and {} run on host {} in PID namespaces of their own ({} and {}), where they "
         "cannot reach each other's memory, and MPI's single copy goes wrong; launch the ranks of a "
         "host in one namespace (the launcher inside the container, or hostPID)",
-        other, r, ranks[r].host.substr(0, ranks[r].host.find(' ')), ranks[other].pid_namespace,
-        ranks[r].pid_namespace);
+        other, r, name_of_host(ranks[r]), ranks[other].pid_namespace, ranks[r].pid_namespace);
   }
   return {};
 }

@@ -21,10 +21,11 @@ from runner import main, makes_figures, programs_of  # noqa: E402
 
 def make_lab(options):
     programs, faults = programs_of(options)
-    other = os.environ.get("COLLTUNE_OTHER_AGENT")
+    other, clock = os.environ.get("COLLTUNE_OTHER_AGENT"), os.environ.get("COLLTUNE_SHIFTED_CLOCK")
     if options.build:
-        other = str(next(options.build.rglob("agent_of_another_build")).resolve())
-    return Bench(programs, faults, other, is_full=makes_figures(options))
+        other, clock = (str(next(options.build.rglob(name)).resolve())
+                        for name in ("agent_of_another_build", "libshifted_clock.so"))
+    return Bench(programs, faults, other, clock, is_full=makes_figures(options))
 
 
 if __name__ == "__main__":

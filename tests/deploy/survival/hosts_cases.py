@@ -3,7 +3,6 @@
 """What becomes of launches over several hosts, and of a sweep there when hosts or cables fail. Cases as in cases.py; each makes
 hosts of its own (deploy/lab)."""
 
-import json
 import random
 import re
 import signal
@@ -12,7 +11,7 @@ import time
 from pathlib import Path
 
 from cases import NEW_TRIAL, QUICK, STEP_LIMIT
-from harness import Failed, Lab, Run, kill, require, require_sound, stored_trials
+from harness import Lab, Run, kill, require, require_sound, stored_trials
 
 SOURCE = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(SOURCE / "deploy"))
@@ -29,8 +28,9 @@ SMALL = {"collectives": ["all_reduce", "broadcast"], "sizes": "4KiB", "budget_se
 class Bench:
     """What the cases are run with."""
 
-    def __init__(self, programs, faults, other_agent, is_full):
-        self.programs, self.faults, self.other_agent, self.is_full = programs, faults, other_agent, is_full
+    def __init__(self, programs, faults, other_agent, shifted_clock, is_full):
+        self.programs, self.faults, self.is_full = programs, faults, is_full
+        self.other_agent, self.shifted_clock = other_agent, shifted_clock
 
     def hosts(self, count=2, **options):
         return Hosts(self, lab_hosts.Lab(count, **options))
@@ -73,12 +73,12 @@ class Hosts(Lab):
 # --- Launches: each runs, or is refused in words. ---
 
 
-def run_sweep(hosts, name, launcher, configuration=None, agent=None, code=0):
-    """A sweep from lab0; its stderr and its measurements."""
+def run_sweep(hosts, name, launcher, configuration=None, code=0, host="lab0"):
+    """A sweep that is launched on a host; the run, the database, and the seconds that it took."""
     database = hosts.folder / f"{name}.db"
     path = hosts.configure(name, **(configuration or SMALL))
     begin = time.monotonic()
-    with Run(hosts, hosts.on("lab0", [*hosts.mpirun, *launcher, *(agent or [hosts.agent]), "sweep", "--allow-oversubscribe",
+    with Run(hosts, hosts.on(host, [*hosts.mpirun, *launcher, hosts.agent, "sweep", "--allow-oversubscribe",
                                       "--config", path, "--db", database, "--quiet"])) as run:
         ended = run.end(LONGEST)
     require(ended == code, f"{name} ended with {ended} instead of {code}: {run.text('err')[-3000:]}")
@@ -142,17 +142,31 @@ def launch_other_clocks(bench):
         require_ok(hosts, database)
 
 
+def launch_slurm(bench):
+    """Returns why not, where Slurm is not installed."""
+    try:
+        hosts = bench.hosts(slurm=True)
+    except lab_hosts.Refused as refusal:
+        return str(refusal)
+    with hosts:
+        hosts.mpirun = ["srun", "--mpi=pmix", "-N2"]
+        _, database, _ = run_sweep(hosts, "slurm", ["-n", "4"], host=lab_hosts.HEAD)
+        require(topologies(hosts, database) == {(2, 2)}, f"found {topologies(hosts, database)}")
+        require_ok(hosts, database)
+    return None
+
+
 def launch_contained_ranks(bench):
     with bench.hosts() as hosts:
         run, _, took = run_sweep(hosts, "contained", ["-n", "4", "unshare", "-pf", "--mount-proc"], code=2)
-        require_refused(run, took, r"rank \d", "PID namespace|process numbers|namespace")
+        require_refused(run, took, r"rank \d on lab\d: .*PID namespace")
 
 
 def launch_unlike_settings(bench):
     with bench.hosts() as hosts:
-        hosts.lab.must(["sh", "-c", "echo btl_tcp_eager_limit = 32768 >>/etc/openmpi/openmpi-mca-params.conf"], on="lab1")
+        hosts.lab.must(["sh", "-c", "printf '\\nbtl_tcp_eager_limit = 32768\\n' >>/etc/openmpi/openmpi-mca-params.conf"], on="lab1")
         run, _, took = run_sweep(hosts, "settings", ["-n", "4"], code=2)
-        require_refused(run, took, "btl_tcp_eager_limit", r"rank 2", "32768")
+        require_refused(run, took, r"btl_tcp_eager_limit: .*'32768' on ranks 2-3 \(lab1\)")
 
 
 def launch_mixed_builds(bench):
@@ -167,18 +181,19 @@ def launch_mixed_builds(bench):
         require_refused(run, time.monotonic() - begin, "build")
 
 
-LAUNCHES = [launch_equal, launch_unequal, launch_cyclic, launch_sub_worlds, launch_ipv6, launch_other_clocks,
+LAUNCHES = [launch_equal, launch_unequal, launch_cyclic, launch_sub_worlds, launch_ipv6, launch_other_clocks, launch_slurm,
             launch_contained_ranks, launch_unlike_settings, launch_mixed_builds]
 
 
 def launches(bench, count):
-    """Launches over two and three hosts: equal and unequal, cyclic, sub-worlds, IPv6 alone, unlike clocks; and those that are
+    """Launches over two and three hosts: equal and unequal, cyclic, sub-worlds, IPv6 alone, unlike clocks, Slurm; and those that are
     refused within 10 s: ranks in PID namespaces of their own, unlike MCA settings, mixed builds."""
     for i in range(count):
         launch = LAUNCHES[i % len(LAUNCHES)]
         begin = time.monotonic()
-        launch(bench)
-        yield {"launch": launch.__name__.removeprefix("launch_"), "seconds": round(time.monotonic() - begin, 1)}
+        skipped = launch(bench)
+        yield {"launch": launch.__name__.removeprefix("launch_"), "seconds": round(time.monotonic() - begin, 1)} | (
+            {"skipped": skipped} if skipped else {})
 
 
 # --- Faults: the sweep ends or goes on, in time, and blames no variant. ---
@@ -339,6 +354,23 @@ def full_disks(bench, count):
             yield {"before_the_launch": before_launch, "code": code}
 
 
+def clocks(bench, count):
+    """The wall clock of a host is ten minutes ahead, or behind: nothing comes of it."""
+    for i in range(count):
+        with bench.hosts(slots=1) as hosts:
+            offset = 600 if i % 2 == 0 else -600
+            for host, seconds in (("lab0", 0), ("lab1", offset)):
+                hosts.lab.write(host, "/etc/clock-offset", str(seconds))
+                hosts.lab.write(host, "/etc/ld.so.preload", bench.shifted_clock + "\n")
+            apart = int(hosts.lab.must(["date", "+%s"], on="lab1")) - int(hosts.lab.must(["date", "+%s"], on="lab0"))
+            require(abs(apart - offset) < 5, f"the clocks are {apart} s apart")
+            sweep = SupervisedOnHosts(hosts)
+            with sweep.run:
+                sweep.finish()
+            sweep.require_kept({})
+            yield {"offset_s": offset, "trials": len(stored_trials(sweep.database))}
+
+
 # name -> (case, repetitions of the test, repetitions for the figure, the most that a figure may be)
 CASES = {
     "launches": (launches, len(LAUNCHES), len(LAUNCHES), {}),
@@ -347,4 +379,5 @@ CASES = {
     "frozen": (frozen, 1, 20, {"found_s": STEP_LIMIT + BEYOND}),
     "stopped_ranks": (stopped_ranks, 1, 20, {"found_s": STEP_LIMIT + BEYOND}),
     "full_disks": (full_disks, 2, 20, {}),
+    "clocks": (clocks, 1, 20, {}),
 }
