@@ -208,8 +208,10 @@ class LaunchWatch {
   void look_at_hosts(SteadyTime now) {
     if (!hosts_ || has_failed_) return;
     std::uint64_t steps = 0;
-    for (const RankPosition& rank : read_board(std::as_const(*file_).board()))
-      if (rank.current() != nullptr) steps += rank.current()->sequence;
+    for (auto left = std::as_const(*file_).board(); left.size() >= flight_region_size;
+         left = left.subspan(flight_region_size))
+      if (const auto step = read_current_step(left.first(flight_region_size)))
+        steps += step->sequence;
     if (steps != steps_seen_) {
       steps_seen_ = steps;
       look_at_hosts_from_ = now + silence_before_asking;
