@@ -21,11 +21,12 @@ namespace {
 // are worth four times the rounds of the shorter one (Kish), and what is shown among some dozens of
 // rivals takes at least 16.
 constexpr std::size_t least_rounds = 4;
+constexpr std::size_t shortest_part = 4;  // of the longest one
 
-/// Puts each pass that is shorter than that together with the longest one, of those that met the
-/// same state of the machine if there are some: one round of a visit that ran out of budget must
-/// not weigh as much as hundreds of another, nor speak alone for a state.
-/// A rival that left a longer visit early was hopeless there, which counts in full.
+/// Puts each pass that is shorter than that, and than a quarter of the longest one, together with
+/// that one, of those that met the same state of the machine if there are some: one round of a
+/// visit that ran out of budget must not weigh as much as hundreds of another, nor speak alone for
+/// a state. A rival that left a longer visit early was hopeless there, which counts in full.
 void join_short_passes(std::map<int, std::vector<double>>& by_pass, const PassRounds& reference,
                        const PassWeights& weights) {
   for (auto at = by_pass.begin(); at != by_pass.end();) {
@@ -39,7 +40,10 @@ void join_short_passes(std::map<int, std::vector<double>>& by_pass, const PassRo
       if (other != at && other->second.size() >= at->second.size() &&
           (joined == by_pass.end() || fit_of(other) > fit_of(joined)))
         joined = other;
-    if (reference.at(at->first).size() >= least_rounds || joined == by_pass.end()) {
+    const std::size_t rounds = reference.at(at->first).size();
+    const bool is_short = rounds < least_rounds && joined != by_pass.end() &&
+                          rounds * shortest_part < joined->second.size();
+    if (!is_short) {
       ++at;
       continue;
     }

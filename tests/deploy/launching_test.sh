@@ -51,7 +51,7 @@ if unshare -pf --mount-proc true 2>/dev/null; then
   apart=("${mpirun[@]}" -n 2 unshare -pf --mount-proc "$agent" "${options[@]}" --db "$work/apart.db")
   begin=$SECONDS
   expect_code 2 "${apart[@]}"
-  expect_in err 'rank [01]: this rank runs in a PID namespace of its own'
+  expect_in err 'rank [01] on [^ ]+: this rank runs in a PID namespace of its own'
   within 40
   expect_code 2 "$agent" supervise --db "$work/apart.db" -- "${apart[@]}"
   expect_not_in err 'launch 2 starts|quarantine'
