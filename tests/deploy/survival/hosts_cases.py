@@ -21,7 +21,7 @@ BEYOND = 5.0  # seconds beyond a step's limit until a lost host is known
 REFUSED_WITHIN = 10.0
 GONE_WITHIN = 10.0
 LONGEST = 300
-SMALL = {"collectives": ["all_reduce", "broadcast"], "sizes": "4KiB", "budget_seconds": 4, "precision": 0.2,
+SMALL = {"collectives": ["all_reduce", "broadcast"], "sizes": "4KiB", "budget_seconds": 2, "precision": 0.2,
          "implementations": {"include": ["mpi.*", "cpu.*"], "exclude": ["mpi.*_tuned"]}, "soak": {"runs": 5, "seconds": 0.02}}
 
 
@@ -378,6 +378,6 @@ CASES = {
     "switched_off": (switched_off, 1, 20, {"found_s": STEP_LIMIT + BEYOND}),
     "frozen": (frozen, 1, 20, {"found_s": STEP_LIMIT + BEYOND}),
     "stopped_ranks": (stopped_ranks, 1, 20, {"found_s": STEP_LIMIT + BEYOND}),
-    "full_disks": (full_disks, 2, 20, {}),
+    "full_disks": (full_disks, 1, 20, {}),
     "clocks": (clocks, 1, 20, {}),
 }
