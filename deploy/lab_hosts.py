@@ -77,8 +77,11 @@ def set_up_host(name, folder, options):
         Path(path).mkdir(parents=True)
         mount("--bind", f"{folder}/hold-{name}-{number}", path)
     mount("-t", "tmpfs", "-o", "size=50%,mode=1777", "tmpfs", "/dev/shm")
+    # The layer above must not lie on an overlay, as all files of a container do.
+    Path(folder, name).mkdir()
+    mount("-t", "tmpfs", "tmpfs", f"{folder}/{name}")
     for part in ("etc", "etc-work"):
-        Path(folder, name, part).mkdir(parents=True)
+        Path(folder, name, part).mkdir()
     mount("-t", "overlay", "overlay", "-o",
           f"lowerdir=/etc,upperdir={folder}/{name}/etc,workdir={folder}/{name}/etc-work", "/etc")
     shutil.copy(f"{folder}/hosts", "/etc/hosts")
@@ -537,6 +540,8 @@ def refuse_without_means(further=None):
     for program, package in (PROGRAMS | (further or {})).items():
         if shutil.which(program) is None:
             raise Refused(f"{program} is missing (apt-get install {package})")
+    if "overlay" not in Path("/proc/filesystems").read_text().split():
+        raise Refused("this kernel has no overlayfs")
     tried = subprocess.run(["unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "true"], capture_output=True,
                            check=False)
     if tried.returncode != 0:

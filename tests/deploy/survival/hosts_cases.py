@@ -217,7 +217,8 @@ class SupervisedOnHosts:
 
     def await_trials(self, seconds=0.0):
         self.run.await_line(NEW_TRIAL, 60)
-        time.sleep(seconds)
+        # A host that is lost before the supervisor has asked it once is not known to it.
+        time.sleep(0.3 + seconds)
         require(self.run.process.poll() is None, "the sweep was over too soon")
 
     def await_loss(self, since):
