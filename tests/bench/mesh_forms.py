@@ -56,7 +56,8 @@ def passes_by_key(measurements):
 def row_of(variants, winner):
     """The best of each form and what was chosen, beside the baseline."""
     baseline = next((passes for passes in variants.values() if passes[0]["is_baseline"]), None)
-    if baseline is None:
+    # Its runs may all have been disturbed.
+    if baseline is None or balanced_time(baseline) is None:
         return None
     row = {"size_bytes": baseline[0]["key"]["problem"]["message_size_bytes"],
            "baseline_us": balanced_time(baseline) / 1e3, "forms": {}}
