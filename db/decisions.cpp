@@ -12,7 +12,7 @@
 
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/field_limits.h"
-#include "columns.h"
+#include "sqlite/columns.h"
 #include "failures.h"
 #include "journal.h"
 #include "members.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "columns.h"
+#include "sqlite/columns.h"
 #include "journal.h"
 
 namespace colltune {

@@ -7,7 +7,7 @@
 
 #include "colltune/vocabulary/field_limits.h"
 #include "colltune/vocabulary/canonical.h"
-#include "columns.h"
+#include "sqlite/columns.h"
 
 namespace colltune::db {
 namespace {

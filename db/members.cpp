@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "colltune/vocabulary/field_limits.h"
-#include "columns.h"
+#include "sqlite/columns.h"
 #include "journal.h"
 
 namespace colltune::db {

@@ -3,7 +3,7 @@
 
 #include "reading.h"
 
-#include "file_system.h"
+#include "sqlite/file_system.h"
 #include "schema.h"
 
 namespace colltune::db {

@@ -5,7 +5,7 @@
 
 #include "colltune/db/store.h"
 #include "decisions.h"
-#include "file_system.h"
+#include "sqlite/file_system.h"
 #include "reading.h"
 #include "schema.h"
 

@@ -8,10 +8,10 @@
 #include "colltune/vocabulary/canonical.h"
 #include "decisions.h"
 #include "failures.h"
-#include "file_system.h"
+#include "sqlite/file_system.h"
 #include "journal.h"
 #include "members.h"
-#include "owner_lock.h"
+#include "sqlite/owner_lock.h"
 #include "schema.h"
 #include "snapshot.h"
 

@@ -7,7 +7,7 @@
 #include <concepts>
 
 #include "colltune/db/records.h"
-#include "columns.h"
+#include "sqlite/columns.h"
 #include "schema.h"
 
 namespace colltune::db {

@@ -14,17 +14,17 @@
 #include <cstring>
 #include <optional>
 
-#include "adaptive_stores.h"
-#include "colltune/kernels/bounded_wait.h"
+#include "shared_memory/adaptive_stores.h"
+#include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/kernels/implementation.h"
-#include "colltune/kernels/reduction.h"
-#include "colltune/kernels/signals.h"
-#include "machine.h"
-#include "mail.h"
-#include "numerics.h"
-#include "shared_memory_support.h"
-#include "slots.h"
-#include "store_choice.h"
+#include "colltune/kernels/arithmetic/reduction.h"
+#include "colltune/kernels/communication/signals.h"
+#include "arithmetic/processor.h"
+#include "shared_memory/mail.h"
+#include "arithmetic/numerics.h"
+#include "shared_memory/shared_memory_support.h"
+#include "shared_memory/slots.h"
+#include "shared_memory/store_choice.h"
 
 namespace colltune::cpu {
 namespace {

@@ -10,12 +10,12 @@
 #include <cmath>
 #include <optional>
 
-#include "nccl/agreement.h"
-#include "nccl/entries.h"
-#include "nccl/entry_points.h"
-#include "nccl/library_call.h"
-#include "nccl/member.h"
-#include "nccl/native.h"
+#include "nccl_calls/agreement.h"
+#include "nccl_library/entries.h"
+#include "nccl_calls/entry_points.h"
+#include "nccl_calls/library_call.h"
+#include "nccl_calls/member.h"
+#include "nccl_calls/native.h"
 
 namespace colltune::nccl {
 namespace {

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "colltune/vocabulary/bytes.h"
-#include "isa/isa.h"
+#include "arithmetic/isa/isa.h"
 
 namespace colltune {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "child.h"
 #include "colltune/vocabulary/canonical.h"
-#include "connection.h"
+#include "sqlite/connection.h"
 #include "samples.h"
 
 namespace colltune::test {

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "connection.h"
-#include "file_system.h"
+#include "sqlite/connection.h"
+#include "sqlite/file_system.h"
 #include "samples.h"
 
 namespace colltune::test {

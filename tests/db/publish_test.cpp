@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "decisions.h"
-#include "row.h"
+#include "sqlite/row.h"
 #include "samples.h"
 
 namespace colltune::test {

@@ -57,7 +57,7 @@ class GpuCode(Tree):
             (self.root / folder).mkdir()
         shutil.copy(DEPLOY / "gpu_code", self.root / "deploy")
         self.write("kernels/cuda/two_shot.cu", '#include "device/team.h"\n#include <cstddef>\n')
-        self.write("kernels/substrate/device/team.h", '  # include "colltune/copy.h"\n')
+        self.write("kernels/device_code/team.h", '  # include "colltune/copy.h"\n')
         self.write("kernels/include/colltune/copy.h", "int copy;\n")
         self.write("kernels/substrate/other.h", "int other;\n")
         make_program(self.root / "bin/nvcc", NVCC)

@@ -14,7 +14,7 @@
 #include <set>
 #include <thread>
 
-#include "colltune/kernels/copy.h"
+#include "colltune/kernels/arithmetic/copy.h"
 #include "colltune/kernels/device.h"
 #include "colltune/vocabulary/problem_form.h"
 #include "guarded_buffers.h"

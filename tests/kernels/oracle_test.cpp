@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/kernels/oracle.h"
+#include "colltune/kernels/verification/oracle.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "colltune/kernels/number_format.h"
-#include "colltune/kernels/reduction.h"
+#include "colltune/kernels/arithmetic/number_format.h"
+#include "colltune/kernels/arithmetic/reduction.h"
 
 namespace colltune {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "colltune/vocabulary/error.h"
-#include "device/device_algorithm.h"
+#include "device_code/device_algorithm.h"
 #include "device/nvml.h"
 #include "device/virtual_memory.h"
 #include "support/fill_bytes.h"

@@ -8,7 +8,7 @@
 
 #include "colltune/supervise/failure_log.h"
 #include "colltune/supervise/in_flight_file.h"
-#include "colltune/sweep/flight_recorder.h"
+#include "colltune/flight/flight_recorder.h"
 
 namespace colltune {
 

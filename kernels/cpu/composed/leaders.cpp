@@ -10,7 +10,7 @@
 #include <numeric>
 #include <utility>
 
-#include "rank_places.h"
+#include "communication/rank_places.h"
 #include "schedule/levels.h"
 
 namespace colltune::cpu {

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/nccl_environment.h"
-#include "colltune/kernels/oracle.h"
-#include "nccl/entries.h"
-#include "nccl/entry_points.h"
-#include "nccl/member.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
+#include "colltune/kernels/verification/oracle.h"
+#include "nccl_library/entries.h"
+#include "nccl_calls/entry_points.h"
+#include "nccl_calls/member.h"
 #include "pair_gpu.h"
 #include "process_communicator.h"
 

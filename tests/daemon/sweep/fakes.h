@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "colltune/kernels/implementation.h"
-#include "colltune/kernels/thread_communicator.h"
-#include "colltune/sweep/control_plane.h"
+#include "colltune/kernels/communication/thread_communicator.h"
+#include "colltune/sweep/control/control_plane.h"
 
 /// Implementations whose support, results and faults a test chooses.
 namespace colltune::fakes {

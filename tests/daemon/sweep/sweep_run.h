@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "colltune/sweep/flight_recorder.h"
-#include "colltune/sweep/sweep.h"
+#include "colltune/flight/flight_recorder.h"
+#include "colltune/sweep/passes/sweep.h"
 #include "one_cell.h"
 
 namespace colltune::fakes {

@@ -23,7 +23,7 @@
 
 #include "colltune/supervise/in_flight_file.h"
 #include "colltune/supervise/rank_guard.h"
-#include "colltune/sweep/watchdog.h"
+#include "colltune/flight/watchdog.h"
 #include "colltune/vocabulary/error.h"
 
 namespace {
