@@ -66,6 +66,8 @@ def set_up_host(name, folder, options):
     """In the new namespaces: what makes them a host."""
     subprocess.run(["hostname", name], check=True)
     mount("--make-rprivate", "/")
+    if cores := options["cores"].get(name):
+        os.sched_setaffinity(0, cores)  # all that runs on this host inherits it
     # What lies below /tmp and is needed goes over to the new one.
     kept = [path for path in [str(SOURCE), folder, *options["shared"]] if path.startswith("/tmp/")]
     for number, path in enumerate(kept):
@@ -255,10 +257,12 @@ class Lab:
     hosts: 1 to 8. slots: ranks that mpirun places on each, one number for all or a list. ipv6: no host has another address.
     shared: folders below this machine's /tmp that the hosts are to see (all else but /tmp, /dev/shm and /etc is this machine's).
     tmp_size: of each host's own /tmp, as mount takes it. clock_steps: seconds by which the monotonic clock of each host is ahead
-    of the one before. slurm: a Slurm of these hosts, its controller on the head, which has no ranks: `srun --mpi=pmix -n 4 …`.
+    of the one before. own_cores: this machine's cores are shared out, in order, and at least one to each host; else every host
+    has all of them, and takes them for its own. slurm: a Slurm of these hosts, its controller on the head, which has no ranks: `srun --mpi=pmix -n 4 …`.
     """
 
-    def __init__(self, hosts=2, *, slots=2, ipv6=False, slurm=False, shared=(), tmp_size="1g", clock_steps=0):
+    def __init__(self, hosts=2, *, slots=2, ipv6=False, slurm=False, shared=(), tmp_size="1g", clock_steps=0,
+                 own_cores=False):
         if not 1 <= hosts <= MOST_HOSTS:
             raise Refused(f"{hosts} hosts: allowed are 1 to {MOST_HOSTS}")
         refuse_without_means(SLURM_PROGRAMS if slurm else {})
@@ -269,7 +273,8 @@ class Lab:
             raise Refused(f"slots for {len(self.slots)} hosts, of which there are {hosts}")
         self.ipv6 = ipv6
         self.clock_steps = clock_steps
-        self.options = {"tmp_size": tmp_size, "shared": [str(Path(path).resolve()) for path in shared]}
+        self.options = {"tmp_size": tmp_size, "shared": [str(Path(path).resolve()) for path in shared],
+                        "cores": share_cores(self.names) if own_cores else {}}
         self.starters = {}  # host -> the unshare that made it
         self.frozen = set()
         remove_old_folders()
@@ -510,6 +515,13 @@ KillWait=3
         length, extra = ("64", ["nodad"]) if self.ipv6 else ("24", [])
         self.must(["ip", "address", "add", f"{self.address(host)}/{length}", "dev", "eth0", *extra], on=host)
         self.must(["ip", "link", "set", "eth0", "up"], on=host)
+
+
+def share_cores(hosts):
+    """host -> the numbers of its cores; where there are fewer cores than hosts, hosts share one."""
+    cores = sorted(os.sched_getaffinity(0))
+    each = max(1, len(cores) // len(hosts))
+    return {host: [cores[(number * each + i) % len(cores)] for i in range(each)] for number, host in enumerate(hosts)}
 
 
 def port_of(host):

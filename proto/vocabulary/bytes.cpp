@@ -23,6 +23,12 @@ constexpr std::string_view unit_letters = "KMGT";
 
 }  // namespace
 
+void Bytes::throw_too_large(Bytes left, char operation, std::uint64_t right) {
+  throw Error(StatusCode::out_of_range, std::to_string(left.value) + " " + operation + " " +
+                                            std::to_string(right) +
+                                            " bytes is more than 64 bits can count");
+}
+
 Bytes parse_bytes(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

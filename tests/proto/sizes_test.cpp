@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+#include <string>
+
 #include "colltune/vocabulary/problem.h"
 #include "colltune/vocabulary/topology.h"
 
@@ -44,6 +48,28 @@ TEST(ParseBytes, RefusesAllElse) {
       EXPECT_NE(std::string(error.what()).find("64KiB"), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(BytesArithmetic, IsExactUpToTheLastNumberAndRefusesToWrapAround) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  static_assert((Bytes{5} + Bytes{7}).value == 12 && (Bytes{5} * 7).value == 35);
+  EXPECT_EQ((Bytes{most - 1} + Bytes{1}).value, most);
+  EXPECT_EQ((Bytes{most / 3} * 3).value, most);
+  EXPECT_EQ((Bytes{most} * 0).value, 0U);
+
+  const auto message_of = [](auto compute) -> std::string {
+    try {
+      (void)compute();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), StatusCode::out_of_range);
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_EQ(message_of([] { return Bytes{most} + Bytes{1}; }),
+            "18446744073709551615 + 1 bytes is more than 64 bits can count");
+  EXPECT_EQ(message_of([] { return Bytes{std::uint64_t{1} << 63} * 2; }),
+            "9223372036854775808 * 2 bytes is more than 64 bits can count");
 }
 
 TEST(FormatBytes, IsTheShortestExactFormAndReadsBack) {

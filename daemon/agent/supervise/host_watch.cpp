@@ -108,9 +108,9 @@ HostWatch::HostWatch(const std::vector<LaunchHost>& hosts) {
     std::memcpy(&peer.address, found->ai_addr, found->ai_addrlen);
     peers_.push_back(std::move(peer));
   }
-  const std::vector<LaunchHost> silent = find_silent();
+  silent_from_the_start_ = find_silent();
   std::erase_if(peers_, [&](const Peer& peer) {
-    return std::ranges::find(silent, peer.host) != silent.end();
+    return std::ranges::find(silent_from_the_start_, peer.host) != silent_from_the_start_.end();
   });
 }
 

@@ -18,13 +18,18 @@ namespace colltune {
 /// its kernel does so, whatever its processes do.
 class HostWatch {
  public:
-  /// Looks which of `hosts`, this one left out, answer now. Of the others, behind a firewall or
-  /// without a name that is known here, nothing is ever said.
+  /// Asks all `hosts` except this one. A host whose name is not known here is left out.
   explicit HostWatch(const std::vector<LaunchHost>& hosts);
 
-  /// Those that answered then and do not now. Takes `patience` where one does not, else as long as
-  /// the way there and back.
+  /// The hosts that answered the constructor and do not answer now. Takes `patience` if one does
+  /// not answer, else one round trip.
   [[nodiscard]] std::vector<LaunchHost> find_silent() const;
+
+  /// The hosts that did not answer the constructor: a firewall hides them, or they were lost since
+  /// they joined the launch, moments before. One launch cannot tell these apart.
+  [[nodiscard]] const std::vector<LaunchHost>& silent_from_the_start() const {
+    return silent_from_the_start_;
+  }
 
   static constexpr std::chrono::milliseconds patience{2000};
 
@@ -34,7 +39,8 @@ class HostWatch {
     sockaddr_storage address{};
     socklen_t address_size = 0;
   };
-  std::vector<Peer> peers_;
+  std::vector<Peer> peers_;  ///< those that answered the constructor
+  std::vector<LaunchHost> silent_from_the_start_;
 };
 
 }  // namespace colltune

@@ -77,11 +77,13 @@ class SignalInbox {
 /// One launch from its start to its end: what the supervisor saw.
 class LaunchWatch {
  public:
+  /// hidden_hosts: names of hosts of which it is known that they never answer.
   LaunchWatch(const SuperviseOptions& options, const SuperviseTools& tools,
-              const SignalInbox& signals)
+              const SignalInbox& signals, const std::set<std::string>& hidden_hosts)
       : options_(options),
         tools_(tools),
         signals_(signals),
+        hidden_hosts_(hidden_hosts),
         path_(InFlightFile::path_for(options.database)),
         stale_(identity_at(path_)),
         launch_(options.command, signals.inherited(), tools.lock) {}
@@ -105,8 +107,11 @@ class LaunchWatch {
     // A launcher, or a rank's watchdog, may have been faster.
     const bool is_in_the_middle =
         state() == LaunchState::starting || state() == LaunchState::running;
-    if (hosts_ && is_in_the_middle && !stopped_by_ && end_.lost_hosts.empty())
+    if (hosts_ && is_in_the_middle && !stopped_by_ && end_.lost_hosts.empty()) {
       end_.lost_hosts = hosts_->find_silent();
+      for (const LaunchHost& host : hosts_->silent_from_the_start())
+        if (!hidden_hosts_.contains(host.name)) end_.unclear_hosts.push_back(host);
+    }
     for (const pid_t left : launch_.left())
       tools_.say(fmt::format("process {} could not be ended", left));
   }
@@ -288,6 +293,7 @@ class LaunchWatch {
   const SuperviseOptions& options_;
   const SuperviseTools& tools_;
   const SignalInbox& signals_;
+  const std::set<std::string>& hidden_hosts_;
   std::filesystem::path path_;
   std::optional<FileIdentity> stale_;
   SupervisedLaunch launch_;
@@ -339,7 +345,7 @@ class Supervisor {
     adopt_orphans();
     for (int launch = 1; launch <= options_.launches; ++launch) {
       const auto kills_before = tools_.memory_kills();
-      LaunchWatch watch(options_, tools_, signals_);
+      LaunchWatch watch(options_, tools_, signals_, hidden_hosts_);
       watch.run();
       memory_was_out_ = kills_before && tools_.memory_kills() > kills_before;
       if (is_one_part_done(watch)) {
@@ -404,6 +410,8 @@ class Supervisor {
     tools_.say(fmt::format("{}: {}\n{}", name_of(verdict.outcome), verdict.detail,
                            render_board(watch.end().positions, watch.seen_at(), history_shown)));
     if (!watch.end().lost_hosts.empty()) return await_hosts(watch);
+    // A host that comes to the next launch and is as silent again was not lost.
+    for (const LaunchHost& host : watch.end().unclear_hosts) hidden_hosts_.insert(host.name);
     if (verdict.is_silent && memory_was_out_) return note_memory_kill(verdict);
     if (!verdict.trial) {
       progress_.note(verdict, false);
@@ -483,8 +491,9 @@ class Supervisor {
   SignalInbox signals_;
   Progress progress_;
   std::set<std::pair<std::string, std::string>> quarantined_;  ///< key digest, variant
-  bool memory_was_out_ = false;                                ///< in the last launch
-  int memory_kills_ = 0;                                       ///< launches that ended so
+  std::set<std::string> hidden_hosts_;  ///< silent since the start of a launch that failed
+  bool memory_was_out_ = false;         ///< in the last launch
+  int memory_kills_ = 0;                ///< launches that ended so
   /// The last one that is quarantined because its ranks were killed from outside.
   std::optional<FailedTrial> silently_dead_;
 };

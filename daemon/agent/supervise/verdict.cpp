@@ -78,6 +78,13 @@ std::string describe(const LaunchHost& host) {
                      host.ranks.find(',') == std::string::npos ? "" : "s", host.ranks);
 }
 
+std::string names_and_verb(const std::vector<LaunchHost>& hosts, const char* of_one,
+                           const char* of_several) {
+  std::string text;
+  for (const LaunchHost& host : hosts) text += (text.empty() ? "" : ", ") + describe(host);
+  return text + (hosts.size() == 1 ? of_one : of_several);
+}
+
 std::string where(const RankPosition& rank) {
   return rank.current() == nullptr ? "before its first step"
                                    : "in " + describe_step(*rank.current());
@@ -134,9 +141,7 @@ std::string describe_lateness(const LaunchEnd& end, const RankPosition* rank) {
 }  // namespace
 
 std::string describe_lost(const std::vector<LaunchHost>& hosts) {
-  std::string text;
-  for (const LaunchHost& host : hosts) text += (text.empty() ? "" : ", ") + describe(host);
-  return text + (hosts.size() == 1 ? " does" : " do") + " not answer any more";
+  return names_and_verb(hosts, " does", " do") + " not answer any more";
 }
 
 std::string describe_wait_status(int status) {
@@ -164,6 +169,16 @@ LaunchVerdict judge(const LaunchEnd& end) {
   }
   // Who crashed made the others late, not the other way round.
   const RankPosition* crashed = find_crashed(end);
+  const bool crashed_by_itself =
+      crashed != nullptr && (crashed->fate == Fate::signalled || crashed->fate == Fate::exited);
+  if (!end.unclear_hosts.empty() && !crashed_by_itself) {
+    verdict.outcome = Outcome::timed_out;
+    verdict.detail = fmt::format(
+        "{} not answered since this launch began, lost or behind a firewall: no variant is blamed "
+        "this time; the launch ended with {}",
+        names_and_verb(end.unclear_hosts, " has", " have"), describe_wait_status(end.wait_status));
+    return verdict;
+  }
   const bool is_late = crashed == nullptr && ended_as_late(end);
   const RankPosition* blamed = is_late ? find_late(end) : crashed;
   const bool is_nobodys_fault = !is_late && crashed == nullptr && lost_its_launcher(end);
@@ -171,8 +186,7 @@ LaunchVerdict judge(const LaunchEnd& end) {
     blamed = find_rank(end, end.missing.front());
   verdict.outcome = is_late ? Outcome::timed_out : Outcome::crashed;
   verdict.trial = trial_of(blamed, end.sweep_uuid);
-  verdict.is_silent =
-      crashed != nullptr && crashed->fate != Fate::signalled && crashed->fate != Fate::exited;
+  verdict.is_silent = crashed != nullptr && !crashed_by_itself;
   verdict.detail = fmt::format("{}; the launch ended with {}",
                                is_nobodys_fault ? "the launcher was killed"
                                : is_late        ? describe_lateness(end, blamed)

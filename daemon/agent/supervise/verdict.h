@@ -27,11 +27,14 @@ struct LaunchEnd {
   std::string sweep_uuid;
   /// As they were at the first sign of the failure.
   std::vector<RankPosition> positions;
-  std::vector<int> dead_first;  ///< ranks that were dead when that was seen, others not yet
-  std::vector<int> missing;     ///< ranks that the others waited for, as far as known
+  std::vector<int> dead_first;    ///< ranks that were dead when that was seen, others not yet
+  std::vector<int> missing;       ///< ranks that the others waited for, as far as known
   std::vector<LaunchHost> hosts;  ///< of the launch
   /// Those of them that answered at its start and no more when it failed.
   std::vector<LaunchHost> lost_hosts;
+  /// Those that did not even answer at its start, if no earlier launch had the same finding: lost
+  /// right after they joined, or behind a firewall.
+  std::vector<LaunchHost> unclear_hosts;
 };
 
 /// What it means.
@@ -44,8 +47,9 @@ struct LaunchVerdict {
   std::string detail;  ///< for a person
 };
 
-/// Names the trial and the rank to blame, none where a host was lost: the rank that died by itself,
-/// else the one that the others waited for, else (all in the same step) the step. Pure.
+/// Names the trial and the rank to blame: the rank that died by itself, else the one that the
+/// others waited for, else (all in the same step) the step. Blames nobody if a host was lost, nor,
+/// unless a rank of this node crashed, if one may have been. Pure.
 [[nodiscard]] LaunchVerdict judge(const LaunchEnd& end);
 
 /// "host lab1 (ranks 2, 3) does not answer any more".

@@ -106,6 +106,7 @@ void do_fault(const std::string& fault, Rank& rank) {
       {"exit", [] { std::exit(3); }},
       {"_exit", [] { _exit(3); }},
       {"hang", [] { sleep_for_ever(); }},
+      {"hang_beside_silent_hosts", [] { sleep_for_ever(); }},
       {"watched_hang", [] { sleep_for_ever(); }},
       {"stop", [] { raise(SIGSTOP); }},
       {"stubborn",
@@ -180,7 +181,10 @@ int main(int argc, char** argv) {
   const auto path = InFlightFile::path_for(rank.database);
   const std::string met = rank.database + ".met." + std::to_string(parent);
   if (rank.index == 0) {
-    rank.file.emplace(InFlightFile::create(path, rank.size));
+    std::vector<colltune::LaunchHost> hosts;
+    // To a broadcast or multicast address no TCP connection can lead.
+    if (fault == "hang_beside_silent_hosts") hosts = {{"255.255.255.255", "2"}, {"224.0.0.1", "3"}};
+    rank.file.emplace(InFlightFile::create(path, rank.size, hosts));
     rank.file->set_sweep("11111111-2222-3333-4444-555555555555");
     append_line(met, "created");
   } else {

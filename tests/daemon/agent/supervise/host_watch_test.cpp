@@ -10,17 +10,20 @@
 namespace colltune {
 namespace {
 
+using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(HostWatch, AHostThatRefusesAConnectionIsThere) {
   const HostWatch watch({{"localhost", "1"}, {"127.0.0.1", "2"}});
   EXPECT_THAT(watch.find_silent(), IsEmpty());
+  EXPECT_THAT(watch.silent_from_the_start(), IsEmpty());
 }
 
-TEST(HostWatch, NothingIsSaidOfAHostThatNeverAnswered) {
-  // An address of a network that exists in documents alone (RFC 5737), and a name of none.
-  const HostWatch watch({{"192.0.2.1", "1"}, {"no-such-host.invalid", "2"}});
+TEST(HostWatch, AHostThatNeverAnsweredIsNotLostButSilentFromTheStart) {
+  // To a broadcast address no TCP connection can lead; the other is a name of none (RFC 2606).
+  const HostWatch watch({{"255.255.255.255", "1"}, {"no-such-host.invalid", "2"}});
   EXPECT_THAT(watch.find_silent(), IsEmpty());
+  EXPECT_THAT(watch.silent_from_the_start(), ElementsAre(LaunchHost{"255.255.255.255", "1"}));
 }
 
 }  // namespace

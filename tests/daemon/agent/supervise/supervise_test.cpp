@@ -43,6 +43,17 @@ TEST(Supervise, LeavesAGoodLaunchAlone) {
   EXPECT_THAT(launch.processes(), IsEmpty());
 }
 
+TEST(Supervise, BlamesNoVariantForAHostThatNeverAnsweredUntilItComesToTheNextLaunch) {
+  SupervisedLaunch launch({}, {"hang_beside_silent_hosts", "0", "2"});
+  EXPECT_EQ(launch.wait(), 0) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(3));
+  EXPECT_THAT(launch.log(), HasSubstr("host 255.255.255.255 (rank 2), host 224.0.0.1 (rank 3) have "
+                                      "not answered since this launch began"));
+  EXPECT_THAT(launch.lines("failures"), ElementsAre(StartsWith("timed_out|" + the_bad_one)));
+  EXPECT_THAT(launch.lines("journal"), UnorderedElementsAreArray(all_trials));
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
+
 class SuperviseCrash : public testing::TestWithParam<std::string> {};
 
 TEST_P(SuperviseCrash, IsRecordedAndTheSweepGoesOn) {

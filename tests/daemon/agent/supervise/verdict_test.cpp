@@ -156,6 +156,24 @@ TEST(Verdict, AHostThatIsGoneIsNoVariantsFault) {
   EXPECT_THAT(verdict.detail, HasSubstr("host lab1 (ranks 2, 3) does not answer any more"));
 }
 
+TEST(Verdict, AHostThatNeverAnsweredIsBlamedForAWaitButNotForACrash) {
+  LaunchEnd end{.wait_status = exited(124),
+                .ended_for = EndedFor::lateness,
+                .positions = {position({.rank = 0, .collective_steps = 7, .variant = "a{}"})},
+                .unclear_hosts = {{"lab1", "2"}, {"lab2", "3"}}};
+  const LaunchVerdict late = judge(end);
+  EXPECT_FALSE(late.trial);
+  EXPECT_EQ(late.outcome, Outcome::timed_out);
+  EXPECT_THAT(late.detail,
+              HasSubstr("host lab1 (rank 2), host lab2 (rank 3) have not answered since this "
+                        "launch began, lost or behind a firewall: no variant is blamed this time"));
+
+  end.positions.front().fate = Fate::signalled;
+  const LaunchVerdict crashed = judge(end);
+  EXPECT_TRUE(crashed.trial);
+  EXPECT_EQ(crashed.outcome, Outcome::crashed);
+}
+
 TEST(Verdict, WhereNobodyHereIsBehindTheOtherHostsAreNamed) {
   const LaunchVerdict verdict =
       judge({.wait_status = exited(124),

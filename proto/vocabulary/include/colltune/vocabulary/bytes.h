@@ -9,13 +9,26 @@
 
 namespace colltune {
 
-/// A number of bytes.
+/// A number of bytes. Sums and products are checked: sizes come from configurations and from other
+/// ranks, and one that wrapped around would be allocated far too small. Throws Error(out_of_range)
+/// that names both operands.
 struct Bytes {
   std::uint64_t value = 0;
 
   friend constexpr auto operator<=>(const Bytes&, const Bytes&) = default;
-  friend constexpr Bytes operator+(Bytes a, Bytes b) { return {a.value + b.value}; }
-  friend constexpr Bytes operator*(Bytes a, std::uint64_t n) { return {a.value * n}; }
+  friend constexpr Bytes operator+(Bytes a, Bytes b) {
+    Bytes sum;
+    if (__builtin_add_overflow(a.value, b.value, &sum.value)) throw_too_large(a, '+', b.value);
+    return sum;
+  }
+  friend constexpr Bytes operator*(Bytes a, std::uint64_t n) {
+    Bytes product;
+    if (__builtin_mul_overflow(a.value, n, &product.value)) throw_too_large(a, '*', n);
+    return product;
+  }
+
+ private:
+  [[noreturn]] static void throw_too_large(Bytes left, char operation, std::uint64_t right);
 };
 
 /// Reads "64KiB", "64K", "1M", "3GiB" or plain bytes: K, M, G, T are powers of 1024, as in
