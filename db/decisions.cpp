@@ -12,10 +12,10 @@
 
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/field_limits.h"
-#include "sqlite/columns.h"
 #include "failures.h"
 #include "journal.h"
 #include "members.h"
+#include "sqlite/columns.h"
 
 namespace colltune {
 

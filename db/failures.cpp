@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "sqlite/columns.h"
 #include "journal.h"
+#include "sqlite/columns.h"
 
 namespace colltune {
 

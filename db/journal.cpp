@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "colltune/vocabulary/field_limits.h"
 #include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/field_limits.h"
 #include "sqlite/columns.h"
 
 namespace colltune::db {

@@ -3,8 +3,8 @@
 
 #include "reading.h"
 
-#include "sqlite/file_system.h"
 #include "schema.h"
+#include "sqlite/file_system.h"
 
 namespace colltune::db {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "colltune/db/records.h"
 #include "colltune/vocabulary/canonical.h"
-#include "sqlite/columns.h"
 #include "decisions.h"
+#include "sqlite/columns.h"
 #include "sqlite/file_system.h"
 
 namespace colltune::db {

@@ -5,9 +5,9 @@
 
 #include "colltune/db/store.h"
 #include "decisions.h"
-#include "sqlite/file_system.h"
 #include "reading.h"
 #include "schema.h"
+#include "sqlite/file_system.h"
 
 namespace colltune {
 

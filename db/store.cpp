@@ -8,12 +8,12 @@
 #include "colltune/vocabulary/canonical.h"
 #include "decisions.h"
 #include "failures.h"
-#include "sqlite/file_system.h"
 #include "journal.h"
 #include "members.h"
-#include "sqlite/owner_lock.h"
 #include "schema.h"
 #include "snapshot.h"
+#include "sqlite/file_system.h"
+#include "sqlite/owner_lock.h"
 
 namespace colltune {
 namespace {

@@ -9,15 +9,15 @@
 #include <memory>
 #include <set>
 
-#include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/arithmetic/copy.h"
-#include "colltune/kernels/arithmetic/isa_names.h"
-#include "shared_memory/cross_memory.h"
-#include "device/device_implementation.h"
-#include "colltune/machine/hardware_topology.h"
 #include "arithmetic/isa/isa.h"
 #include "arithmetic/processor.h"
+#include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/arithmetic/isa_names.h"
+#include "colltune/kernels/catalogue.h"
+#include "colltune/machine/hardware_topology.h"
 #include "communication/rank_places.h"
+#include "device/device_implementation.h"
+#include "shared_memory/cross_memory.h"
 
 namespace colltune {
 namespace {

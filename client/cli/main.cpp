@@ -15,10 +15,10 @@
 #include "commands/generations_command.h"
 #include "commands/import_command.h"
 #include "commands/lookup_command.h"
-#include "text/printable_output.h"
 #include "commands/quarantine_command.h"
-#include "reports/report_command.h"
 #include "commands/show_command.h"
+#include "reports/report_command.h"
+#include "text/printable_output.h"
 
 namespace {
 

@@ -27,11 +27,11 @@
 
 #include "agent_options.h"
 #include "build_info.h"
-#include "colltune/machine/control_groups.h"
 #include "colltune/kernels/device/cuda_device.h"
 #include "colltune/kernels/mpi_library/mpi_communicator.h"
 #include "colltune/kernels/mpi_library/mpi_settings.h"
 #include "colltune/kernels/nccl_library/nccl_environment.h"
+#include "colltune/machine/control_groups.h"
 #include "colltune/supervise/launch_helper.h"
 #include "colltune/supervise/supervise.h"
 #include "colltune/supervise/supervision_lock.h"
@@ -41,14 +41,14 @@
 #include "colltune/vocabulary/printable.h"
 #include "commands/compat_command.h"
 #include "commands/confirm_command.h"
-#include "launch/launch_agreement.h"
-#include "launch/mpi_control_plane.h"
-#include "launch/plugin_probe.h"
-#include "launch/process_settings.h"
 #include "commands/retest_command.h"
 #include "commands/series_command.h"
 #include "commands/store_failure_log.h"
 #include "commands/sweep_command.h"
+#include "launch/launch_agreement.h"
+#include "launch/mpi_control_plane.h"
+#include "launch/plugin_probe.h"
+#include "launch/process_settings.h"
 
 namespace {
 

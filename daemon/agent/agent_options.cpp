@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "colltune/sweep/ranks/capability_rules.h"
 #include "colltune/sweep/measure/compat.h"
+#include "colltune/sweep/ranks/capability_rules.h"
 #include "colltune/sweep/spec/launch_environment.h"
 #include "colltune/vocabulary/error.h"
 

@@ -8,8 +8,8 @@
 // after the old ones were verified.
 
 #include "measurement_steps.h"
-#include "sqlite/sample_codec.h"
 #include "schema.h"
+#include "sqlite/sample_codec.h"
 
 namespace colltune::db {
 namespace {

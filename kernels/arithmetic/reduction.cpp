@@ -3,8 +3,8 @@
 
 #include "colltune/kernels/arithmetic/reduction.h"
 
-#include "colltune/vocabulary/error.h"
 #include "arithmetic/isa/isa.h"
+#include "colltune/vocabulary/error.h"
 
 namespace colltune {
 

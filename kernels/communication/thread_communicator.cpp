@@ -14,9 +14,9 @@
 
 #include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/machine/mapping.h"
+#include "colltune/machine/usable_cores.h"
 #include "rank_places.h"
 #include "thread_messages.h"
-#include "colltune/machine/usable_cores.h"
 
 namespace colltune {
 namespace {

@@ -14,14 +14,14 @@
 #include <cstring>
 #include <optional>
 
-#include "shared_memory/adaptive_stores.h"
-#include "colltune/kernels/communication/bounded_wait.h"
-#include "colltune/kernels/implementation.h"
-#include "colltune/kernels/arithmetic/reduction.h"
-#include "colltune/kernels/communication/signals.h"
-#include "arithmetic/processor.h"
-#include "shared_memory/mail.h"
 #include "arithmetic/numerics.h"
+#include "arithmetic/processor.h"
+#include "colltune/kernels/arithmetic/reduction.h"
+#include "colltune/kernels/communication/bounded_wait.h"
+#include "colltune/kernels/communication/signals.h"
+#include "colltune/kernels/implementation.h"
+#include "shared_memory/adaptive_stores.h"
+#include "shared_memory/mail.h"
 #include "shared_memory/shared_memory_support.h"
 #include "shared_memory/slots.h"
 #include "shared_memory/store_choice.h"

@@ -12,11 +12,11 @@
 #include <optional>
 #include <utility>
 
-#include "colltune/kernels/device/cuda_device.h"
+#include "arithmetic/numerics.h"
 #include "colltune/kernels/device.h"
+#include "colltune/kernels/device/cuda_device.h"
 #include "device_operation.h"
 #include "process_identity.h"
-#include "arithmetic/numerics.h"
 
 namespace colltune {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/kernels/device.h"
 #include "colltune/kernels/communicator.h"
+#include "colltune/kernels/device.h"
 
 namespace colltune {
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "colltune/machine/abort_flag.h"
 #include "colltune/kernels/device.h"
+#include "colltune/machine/abort_flag.h"
 #include "device_code/device_call.h"
 #include "host_scratch.h"
 #include "virtual_memory.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/machine/descriptor.h"
 #include "colltune/kernels/communicator.h"
+#include "colltune/machine/descriptor.h"
 #include "colltune/vocabulary/bytes.h"
 #include "driver.h"
 

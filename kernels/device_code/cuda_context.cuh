@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "arithmetic/typed.h"
 #include "device_call.h"
 #include "packets.h"
-#include "arithmetic/typed.h"
 
 namespace colltune::device {
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "arithmetic/typed.h"
 #include "packets.h"
 #include "reducer.h"
-#include "arithmetic/typed.h"
 
 namespace colltune::device {
 

@@ -7,10 +7,10 @@
 #include <new>
 #include <type_traits>
 
-#include "device_call.h"
-#include "packets.h"
 #include "arithmetic/isa/operations.h"
 #include "arithmetic/typed.h"
+#include "device_call.h"
+#include "packets.h"
 
 namespace colltune::device {
 

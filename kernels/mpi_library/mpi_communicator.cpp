@@ -22,6 +22,8 @@
 #include "colltune/machine/descriptor.h"
 #include "colltune/machine/hardware_topology.h"
 #include "colltune/machine/mapping.h"
+#include "colltune/machine/usable_cores.h"
+#include "communication/rank_places.h"
 #include "control_variable.h"
 #include "launch_check.h"
 #include "live_memory.h"
@@ -29,8 +31,6 @@
 #include "mpi_handles.h"
 #include "mpi_messages.h"
 #include "word_exchange.h"
-#include "communication/rank_places.h"
-#include "colltune/machine/usable_cores.h"
 
 namespace colltune {
 namespace {

@@ -8,10 +8,10 @@
 #include <array>
 #include <optional>
 
-#include "nccl_library/entries.h"
 #include "nccl_calls/entry_points.h"
 #include "nccl_calls/native.h"
 #include "nccl_calls/own_choice.h"
+#include "nccl_library/entries.h"
 
 namespace colltune::nccl {
 namespace {

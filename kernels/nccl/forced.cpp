@@ -11,11 +11,11 @@
 #include <optional>
 
 #include "nccl_calls/agreement.h"
-#include "nccl_library/entries.h"
 #include "nccl_calls/entry_points.h"
 #include "nccl_calls/library_call.h"
 #include "nccl_calls/member.h"
 #include "nccl_calls/native.h"
+#include "nccl_library/entries.h"
 
 namespace colltune::nccl {
 namespace {

@@ -9,10 +9,10 @@
 #include <tuple>
 #include <utility>
 
-#include "colltune/kernels/communication/bounded_wait.h"
-#include "colltune/vocabulary/error.h"
 #include "agreement.h"
 #include "arithmetic/typed.h"
+#include "colltune/kernels/communication/bounded_wait.h"
+#include "colltune/vocabulary/error.h"
 
 namespace colltune::nccl {
 namespace {

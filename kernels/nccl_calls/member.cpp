@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "agreement.h"
 #include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/vocabulary/error.h"
-#include "agreement.h"
 #include "library_call.h"
 
 namespace colltune::nccl {

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/kernels/communication/signals.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/device.h"
-#include "colltune/kernels/communication/signals.h"
 #include "colltune/nccl/choice.h"
 #include "nccl_library/errands.h"
 #include "nccl_library/library.h"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "agreement.h"
 #include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/vocabulary/error.h"
-#include "agreement.h"
 #include "library_call.h"
 #include "member.h"
 

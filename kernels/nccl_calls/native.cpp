@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "colltune/kernels/nccl_library/nccl_environment.h"
 #include "arithmetic/numerics.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
 
 namespace colltune::nccl {
 namespace {

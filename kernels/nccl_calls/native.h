@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "colltune/kernels/implementation.h"
-#include "nccl_library/library.h"
 #include "library_call.h"
+#include "nccl_library/library.h"
 
 /// What NCCL's entries of the catalogue have in common.
 namespace colltune::nccl {

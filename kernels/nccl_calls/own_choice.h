@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "colltune/kernels/implementation.h"
-#include "nccl_library/library.h"
 #include "member.h"
+#include "nccl_library/library.h"
 #include "windows.h"
 
 namespace colltune::nccl {

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "colltune/vocabulary/error.h"
 #include "agreement.h"
+#include "colltune/vocabulary/error.h"
 
 namespace colltune::nccl {
 namespace {

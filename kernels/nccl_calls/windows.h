@@ -12,8 +12,8 @@
 
 #include "colltune/kernels/implementation.h"
 #include "colltune/kernels/operation.h"
-#include "nccl_library/library.h"
 #include "member.h"
+#include "nccl_library/library.h"
 
 namespace colltune::nccl {
 

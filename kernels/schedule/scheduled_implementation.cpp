@@ -9,13 +9,13 @@
 #include <memory>
 #include <utility>
 
-#include "shared_memory/cross_memory.h"
 #include "arithmetic/numerics.h"
 #include "scheduled_operation.h"
-#include "waves.h"
+#include "shared_memory/cross_memory.h"
 #include "shared_memory/shared_memory_support.h"
 #include "shared_memory/slots.h"
 #include "shared_memory/store_choice.h"
+#include "waves.h"
 
 namespace colltune {
 namespace {

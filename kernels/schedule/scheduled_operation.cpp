@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "shared_memory/adaptive_stores.h"
-#include "colltune/kernels/communication/bounded_wait.h"
-#include "colltune/kernels/messages.h"
 #include "colltune/kernels/arithmetic/reduction.h"
+#include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/kernels/communication/signals.h"
-#include "shared_memory/cross_memory.h"
+#include "colltune/kernels/messages.h"
 #include "colltune/machine/keep_for_good.h"
+#include "shared_memory/adaptive_stores.h"
+#include "shared_memory/cross_memory.h"
 #include "waves.h"
 
 namespace colltune {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "colltune/kernels/communicator.h"
 #include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/communicator.h"
 #include "colltune/kernels/operation.h"
 #include "schedule.h"
 #include "shared_memory/store_choice.h"

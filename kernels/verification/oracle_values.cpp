@@ -8,8 +8,8 @@
 #include <numeric>
 #include <vector>
 
-#include "colltune/kernels/arithmetic/reduction.h"
 #include "arithmetic/typed.h"
+#include "colltune/kernels/arithmetic/reduction.h"
 
 namespace colltune {
 namespace {

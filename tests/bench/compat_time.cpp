@@ -21,8 +21,8 @@
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/mpi_library/mpi_communicator.h"
 #include "colltune/kernels/mpi_library/mpi_settings.h"
-#include "colltune/sweep/ranks/availability.h"
 #include "colltune/sweep/measure/compat.h"
+#include "colltune/sweep/ranks/availability.h"
 #include "launch/mpi_control_plane.h"
 
 namespace {

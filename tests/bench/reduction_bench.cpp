@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
-#include "colltune/vocabulary/bytes.h"
 #include "arithmetic/isa/isa.h"
+#include "colltune/vocabulary/bytes.h"
 
 namespace colltune {
 namespace {

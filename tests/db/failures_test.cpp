@@ -5,8 +5,8 @@
 
 #include "child.h"
 #include "colltune/vocabulary/canonical.h"
-#include "sqlite/connection.h"
 #include "samples.h"
+#include "sqlite/connection.h"
 
 namespace colltune::test {
 namespace {

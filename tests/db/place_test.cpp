@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "samples.h"
 #include "sqlite/connection.h"
 #include "sqlite/file_system.h"
-#include "samples.h"
 
 namespace colltune::test {
 namespace {

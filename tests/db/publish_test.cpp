@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "decisions.h"
-#include "sqlite/row.h"
 #include "samples.h"
+#include "sqlite/row.h"
 
 namespace colltune::test {
 namespace {

@@ -20,11 +20,11 @@
 
 #include "colltune/export/decision_json.h"
 #include "colltune/vocabulary/canonical.h"
-#include "source/database.h"
 #include "explain_modes.h"
+#include "reports/report_data.h"
+#include "source/database.h"
 #include "text/figures.h"
 #include "text/mesh_text.h"
-#include "reports/report_data.h"
 #include "text/text_table.h"
 
 namespace colltune {

@@ -16,8 +16,8 @@
 #include "colltune/decide/settle.h"
 #include "colltune/decide/trials.h"
 #include "colltune/vocabulary/canonical.h"
-#include "text/figures.h"
 #include "results_file.h"
+#include "text/figures.h"
 
 namespace colltune {
 namespace {

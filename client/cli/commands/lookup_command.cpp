@@ -9,12 +9,12 @@
 #include <ostream>
 
 #include "colltune/export/decision_json.h"
-#include "source/database.h"
 #include "reports/environment_name.h"
+#include "source/database.h"
+#include "source/remote.h"
 #include "text/figures.h"
 #include "text/members_text.h"
 #include "text/mesh_text.h"
-#include "source/remote.h"
 #include "text/text_table.h"
 
 namespace colltune {

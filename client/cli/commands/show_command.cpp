@@ -11,10 +11,10 @@
 
 #include "colltune/export/decision_json.h"
 #include "colltune/json/json.h"
+#include "reports/report_data.h"
 #include "source/database.h"
 #include "text/figures.h"
 #include "text/members_text.h"
-#include "reports/report_data.h"
 #include "text/text_table.h"
 
 namespace colltune {

@@ -9,8 +9,8 @@
 
 #include "colltune/json/json.h"
 #include "colltune/vocabulary/series_launch.h"
-#include "text/figures.h"
 #include "report_data.h"
+#include "text/figures.h"
 
 namespace colltune {
 namespace {

@@ -11,10 +11,10 @@
 #include "colltune/db/series.h"
 #include "colltune/decide/environment_comparison.h"
 #include "colltune/json/json.h"
-#include "source/database.h"
-#include "text/figures.h"
 #include "report_command.h"
 #include "report_data.h"
+#include "source/database.h"
+#include "text/figures.h"
 #include "text/text_table.h"
 
 namespace colltune {

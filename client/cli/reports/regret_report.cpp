@@ -10,10 +10,10 @@
 #include "colltune/decide/regret.h"
 #include "colltune/json/json.h"
 #include "colltune/vocabulary/canonical.h"
-#include "source/database.h"
-#include "text/figures.h"
 #include "report_command.h"
 #include "report_data.h"
+#include "source/database.h"
+#include "text/figures.h"
 #include "text/text_table.h"
 
 namespace colltune {

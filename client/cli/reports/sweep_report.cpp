@@ -15,10 +15,10 @@
 #include "colltune/decide/statistics.h"
 #include "colltune/decide/trials.h"
 #include "colltune/json/json.h"
-#include "source/database.h"
-#include "text/figures.h"
 #include "report_command.h"
 #include "report_data.h"
+#include "source/database.h"
+#include "text/figures.h"
 #include "text/text_table.h"
 
 namespace colltune {

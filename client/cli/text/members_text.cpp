@@ -12,8 +12,8 @@
 #include <iterator>
 #include <vector>
 
-#include "colltune/vocabulary/field_limits.h"
 #include "colltune/json/json.h"
+#include "colltune/vocabulary/field_limits.h"
 #include "colltune/vocabulary/number_ranges.h"
 
 namespace colltune {

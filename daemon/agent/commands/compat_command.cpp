@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "launch/agreement.h"
 #include "colltune/sweep/measure/measure.h"
+#include "launch/agreement.h"
 
 namespace colltune {
 

@@ -10,8 +10,8 @@
 
 #include "colltune/db/records.h"
 #include "colltune/decide/settle.h"
-#include "colltune/sweep/ranks/availability.h"
 #include "colltune/sweep/passes/sweep.h"
+#include "colltune/sweep/ranks/availability.h"
 
 namespace colltune {
 

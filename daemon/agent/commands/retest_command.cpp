@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "launch/agreement.h"
 #include "colltune/decide/trials.h"
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/json/json.h"
-#include "colltune/sweep/spec/launch_environment.h"
 #include "colltune/sweep/passes/sweep.h"
+#include "colltune/sweep/spec/launch_environment.h"
+#include "launch/agreement.h"
 #include "publication.h"
 #include "retest_plan.h"
 

@@ -19,7 +19,6 @@
 #include <tuple>
 #include <utility>
 
-#include "launch/agreement.h"
 #include "colltune/decide/decide.h"
 #include "colltune/decide/noise.h"
 #include "colltune/decide/null_test.h"
@@ -27,14 +26,15 @@
 #include "colltune/json/json.h"
 #include "colltune/json/output_file.h"
 #include "colltune/machine/control_groups.h"
-#include "colltune/sweep/spec/launch_environment.h"
 #include "colltune/sweep/passes/report.h"
 #include "colltune/sweep/passes/sweep.h"
+#include "colltune/sweep/spec/launch_environment.h"
 #include "colltune/vocabulary/canonical.h"
 #include "console_progress.h"
+#include "launch/agreement.h"
 #include "launch/launch_comparison.h"
-#include "publication.h"
 #include "launch/shared_gpus.h"
+#include "publication.h"
 #include "sweep_in_parts.h"
 
 namespace colltune {

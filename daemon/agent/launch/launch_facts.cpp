@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "agreement.h"
-#include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/arithmetic/isa_names.h"
+#include "colltune/kernels/catalogue.h"
 #include "colltune/plugin/load_plugin.h"
 #include "colltune/sweep/ranks/capability_merge.h"
 #include "launch_comparison.h"

@@ -10,13 +10,13 @@
 #include <span>
 #include <string>
 
-#include "colltune/machine/abort_flag.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/implementation.h"
-#include "colltune/sweep/ranks/availability.h"
-#include "colltune/sweep/ranks/capability_rules.h"
+#include "colltune/machine/abort_flag.h"
 #include "colltune/sweep/control/control_plane.h"
 #include "colltune/sweep/measure/measure.h"
+#include "colltune/sweep/ranks/availability.h"
+#include "colltune/sweep/ranks/capability_rules.h"
 #include "colltune/vocabulary/environment.h"
 #include "process_settings.h"
 #include "rank_watch.h"

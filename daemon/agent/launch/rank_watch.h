@@ -9,12 +9,12 @@
 #include <span>
 #include <string>
 
+#include "colltune/flight/flight_recorder.h"
+#include "colltune/flight/watchdog.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/supervise/in_flight_file.h"
 #include "colltune/supervise/rank_guard.h"
 #include "colltune/sweep/control/control_plane.h"
-#include "colltune/flight/flight_recorder.h"
-#include "colltune/flight/watchdog.h"
 
 namespace colltune {
 

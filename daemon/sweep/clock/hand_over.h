@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "colltune/kernels/communicator.h"
 #include "colltune/kernels/communication/signals.h"
+#include "colltune/kernels/communicator.h"
 
 namespace colltune {
 

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "colltune/kernels/implementation.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/device.h"
+#include "colltune/kernels/implementation.h"
 #include "colltune/kernels/operation.h"
 #include "colltune/kernels/verification/oracle.h"
 #include "colltune/sweep/clock/run_timer.h"

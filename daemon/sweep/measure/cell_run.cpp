@@ -11,6 +11,7 @@
 #include "colltune/kernels/catalogue.h"
 #include "colltune/sweep/clock/run_timer.h"
 #include "colltune/vocabulary/canonical.h"
+#include "control/extremes.h"
 #include "executed.h"
 #include "phase_clock.h"
 #include "preparation.h"
@@ -20,6 +21,116 @@ namespace colltune {
 
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// What the ranks share of one trial's conditions; shares in millionths.
+struct TrialExtremes {
+  Highest lost_share;
+  Highest longest_gap_ns;
+  Highest involuntary_switches;
+  Highest page_faults;
+  Highest kept_waiting_share;
+  Highest device_share;
+  Highest device_time_ns;
+  Highest communicators_ns;
+  Highest device_power_state;
+  Lowest device_clock_khz;
+  std::array<Highest, throttle_bits> throttles;
+
+  template <class Visit>
+  void each_extreme(Visit visit) {
+    visit(lost_share);
+    visit(longest_gap_ns);
+    visit(involuntary_switches);
+    visit(page_faults);
+    visit(kept_waiting_share);
+    visit(device_share);
+    visit(device_time_ns);
+    visit(communicators_ns);
+    visit(device_power_state);
+    visit(device_clock_khz);
+    for (Highest& one : throttles) visit(one);
+  }
+};
+
+/// What they share of all trials of a cell.
+struct CellExtremes {
+  Highest throttle_events;
+  Highest clock_error_ns;
+  Lowest frequency_khz;
+
+  template <class Visit>
+  void each_extreme(Visit visit) {
+    visit(throttle_events);
+    visit(clock_error_ns);
+    visit(frequency_khz);
+  }
+};
+
+constexpr double millionth = 1e-6;
+
+std::int64_t share_of(nanoseconds part, nanoseconds whole) {
+  return std::llround(static_cast<double>(part.count()) / static_cast<double>(whole.count()) /
+                      millionth);
+}
+
+/// What this rank saw. is_watched: its gaps and its waits for a core mean something.
+TrialExtremes extremes_of(const Trial& trial, bool is_watched) {
+  const Perturbation& seen = trial.seen;
+  TrialExtremes own;
+  if (is_watched && seen.gaps.watched.count() > 0)
+    own.lost_share = share_of(seen.gaps.lost, seen.gaps.watched);
+  own.longest_gap_ns = seen.gaps.longest.count();
+  own.involuntary_switches = seen.involuntary_switches;
+  own.page_faults = seen.page_faults;
+  if (is_watched && seen.observed.count() > 0)
+    own.kept_waiting_share = share_of(seen.kept_waiting, seen.observed);
+  if (seen.timed_device.count() > 0) own.device_share = share_of(seen.device, seen.timed_device);
+  if (seen.device_calls > 0) own.device_time_ns = (seen.device / seen.device_calls).count();
+  if (trial.communicators) own.communicators_ns = trial.communicators->count();
+  if (!seen.device_state) return own;
+  if (seen.device_state->clock_khz > 0)
+    own.device_clock_khz = static_cast<std::int64_t>(seen.device_state->clock_khz);
+  own.device_power_state = seen.device_state->power_state;
+  for (std::size_t bit = 0; bit < own.throttles.size(); ++bit)
+    own.throttles[bit] = seen.device_state->throttles >> bit & 1U;
+  return own;
+}
+
+/// What all ranks saw, as it is stored.
+Conditions conditions_of(const TrialExtremes& trial, const CellExtremes& cell) {
+  const auto number = [](const Extreme& one) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, one.value_or(0)));
+  };
+  const auto time = [](const Extreme& one) {
+    return nanoseconds(std::max<std::int64_t>(0, one.value_or(0)));
+  };
+  const auto share = [](const Extreme& one) {
+    return static_cast<double>(one.value_or(0)) * millionth;
+  };
+  Conditions conditions{.steal = trial.lost_share.value() ? share(trial.lost_share) : -1,
+                        .longest_gap = time(trial.longest_gap_ns),
+                        .involuntary_switches = number(trial.involuntary_switches),
+                        .page_faults = number(trial.page_faults),
+                        .throttle_events = number(cell.throttle_events),
+                        .lowest_frequency_khz = number(cell.frequency_khz),
+                        .clock_error = time(cell.clock_error_ns)};
+  if (trial.kept_waiting_share.value()) conditions.kept_waiting = share(trial.kept_waiting_share);
+  if (trial.device_share.value()) conditions.device_share = share(trial.device_share);
+  if (trial.device_time_ns.value()) conditions.device_time = time(trial.device_time_ns);
+  if (trial.communicators_ns.value()) conditions.communicators = time(trial.communicators_ns);
+  if (trial.device_clock_khz.value()) conditions.device_clock_khz = number(trial.device_clock_khz);
+  if (const auto state = trial.device_power_state.value(); state && *state >= 0)
+    conditions.device_power_state = static_cast<int>(*state);
+  std::uint32_t throttles = 0;
+  for (std::size_t bit = 0; bit < trial.throttles.size(); ++bit)
+    if (trial.throttles[bit].value_or(0) > 0) throttles |= 1U << bit;
+  if (throttles != 0) conditions.device_throttles = names_of_throttles(throttles);
+  return conditions;
+}
+
+}  // namespace
 
 CellRun::CellRun(const Setting& setting, const Cell& cell, World& world)
     : context_{.control = setting.control,
@@ -157,95 +268,46 @@ void CellRun::soak(nanoseconds most, const AbortFlag& stop) {
 }
 
 void CellRun::share_conditions() {
-  // MAX over the ranks; shares in millionths, frequencies negated: the lowest counts.
-  constexpr std::size_t first_throttle = 10;
-  constexpr std::size_t per_trial = first_throttle + throttle_bits;
-  constexpr double millionth = 1e-6;
-  const auto to_share = [](nanoseconds part, nanoseconds whole) {
-    return std::llround(static_cast<double>(part.count()) / static_cast<double>(whole.count()) /
-                        millionth);
-  };
   auto& trials = context_.trials;
   const World& world = context_.world;
   const bool is_watched = world.is_member() && !world.starts->is_oversubscribed();
-  std::vector<std::int64_t> worst(per_trial * trials.size() + 3, -1);
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    const Perturbation& seen = trials[i].seen;
-    const auto words = std::span(worst).subspan(per_trial * i, per_trial);
-    if (is_watched && seen.gaps.watched.count() > 0)
-      words[0] = to_share(seen.gaps.lost, seen.gaps.watched);
-    words[1] = seen.gaps.longest.count();
-    words[2] = seen.involuntary_switches;
-    words[3] = seen.page_faults;
-    if (is_watched && seen.observed.count() > 0)
-      words[4] = to_share(seen.kept_waiting, seen.observed);
-    if (seen.timed_device.count() > 0) words[5] = to_share(seen.device, seen.timed_device);
-    if (trials[i].communicators) words[6] = trials[i].communicators->count();
-    if (seen.device_calls > 0) words[9] = (seen.device / seen.device_calls).count();
-    words[7] = INT64_MIN;
-    if (!seen.device_state) continue;
-    if (seen.device_state->clock_khz > 0)
-      words[7] = -static_cast<std::int64_t>(seen.device_state->clock_khz);
-    words[8] = seen.device_state->power_state;
-    for (std::size_t bit = 0; bit < throttle_bits; ++bit)
-      words[first_throttle + bit] = seen.device_state->throttles >> bit & 1U;
-  }
-  const auto shared = std::span(worst).last(3);
+  std::vector<TrialExtremes> of_trials;
+  for (const Trial& trial : trials) of_trials.push_back(extremes_of(trial, is_watched));
+  CellExtremes of_cell;
   if (world.is_member()) {
     const CoreState core = read_own_core_state();
     // A rank that moved to another core compares unlike counters.
-    shared[0] = core.throttle_events >= core_.throttle_events
-                    ? static_cast<std::int64_t>(core.throttle_events - core_.throttle_events)
-                    : 0;
-    const std::uint64_t lowest = std::min(core.frequency_khz, core_.frequency_khz);
-    shared[1] = lowest > 0 ? -static_cast<std::int64_t>(lowest) : INT64_MIN;
-    shared[2] =
-        context_.start.synchronization == Synchronization::window ? world.clock.error.count() : 0;
-  } else {
-    shared[1] = INT64_MIN;
+    of_cell.throttle_events =
+        core.throttle_events >= core_.throttle_events
+            ? static_cast<std::int64_t>(core.throttle_events - core_.throttle_events)
+            : 0;
+    if (const auto lowest = std::min(core.frequency_khz, core_.frequency_khz); lowest > 0)
+      of_cell.frequency_khz = static_cast<std::int64_t>(lowest);
+    if (context_.start.synchronization == Synchronization::window)
+      of_cell.clock_error_ns = world.clock.error.count();
   }
   {
     const PhaseScope scope(context_.phases, Phase::control);
     context_.enter_control();
-    context_.control.all_reduce_max(worst);
+    ExtremesExchange exchange;
+    for (TrialExtremes& one : of_trials) exchange.add(one);
+    exchange.add(of_cell);
+    exchange.exchange(context_.control);
   }
   for (std::size_t i = 0; i < trials.size(); ++i) {
-    const auto words = std::span(worst).subspan(per_trial * i, per_trial);
     const Conditions before = std::move(trials[i].conditions);
-    trials[i].conditions = {
-        .steal = words[0] < 0 ? -1 : static_cast<double>(words[0]) * millionth,
-        .longest_gap = nanoseconds(std::max<std::int64_t>(0, words[1])),
-        .involuntary_switches = static_cast<std::uint64_t>(std::max<std::int64_t>(0, words[2])),
-        .page_faults = static_cast<std::uint64_t>(std::max<std::int64_t>(0, words[3])),
-        .throttle_events = static_cast<std::uint64_t>(std::max<std::int64_t>(0, shared[0])),
-        .lowest_frequency_khz = shared[1] == INT64_MIN ? 0
-                                                       : static_cast<std::uint64_t>(
-                                                             std::max<std::int64_t>(0, -shared[1])),
-        .clock_error = nanoseconds(std::max<std::int64_t>(0, shared[2])),
-        .executed = before.executed,
-        .executed_instead = before.executed_instead};
-    if (words[4] >= 0)
-      trials[i].conditions.kept_waiting = static_cast<double>(words[4]) * millionth;
-    trials[i].conditions.hand_over = rounds_.hand_over();
-    if (words[5] >= 0)
-      trials[i].conditions.device_share = static_cast<double>(words[5]) * millionth;
-    if (words[9] >= 0) {
-      trials[i].conditions.device_time = nanoseconds(words[9]);
-      // A rank that came early waits in its kernel, or in the library's, for those that come late.
-      trials[i].conditions.timed_by = context_.start.synchronization == Synchronization::window
-                                          ? "host,from=common_start,late_ranks=inside"
-                                          : "host,from=own_start,late_ranks=inside";
-    }
-    if (words[6] >= 0) trials[i].conditions.communicators = nanoseconds(words[6]);
-    if (words[7] != INT64_MIN)
-      trials[i].conditions.device_clock_khz = static_cast<std::uint64_t>(-words[7]);
-    if (words[8] >= 0) trials[i].conditions.device_power_state = static_cast<int>(words[8]);
-    std::uint32_t throttles = 0;
-    for (std::size_t bit = 0; bit < throttle_bits; ++bit)
-      if (words[first_throttle + bit] > 0) throttles |= 1U << bit;
-    if (throttles != 0) trials[i].conditions.device_throttles = names_of_throttles(throttles);
+    Conditions& conditions = trials[i].conditions;
+    conditions = conditions_of(of_trials[i], of_cell);
+    conditions.executed = before.executed;
+    conditions.executed_instead = before.executed_instead;
+    conditions.hand_over = rounds_.hand_over();
+    // A rank that came early waits in its kernel, or in the library's, for those that come late.
+    if (conditions.device_time)
+      conditions.timed_by = context_.start.synchronization == Synchronization::window
+                                ? "host,from=common_start,late_ranks=inside"
+                                : "host,from=own_start,late_ranks=inside";
     if (trials[i].renewals > 0)
-      trials[i].conditions.renewals = static_cast<std::uint64_t>(trials[i].renewals);
+      conditions.renewals = static_cast<std::uint64_t>(trials[i].renewals);
   }
 }
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "colltune/sweep/clock/run_timer.h"
+#include "control/extremes.h"
 #include "phase_clock.h"
 #include "preparation.h"
 
@@ -107,15 +107,22 @@ std::vector<CompatTime> time_like(CompatTool tool, CellContext& context) {
       if (context.vote_on(std::span(&one, 1))) (void)renew_lost(context);
       // Picoseconds: a mean of 1,000 is finer than a nanosecond.
       const auto own = static_cast<std::int64_t>(own_ns * 1e3);
-      constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::min();
-      std::array<std::int64_t, 2> ends{context.world.is_member() ? own : nobody,
-                                       context.world.is_member() ? -own : nobody};
-      std::array<std::int64_t, 1> sum{context.world.is_member() ? own : 0};
+      Highest slowest;
+      Lowest fastest;
+      std::array<std::int64_t, 1> sum{};
+      if (context.world.is_member()) {
+        slowest = own;
+        fastest = own;
+        sum[0] = own;
+      }
       context.enter_control();
-      context.control.all_reduce_max(ends);
+      ExtremesExchange exchange;
+      exchange.add(slowest);
+      exchange.add(fastest);
+      exchange.exchange(context.control);
       context.control.all_reduce_sum(sum);
-      time.max_us = static_cast<double>(ends[0]) / 1e6;
-      time.min_us = static_cast<double>(-ends[1]) / 1e6;
+      time.max_us = static_cast<double>(slowest.value_or(0)) / 1e6;
+      time.min_us = static_cast<double>(fastest.value_or(0)) / 1e6;
       time.mean_us = static_cast<double>(sum[0]) / 1e6 / context.cell.key.topology.ranks;
     }
     if (!trial.is_alive()) time.failure = trial.detail;

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "phase_clock.h"
 #include "control/shared_result.h"
+#include "phase_clock.h"
 
 namespace colltune {
 

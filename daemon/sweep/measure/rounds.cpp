@@ -12,10 +12,11 @@
 
 #include "colltune/decide/statistics.h"
 #include "colltune/sweep/clock/run_timer.h"
+#include "control/extremes.h"
+#include "control/shared_result.h"
 #include "phase_clock.h"
 #include "preparation.h"
 #include "round_order.h"
-#include "control/shared_result.h"
 
 namespace colltune {
 namespace {
@@ -66,6 +67,18 @@ double fastest(std::span<const std::int64_t> packed) {
   return packed.empty() ? 0 : std::max(1.0, ns_of(std::ranges::min(packed)));
 }
 
+/// What the ranks share of a trial behind a round, beside its times.
+struct TrialNews {
+  Highest has_marks;  ///< 1: some run of it is marked on some rank
+  Highest leaves;     ///< 1: rank 0 lets it leave the race
+
+  template <class Visit>
+  void each_extreme(Visit visit) {
+    visit(has_marks);
+    visit(leaves);
+  }
+};
+
 }  // namespace
 
 Rounds::Brought::Brought(std::vector<Trial*> of, const std::function<int(const Trial&)>& runs_of)
@@ -90,45 +103,50 @@ std::span<int> Rounds::Brought::marks_of(std::size_t i) {
 
 bool Rounds::exchange(Brought& brought, bool is_last) {
   const auto& trials = brought.trials;
-  const std::size_t count = trials.size();
-  std::vector<std::int64_t> message = brought.packed;
-  message.resize(brought.packed.size() + 3 * count + 2);
-  const auto words = std::span(message).subspan(brought.packed.size());
-  const auto severities = words.first(count);
-  const auto has_marks = words.subspan(count, count);
-  const auto leaves = words.subspan(2 * count, count);
   const bool is_first = context_.control.rank() == 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    severities[i] = severity_of(*trials[i]);
-    has_marks[i] = std::ranges::any_of(brought.marks_of(i), [](int mark) { return mark != 0; });
+  std::vector<std::int64_t> severities;
+  std::vector<TrialNews> news(trials.size());
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    severities.push_back(severity_of(*trials[i]));
+    news[i].has_marks =
+        std::ranges::any_of(brought.marks_of(i), [](int mark) { return mark != 0; });
     const auto index = static_cast<std::size_t>(trials[i] - context_.trials.data());
-    if (is_first && index < race_.may_leave.size()) leaves[i] = race_.may_leave[index] ? 1 : 0;
+    if (is_first && index < race_.may_leave.size()) news[i].leaves = race_.may_leave[index];
   }
-  words[3 * count] = hand_over_;
-  if (is_first) words.back() = is_last ? 1 : 0;
+  Highest hand_over;
+  hand_over = hand_over_;
+  Highest ends;
+  if (is_first) ends = is_last;
 
   bool has_ended = false;
   {
     const PhaseScope scope(context_.phases, Phase::control);
     context_.enter_control();
-    context_.control.all_reduce_max(message);
-    std::ranges::copy(std::span(message).first(brought.packed.size()), brought.packed.begin());
+    ExtremesExchange exchange;
+    exchange.add_highest(brought.packed);
+    exchange.add_highest(severities);
+    for (TrialNews& one : news) exchange.add(one);
+    exchange.add(hand_over);
+    exchange.add(ends);
+    exchange.exchange(context_.control);
     std::vector<std::int64_t> fields;
-    for (std::size_t i = 0; i < count; ++i)
-      if (has_marks[i] != 0)
+    for (std::size_t i = 0; i < trials.size(); ++i)
+      if (news[i].has_marks.value_or(0) != 0)
         for (const int mark : brought.marks_of(i)) fields.push_back(to_fields(mark));
     if (!fields.empty()) context_.control.all_reduce_sum(fields);
     auto next = fields.begin();
-    for (std::size_t i = 0; i < count; ++i)
-      if (has_marks[i] != 0)
+    for (std::size_t i = 0; i < trials.size(); ++i)
+      if (news[i].has_marks.value_or(0) != 0)
         for (int& mark : brought.marks_of(i)) mark = from_fields(*next++);
     has_ended = settle(context_.control, trials, severities);
   }
-  if (words[3 * count] > 0) hand_overs_.push_back(static_cast<double>(words[3 * count]));
+  if (const auto took = hand_over.value_or(0); took > 0)
+    hand_overs_.push_back(static_cast<double>(took));
   if (has_ended) context_.bury(trials);
   has_renewed_ = has_ended && !renew_lost(context_).empty();
-  for (std::size_t i = 0; i < count; ++i) trials[i]->has_left = leaves[i] != 0;
-  return words.back() != 0;
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    trials[i]->has_left = news[i].leaves.value_or(0) != 0;
+  return ends.value_or(0) != 0;
 }
 
 StartPolicy Rounds::first_start() {

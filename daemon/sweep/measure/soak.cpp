@@ -10,9 +10,9 @@
 
 #include "colltune/decide/decide.h"
 #include "colltune/sweep/clock/run_timer.h"
+#include "control/shared_result.h"
 #include "phase_clock.h"
 #include "preparation.h"
-#include "control/shared_result.h"
 
 namespace colltune {
 namespace {

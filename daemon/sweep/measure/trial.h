@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "colltune/kernels/implementation.h"
-#include "colltune/sweep/control/control_plane.h"
 #include "colltune/sweep/clock/perturbation.h"
+#include "colltune/sweep/control/control_plane.h"
 #include "colltune/sweep/plan/sweep_plan.h"
 #include "colltune/vocabulary/measurement.h"
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cell_data.h"
+#include "clock/hand_over.h"
 #include "colltune/kernels/communication/subgroups.h"
 #include "colltune/sweep/clock/global_clock.h"
 #include "colltune/sweep/clock/starter.h"
-#include "clock/hand_over.h"
 
 namespace colltune {
 

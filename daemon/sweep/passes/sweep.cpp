@@ -9,9 +9,9 @@
 
 #include "colltune/decide/trials.h"
 #include "colltune/flight/flight_recorder.h"
+#include "control/shared_result.h"
 #include "course.h"
 #include "measure/phase_clock.h"
-#include "control/shared_result.h"
 
 namespace colltune {
 namespace {

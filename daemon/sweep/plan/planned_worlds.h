@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "colltune/sweep/ranks/availability.h"
 #include "colltune/sweep/plan/sweep_plan.h"
+#include "colltune/sweep/ranks/availability.h"
 
 namespace colltune {
 

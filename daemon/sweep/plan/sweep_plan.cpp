@@ -12,18 +12,18 @@
 #include <span>
 #include <utility>
 
+#include "colltune/flight/flight_recorder.h"
 #include "colltune/json/json.h"
 #include "colltune/kernels/verification/oracle.h"
 #include "colltune/sweep/ranks/capability_rules.h"
-#include "colltune/flight/flight_recorder.h"
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/problem_form.h"
 #include "composer.h"
+#include "control/shared_result.h"
 #include "mesh_composer.h"
 #include "planned_variant.h"
 #include "planned_worlds.h"
 #include "selection.h"
-#include "control/shared_result.h"
 
 namespace colltune {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <sys/prctl.h>
 
-#include "colltune/kernels/arithmetic/isa_names.h"
 #include "arithmetic/processor.h"
+#include "colltune/kernels/arithmetic/isa_names.h"
 
 namespace colltune {
 

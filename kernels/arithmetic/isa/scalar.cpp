@@ -8,9 +8,9 @@
 #include <cstring>
 #include <limits>
 
+#include "arithmetic/typed.h"
 #include "isa.h"
 #include "operations.h"
-#include "arithmetic/typed.h"
 
 namespace colltune {
 namespace {

@@ -19,11 +19,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "arithmetic/typed.h"
 #include "isa.h"
 #include "operations.h"
 #include "vector.h"
 #include "vector_conversion.h"
-#include "arithmetic/typed.h"
 
 namespace colltune {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <sched.h>
 
-#include "colltune/kernels/arithmetic/isa_names.h"
 #include "arithmetic/processor.h"
+#include "colltune/kernels/arithmetic/isa_names.h"
 
 namespace colltune {
 

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "../low_latency.h"
+#include "arithmetic/numerics.h"
 #include "colltune/kernels/catalogue.h"
 #include "composition/joint_steps.h"
 #include "node_grid.h"
-#include "arithmetic/numerics.h"
 #include "schedule/levels.h"
 #include "shared_memory/shared_memory_support.h"
 

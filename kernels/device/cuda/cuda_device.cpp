@@ -17,9 +17,9 @@
 
 #include "cuda_error.h"
 #include "cuda_memory.h"
-#include "device_code/device_algorithm.h"
 #include "device/nvml.h"
 #include "device/virtual_memory.h"
+#include "device_code/device_algorithm.h"
 
 namespace colltune {
 namespace {

@@ -19,9 +19,9 @@
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/nccl_library/nccl_environment.h"
 #include "colltune/kernels/verification/oracle.h"
-#include "nccl_library/entries.h"
 #include "nccl_calls/entry_points.h"
 #include "nccl_calls/member.h"
+#include "nccl_library/entries.h"
 #include "pair_gpu.h"
 #include "process_communicator.h"
 

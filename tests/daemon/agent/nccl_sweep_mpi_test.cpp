@@ -14,8 +14,8 @@
 #include <string>
 
 #include "colltune/kernels/mpi_library/mpi_communicator.h"
-#include "colltune/sweep/ranks/availability.h"
 #include "colltune/sweep/passes/sweep.h"
+#include "colltune/sweep/ranks/availability.h"
 #include "launch/mpi_control_plane.h"
 #include "nccl_fixture.h"
 

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/catalogue.h"
 #include "colltune/sweep/plan/sweep_plan.h"
 #include "colltune/vocabulary/canonical.h"
 

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/kernels/implementation.h"
 #include "colltune/kernels/communication/thread_communicator.h"
+#include "colltune/kernels/implementation.h"
 #include "colltune/sweep/control/control_plane.h"
 
 /// Implementations whose support, results and faults a test chooses.

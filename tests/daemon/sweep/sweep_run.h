@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "colltune/kernels/catalogue.h"
 #include "colltune/flight/flight_recorder.h"
+#include "colltune/kernels/catalogue.h"
 #include "colltune/sweep/passes/sweep.h"
 #include "one_cell.h"
 

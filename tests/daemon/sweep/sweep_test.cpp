@@ -9,14 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <optional>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "colltune/decide/decide.h"
-#include "colltune/kernels/catalogue.h"
 #include "colltune/flight/flight_recorder.h"
+#include "colltune/kernels/catalogue.h"
 #include "colltune/sweep/passes/report.h"
 #include "sweep_run.h"
 

@@ -15,12 +15,12 @@
 #include <random>
 #include <vector>
 
-#include "colltune/kernels/arithmetic/isa_names.h"
-#include "colltune/kernels/arithmetic/number_format.h"
-#include "colltune/vocabulary/error.h"
 #include "arithmetic/isa/isa.h"
 #include "arithmetic/processor.h"
 #include "arithmetic/typed.h"
+#include "colltune/kernels/arithmetic/isa_names.h"
+#include "colltune/kernels/arithmetic/number_format.h"
+#include "colltune/vocabulary/error.h"
 
 namespace colltune {
 namespace {

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "arithmetic/numerics.h"
 #include "device/device_implementation.h"
 #include "guarded_buffers.h"
-#include "arithmetic/numerics.h"
 #include "support/fill_bytes.h"
 
 namespace colltune::test {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "arithmetic/numerics.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/verification/oracle.h"
 #include "device/driver.h"
-#include "arithmetic/numerics.h"
 #include "support/fake_driver/fake_driver.h"
 #include "support/run_ranks.h"
 

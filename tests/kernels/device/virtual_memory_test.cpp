@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
+#include "arithmetic/numerics.h"
 #include "colltune/kernels/catalogue.h"
 #include "conformance.h"
 #include "fake_driver_controls.h"
-#include "arithmetic/numerics.h"
 #include "support/fake_driver/fake_driver.h"
 #include "support/pretended_device.h"
 #include "support/run_ranks.h"

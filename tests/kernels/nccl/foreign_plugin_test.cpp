@@ -14,9 +14,9 @@
 
 #include "colltune/kernels/nccl_library/nccl_environment.h"
 #include "daemon/temporary_folder.h"
+#include "nccl_fixture.h"
 #include "nccl_library/library.h"
 #include "nccl_library/plugins.h"
-#include "nccl_fixture.h"
 
 namespace colltune::test {
 namespace {

@@ -8,9 +8,9 @@
 #include <array>
 #include <cstdint>
 
+#include "arithmetic/isa/isa.h"
 #include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/kernels/communication/signals.h"
-#include "arithmetic/isa/isa.h"
 #include "support/full_run.h"
 #include "support/run_ranks.h"
 

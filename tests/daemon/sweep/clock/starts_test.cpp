@@ -12,12 +12,12 @@
 #include <thread>
 #include <vector>
 
-#include "temporary_folder.h"
+#include "clock/hand_over.h"
 #include "colltune/sweep/clock/global_clock.h"
 #include "colltune/sweep/clock/perturbation.h"
 #include "colltune/sweep/clock/starter.h"
 #include "fakes.h"
-#include "clock/hand_over.h"
+#include "temporary_folder.h"
 
 namespace colltune {
 namespace {

@@ -13,9 +13,9 @@
 #include <random>
 #include <span>
 
-#include "colltune/sweep/ranks/availability.h"
 #include "colltune/sweep/control/control_tree.h"
 #include "colltune/sweep/plan/sweep_plan.h"
+#include "colltune/sweep/ranks/availability.h"
 #include "fakes.h"
 
 namespace colltune {

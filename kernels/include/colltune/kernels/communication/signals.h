@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "colltune/kernels/communicator.h"
 #include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/communicator.h"
 
 namespace colltune {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/composition/grouped.h"
 #include "colltune/kernels/communication/subgroups.h"
+#include "colltune/kernels/composition/grouped.h"
 #include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/members.h"
 

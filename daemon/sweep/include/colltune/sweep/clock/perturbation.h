@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "colltune/machine/descriptor.h"
 #include "colltune/kernels/device_state.h"
+#include "colltune/machine/descriptor.h"
 
 namespace colltune {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "colltune/kernels/communicator.h"
 #include "colltune/kernels/communication/signals.h"
+#include "colltune/kernels/communicator.h"
 
 namespace colltune {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "colltune/kernels/implementation.h"
-#include "colltune/sweep/ranks/availability.h"
 #include "colltune/sweep/control/control_plane.h"
+#include "colltune/sweep/ranks/availability.h"
 #include "colltune/sweep/spec/sweep_spec.h"
 #include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
