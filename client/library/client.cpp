@@ -61,11 +61,7 @@ bool is_of_the_transport(grpc::StatusCode code) {
 
 class LocalTable::Impl {
  public:
-  Impl(Generation generation, std::vector<Decision> decisions,
-       std::vector<std::pair<std::string, Environment>> environments,
-       std::vector<WorldMembers> members, std::vector<Composition> compositions)
-      : table(std::move(generation), std::move(decisions), std::move(environments),
-              std::move(members), std::move(compositions)) {}
+  explicit Impl(DecisionSet set) : table(std::move(set)) {}
 
   DecisionTable table;
 };
@@ -124,17 +120,7 @@ LookupAnswer LocalTable::find(const LookupQuery& query) const { return impl_->ta
 
 const Generation& LocalTable::generation() const { return impl_->table.generation(); }
 
-std::span<const Decision> LocalTable::decisions() const { return impl_->table.decisions(); }
-
-std::span<const std::pair<std::string, Environment>> LocalTable::environments() const {
-  return impl_->table.environments();
-}
-
-std::span<const WorldMembers> LocalTable::members() const { return impl_->table.members(); }
-
-std::span<const Composition> LocalTable::compositions() const {
-  return impl_->table.compositions();
-}
+const DecisionSet& LocalTable::set() const { return impl_->table.set(); }
 
 Client::Client(const std::string& address, std::chrono::milliseconds deadline) {
   check_address(address);
@@ -246,28 +232,24 @@ LocalTable Client::fetch(const WorldFilter& filter, const Pinned& pin) const {
   impl_->set_deadline(context);
   const auto stream = impl_->stub().GetTable(&context, request);
   std::optional<Generation> answered;
-  std::vector<Decision> decisions;
-  std::vector<std::pair<std::string, Environment>> environments;
-  std::vector<WorldMembers> members;
-  std::vector<Composition> compositions;
+  DecisionSet set;
   for (v1::GetTableResponse chunk; stream->Read(&chunk);) {
     if (chunk.has_generation())
       answered = read_answer<Generation>(chunk.generation(), "generation");
     for (const auto& record : chunk.environments())
-      environments.emplace_back(record.digest(),
-                                read_answer<Environment>(record.environment(), "environments"));
+      set.environments.emplace_back(record.digest(),
+                                    read_answer<Environment>(record.environment(), "environments"));
     for (const auto& world : chunk.members())
-      members.push_back(read_answer<WorldMembers>(world, "members"));
+      set.members.push_back(read_answer<WorldMembers>(world, "members"));
     for (const auto& composition : chunk.compositions())
-      compositions.push_back(read_answer<Composition>(composition, "compositions"));
+      set.compositions.push_back(read_answer<Composition>(composition, "compositions"));
     for (const auto& decision : chunk.decisions())
-      decisions.push_back(read_answer<Decision>(decision, "decisions"));
+      set.decisions.push_back(read_answer<Decision>(decision, "decisions"));
   }
   impl_->check(stream->Finish());
   if (!answered) throw Error(StatusCode::data_loss, "the daemon's table names no generation");
-  return LocalTable(std::make_shared<const LocalTable::Impl>(
-      std::move(*answered), std::move(decisions), std::move(environments), std::move(members),
-      std::move(compositions)));
+  set.generation = *std::move(answered);
+  return LocalTable(std::make_shared<const LocalTable::Impl>(std::move(set)));
 }
 
 }  // namespace colltune

@@ -118,7 +118,7 @@ void write_item(BatchItem item, std::size_t most_ranked, v1::BatchLookupItem& me
   message.mutable_failure()->set_message(error.what());
 }
 
-TableFilter read_filter(const v1::TableFilter& message) {
+WorldFilter read_filter(const v1::TableFilter& message) {
   // The fields are those of a query; its reader validates them.
   v1::LookupQuery query;
   auto& problem = *query.mutable_problem();
@@ -210,7 +210,7 @@ grpc::ServerUnaryReactor* TuningHandler::BatchLookup(grpc::CallbackServerContext
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TuningHandler::GetTable(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   // Read at once, so that nothing of the caller's is kept while it waits for its turn.
-  TableFilter filter;
+  WorldFilter filter;
   std::optional<Pin> pin;
   const grpc::Status status = guarded([&] {
     if (request->Length() > largest_short_request)
@@ -249,7 +249,7 @@ grpc::ServerUnaryReactor* TuningHandler::GetServerInfo(grpc::CallbackServerConte
         const TableSource::Table table = service_.source().newest();
         if (!table) return;
         write_message(table->generation(), *answer.mutable_newest());
-        answer.set_decisions(table->decisions().size());
+        answer.set_decisions(table->set().decisions.size());
       });
 }
 

@@ -10,7 +10,7 @@
 namespace colltune {
 namespace {
 
-bool is_admitted(const TableFilter& filter, const TuningKey& key) {
+bool is_admitted(const WorldFilter& filter, const TuningKey& key) {
   const Topology& world = key.topology;
   return (!filter.nodes || *filter.nodes == world.nodes) &&
          (!filter.ranks_per_node || *filter.ranks_per_node == world.ranks_per_node) &&
@@ -62,13 +62,13 @@ ServedBatch LookupService::lookup_batch(std::span<const LookupQuery> queries,
   return answer;
 }
 
-TableSlice LookupService::slice(const TableFilter& filter, const std::optional<Pin>& pin) const {
+TableSlice LookupService::slice(const WorldFilter& filter, const std::optional<Pin>& pin) const {
   TableSlice out{source_.get(pin), {}, {}, {}, {}};
-  for (const Decision& decision : out.table->decisions())
+  for (const Decision& decision : out.table->set().decisions)
     if (is_admitted(filter, decision.key)) out.decisions.push_back(&decision);
   std::set<std::string_view> digests;
   for (const Decision* decision : out.decisions) digests.insert(decision->key.environment_digest);
-  for (const auto& environment : out.table->environments())
+  for (const auto& environment : out.table->set().environments)
     if (digests.contains(environment.first)) out.environments.push_back(&environment);
   std::set<std::string_view> sweeps;
   std::set<std::string, std::less<>> parts;
@@ -77,9 +77,9 @@ TableSlice LookupService::slice(const TableFilter& filter, const std::optional<P
     for (const RankedVariant& ranked : decision->ranked)
       parts.emplace(parts_named_by(ranked.variant));
   }
-  for (const WorldMembers& world : out.table->members())
+  for (const WorldMembers& world : out.table->set().members)
     if (sweeps.contains(world.sweep_uuid)) out.members.push_back(&world);
-  for (const Composition& composition : out.table->compositions())
+  for (const Composition& composition : out.table->set().compositions)
     if (parts.contains(parts_name(composition))) out.compositions.push_back(&composition);
   return out;
 }

@@ -100,7 +100,7 @@ bool refresh(colltune::TableLoader& loader, colltune::TableSource& source) {
   if (const auto table = loader.load_if_changed(colltune::TableLoader::Clock::now())) {
     source.replace(table);  // before it is said: who reads the log may ask at once
     spdlog::info("serving generation {} with {} decisions from {}", table->generation().number,
-                 table->decisions().size(), loader.file().string());
+                 table->set().decisions.size(), loader.file().string());
     if (!loader.left_out().empty())
       spdlog::warn("{}: {}", loader.file().string(), colltune::printable(loader.left_out()));
   }

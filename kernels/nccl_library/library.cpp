@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "colltune/vocabulary/error.h"
-#include "nccl/build_hint.h"
+#include "nccl_library/build_hint.h"
 #include "plugins.h"
 
 namespace colltune::nccl {

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "nccl/build_hint.h"
+#include "nccl_library/build_hint.h"
 #include "plugins.h"
 
 namespace colltune {

@@ -94,10 +94,7 @@ class UnlikeWorlds : public ::testing::Test {
     daemon_->wait_until_ready();
     for (int rank = 0; rank < ranks; ++rank) {
       PublishedTable table = StoreReader(snapshot_path(database_)).published();
-      files_.push_back(std::make_unique<const DecisionTable>(
-          std::move(table.generation), std::move(table.decisions),
-          std::vector<std::pair<std::string, Environment>>{}, std::move(table.members),
-          std::move(table.compositions)));
+      files_.push_back(std::make_unique<const DecisionTable>(std::move(table)));
       clients_.push_back(std::make_unique<Client>(daemon_->address, std::chrono::seconds(60)));
       fetched_.push_back(clients_.back()->fetch_table());
     }

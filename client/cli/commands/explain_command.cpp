@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/decide/sweep_summary.h"
 #include "colltune/export/decision_json.h"
 #include "colltune/vocabulary/canonical.h"
 #include "explain_modes.h"
@@ -205,34 +206,26 @@ void put_in_order(std::vector<Runner>& runners, const Decision& decision) {
 }
 
 /// Whether `ranges`, a list of the first and last numbers of each, hold `number`.
-bool hold(const json& ranges, std::ptrdiff_t number) {
-  return std::ranges::any_of(ranges, [&](const json& range) {
-    return range.at(0).get<std::ptrdiff_t>() <= number &&
-           number <= range.at(1).get<std::ptrdiff_t>();
+bool hold(const std::vector<std::vector<int>>& ranges, std::ptrdiff_t number) {
+  return std::ranges::any_of(ranges, [&](const std::vector<int>& range) {
+    return range.size() == 2 && range[0] <= number && number <= range[1];
   });
 }
 
 /// Of what the agent keeps with a sweep that which is about `key`; nothing where an older one did
 /// not. Throws Error(data_loss) for what no agent writes.
 std::vector<Missing> missing_of(const SweepRecord& sweep, const TuningKey& key) {
-  const json summary = summary_of(sweep);
   std::vector<Missing> missing;
-  if (!summary.contains("skipped")) return missing;
-  try {
-    const json& skipped = summary.at("skipped");
-    const auto problems = skipped.at("problems").get<std::vector<std::string>>();
-    const auto found = std::ranges::find(problems, digest_of_value(key.problem));
-    if (found == problems.end()) return missing;
-    const std::string topology = digest_of_value(key.topology);
-    for (const json& entry : skipped.at("entries"))
-      if (entry.at("topology") == topology && hold(entry.at("problems"), found - problems.begin()))
-        missing.push_back({.variant = entry.at("variant").get<std::string>(),
-                           .reason = entry.at("reason").get<std::string>(),
-                           .ranks_with_it = entry.at("ranks_with_it").get<std::string>()});
-  } catch (const json::exception& error) {
-    throw Error(StatusCode::data_loss, "the summary of sweep " + sweep.uuid +
-                                           " does not say what was skipped: " + error.what());
-  }
+  const auto skipped = read_sweep_summary(sweep.summary, sweep.uuid).skipped;
+  if (!skipped) return missing;
+  const auto found = std::ranges::find(skipped->problems, digest_of_value(key.problem));
+  if (found == skipped->problems.end()) return missing;
+  const std::string topology = digest_of_value(key.topology);
+  for (const SkippedVariant& entry : skipped->entries)
+    if (entry.topology == topology && hold(entry.problems, found - skipped->problems.begin()))
+      missing.push_back({.variant = entry.variant,
+                         .reason = entry.reason,
+                         .ranks_with_it = entry.ranks_with_it});
   return missing;
 }
 

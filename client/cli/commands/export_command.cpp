@@ -15,15 +15,7 @@ namespace {
 
 DecisionSet read_decisions(const Origin& origin) {
   if (!origin.server.empty()) return fetch_remotely(origin.server, origin.generation);
-  PublishedTable published = read_published(origin.database, origin.generation);
-  DecisionSet set{.generation = std::move(published.generation),
-                  .decisions = std::move(published.decisions),
-                  .environments = {},
-                  .members = std::move(published.members),
-                  .compositions = std::move(published.compositions)};
-  for (auto& record : published.environments)
-    set.environments.emplace_back(std::move(record.digest), std::move(record.environment));
-  return set;
+  return read_published(origin.database, origin.generation);
 }
 
 }  // namespace
@@ -31,12 +23,7 @@ DecisionSet read_decisions(const Origin& origin) {
 void run_export_json(const ExportOptions& options, std::ostream& out) {
   check(options.origin);
   const DecisionSet set = read_decisions(options.origin);
-  const std::string text = export_json({.generation = set.generation,
-                                        .decisions = set.decisions,
-                                        .environments = set.environments,
-                                        .members = set.members,
-                                        .compositions = set.compositions})
-                               .dump(1) +
+  const std::string text = export_json(set).dump(1) +
                            '\n';
   if (options.output.empty())
     out << text;

@@ -178,9 +178,9 @@ std::string environment_text(const TuningKey& key, const std::optional<Environme
 
 FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
   if (!origin.server.empty()) return look_up_remotely(origin.server, query);
-  const DecisionTable table = table_of(read_published(origin.database, origin.generation));
+  const DecisionTable table = DecisionTable(read_published(origin.database, origin.generation));
   FoundAnswer found{.answer = table.find(query), .environment = {}};
-  for (const auto& [digest, environment] : table.environments())
+  for (const auto& [digest, environment] : table.set().environments)
     if (digest == found.answer.decision.key.environment_digest) found.environment = environment;
   return found;
 }
@@ -250,9 +250,9 @@ LookupQuery resolved_query(const LookupOptions& options) {
          fetch_remotely(options.origin.server, options.origin.generation).environments)
       digests.push_back(digest);
   } else {
-    for (const EnvironmentRecord& record :
+    for (const auto& [digest, facts] :
          read_published(options.origin.database, options.origin.generation).environments)
-      digests.push_back(record.digest);
+      digests.push_back(digest);
     sweeps = open_database(options.origin.database).sweeps();
   }
   query.environment_digest = environment_named(*query.environment_digest, digests, sweeps);

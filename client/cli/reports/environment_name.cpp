@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "colltune/json/json.h"
+#include "colltune/decide/sweep_summary.h"
 #include "colltune/vocabulary/series_launch.h"
 #include "report_data.h"
 #include "text/figures.h"
@@ -19,11 +19,8 @@ namespace {
 std::map<std::string, std::set<std::string>> launched_as(std::span<const SweepRecord> sweeps) {
   std::map<std::string, std::set<std::string>> names;
   for (const SweepRecord& sweep : sweeps) {
-    const nlohmann::json summary = summary_of(sweep);
-    const auto launch = summary.find(series_launch_name);
-    if (launch == summary.end()) continue;
-    names[sweep.environment_digest].insert(
-        from_json_value<SeriesLaunch>(*launch, "the summary of sweep " + sweep.uuid).environment);
+    if (const auto launch = read_sweep_summary(sweep.summary, sweep.uuid).launch_of)
+      names[sweep.environment_digest].insert(launch->environment);
   }
   return names;
 }

@@ -8,8 +8,8 @@
 #include <optional>
 #include <ostream>
 
-#include "colltune/db/series.h"
 #include "colltune/decide/environment_comparison.h"
+#include "colltune/decide/sweep_summary.h"
 #include "colltune/json/json.h"
 #include "report_command.h"
 #include "report_data.h"
@@ -29,12 +29,16 @@ struct Series {
   DecisionPolicy policy;
 };
 
+std::optional<SeriesLaunch> launch_of(const SweepRecord& record) {
+  return read_sweep_summary(record.summary, record.uuid).launch_of;
+}
+
 /// The sweep `uuid`, or the newest one, that is of a series.
 SweepRecord find_launch(const StoreReader& reader, const std::string& database,
                         const std::string& uuid) {
   if (!uuid.empty()) {
     SweepRecord found = find_sweep(reader, database, uuid);
-    if (!series_launch_of(found))
+    if (!launch_of(found))
       throw Error(StatusCode::failed_precondition,
                   "sweep '" + uuid +
                       "' is no launch of a series in several environments; "
@@ -43,7 +47,7 @@ SweepRecord find_launch(const StoreReader& reader, const std::string& database,
   }
   std::optional<SweepRecord> newest;
   for (SweepRecord& record : reader.sweeps())
-    if (record.purpose == SweepPurpose::choose && series_launch_of(record) &&
+    if (record.purpose == SweepPurpose::choose && launch_of(record) &&
         (!newest || record.started_at >= newest->started_at))
       newest = std::move(record);
   if (!newest)
@@ -56,9 +60,9 @@ SweepRecord find_launch(const StoreReader& reader, const std::string& database,
 
 /// Environments in the order of their first launches, but the unchanged one before them.
 Series read_series(const StoreReader& reader, const SweepRecord& of) {
-  Series series{.name = series_launch_of(of)->series};
+  Series series{.name = launch_of(of)->series};
   for (const SweepRecord& record : reader.sweeps()) {
-    const auto launch = series_launch_of(record);
+    const auto launch = launch_of(record);
     if (!launch || launch->series != series.name) continue;
     ReportedSweep sweep = read_sweep(reader, record);
     series.policy = sweep.policy;

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "colltune/decide/decide.h"
-#include "colltune/json/json.h"
 #include "source/database.h"
 
 namespace colltune {
@@ -70,20 +69,9 @@ SweepRecord find_sweep(const StoreReader& reader, const std::string& database,
   return *std::move(found);
 }
 
-nlohmann::json summary_of(const SweepRecord& record) {
-  if (record.summary.empty()) return nlohmann::json::object();
-  auto summary = nlohmann::json::parse(record.summary, nullptr, false);
-  if (!summary.is_object())
-    throw Error(StatusCode::data_loss,
-                "the summary of sweep " + record.uuid + " is no JSON object");
-  return summary;
-}
-
 ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record) {
-  ReportedSweep sweep{.record = record, .summary = summary_of(record)};
-  if (sweep.summary.contains("decision_policy"))
-    sweep.policy = from_json_value<DecisionPolicy>(sweep.summary["decision_policy"],
-                                                   "decision_policy of the sweep's summary");
+  ReportedSweep sweep{.record = record, .summary = read_sweep_summary(record.summary, record.uuid)};
+  if (sweep.summary.decision_policy) sweep.policy = *sweep.summary.decision_policy;
   sweep.measurements = reader.measurements(record.uuid);
   say_left_out(reader.left_out());
   auto published = published_by(reader, record.uuid);

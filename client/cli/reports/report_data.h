@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "colltune/db/store.h"
 #include "colltune/decide/decision_policy.h"
+#include "colltune/decide/sweep_summary.h"
 
 namespace colltune {
 
 /// One sweep as reports see it.
 struct ReportedSweep {
   SweepRecord record;
-  nlohmann::json summary;  ///< an object; empty where the sweep did not end
+  SweepSummary summary;   ///< empty where the sweep did not end
   DecisionPolicy policy;   ///< that it decided by; the default where it does not say
   std::vector<Measurement> measurements;
   /// As published where this sweep decided what the newest generation holds; else decided again
@@ -34,10 +34,6 @@ struct ReportedSweep {
 /// only confirms.
 [[nodiscard]] SweepRecord find_sweep(const StoreReader& reader, const std::string& database,
                                      const std::string& uuid);
-
-/// What the sweep's row keeps besides; an empty object where the sweep did not end. Throws
-/// Error(data_loss) where it is no JSON object.
-[[nodiscard]] nlohmann::json summary_of(const SweepRecord& record);
 
 [[nodiscard]] ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record);
 

@@ -131,22 +131,21 @@ Page make_page(const ReportedSweep& sweep, const StoreReader& reader) {
   return page;
 }
 
-double seconds(const nlohmann::json& summary, const char* name) {
-  const auto found = summary.find(name);
-  return found == summary.end() || !found->is_number() ? 0 : found->get<double>() / 1e9;
+double seconds(const std::optional<std::chrono::nanoseconds>& time) {
+  return time ? std::chrono::duration<double>(*time).count() : 0;
 }
 
-std::string time_text(const nlohmann::json& summary) {
-  if (!summary.contains("elapsed_ns")) return "not known: the sweep did not end";
-  const double elapsed = seconds(summary, "elapsed_ns");
-  const double budget = seconds(summary, "budget_ns");
+std::string time_text(const SweepSummary& summary) {
+  if (!summary.elapsed) return "not known: the sweep did not end";
+  const double elapsed = seconds(summary.elapsed);
+  const double budget = seconds(summary.budget);
   std::string text = fmt::format("{:.1f} s", elapsed);
   if (budget > 0)
     text += fmt::format(" of a budget of {:.1f} s ({:.0f} %)", budget, 100 * elapsed / budget);
-  if (!summary.contains("phases_ns") || elapsed <= 0) return text;
+  if (!summary.phases || elapsed <= 0) return text;
   std::string separator = ": ";
-  for (const auto& [phase, ns] : summary["phases_ns"].items()) {
-    text += fmt::format("{}{} {:.0f} %", separator, phase, ns.get<double>() / 1e7 / elapsed);
+  for (const auto& [phase, time] : *summary.phases) {
+    text += fmt::format("{}{} {:.0f} %", separator, phase, 100 * seconds(time) / elapsed);
     separator = ", ";
   }
   return text;
@@ -154,8 +153,8 @@ std::string time_text(const nlohmann::json& summary) {
 
 std::string keys_text(const Page& page) {
   std::string text = fmt::format("{} measured", page.bought.keys);
-  if (page.sweep.summary.contains("planned_keys"))
-    text += fmt::format(" of {} planned", page.sweep.summary["planned_keys"].get<std::size_t>());
+  if (page.sweep.summary.planned_keys)
+    text += fmt::format(" of {} planned", *page.sweep.summary.planned_keys);
   text += fmt::format("; {} trials, {} of them not ok", page.trials, page.not_ok);
   if (page.unavailable > 0) text += fmt::format(", {} unavailable", page.unavailable);
   return text + fmt::format("; {} quarantined", page.quarantines.size());
@@ -344,7 +343,7 @@ nlohmann::json page_to_json(const Page& page) {
     return nlohmann::json{{"keys", one.keys}, {"geometric_mean", one.mean}};
   };
   nlohmann::json record = to_json_value(sweep.record);
-  record["summary"] = sweep.summary;
+  record["summary"] = to_json_value(sweep.summary);
   return {{"sweep", std::move(record)},
           {"decision_policy", to_json_value(sweep.policy)},
           {"keys", page.bought.keys},

@@ -32,12 +32,4 @@ void say_left_out(const LeftOut& left_out) {
   if (left_out.rows > 0) std::cerr << "colltune: " << describe(left_out) << '\n';
 }
 
-DecisionTable table_of(PublishedTable published) {
-  std::vector<std::pair<std::string, Environment>> environments;
-  for (auto& record : published.environments)
-    environments.emplace_back(std::move(record.digest), std::move(record.environment));
-  return {std::move(published.generation), std::move(published.decisions), std::move(environments),
-          std::move(published.members), std::move(published.compositions)};
-}
-
 }  // namespace colltune

@@ -22,7 +22,4 @@ namespace colltune {
 /// Says on standard error what readers leave out, if anything.
 void say_left_out(const LeftOut& left_out);
 
-/// The same as an index for lookups.
-[[nodiscard]] DecisionTable table_of(PublishedTable published);
-
 }  // namespace colltune

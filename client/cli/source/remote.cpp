@@ -16,19 +16,14 @@ FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& quer
                                                .architecture = architecture_name(key.topology),
                                                .environment_digest = key.environment_digest},
                                               found.answer.generation);
-  for (const auto& [digest, environment] : world.environments())
+  for (const auto& [digest, environment] : world.set().environments)
     if (digest == key.environment_digest) found.environment = environment;
   return found;
 }
 
 DecisionSet fetch_remotely(const std::string& address,
                            const std::optional<std::uint64_t>& generation) {
-  const LocalTable table = Client(address).fetch_table({}, generation);
-  return {.generation = table.generation(),
-          .decisions = {table.decisions().begin(), table.decisions().end()},
-          .environments = {table.environments().begin(), table.environments().end()},
-          .members = {table.members().begin(), table.members().end()},
-          .compositions = {table.compositions().begin(), table.compositions().end()}};
+  return Client(address).fetch_table({}, generation).set();
 }
 
 }  // namespace colltune

@@ -20,15 +20,6 @@ struct FoundAnswer {
   std::optional<Environment> environment;
 };
 
-/// A generation's decisions and environments by value.
-struct DecisionSet {
-  Generation generation;
-  std::vector<Decision> decisions;
-  std::vector<std::pair<std::string, Environment>> environments;
-  std::vector<WorldMembers> members;
-  std::vector<Composition> compositions;
-};
-
 /// Asks the colltuned at `address`. Where colltune was built without gRPC: Error(unimplemented).
 [[nodiscard]] FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& query);
 [[nodiscard]] DecisionSet fetch_remotely(const std::string& address,

@@ -11,8 +11,8 @@
 
 #include "colltune/db/store.h"
 #include "colltune/decide/confirm.h"
+#include "colltune/decide/sweep_summary.h"
 #include "colltune/journal/sweep_journal.h"
-#include "colltune/json/json.h"
 #include "colltune/machine/control_groups.h"
 #include "colltune/supervise/supervise.h"
 #include "retest_command.h"
@@ -34,9 +34,7 @@ struct SetOfLaunches {
 };
 
 std::vector<std::string> left_out_of(const SweepRecord& sweep) {
-  const auto summary = nlohmann::json::parse(sweep.summary, nullptr, false);
-  if (!summary.is_object() || !summary.contains("left_out")) return {};
-  return summary.at("left_out").get<std::vector<std::string>>();
+  return read_sweep_summary(sweep.summary, sweep.uuid).left_out.value_or(std::vector<std::string>{});
 }
 
 /// The launches of `confirmation` that were finished.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "colltune/db/series.h"
+#include "colltune/decide/sweep_summary.h"
 
 namespace colltune {
 
@@ -34,7 +34,7 @@ SeriesProgress find_series(std::span<const SweepRecord> sweeps, const std::strin
   SeriesProgress progress;
   for (const SweepRecord& sweep : sweeps) {
     if (sweep.configuration != configuration) continue;
-    const auto launch = series_launch_of(sweep);
+    const auto launch = read_sweep_summary(sweep.summary, sweep.uuid).launch_of;
     if (!launch || launch->command != command) continue;
     launches.emplace_back(*launch, &sweep);
     if (newest != nullptr && sweep.finished_at < newest->finished_at) continue;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "colltune/decide/sweep_summary.h"
 #include "colltune/decide/trials.h"
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/json/json.h"
@@ -37,11 +38,10 @@ class RetestJournal final : public Journal {
   void finish(const SweepOutcome& outcome, const std::vector<std::string>& left_out) {
     // What ran out of its time was measured a little less often: the launch counts.
     const bool was_stopped = outcome.end == SweepEnd::stopped;
-    const nlohmann::json summary{{"end", name_of(outcome.end)},
-                                 {"elapsed_ns", outcome.elapsed.count()},
-                                 {"left_out", left_out}};
+    const SweepSummary summary{
+        .end = outcome.end, .elapsed = outcome.elapsed, .left_out = left_out};
     store_.finish_sweep(sweep_.uuid, was_stopped ? SweepState::partial : SweepState::complete,
-                        utc_now(), summary.dump());
+                        utc_now(), to_text(summary));
   }
 
  private:

@@ -22,8 +22,8 @@
 #include "colltune/decide/decide.h"
 #include "colltune/decide/noise.h"
 #include "colltune/decide/null_test.h"
+#include "colltune/decide/sweep_summary.h"
 #include "colltune/decide/trials.h"
-#include "colltune/json/json.h"
 #include "colltune/json/output_file.h"
 #include "colltune/machine/control_groups.h"
 #include "colltune/sweep/passes/report.h"
@@ -64,58 +64,60 @@ std::string ranks_with(const Skipped& skipped, const SweepPlan& plan,
   return render_ranges(ranks);
 }
 
-/// What was not measured and why, as `colltune explain` reads it: problems by digest, and for each
-/// world, variant and reason the places of its problems in that list, as ranges ([[0, 23]]).
-nlohmann::json skipped_of(const SweepPlan& plan, const Availability& availability) {
+/// What was not measured and why, as `colltune explain` reads it: grouped by world, variant and
+/// reason.
+SkippedVariants skipped_of(const SweepPlan& plan, const Availability& availability) {
   std::map<std::string, int> places;
-  std::vector<std::string> problems;
+  SkippedVariants all;
   std::map<std::tuple<int, std::string, std::string, std::string>, std::vector<int>> groups;
   for (const Skipped& skipped : plan.skipped) {
     const auto [place, is_new] =
-        places.emplace(digest_of_value(skipped.problem), static_cast<int>(problems.size()));
-    if (is_new) problems.push_back(place->first);
+        places.emplace(digest_of_value(skipped.problem), static_cast<int>(all.problems.size()));
+    if (is_new) all.problems.push_back(place->first);
     groups[{skipped.world, skipped.variant, skipped.reason,
             ranks_with(skipped, plan, availability)}]
         .push_back(place->second);
   }
-  nlohmann::json entries = nlohmann::json::array();
   for (auto& [group, of_group] : groups) {
     const auto& [world, variant, reason, ranks] = group;
     std::ranges::sort(of_group);
-    entries.push_back(
-        {{"topology", digest_of_value(plan.worlds[static_cast<std::size_t>(world)].topology)},
-         {"variant", variant},
-         {"reason", reason},
-         {"ranks_with_it", ranks},
-         {"problems", ranges_of(of_group)}});
+    SkippedVariant entry{
+        .topology = digest_of_value(plan.worlds[static_cast<std::size_t>(world)].topology),
+        .variant = variant,
+        .reason = reason,
+        .ranks_with_it = ranks};
+    for (const auto& [first, last] : ranges_of(of_group)) entry.problems.push_back({first, last});
+    all.entries.push_back(std::move(entry));
   }
-  return {{"problems", problems}, {"entries", entries}};
+  return all;
 }
 
 /// What the sweep's row keeps for reports, beside the measurements.
-std::string summary_of(const SweepPlan& plan, const Availability& availability,
-                       const SweepOutcome& outcome, std::span<const Decision> decisions,
-                       const SeriesLaunch& launch_of, std::chrono::nanoseconds elapsed) {
-  nlohmann::json summary;
+SweepSummary summary_of(const SweepPlan& plan, const Availability& availability,
+                        const SweepOutcome& outcome, std::span<const Decision> decisions,
+                        const SeriesLaunch& launch_of, std::chrono::nanoseconds elapsed) {
+  SweepSummary summary{.end = outcome.end,
+                       .elapsed = elapsed,
+                       .budget = plan.budget,
+                       .budget_left = outcome.budget_left,
+                       .planned_keys = plan.cells.size(),
+                       .decision_policy = plan.decision,
+                       .null_test = null_test(outcome.measurements, plan.decision),
+                       .noise = noise_summary(outcome.measurements),
+                       .skipped = skipped_of(plan, availability)};
   // Who was interrupted comes again: its launch has not been made yet.
-  if (!launch_of.series.empty() && outcome.end != SweepEnd::stopped)
-    summary[std::string(series_launch_name)] = to_json_value(launch_of);
-  summary["end"] = name_of(outcome.end);
-  summary["elapsed_ns"] = elapsed.count();
-  summary["budget_ns"] = plan.budget.count();
-  summary["budget_left_ns"] = outcome.budget_left.count();
-  summary["planned_keys"] = plan.cells.size();
-  summary["decision_policy"] = to_json_value(plan.decision);
+  if (!launch_of.series.empty() && outcome.end != SweepEnd::stopped) summary.launch_of = launch_of;
+  auto& phases = summary.phases.emplace();
   for (const auto& [phase, name] : enum_names(Phase{}))
-    summary["phases_ns"][std::string(name)] = outcome.phases[phase].count();
-  for (const auto& [trial_outcome, count] : outcome.trials)
-    summary["trials"][std::string(name_of(trial_outcome))] = count;
+    phases.emplace(name, outcome.phases[phase]);
+  for (const auto& [trial_outcome, count] : outcome.trials) {
+    if (!summary.trials) summary.trials.emplace();
+    summary.trials->emplace(name_of(trial_outcome), count);
+  }
+  auto& verdicts = summary.verdicts.emplace();
   for (const auto& [verdict, count] : count_verdicts(decisions))
-    summary["verdicts"][std::string(name_of(verdict))] = count;
-  summary["null_test"] = to_json_value(null_test(outcome.measurements, plan.decision));
-  summary["noise"] = noise_summary(outcome.measurements);
-  summary["skipped"] = skipped_of(plan, availability);
-  return summary.dump();
+    verdicts.emplace(name_of(verdict), count);
+  return summary;
 }
 
 /// How far the sweep's numbers can be trusted, for a person.
@@ -199,7 +201,7 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
   const auto elapsed = std::chrono::steady_clock::now() - process.begin;
   const auto generation = journal.finish(
       state_of(outcome.end), decisions, to_publish(settled),
-      summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed));
+      to_text(summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed)));
   // Of two results on one stream no program could tell which is which.
   const bool prints_lines = options.results && *options.results == standard_output;
   if (prints_lines) std::cout.flush();

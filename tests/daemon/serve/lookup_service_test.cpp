@@ -19,10 +19,10 @@ class Service : public ::testing::Test {
   void publish(std::uint64_t number) {
     const std::string name = "v" + std::to_string(number);
     source_.replace(std::make_shared<const DecisionTable>(
-        generation(number),
-        std::vector{decide(all_reduce(8), {{name, 10}}),
-                    decide(all_reduce(8), {{name, 10}}, world(2, 2, "sm_90"), "e2")},
-        std::vector<std::pair<std::string, Environment>>{{"e1", {}}, {"e2", {}}}));
+        DecisionSet{.generation = generation(number),
+                    .decisions = {decide(all_reduce(8), {{name, 10}}),
+                                  decide(all_reduce(8), {{name, 10}}, world(2, 2, "sm_90"), "e2")},
+                    .environments = {{"e1", {}}, {"e2", {}}}}));
   }
   static LookupQuery ask(int nodes = 1) { return {.problem = all_reduce(8), .nodes = nodes}; }
   static LookupQuery ask_pinned(std::uint64_t number) {

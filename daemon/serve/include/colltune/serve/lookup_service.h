@@ -12,14 +12,6 @@
 
 namespace colltune {
 
-/// Which worlds a caller wants the table of; what is empty fits all.
-struct TableFilter {
-  std::optional<int> nodes;
-  std::optional<int> ranks_per_node;
-  std::optional<std::string> architecture;
-  std::optional<std::string> environment_digest;
-};
-
 /// Decisions of one table, which it keeps alive.
 struct TableSlice {
   TableSource::Table table;
@@ -60,7 +52,7 @@ class LookupService {
                                          const std::optional<Pin>& pin) const;
 
   /// The decisions of the worlds that fit.
-  [[nodiscard]] TableSlice slice(const TableFilter& filter, const std::optional<Pin>& pin) const;
+  [[nodiscard]] TableSlice slice(const WorldFilter& filter, const std::optional<Pin>& pin) const;
 
   [[nodiscard]] const TableSource& source() const { return source_; }
 

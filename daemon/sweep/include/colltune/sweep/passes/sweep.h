@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "colltune/decide/sweep_summary.h"
 #include "colltune/sweep/measure/measure.h"
 #include "colltune/sweep/plan/sweep_plan.h"
 
@@ -62,19 +63,6 @@ struct SweepTools {
   std::optional<std::chrono::steady_clock::time_point> begin;
   const AbortFlag& stop;  ///< raised on rank 0 (by a signal) to end early with what there is
 };
-
-/// Why a sweep ended. Printed by name.
-enum class SweepEnd {
-  complete = 0,  ///< every trial of the plan has an outcome, of one pass at least
-  budget = 1,    ///< the time budget was spent before the first pass came to the last cell
-  stopped = 2,   ///< the user asked for it
-};
-constexpr std::array<Named<SweepEnd>, 3> enum_names(SweepEnd) {
-  return {{{SweepEnd::complete, "complete"},
-           {SweepEnd::budget, "budget"},
-           {SweepEnd::stopped, "stopped"}}};
-}
-constexpr std::string_view enum_title(SweepEnd) { return "end of a sweep"; }
 
 /// What a sweep came to.
 struct SweepOutcome {
