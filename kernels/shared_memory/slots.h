@@ -17,7 +17,7 @@ inline constexpr std::int64_t most_slots = 64;
 /// The numbers of slots of `bytes` each that a sweep tries: the usual one, and as many (a power
 /// of two) as fill a usual L2 cache, where those are more. What is written anew should have left
 /// the caches of those who read the place before: writing to lines that another core still holds
-/// takes longer (kernels/README.md). Shorter messages leave no cache within the most slots.
+/// takes longer (tests/bench/results/kernels.md). Shorter messages leave no cache within the most slots.
 [[nodiscard]] inline std::vector<std::int64_t> tried_slots(std::uint64_t bytes) {
   constexpr std::uint64_t cache = 1 << 20;
   constexpr std::uint64_t shortest = 2 << 10;

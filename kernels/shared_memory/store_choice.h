@@ -13,7 +13,7 @@
 namespace colltune {
 
 // Where cores are far apart, a line that was just written comes from memory sooner than from the
-// other core's cache (kernels/README.md has figures). Below, waiting for the memory costs more.
+// other core's cache (tests/bench/results/kernels.md has figures). Below, waiting for the memory costs more.
 inline constexpr Bytes smallest_streamed_staging{std::uint64_t{2} << 10};
 // Where a message does not fit into a cache, results that go past the caches leave room for the
 // rest.
@@ -30,7 +30,7 @@ struct StoreWay {
 };
 
 /// Finds out from call to call which of several ways to store is the fastest: on virtual machines
-/// that changes while a program runs, with where its cores are (kernels/README.md). The first of
+/// that changes while a program runs, with where its cores are (tests/bench/results/kernels.md). The first of
 /// every `period` calls try all, the same ones on all ranks, which all make the same calls; what
 /// was fastest for the slowest rank serves until then. Ranks may differ for some calls, since who
 /// stores in which way is nobody else's concern.
