@@ -37,9 +37,9 @@ class PlantedTree(unittest.TestCase):
         self.assertEqual(self.faults(), [])
 
     def test_finds_an_include_that_points_up(self):
-        self.write("kernels/schedule/waves.h", '#include "cpu/joined_members.h"\n')
-        self.write("kernels/cpu/joined_members.h", "")
-        self.assertEqual(self.faults(), ["kernels/schedule/waves.h: includes cpu/joined_members.h of kernels/cpu, which is above "
+        self.write("kernels/schedule/waves.h", '#include "cpu/joined_ranks.h"\n')
+        self.write("kernels/cpu/joined_ranks.h", "")
+        self.assertEqual(self.faults(), ["kernels/schedule/waves.h: includes cpu/joined_ranks.h of kernels/cpu, which is above "
                                          "kernels/schedule"])
 
     def test_finds_a_public_header_that_points_up(self):

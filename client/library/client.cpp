@@ -90,6 +90,20 @@ class Client::Impl {
     context.set_deadline(std::chrono::system_clock::now() + deadline_);
   }
 
+  /// `query` is what `request` asks.
+  [[nodiscard]] FoundAnswer ask(const v1::LookupRequest& request, const LookupQuery& query) const {
+    v1::LookupResponse response;
+    grpc::ClientContext context;
+    set_deadline(context);
+    check(stub().Lookup(&context, request, &response));
+    FoundAnswer found{.answer = read_answer<LookupAnswer>(response.answer(), "answer"),
+                      .environment = {}};
+    check_members(query, found.answer);
+    if (response.has_environment())
+      found.environment = read_answer<Environment>(response.environment(), "environment");
+    return found;
+  }
+
   /// Throws the error that `status` carries, with the address where the daemon itself said nothing.
   void check(const grpc::Status& status) const {
     if (status.ok()) return;
@@ -144,13 +158,14 @@ LookupAnswer Client::lookup(const LookupQuery& query,
   v1::LookupRequest request;
   write_message(query, *request.mutable_query());
   if (generation_digest) request.set_generation_digest(*generation_digest);
-  v1::LookupResponse response;
-  grpc::ClientContext context;
-  impl_->set_deadline(context);
-  impl_->check(impl_->stub().Lookup(&context, request, &response));
-  auto answer = read_answer<LookupAnswer>(response.answer(), "answer");
-  check_members(query, answer);
-  return answer;
+  return impl_->ask(request, query).answer;
+}
+
+FoundAnswer Client::lookup_with_environment(const LookupQuery& query) const {
+  v1::LookupRequest request;
+  write_message(query, *request.mutable_query());
+  request.set_with_environment(true);
+  return impl_->ask(request, query);
 }
 
 /// A generation's number, and its content where it is known.

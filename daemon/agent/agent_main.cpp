@@ -3,6 +3,7 @@
 
 #include "agent_main.h"
 
+#include <fmt/core.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -479,6 +480,18 @@ int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised,
                                     lock, program));
 }
 
+/// For whoever starts the program with nothing.
+constexpr const char* what_to_do =
+    "colltune-agent measures collectives on the ranks of an MPI launch and stores the winners.\n\n"
+    "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
+    "      measures all collectives on two ranks in about a minute\n"
+    "  colltune-agent supervise --db tuning.db -- mpirun -n 2 colltune-agent sweep …\n"
+    "      the same, whatever a variant does: ends what hangs, launches again\n"
+    "  colltune report sweep --db tuning.db\n"
+    "      says what was found\n"
+    "  colltune-agent --help\n"
+    "      all commands\n";
+
 /// A command that supervises launches on `database`; returns the exit code.
 int run_locked(const std::filesystem::path& database,
                const std::function<int(const colltune::SupervisionLock&)>& command) {
@@ -518,6 +531,10 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
 
   const bool speaks = speaks_for_launch();
   constexpr auto wrong_usage = StatusCode::invalid_argument;
+  if (argc == 1) {
+    if (speaks) fmt::print(stderr, "{}", what_to_do);
+    return exit_code_of(wrong_usage);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -180,7 +180,9 @@ grpc::ServerUnaryReactor* TuningHandler::Lookup(grpc::CallbackServerContext* con
         if (!asked.has_query()) throw Error(StatusCode::invalid_argument, "query: is missing");
         const auto query = read_message<LookupQuery>(asked.query(), "query");
         const auto digest = pinned_digest(asked, query.generation.has_value());
-        write_answer(service_.lookup(query, digest), ranked_limit(asked), *answer.mutable_answer());
+        FoundAnswer found = service_.lookup(query, digest, asked.with_environment());
+        if (found.environment) write_message(*found.environment, *answer.mutable_environment());
+        write_answer(std::move(found.answer), ranked_limit(asked), *answer.mutable_answer());
       });
 }
 

@@ -27,11 +27,18 @@ void check_batch_size(std::size_t questions) {
                   std::to_string(LookupService::largest_batch) + " are allowed");
 }
 
-LookupAnswer LookupService::lookup(const LookupQuery& query,
-                                   const std::optional<std::string>& digest) const {
+FoundAnswer LookupService::lookup(const LookupQuery& query,
+                                  const std::optional<std::string>& digest,
+                                  bool with_environment) const {
   std::optional<Pin> pin;
   if (query.generation) pin.emplace(*query.generation, digest);
-  return source_.get(pin)->find(query);
+  const TableSource::Table table = source_.get(pin);
+  FoundAnswer found{.answer = table->find(query), .environment = {}};
+  const std::string& wanted = found.answer.decision.key.environment_digest;
+  if (with_environment)
+    if (const auto* const known = find_environment(table->set(), wanted))
+      found.environment = *known;
+  return found;
 }
 
 TableSource::Table LookupService::pin(const std::optional<Pin>& pin) const {

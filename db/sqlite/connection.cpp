@@ -62,7 +62,7 @@ StatusCode status_of(int code, int system_error) {
 }
 
 /// `path` as a file: URI, so that '?', '#' and '%' in it mean themselves.
-std::string uri_of(const std::filesystem::path& path, Access access) {
+std::string uri_of(const std::filesystem::path& path, OpenMode access) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string uri = "file:";
   for (const char c : std::filesystem::absolute(path).string()) {
@@ -77,7 +77,7 @@ std::string uri_of(const std::filesystem::path& path, Access access) {
       uri += digits[byte & 15];
     }
   }
-  return access == Access::immutable ? uri + "?immutable=1" : uri;
+  return access == OpenMode::immutable ? uri + "?immutable=1" : uri;
 }
 
 void set(sqlite3* connection, int option, int on) {
@@ -195,11 +195,11 @@ void Statement::reset() noexcept {
 
 void Connection::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
 
-Connection::Connection(const std::filesystem::path& path, Access access)
+Connection::Connection(const std::filesystem::path& path, OpenMode access)
     : path_(path), access_(access) {
   const int flags =
       SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-      (access == Access::owner ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+      (access == OpenMode::owner ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(uri_of(path, access).c_str(), &handle, flags, nullptr);
   handle_.reset(handle);
@@ -208,7 +208,7 @@ Connection::Connection(const std::filesystem::path& path, Access access)
   set(handle, SQLITE_DBCONFIG_DEFENSIVE, 1);
   set(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0);
   set(handle, SQLITE_DBCONFIG_ENABLE_FKEY, 1);
-  if (access != Access::owner) set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1);
+  if (access != OpenMode::owner) set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1);
 }
 
 Connection::~Connection() { statements_.clear(); }
@@ -230,7 +230,7 @@ std::string Connection::read_start_of_file(std::size_t bytes) const {
 
 void Connection::configure() {
   execute("PRAGMA cell_size_check=ON");
-  if (access_ == Access::owner) {
+  if (access_ == OpenMode::owner) {
     execute("PRAGMA synchronous=FULL");
   } else {
     execute("PRAGMA query_only=ON");

@@ -73,7 +73,7 @@ class Statement {
 };
 
 /// How a file is opened.
-enum class Access {
+enum class OpenMode {
   owner,      ///< reads, writes and checkpoints; creates the file where there is none
   reader,     ///< reads beside an owner; never writes, never checkpoints
   immutable,  ///< reads a file that nobody changes: takes no lock, needs no file beside it
@@ -83,7 +83,7 @@ enum class Access {
 /// carried over fork().
 class Connection {
  public:
-  Connection(const std::filesystem::path& path, Access access);
+  Connection(const std::filesystem::path& path, OpenMode access);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -112,7 +112,7 @@ class Connection {
     void operator()(sqlite3* handle) const noexcept;
   };
   std::filesystem::path path_;
-  Access access_;
+  OpenMode access_;
   std::unique_ptr<sqlite3, Close> handle_;
   std::map<std::string, std::unique_ptr<Statement>> statements_;
 };

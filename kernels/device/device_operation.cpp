@@ -58,7 +58,7 @@ struct Board {
   std::byte* counters = nullptr;
   SharedBytes send{};
   SharedBytes receive{};
-  JointLaunch::Member* member = nullptr;  ///< to be moved from by the first of its group
+  JointLaunch::Participant* member = nullptr;  ///< to be moved from by the first of its group
   std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< of the first of a process
   std::shared_ptr<JointLaunch>* joint = nullptr;               ///< of the first of a group
   Failure failures[14]{};                                      ///< of each step
@@ -551,7 +551,7 @@ class Preparation {
       for (std::byte* const one : opened) device_.close(one);
       throw;
     }
-    std::vector<JointLaunch::Member> members;
+    std::vector<JointLaunch::Participant> members;
     for (const int rank : group_) {
       members.push_back(std::move(*board(rank).member));
       members.back().host_scratch = host_scratch_;
@@ -582,7 +582,7 @@ class Preparation {
   std::vector<int> mapped_ranks_;   ///< whose memory member_.mapped is
   std::byte* multicast_ = nullptr;  ///< the address of all ranks' scratch memory
   device::PeerMemory peers_;        ///< of the calls of this device's ranks
-  JointLaunch::Member member_;
+  JointLaunch::Participant member_;
 };
 
 }  // namespace

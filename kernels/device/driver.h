@@ -55,7 +55,7 @@ class Driver {
   driver::Result (*map)(driver::Address, std::size_t bytes, std::size_t offset, driver::Handle,
                         unsigned long long flags) = nullptr;
   driver::Result (*unmap)(driver::Address, std::size_t bytes) = nullptr;
-  driver::Result (*set_access)(driver::Address, std::size_t bytes, const driver::Access*,
+  driver::Result (*set_access)(driver::Address, std::size_t bytes, const driver::MappingRights*,
                                std::size_t count) = nullptr;
   // All or none of them.
   driver::Result (*multicast_create)(driver::Handle*, const driver::MulticastProperties*) = nullptr;

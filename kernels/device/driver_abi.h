@@ -56,7 +56,7 @@ struct MulticastProperties {
 };
 
 /// CUmemAccessDesc.
-struct Access {
+struct MappingRights {
   Location location{};
   int flags = read_and_write;
 };

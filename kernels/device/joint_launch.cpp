@@ -25,7 +25,7 @@ std::atomic_ref<std::uint64_t> atomic(std::uint64_t& word) { return std::atomic_
 
 }  // namespace
 
-JointLaunch::JointLaunch(Device& device, std::vector<Member> members, DeviceMemory control,
+JointLaunch::JointLaunch(Device& device, std::vector<Participant> members, DeviceMemory control,
                          std::unique_ptr<DeviceLaunch> launch)
     : device_(device),
       members_(std::move(members)),
@@ -37,11 +37,11 @@ JointLaunch::~JointLaunch() {
   if (launched_.load() > 0 && !end_kernel()) {
     // It may write to its memory as long as it runs: that stays.
     keep_for_good(std::move(launch_));
-    keep_for_good(std::make_unique<std::vector<Member>>(std::move(members_)));
+    keep_for_good(std::make_unique<std::vector<Participant>>(std::move(members_)));
     keep_for_good(std::make_unique<DeviceMemory>(std::move(control_)));
     return;
   }
-  for (Member& member : members_) {
+  for (Participant& member : members_) {
     for (std::byte* const opened : member.opened) device_.close(opened);
     if (member.multicast) device_.virtual_memory()->leave(std::move(*member.multicast));
   }

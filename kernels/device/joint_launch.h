@@ -26,7 +26,7 @@ class JointLaunch {
  public:
   /// What a rank brings: it goes with the launch, since a peer's kernel may still look at it when
   /// the rank has given up.
-  struct Member {
+  struct Participant {
     int rank = 0;
     DeviceMemory scratch{};
     std::shared_ptr<const HostScratch> host_scratch{};  ///< in place of it
@@ -37,13 +37,13 @@ class JointLaunch {
   };
 
   /// `control`: a device::Control, which `launch` looks at.
-  JointLaunch(Device& device, std::vector<Member> members, DeviceMemory control,
+  JointLaunch(Device& device, std::vector<Participant> members, DeviceMemory control,
               std::unique_ptr<DeviceLaunch> launch);
   JointLaunch(const JointLaunch&) = delete;
   JointLaunch& operator=(const JointLaunch&) = delete;
   ~JointLaunch();
 
-  /// Member `place` begins its next call. Never waits.
+  /// Participant `place` begins its next call. Never waits.
   void arrive(std::size_t place);
   /// Returns when the call that member `place` began has ended. Throws RankMissing where a member
   /// has not begun it until `deadline`, or where a kernel waited for a rank in vain. Once a member
@@ -70,7 +70,7 @@ class JointLaunch {
   bool end_kernel() noexcept;
 
   Device& device_;
-  std::vector<Member> members_;
+  std::vector<Participant> members_;
   DeviceMemory control_;
   std::unique_ptr<DeviceLaunch> launch_;
   std::deque<std::atomic<std::uint64_t>> begun_;  ///< calls of each member

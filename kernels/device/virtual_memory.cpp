@@ -58,7 +58,7 @@ MappedAddress::MappedAddress(std::shared_ptr<const Driver> driver,
     const MappedAddress given_back = std::move(*this);
     given_back.driver_->check(result, what);
   };
-  const driver::Access access{.location = {.number = device}};
+  const driver::MappingRights access{.location = {.number = device}};
   driver::Address address = address_;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     check(driver_->map(address, sizes[i], 0, handles[i].get(), 0), "cuMemMap");

@@ -7,7 +7,7 @@
 
 namespace colltune::nccl {
 
-KeptGraph::KeptGraph(std::shared_ptr<Member> member, const std::function<void(void* queue)>& put)
+KeptGraph::KeptGraph(std::shared_ptr<NcclRank> member, const std::function<void(void* queue)>& put)
     : member_(std::move(member)), place_(member_->keep(member_->device().capture(put))) {}
 
 KeptGraph::~KeptGraph() { member_->drop(place_); }

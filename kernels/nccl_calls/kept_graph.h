@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "member.h"
+#include "nccl_rank.h"
 
 namespace colltune::nccl {
 
@@ -15,7 +15,7 @@ namespace colltune::nccl {
 class KeptGraph {
  public:
   /// Captures what `put` puts on a queue (Device::capture).
-  KeptGraph(std::shared_ptr<Member> member, const std::function<void(void* queue)>& put);
+  KeptGraph(std::shared_ptr<NcclRank> member, const std::function<void(void* queue)>& put);
   KeptGraph(const KeptGraph&) = delete;
   KeptGraph& operator=(const KeptGraph&) = delete;
   ~KeptGraph();
@@ -23,8 +23,8 @@ class KeptGraph {
   void replay(void* queue);
 
  private:
-  std::shared_ptr<Member> member_;
-  Member::Graphs::iterator place_;
+  std::shared_ptr<NcclRank> member_;
+  NcclRank::Graphs::iterator place_;
 };
 
 }  // namespace colltune::nccl

@@ -23,7 +23,7 @@ constexpr std::size_t widest_element = 8;
 // The ranks are connected by then: NCCL only writes down what is to be done.
 constexpr std::chrono::seconds longest_submission{60};
 
-std::uint64_t count_asked(const Member& member) {
+std::uint64_t count_asked(const NcclRank& member) {
   const auto seen = member.last_call();
   return seen ? seen->count : 0;
 }
@@ -70,7 +70,7 @@ std::string choice_text(const Choice& choice) {
   return text + ",protocol=" + std::string(name_of(choice.protocol));
 }
 
-Registration::Registration(std::shared_ptr<Member> member, const void* memory, std::size_t bytes) {
+Registration::Registration(std::shared_ptr<NcclRank> member, const void* memory, std::size_t bytes) {
   if (bytes == 0) return;
   const auto in_use = member->use();
   const Functions& nccl = member->functions();
@@ -87,7 +87,7 @@ Registration::~Registration() {
   });
 }
 
-PremultipliedSum::PremultipliedSum(std::shared_ptr<Member> member, DataType type)
+PremultipliedSum::PremultipliedSum(std::shared_ptr<NcclRank> member, DataType type)
     : member_(std::move(member)) {
   std::array<std::byte, widest_element> share{};
   with_element_type(type, [&]<class T>(T) {
@@ -108,7 +108,7 @@ PremultipliedSum::~PremultipliedSum() {
   });
 }
 
-LibraryCall::LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
+LibraryCall::LibraryCall(std::shared_ptr<NcclRank> member, const NativeCall& call,
                          const std::optional<Choice>& choice, Windows windows)
     : member_(std::move(member)),
       call_(call),
@@ -327,7 +327,7 @@ void LibraryCall::read_table() {
   executed_ = Executed{.choice = choice_text(ran), .is_what_was_named = is_as_asked};
 }
 
-void capture_together(Communicator& communicator, const std::shared_ptr<Member>& member,
+void capture_together(Communicator& communicator, const std::shared_ptr<NcclRank>& member,
                       LibraryCall& call, Deadline deadline) {
   const Deadline vote = deadline + vote_time;
   std::string why_not_there;

@@ -13,7 +13,7 @@
 #include "colltune/kernels/operation.h"
 #include "colltune/nccl/choice.h"
 #include "kept_graph.h"
-#include "member.h"
+#include "nccl_rank.h"
 #include "nccl_library/watched_call.h"
 #include "windows.h"
 
@@ -39,7 +39,7 @@ class Registration {
  public:
   Registration() = default;
   /// `bytes` may be 0: nothing.
-  Registration(std::shared_ptr<Member> member, const void* memory, std::size_t bytes);
+  Registration(std::shared_ptr<NcclRank> member, const void* memory, std::size_t bytes);
   Registration(Registration&& other) noexcept
       : member_(std::move(other.member_)), handle_(std::exchange(other.handle_, nullptr)) {}
   Registration& operator=(Registration&& other) noexcept {
@@ -50,21 +50,21 @@ class Registration {
   ~Registration();
 
  private:
-  std::shared_ptr<Member> member_;
+  std::shared_ptr<NcclRank> member_;
   void* handle_ = nullptr;
 };
 
 /// An operator of NCCL's for one communicator: the sum of inputs that each rank divides first.
 class PremultipliedSum {
  public:
-  PremultipliedSum(std::shared_ptr<Member> member, DataType type);
+  PremultipliedSum(std::shared_ptr<NcclRank> member, DataType type);
   PremultipliedSum(const PremultipliedSum&) = delete;
   PremultipliedSum& operator=(const PremultipliedSum&) = delete;
   ~PremultipliedSum();
   [[nodiscard]] int number() const { return number_; }
 
  private:
-  std::shared_ptr<Member> member_;
+  std::shared_ptr<NcclRank> member_;
   int number_ = 0;
 };
 
@@ -76,7 +76,7 @@ class LibraryCall final : public Operation {
  public:
   /// `choice`: nothing is NCCL's own. `windows`: those that the buffers lie in, for as long as the
   /// call; NCCL may then do it without asking its tuner.
-  LibraryCall(std::shared_ptr<Member> member, const NativeCall& call,
+  LibraryCall(std::shared_ptr<NcclRank> member, const NativeCall& call,
               const std::optional<Choice>& choice, Windows windows = {});
   LibraryCall(const LibraryCall&) = delete;
   LibraryCall& operator=(const LibraryCall&) = delete;
@@ -143,7 +143,7 @@ class LibraryCall final : public Operation {
   /// is forced, for all that it said of a small one.
   void require_forced() const;
 
-  std::shared_ptr<Member> member_;
+  std::shared_ptr<NcclRank> member_;
   NativeCall call_;
   std::optional<Choice> choice_;
   std::optional<Function> function_;  ///< nothing: NCCL asks no tuner about such calls
@@ -167,7 +167,7 @@ class LibraryCall final : public Operation {
 /// Collective: `call.capture`, with NCCL's communicator aborted where that fails on any rank: those
 /// that captured it are ahead of the others. All ranks throw or none; UnavailableHere, where all
 /// captured it, with the communicator as it is.
-void capture_together(Communicator& communicator, const std::shared_ptr<Member>& member,
+void capture_together(Communicator& communicator, const std::shared_ptr<NcclRank>& member,
                       LibraryCall& call, Deadline deadline);
 
 /// "algorithm=ring,channels=8,protocol=ll"; without channels where NCCL decides on them.

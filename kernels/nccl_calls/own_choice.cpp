@@ -64,7 +64,7 @@ class OwnChoiceEntry final : public Implementation {
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
     const CallSettings settings = form_.settings(variant.parameters);
-    auto member = Member::of(communicator, runtime_->open(), settings.communicator, deadline);
+    auto member = NcclRank::of(communicator, runtime_->open(), settings.communicator, deadline);
     NativeCall native = native_call(communicator, call);
     native.is_premultiplied = settings.is_premultiplied;
     Windows windows;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "colltune/kernels/implementation.h"
-#include "member.h"
+#include "nccl_rank.h"
 #include "nccl_library/library.h"
 #include "windows.h"
 

@@ -67,7 +67,7 @@ void WindowMemory::forget(std::byte* memory) {
   allocations_.erase(memory);
 }
 
-Window::Window(std::shared_ptr<Member> member, std::span<std::byte> memory, Deadline deadline)
+Window::Window(std::shared_ptr<NcclRank> member, std::span<std::byte> memory, Deadline deadline)
     : member_(std::move(member)), memory_(memory) {
   const Functions& nccl = member_->functions();
   member_->begin("ncclCommWindowRegister", [register_window = nccl.register_window,
@@ -90,7 +90,7 @@ Window::~Window() {
   });
 }
 
-Windows open_windows(Communicator& communicator, const std::shared_ptr<Member>& member,
+Windows open_windows(Communicator& communicator, const std::shared_ptr<NcclRank>& member,
                      const WindowMemory& memory, const CallBuffers& buffers, Deadline deadline) {
   const Deadline vote = deadline + vote_time;
   std::vector<std::span<std::byte>> allocations;

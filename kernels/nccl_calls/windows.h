@@ -12,7 +12,7 @@
 
 #include "colltune/kernels/implementation.h"
 #include "colltune/kernels/operation.h"
-#include "member.h"
+#include "nccl_rank.h"
 #include "nccl_library/library.h"
 
 namespace colltune::nccl {
@@ -39,7 +39,7 @@ class Window {
  public:
   /// Collective: `memory` has the same size on all ranks. Throws Error(deadline_exceeded, aborted)
   /// where the others do not come, with the communicator aborted.
-  Window(std::shared_ptr<Member> member, std::span<std::byte> memory, Deadline deadline);
+  Window(std::shared_ptr<NcclRank> member, std::span<std::byte> memory, Deadline deadline);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
   ~Window();
@@ -48,7 +48,7 @@ class Window {
   [[nodiscard]] std::span<std::byte> memory() const { return memory_; }
 
  private:
-  std::shared_ptr<Member> member_;
+  std::shared_ptr<NcclRank> member_;
   std::span<std::byte> memory_;
   /// NCCL's thread writes it, as long as it makes the window.
   std::shared_ptr<NativeWindow> window_ = std::make_shared<NativeWindow>();
@@ -59,7 +59,7 @@ using Windows = std::vector<std::unique_ptr<Window>>;
 /// Collective: windows over what `call`'s buffers lie in, one for each allocation. Throws on all
 /// ranks or none.
 [[nodiscard]] Windows open_windows(Communicator& communicator,
-                                   const std::shared_ptr<Member>& member,
+                                   const std::shared_ptr<NcclRank>& member,
                                    const WindowMemory& memory, const CallBuffers& buffers,
                                    Deadline deadline);
 

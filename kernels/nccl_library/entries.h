@@ -11,7 +11,7 @@
 #include "colltune/vocabulary/topology.h"
 
 /// What NCCL can be asked for: pure functions over the problem, by what its documentation and its
-/// model say. Whether a communicator has it, NCCL alone knows (Member::available).
+/// model say. Whether a communicator has it, NCCL alone knows (NcclRank::available).
 namespace colltune::nccl {
 
 struct Entry {

@@ -37,7 +37,7 @@ struct Block {
 };
 
 /// A collective's call as its schedule sees it.
-struct Shape {
+struct ScheduledCall {
   Collective collective = Collective::all_reduce;
   int ranks = 1;
   int root = 0;
@@ -59,7 +59,7 @@ struct Shape {
     return nodes.empty() ||
            nodes[static_cast<std::size_t>(one)] == nodes[static_cast<std::size_t>(other)];
   }
-  friend auto operator<=>(const Shape&, const Shape&) = default;
+  friend auto operator<=>(const ScheduledCall&, const ScheduledCall&) = default;
 };
 
 /// A rank's steps before the first that has to wait for what a peer does in the same wave, and
@@ -126,7 +126,7 @@ struct Schedule {
   int scratch_blocks = 0;  ///< of each rank, for one wave
   int tags = 0;            ///< of messages, in one wave
   /// The longest chain of steps that wait for one another across ranks.
-  int rounds = 0;
+  int depth = 0;
 };
 
 }  // namespace colltune

@@ -133,7 +133,7 @@ class ScheduleWriter::Waits {
       if (step.kind == StepKind::send) depth_of_message[message] = own;
       if (step.kind == StepKind::receive) own = std::max(own, depth_of_message[message] + 1);
       depth[i] = own;
-      schedule_.rounds = std::max(schedule_.rounds, own);
+      schedule_.depth = std::max(schedule_.depth, own);
     }
   }
 
@@ -323,7 +323,7 @@ class ScheduleWriter::Waits {
     }
   }
 
-  const Shape& shape_;
+  const ScheduledCall& shape_;
   std::vector<Written> written_;
   std::map<Block, std::set<int>> writers_;         ///< ranks
   std::vector<std::vector<std::size_t>> depends_;  ///< of each step on steps of other ranks

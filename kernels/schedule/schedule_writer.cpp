@@ -23,7 +23,7 @@ Block block_in(const std::vector<std::vector<Block>>& buffers, int rank, int ind
 
 }  // namespace
 
-ScheduleWriter::ScheduleWriter(const Shape& shape)
+ScheduleWriter::ScheduleWriter(const ScheduledCall& shape)
     : shape_(shape), scratch_blocks_(static_cast<std::size_t>(shape.ranks)) {
   if (shape.slots < 2) throw Error(StatusCode::internal, "a schedule needs 2 slots or more");
   if (!shape.nodes.empty() && shape.nodes.size() != static_cast<std::size_t>(shape.ranks))

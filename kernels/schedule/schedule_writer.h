@@ -26,7 +26,7 @@ class ScheduleWriter {
   /// as ranks 0, 1, ... of a call of its own.
   struct Part {
     std::vector<int> ranks;  ///< of the schedule
-    Shape shape;             ///< of the part's call; nodes, access and slots stay the schedule's
+    ScheduledCall shape;             ///< of the part's call; nodes, access and slots stay the schedule's
     /// Its buffers: blocks by rank of the part and index.
     std::vector<std::vector<Block>> inputs;
     std::vector<std::vector<Block>> outputs;
@@ -34,9 +34,9 @@ class ScheduleWriter {
     bool is_last = false;
   };
 
-  explicit ScheduleWriter(const Shape& shape);
+  explicit ScheduleWriter(const ScheduledCall& shape);
 
-  [[nodiscard]] const Shape& shape() const { return part_ != nullptr ? part_->shape : shape_; }
+  [[nodiscard]] const ScheduledCall& shape() const { return part_ != nullptr ? part_->shape : shape_; }
   [[nodiscard]] int ranks() const { return shape().ranks; }
   /// Lets `algorithm` draw for `part`. Parts do not nest.
   void draw_part(const Part& part, const std::function<void(ScheduleWriter&)>& algorithm);
@@ -113,7 +113,7 @@ class ScheduleWriter {
   [[nodiscard]] int share_of(const Block& block);
   void note_write(const Block& block, std::size_t step);
 
-  Shape shape_;
+  ScheduledCall shape_;
   const Part* part_ = nullptr;
   std::vector<Written> written_;
   std::map<Block, Touches> touches_;
@@ -132,7 +132,7 @@ void place_own_blocks(ScheduleWriter& writer);
 void combine_each(ScheduleWriter& writer, const std::vector<Block>& results);
 
 /// For ScheduledAlgorithm::shares.
-[[nodiscard]] inline int one_share_per_rank(const Shape& shape, const Variant&) {
+[[nodiscard]] inline int one_share_per_rank(const ScheduledCall& shape, const Variant&) {
   return shape.ranks;
 }
 

@@ -67,7 +67,7 @@ std::vector<int> nodes_of(const Topology& topology) {
 struct Parties {
   int ranks = 1;
   int root = 0;
-  std::vector<int> nodes{};  ///< as Shape::nodes
+  std::vector<int> nodes{};  ///< as ScheduledCall::nodes
   RankPlaces places{};
 };
 
@@ -89,9 +89,9 @@ Parties parties_of(const Topology& topology) {
   return parties;
 }
 
-Shape shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& problem,
+ScheduledCall shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& problem,
                     const Variant& variant, const Parties& parties) {
-  Shape shape{.collective = algorithm.collective,
+  ScheduledCall shape{.collective = algorithm.collective,
               .ranks = parties.ranks,
               .root = parties.root,
               .in_place = problem.in_place,
@@ -103,7 +103,7 @@ Shape shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& problem,
   return shape;
 }
 
-Schedule draw(const ScheduledAlgorithm& algorithm, const Shape& shape, const Variant& variant) {
+Schedule draw(const ScheduledAlgorithm& algorithm, const ScheduledCall& shape, const Variant& variant) {
   ScheduleWriter writer(shape);
   algorithm.draw(writer, variant);
   return writer.schedule();
@@ -198,7 +198,7 @@ bool writes_for_others(const Schedule& schedule, Access access) {
 
 /// Whether a sweep tries `stores`, where there are others than `cached`, in calls that follow
 /// `schedule`.
-bool is_tried(const Stores& stores, const Schedule& schedule, const Shape& shape,
+bool is_tried(const Stores& stores, const Schedule& schedule, const ScheduledCall& shape,
               const Problem& problem) {
   const std::uint64_t message = problem.message_size.value;
   const bool is_for_others = problem.message_size >= smallest_streamed_staging &&
@@ -344,7 +344,7 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   const Parties parties = parties_of(topology);
   std::vector<Variant> tried;
   for (const Variant& variant : all) {
-    const Shape shape = shape_of_call(algorithm_, problem, variant, parties);
+    const ScheduledCall shape = shape_of_call(algorithm_, problem, variant, parties);
     const Schedule schedule = draw(algorithm_, shape, variant);
     if (variant != smallest &&
         memory_of(schedule, shape, problem, options_of(variant)) > most_memory_tried)
@@ -421,12 +421,12 @@ std::string ScheduledImplementation::protocol(const Problem& problem,
 
 Cost ScheduledImplementation::cost(const Problem& problem, const Topology& topology,
                                    const Variant& variant) const {
-  const Shape shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
+  const ScheduledCall shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
   const Schedule schedule = draw(algorithm_, shape, variant);
   const bool has_blocks = shape_of(problem.collective).has_block_per_rank();
   const double block = static_cast<double>(problem.message_size.value) /
                        (has_blocks ? topology.ranks : shape.shares);
-  return {.steps = static_cast<double>(schedule.rounds),
+  return {.steps = static_cast<double>(schedule.depth),
           .bytes_per_rank = block * (most_blocks(schedule, copied_blocks) +
                                      std::max(most_blocks(schedule, sent_blocks),
                                               most_blocks(schedule, received_blocks))),
@@ -437,10 +437,10 @@ int ScheduledImplementation::settling_calls(const Problem& problem, const Topolo
                                             const Variant& variant) const {
   const ScheduleOptions options = options_of(variant);
   if (!options.adapts) return 0;
-  const Shape shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
+  const ScheduledCall shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
   const Waves waves(problem, shape, options.chunk);
   return static_cast<int>(
-      StoreChoice::course_of(waves.count(), shape.slots, problem.message_size).trial());
+      StoreChoice::rhythm_of(waves.count(), shape.slots, problem.message_size).probe());
 }
 
 Numerics ScheduledImplementation::numerics(const Problem& problem, const Variant&) const {
@@ -456,7 +456,7 @@ std::unique_ptr<Operation> ScheduledImplementation::prepare(Communicator& commun
   Parties parties{.ranks = communicator.size(), .root = call.root, .places = communicator.places()};
   if (!communicator.is_one_node())
     parties.nodes.assign(communicator.nodes().begin(), communicator.nodes().end());
-  const Shape shape = shape_of_call(algorithm_, call.problem, variant, parties);
+  const ScheduledCall shape = shape_of_call(algorithm_, call.problem, variant, parties);
   Schedule schedule = draw(algorithm_, shape, variant);
   const ScheduleOptions options = options_of(variant);
   const Bytes memory = memory_of(schedule, shape, call.problem, options);

@@ -32,7 +32,7 @@ struct ScheduledAlgorithm {
   /// Writes one wave.
   std::function<void(ScheduleWriter& writer, const Variant& variant)> draw{};
   /// Into how many shares a message without blocks is cut; null: 1.
-  std::function<int(const Shape& shape, const Variant& variant)> shares{};
+  std::function<int(const ScheduledCall& shape, const Variant& variant)> shares{};
   /// Rank order means that every result is combined at once.
   NumericClass numeric_class = NumericClass::rank_order;
   int min_ranks = 1;
@@ -44,7 +44,7 @@ struct ScheduledAlgorithm {
   std::function<std::string(const Topology& topology, const Capability& capability,
                             const Variant& variant)>
       why_not{};
-  /// Of one that is made of others, by levels: which ranks it takes together (Shape::groups). Such
+  /// Of one that is made of others, by levels: which ranks it takes together (ScheduledCall::groups). Such
   /// a one is no level of another.
   std::function<Locality(const Variant& variant)> groups_by{};
   /// Whether a sweep tries these settings unasked. Null: all of them.

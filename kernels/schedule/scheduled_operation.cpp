@@ -36,7 +36,7 @@ struct Sizes {
   std::size_t slot = 0;
   std::size_t scratch = 0;
 
-  Sizes(const Schedule& schedule, const Shape& shape, const Waves& waves)
+  Sizes(const Schedule& schedule, const ScheduledCall& shape, const Waves& waves)
       : slot(static_cast<std::size_t>(schedule.scratch_blocks) * waves.largest_block()),
         scratch(slot * static_cast<std::size_t>(shape.slots)) {}
   [[nodiscard]] std::size_t signals() const { return scratch; }
@@ -59,7 +59,7 @@ bool streams(const ScheduleOptions& options) {
 /// whose epochs number the steps of all calls so far: nothing is ever reset.
 class ScheduledOperation final : public Operation {
  public:
-  ScheduledOperation(Communicator& communicator, const Call& call, const Shape& shape,
+  ScheduledOperation(Communicator& communicator, const Call& call, const ScheduledCall& shape,
                      Schedule schedule, const ScheduleOptions& options, Deadline deadline)
       : rank_(communicator.rank()),
         shape_(shape),
@@ -81,7 +81,7 @@ class ScheduledOperation final : public Operation {
     own_ = std::move(schedule.ranks[static_cast<std::size_t>(rank_)]);
     if (options.adapts)
       adaptive_.emplace(
-          StoreChoice::course_of(waves_.count(), shape.slots, call.problem.message_size), signals_,
+          StoreChoice::rhythm_of(waves_.count(), shape.slots, call.problem.message_size), signals_,
           communicator, phase_words);
     find_buffers(communicator, call.buffers, deadline);
     if (schedule.tags > 0) open_messages(communicator, schedule.tags, deadline);
@@ -376,7 +376,7 @@ class ScheduledOperation final : public Operation {
   }
 
   int rank_;
-  Shape shape_;
+  ScheduledCall shape_;
   Waves waves_;
   Sizes sizes_;
   std::unique_ptr<SymmetricMemory> memory_;
@@ -407,13 +407,13 @@ class ScheduledOperation final : public Operation {
 
 }  // namespace
 
-Bytes memory_of(const Schedule& schedule, const Shape& shape, const Problem& problem,
+Bytes memory_of(const Schedule& schedule, const ScheduledCall& shape, const Problem& problem,
                 const ScheduleOptions& options) {
   return Sizes(schedule, shape, Waves(problem, shape, options.chunk)).total();
 }
 
 std::unique_ptr<Operation> make_scheduled_operation(Communicator& communicator, const Call& call,
-                                                    const Shape& shape, Schedule schedule,
+                                                    const ScheduledCall& shape, Schedule schedule,
                                                     const ScheduleOptions& options,
                                                     Deadline deadline) {
   return std::make_unique<ScheduledOperation>(communicator, call, shape, std::move(schedule),

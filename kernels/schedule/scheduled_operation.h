@@ -21,13 +21,13 @@ struct ScheduleOptions {
 };
 
 /// The most symmetric memory that such an operation takes on each rank.
-[[nodiscard]] Bytes memory_of(const Schedule& schedule, const Shape& shape, const Problem& problem,
+[[nodiscard]] Bytes memory_of(const Schedule& schedule, const ScheduledCall& shape, const Problem& problem,
                               const ScheduleOptions& options);
 
 /// Collective: an operation that does this rank's part of `schedule`. Throws Error(unavailable)
-/// where Shape::access does not reach the buffers.
+/// where ScheduledCall::access does not reach the buffers.
 [[nodiscard]] std::unique_ptr<Operation> make_scheduled_operation(
-    Communicator& communicator, const Call& call, const Shape& shape, Schedule schedule,
+    Communicator& communicator, const Call& call, const ScheduledCall& shape, Schedule schedule,
     const ScheduleOptions& options, Deadline deadline);
 
 }  // namespace colltune

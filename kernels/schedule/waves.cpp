@@ -14,12 +14,12 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
 
 }  // namespace
 
-Waves::Waves(const Problem& problem, const Shape& shape, std::size_t chunk)
+Waves::Waves(const Problem& problem, const ScheduledCall& shape, std::size_t chunk)
     : block_(block_elements(problem, shape.ranks) * size_of(problem.data_type)),
       chunk_(chunk == 0 ? block_ : std::min(chunk, block_)),
       count_(block_ == 0 ? 0 : (block_ + chunk_ - 1) / chunk_),
       shares_(static_cast<std::size_t>(shape.shares)) {
-  const CollectiveShape blocks = shape_of(problem.collective);
+  const BlockLayout blocks = shape_of(problem.collective);
   sends_blocks_ = blocks.sends_block_per_rank;
   receives_blocks_ = blocks.receives_block_per_rank;
   is_split_ = blocks.has_block_per_rank();

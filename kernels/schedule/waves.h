@@ -15,7 +15,7 @@ class Waves {
   /// No two ranks write into one line, nor into a pair that a prefetcher fetches.
   static constexpr std::size_t line = 128;
 
-  Waves(const Problem& problem, const Shape& shape, std::size_t chunk);
+  Waves(const Problem& problem, const ScheduledCall& shape, std::size_t chunk);
 
   [[nodiscard]] std::size_t count() const { return count_; }
   /// Of the largest block of any wave, rounded up to lines.

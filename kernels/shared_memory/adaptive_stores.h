@@ -14,9 +14,9 @@ class AdaptiveStores {
  public:
   /// The ranks' times take SharedTimes::words words of `signals`, which outlives this, from
   /// `first_word` on.
-  AdaptiveStores(const StoreChoice::Course& course, const Signals& signals,
+  AdaptiveStores(const StoreChoice::Rhythm& rhythm, const Signals& signals,
                  const Communicator& communicator, int first_word)
-      : choice_(course), times_(signals, communicator, first_word) {}
+      : choice_(rhythm), times_(signals, communicator, first_word) {}
 
   /// How the call that begins here stores.
   [[nodiscard]] StoreWay begin() noexcept;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int time_bits = 32;
 constexpr std::uint64_t longest = (std::uint64_t{1} << time_bits) - 1;  // 4.3 s
-constexpr std::uint64_t takes_part = 1;                                 // before the first trial
+constexpr std::uint64_t takes_part = 1;                                 // before the first probe
 
 }  // namespace
 
@@ -25,11 +25,11 @@ SharedTimes::SharedTimes(const Signals& signals, const Communicator& communicato
 }
 
 void SharedTimes::publish(const StoreChoice::Times& own) noexcept {
-  ++trial_;
+  ++probe_;
   is_taken_ = false;
   for (std::size_t way = 0; way < own.size(); ++way) {
     const auto time = std::min(longest, static_cast<std::uint64_t>(own[way].count()));
-    signals_.set(first_ + static_cast<int>(way), trial_ << time_bits | time);
+    signals_.set(first_ + static_cast<int>(way), probe_ << time_bits | time);
   }
 }
 
@@ -40,7 +40,7 @@ std::optional<StoreChoice::Times> SharedTimes::take() noexcept {
     for (std::size_t way = 0; way < slowest.size(); ++way) {
       const std::uint64_t said = signals_.get(rank, first_ + static_cast<int>(way));
       if (said == 0) continue;
-      if (said >> time_bits < trial_) return {};
+      if (said >> time_bits < probe_) return {};
       const auto time = static_cast<std::chrono::nanoseconds::rep>(said & longest);
       slowest[way] = std::max(slowest[way], std::chrono::nanoseconds(time));
     }

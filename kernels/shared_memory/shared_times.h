@@ -11,8 +11,8 @@
 
 namespace colltune {
 
-/// What the ranks of a node tell each other of their trials, without waiting for one another: in a
-/// signal word for each way, which holds the number of the trial above the time.
+/// What the ranks of a node tell each other of their probes, without waiting for one another: in a
+/// signal word for each way, which holds the number of the probe above the time.
 class SharedTimes {
  public:
   static constexpr int words = static_cast<int>(StoreChoice::ways.size());
@@ -21,9 +21,9 @@ class SharedTimes {
   /// objects are not waited for.
   SharedTimes(const Signals& signals, const Communicator& communicator, int first);
 
-  /// Of this rank's next trial.
+  /// Of this rank's next probe.
   void publish(const StoreChoice::Times& own) noexcept;
-  /// The slowest rank's of that trial (or of a later one of its), once; nothing before all have
+  /// The slowest rank's of that probe (or of a later one of its), once; nothing before all have
   /// published.
   [[nodiscard]] std::optional<StoreChoice::Times> take() noexcept;
 
@@ -32,7 +32,7 @@ class SharedTimes {
   int rank_;
   int first_;
   std::vector<int> near_;  ///< ranks that share this one's memory
-  std::uint64_t trial_ = 0;
+  std::uint64_t probe_ = 0;
   bool is_taken_ = true;
 };
 

@@ -41,42 +41,42 @@ class StoreChoice {
                                    StoreWay{.results = CopyMode::non_temporal}};
   using Times = std::array<std::chrono::nanoseconds, ways.size()>;  ///< of those that are tried
 
-  struct Course {
+  struct Rhythm {
     std::size_t tried = 2;  ///< of `ways`, the first
     /// Calls of one way before it is timed: until the slots that calls take turns in were written
     /// so last, since one that was written otherwise, or never, is another thing to write to.
     std::uint64_t lead_in = 0;
-    std::uint64_t period = 1;  ///< calls from one trial to the next
+    std::uint64_t period = 1;  ///< calls from one probe to the next
 
     static constexpr std::uint64_t timed = 2;  ///< calls of each way
     [[nodiscard]] constexpr std::uint64_t of_each() const { return lead_in + timed; }
-    [[nodiscard]] constexpr std::uint64_t trial() const { return tried * of_each(); }
+    [[nodiscard]] constexpr std::uint64_t probe() const { return tried * of_each(); }
   };
   /// For calls of so many waves, which take turns in so many slots, of a message of `size`.
-  [[nodiscard]] static Course course_of(std::uint64_t waves, int slots, Bytes size);
+  [[nodiscard]] static Rhythm rhythm_of(std::uint64_t waves, int slots, Bytes size);
 
-  explicit StoreChoice(const Course& course) : course_(course) {}
+  explicit StoreChoice(const Rhythm& rhythm) : rhythm_(rhythm) {}
 
   /// How the coming call stores.
   [[nodiscard]] const StoreWay& way() const noexcept { return ways[index()]; }
   /// Whether `completed` wants to know how long the coming call takes.
   [[nodiscard]] bool is_timed() const noexcept {
-    return call_ < course_.trial() && call_ % course_.of_each() >= course_.lead_in;
+    return call_ < rhythm_.probe() && call_ % rhythm_.of_each() >= rhythm_.lead_in;
   }
-  /// `took` is looked at where the call was timed. Returns whether it was the last of a trial: then
+  /// `took` is looked at where the call was timed. Returns whether it was the last of a probe: then
   /// `fastest` of all ranks are to come together, and `decide` to be told.
   bool completed(std::chrono::nanoseconds took) noexcept;
-  /// This rank's fastest calls of the last trial.
+  /// This rank's fastest calls of the last probe.
   [[nodiscard]] const Times& fastest() const noexcept { return fastest_; }
   void decide(const Times& slowest_rank) noexcept;
 
  private:
   [[nodiscard]] std::size_t index() const noexcept {
-    return call_ < course_.trial() ? call_ / course_.of_each() : best_;
+    return call_ < rhythm_.probe() ? call_ / rhythm_.of_each() : best_;
   }
 
-  Course course_;
-  std::uint64_t call_ = 0;  ///< since the last trial began
+  Rhythm rhythm_;
+  std::uint64_t call_ = 0;  ///< since the last probe began
   std::size_t best_ = 0;
   Times fastest_{};
 };

@@ -42,7 +42,7 @@ TEST(Place, AFileThatIsNotOursIsRefusedAndLeft) {
   std::ofstream(folder / "text") << "not a database";
   std::ofstream(folder / "long") << std::string(10000, 'x');
   {
-    db::Connection other(folder / "other.db", db::Access::owner);
+    db::Connection other(folder / "other.db", db::OpenMode::owner);
     other.execute("CREATE TABLE t (a)");
   }
   for (const char* name : {"text", "long", "other.db"}) {

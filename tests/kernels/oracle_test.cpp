@@ -16,7 +16,7 @@ namespace {
 
 VerifiedCall make_call(Collective collective, DataType type, ReduceOp op, std::size_t elements,
                        int ranks) {
-  const CollectiveShape shape = shape_of(collective);
+  const BlockLayout shape = shape_of(collective);
   const bool is_split = shape.has_block_per_rank();
   VerifiedCall call;
   call.problem = {.collective = collective, .data_type = type, .reduce_op = op};

@@ -180,8 +180,9 @@ FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
   if (!origin.server.empty()) return look_up_remotely(origin.server, query);
   const DecisionTable table = DecisionTable(read_published(origin.database, origin.generation));
   FoundAnswer found{.answer = table.find(query), .environment = {}};
-  for (const auto& [digest, environment] : table.set().environments)
-    if (digest == found.answer.decision.key.environment_digest) found.environment = environment;
+  if (const auto* const known =
+          find_environment(table.set(), found.answer.decision.key.environment_digest))
+    found.environment = *known;
   return found;
 }
 

@@ -8,17 +8,7 @@
 namespace colltune {
 
 FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& query) {
-  const Client client(address);
-  FoundAnswer found{.answer = client.lookup(query), .environment = {}};
-  const TuningKey& key = found.answer.decision.key;
-  const LocalTable world = client.fetch_table({.nodes = key.topology.nodes,
-                                               .ranks_per_node = key.topology.ranks_per_node,
-                                               .architecture = architecture_name(key.topology),
-                                               .environment_digest = key.environment_digest},
-                                              found.answer.generation);
-  for (const auto& [digest, environment] : world.set().environments)
-    if (digest == key.environment_digest) found.environment = environment;
-  return found;
+  return Client(address).lookup_with_environment(query);
 }
 
 DecisionSet fetch_remotely(const std::string& address,

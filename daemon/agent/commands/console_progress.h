@@ -11,7 +11,7 @@ namespace colltune {
 
 /// Tells a person on stderr how the sweep goes on: a bar that rewrites itself on a terminal, else a
 /// line every few seconds.
-class ConsoleProgress final : public Progress {
+class ConsoleProgress final : public SweepObserver {
  public:
   explicit ConsoleProgress(std::FILE* out);
 

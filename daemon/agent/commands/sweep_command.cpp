@@ -242,7 +242,7 @@ SweepOutcome run_part(SweepTools tools, const SweepPlan& plan, const MeasurePoli
   tools.control.all_reduce_max({&next, 1});
   const SweepPlan part =
       plan_of_cell(plan, next < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(next)));
-  std::optional<PartJournal> of_whole;
+  std::optional<PortionJournal> of_whole;
   if (journal != nullptr) tools.journal = &of_whole.emplace(*journal, plan);
   // The launch's own start is not the key's time.
   tools.begin = std::chrono::steady_clock::now();

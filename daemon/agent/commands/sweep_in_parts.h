@@ -23,10 +23,10 @@ namespace colltune {
 [[nodiscard]] SweepPlan plan_of_cell(const SweepPlan& plan, std::optional<std::size_t> cell);
 
 /// The journal of the whole sweep for the run of a part.
-class PartJournal final : public Journal {
+class PortionJournal final : public Journal {
  public:
   /// Both outlive it.
-  PartJournal(SweepJournal& journal, const SweepPlan& whole) : journal_(journal), whole_(whole) {}
+  PortionJournal(SweepJournal& journal, const SweepPlan& whole) : journal_(journal), whole_(whole) {}
   void begin(const SweepPlan&) override { journal_.begin(whole_); }
   void append(std::span<const Measurement> measurements) override { journal_.append(measurements); }
 

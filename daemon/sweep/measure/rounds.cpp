@@ -138,7 +138,7 @@ bool Rounds::exchange(Brought& brought, bool is_last) {
     for (std::size_t i = 0; i < trials.size(); ++i)
       if (news[i].has_marks.value_or(0) != 0)
         for (int& mark : brought.marks_of(i)) mark = from_fields(*next++);
-    has_ended = settle(context_.control, trials, severities);
+    has_ended = end_faulty_trials(context_.control, trials, severities);
   }
   if (const auto took = hand_over.value_or(0); took > 0)
     hand_overs_.push_back(static_cast<double>(took));
@@ -214,32 +214,27 @@ void Rounds::warm_up(nanoseconds time_left) {
 
   const PhaseScope scope(context_.phases, Phase::control);
   context_.enter_control();
-  const auto shared = share_json(context_.control, [&] {
-    const Schedule schedule = make_schedule(brought, time_left);
-    return nlohmann::json{{"calls", schedule.calls},
-                          {"samples", schedule.samples},
-                          {"windows", schedule.has_windows},
-                          {"hopeless", schedule.hopeless}};
-  });
-  context_.calls_per_sample = shared.at("calls").get<int>();
+  const auto sizes = share_result<RoundSizes>(context_.control,
+                                              [&] { return choose_sizes(brought, time_left); });
+  context_.calls_per_sample = sizes.calls;
   context_.start.synchronization =
-      shared.at("windows").get<bool>() ? Synchronization::window : Synchronization::barrier;
-  const int samples = shared.at("samples").get<int>();
-  for (Trial& trial : context_.trials) trial.samples_per_round = samples;
-  for (const std::size_t i : shared.at("hopeless").get<std::vector<std::size_t>>())
-    context_.trials[i].samples_per_round = std::min(samples, context_.policy.hopeless_samples);
+      sizes.has_windows ? Synchronization::window : Synchronization::barrier;
+  for (Trial& trial : context_.trials) trial.samples_per_round = sizes.samples;
+  for (const std::size_t i : sizes.hopeless)
+    context_.trials[i].samples_per_round =
+        std::min(sizes.samples, context_.policy.hopeless_samples);
 }
 
-Rounds::Schedule Rounds::make_schedule(Brought& brought, nanoseconds time_left) const {
+RoundSizes Rounds::choose_sizes(Brought& brought, nanoseconds time_left) const {
   const MeasurePolicy& policy = context_.policy;
-  Schedule schedule;
+  RoundSizes sizes;
   // The baseline, or who stands in for it.
   std::size_t reference = 0;
   while (reference < brought.trials.size() && !brought.trials[reference]->is_alive()) ++reference;
-  if (reference == brought.trials.size()) return schedule;
+  if (reference == brought.trials.size()) return sizes;
   const double call_ns = fastest(brought.packed_of(reference));
   const double step_ns = static_cast<double>(clock_resolution().count());
-  schedule.calls = static_cast<int>(std::clamp(std::ceil(step_ns / clock_share / call_ns), 1.0,
+  sizes.calls = static_cast<int>(std::clamp(std::ceil(step_ns / clock_share / call_ns), 1.0,
                                                double(policy.max_calls_per_sample)));
 
   if (context_.start.synchronization == Synchronization::window) {
@@ -248,10 +243,10 @@ Rounds::Schedule Rounds::make_schedule(Brought& brought, nanoseconds time_left) 
     const ClockOffset& clock = context_.world.clock;
     const bool is_exact =
         clock.is_one_clock || clock.error <= clock_error_floor ||
-        static_cast<double>(clock.error.count()) < clock_error_share * call_ns * schedule.calls;
+        static_cast<double>(clock.error.count()) < clock_error_share * call_ns * sizes.calls;
     const bool is_punctual =
         static_cast<double>(late) <= most_late * static_cast<double>(brought.marks.size());
-    schedule.has_windows =
+    sizes.has_windows =
         context_.plan.synchronization == Synchronization::window || (is_exact && is_punctual);
   }
 
@@ -274,17 +269,17 @@ Rounds::Schedule Rounds::make_schedule(Brought& brought, nanoseconds time_left) 
   for (std::size_t i = 0; i < context_.trials.size(); ++i) {
     if (!context_.trials[i].is_alive()) continue;
     if (race.may_leave[i])
-      schedule.hopeless.push_back(i);
+      sizes.hopeless.push_back(i);
     else
       round_ns += static_cast<double>(context_.trials[i].run_cost.count());
   }
   double target = static_cast<double>(policy.round_target.count());
   if (time_left.count() > 0)
     target = std::min(target, static_cast<double>(time_left.count()) / policy.min_rounds);
-  const double samples = target / std::max(1.0, round_ns * (schedule.calls + 1) / 2);
-  schedule.samples =
+  const double samples = target / std::max(1.0, round_ns * (sizes.calls + 1) / 2);
+  sizes.samples =
       static_cast<int>(std::clamp(samples, 1.0, double(policy.max_samples_per_round)));
-  return schedule;
+  return sizes;
 }
 
 void Rounds::measure_hand_over() {

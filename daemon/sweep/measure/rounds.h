@@ -3,10 +3,14 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "batch.h"
@@ -21,6 +25,22 @@ struct RoundsEnd {
   bool has_end = false;  ///< whether `at` counts
   const AbortFlag& stop;
 };
+
+/// What rank 0 makes of the warm-up, for all ranks.
+struct RoundSizes {
+  int calls = 1;    ///< per sample
+  int samples = 1;  ///< per round
+  bool has_windows = false;
+  std::vector<std::size_t> hopeless;  ///< indices of trials
+};
+template <class Self, class Visit>
+  requires std::same_as<std::remove_const_t<Self>, RoundSizes>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("calls", self.calls);
+  visit("samples", self.samples);
+  visit("windows", self.has_windows);
+  visit("hopeless", self.hopeless);
+}
 
 /// The timed part of a cell: rounds in which every variant that may still win runs one batch.
 class Rounds {
@@ -57,14 +77,7 @@ class Rounds {
   void measure_hand_over();
   void take_samples(Brought& brought, bool is_inspected);
   void follow_late_runs(const Brought& brought);
-  /// What rank 0 makes of the warm-up.
-  struct Schedule {
-    int calls = 1;
-    int samples = 1;
-    bool has_windows = false;
-    std::vector<std::size_t> hopeless;  ///< indices of trials
-  };
-  [[nodiscard]] Schedule make_schedule(Brought& brought, std::chrono::nanoseconds time_left) const;
+  [[nodiscard]] RoundSizes choose_sizes(Brought& brought, std::chrono::nanoseconds time_left) const;
   [[nodiscard]] StartPolicy first_start();
   [[nodiscard]] bool run_round(int round, const std::function<bool()>& is_enough);
   [[nodiscard]] bool may_inspect(int round) const;

@@ -88,7 +88,7 @@ void soak_trial(CellContext& context, Trial& trial, nanoseconds most, const Abor
             std::clamp<std::int64_t>(std::min(chunk_target, time - spent) / each, 1, runs_left);
       }
       context.control.all_reduce_max(brought);
-      has_ended = settle(context.control, std::span(&one, 1), std::span(brought).first(1));
+      has_ended = end_faulty_trials(context.control, std::span(&one, 1), std::span(brought).first(1));
     }
     if (has_ended) {
       context.bury(std::span(&one, 1));
@@ -110,8 +110,8 @@ void soak_winners(CellContext& context, nanoseconds most, const AbortFlag& stop)
     const auto winners = [&] {
       const PhaseScope scope(context.phases, Phase::control);
       context.enter_control();
-      return share_json(context.control, [&] { return nlohmann::json(unsoaked_winners(context)); })
-          .get<std::vector<std::size_t>>();
+      return share_result<std::vector<std::size_t>>(context.control,
+                                                    [&] { return unsoaked_winners(context); });
     }();
     if (winners.empty()) return;
     for (const std::size_t winner : winners) {

@@ -96,7 +96,7 @@ void end_trial(Trial& trial, Outcome outcome) {
   trial.ranks_failed = 0;
 }
 
-bool settle(ControlPlane& control, std::span<Trial* const> trials,
+bool end_faulty_trials(ControlPlane& control, std::span<Trial* const> trials,
             std::span<const std::int64_t> severities) {
   if (std::ranges::all_of(severities, [](std::int64_t severity) { return severity == 0; }))
     return false;
@@ -115,7 +115,7 @@ bool vote(ControlPlane& control, std::span<Trial* const> trials) {
   std::vector<std::int64_t> severities;
   for (const Trial* trial : trials) severities.push_back(severity_of(*trial));
   control.all_reduce_max(severities);
-  return settle(control, trials, severities);
+  return end_faulty_trials(control, trials, severities);
 }
 
 std::int64_t pack_duration(std::chrono::nanoseconds duration, int rank) {

@@ -80,7 +80,7 @@ void end_trial(Trial& trial, Outcome outcome);
 /// learns which rank said what. Where ranks differ, the cause counts more than the ranks that
 /// waited for it in vain. Where one has lost it, the trial does not end: `was_lost`. Returns
 /// whether any trial ended or was lost.
-bool settle(ControlPlane& control, std::span<Trial* const> trials,
+bool end_faulty_trials(ControlPlane& control, std::span<Trial* const> trials,
             std::span<const std::int64_t> severities);
 
 /// The same with a reduction of its own.

@@ -4,14 +4,16 @@
 #include "colltune/sweep/passes/sweep.h"
 
 #include <algorithm>
+#include <concepts>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "colltune/decide/trials.h"
 #include "colltune/flight/flight_recorder.h"
 #include "control/shared_result.h"
-#include "course.h"
 #include "measure/phase_clock.h"
+#include "visit_order.h"
 
 namespace colltune {
 namespace {
@@ -19,43 +21,54 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
+/// What rank 0 tells all ranks to do next: to visit a cell, or why the sweep ends. One of both.
+struct NextStep {
+  std::optional<Visit> visit;
+  std::optional<SweepEnd> end;
+};
+template <class Self, class Visitor>
+  requires std::same_as<std::remove_const_t<Self>, NextStep>
+constexpr void visit_fields(Self& self, Visitor&& visitor) {
+  visitor("visit", self.visit);
+  visitor("end", self.end);
+}
+
 /// The sweep as rank 0 drives it: the budget, the journal and who is told.
 class Driver {
  public:
   Driver(const SweepTools& tools, const SweepPlan& plan)
       : tools_(tools),
         plan_(plan),
-        course_(plan, tools.stored),
+        order_(plan, tools.stored),
         begin_(tools.begin.value_or(Clock::now())) {}
 
   void begin() {
     if (tools_.journal != nullptr) tools_.journal->begin(plan_);
   }
 
-  /// The next visit, else why there is none.
-  nlohmann::json next() {
-    if (tools_.stop.is_raised() && course_.visits_left() > 0) return end_with(SweepEnd::stopped);
+  NextStep next() {
+    if (tools_.stop.is_raised() && order_.visits_left() > 0) return {.end = SweepEnd::stopped};
     const auto left = has_budget() ? std::optional(budget_left()) : std::nullopt;
-    const auto visit = course_.next(left);
+    const auto visit = order_.next(left);
     // What the further passes have no time for is no loss: what there is decides.
     if (!visit)
-      return end_with(course_.has_met_all_cells() ? SweepEnd::complete : SweepEnd::budget);
+      return {.end = order_.has_met_all_cells() ? SweepEnd::complete : SweepEnd::budget};
     if (tools_.progress != nullptr) tools_.progress->begin_cell(progress(*visit), cell_of(*visit));
-    return {{"visit", to_json_value(*visit)}};
+    return {.visit = *visit};
   }
 
   void keep(const Visit& visit, std::span<const Measurement> measured, nanoseconds fixed_cost) {
     if (tools_.journal != nullptr) tools_.journal->append(measured);
-    course_.keep(visit, measured, fixed_cost);
+    order_.keep(visit, measured, fixed_cost);
     if (tools_.progress != nullptr)
       tools_.progress->end_cell(progress(visit), cell_of(visit), measured);
   }
 
   [[nodiscard]] std::vector<Measurement> measured(std::size_t cell) const {
-    return course_.measured(cell);
+    return order_.measured(cell);
   }
   void conclude(SweepOutcome& outcome) {
-    outcome.measurements = course_.take_all();
+    outcome.measurements = order_.take_all();
     outcome.trials = count_outcomes(outcome.measurements);
     if (has_budget()) outcome.budget_left = std::max(nanoseconds{}, budget_left());
   }
@@ -71,21 +84,20 @@ class Driver {
   [[nodiscard]] SweepProgress progress(const Visit& visit) const {
     const nanoseconds elapsed = Clock::now() - begin_;
     nanoseconds left(
-        static_cast<std::int64_t>(static_cast<double>(elapsed.count()) * course_.left_over_done()));
+        static_cast<std::int64_t>(static_cast<double>(elapsed.count()) * order_.left_over_done()));
     // What the budget has no time for is not measured.
     if (has_budget()) left = std::min(left, std::max(nanoseconds{}, budget_left()));
     return {.pass = visit.pass,
-            .passes = course_.passes(),
-            .visits_done = course_.visits_done(),
-            .visits = course_.visits_done() + course_.visits_left(),
+            .passes = order_.passes(),
+            .visits_done = order_.visits_done(),
+            .visits = order_.visits_done() + order_.visits_left(),
             .elapsed = elapsed,
             .left = left};
   }
-  static nlohmann::json end_with(SweepEnd end) { return {{"end", to_json_value(end)}}; }
 
   const SweepTools& tools_;
   const SweepPlan& plan_;
-  Course course_;
+  VisitOrder order_;
   Clock::time_point begin_;
 };
 
@@ -114,25 +126,25 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
   for (;;) {
     // One step of the control plane: what was measured is kept, then the next visit is chosen. A
     // journal that fails on rank 0 ends the sweep everywhere.
-    const auto command = [&] {
+    const NextStep step = [&] {
       const PhaseScope scope(measurer.phases(), Phase::journal);
       enter(tools, Phase::control, true);
-      return share_json(tools.control, [&] {
+      return share_result<NextStep>(tools.control, [&] {
         enter(tools, Phase::journal, false);
         if (visit)
           driver.keep(*visit, measured, measurer.fixed_cost());
         else
           driver.begin();
-        auto next = driver.next();
-        if (next.contains("visit")) earlier = driver.measured(next["visit"]["cell"]);
+        const NextStep next = driver.next();
+        if (next.visit) earlier = driver.measured(next.visit->cell);
         return next;
       });
     }();
-    if (command.contains("end")) {
-      outcome.end = from_json_value<SweepEnd>(command.at("end"), "from rank 0");
+    visit = step.visit;
+    if (!visit) {
+      outcome.end = step.end.value();
       break;
     }
-    visit = from_json_value<Visit>(command.at("visit"), "from rank 0");
     measured = measurer.measure(*visit, earlier, tools.stop);
   }
   outcome.phases = measurer.phases();

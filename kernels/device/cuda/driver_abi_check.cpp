@@ -35,8 +35,8 @@ static_assert(offsetof(AllocationProperties, of_windows) ==
               offsetof(CUmemAllocationProp, win32HandleMetaData));
 static_assert(offsetof(AllocationProperties, compression) ==
               offsetof(CUmemAllocationProp, allocFlags));
-static_assert(sizeof(Access) == sizeof(CUmemAccessDesc));
-static_assert(offsetof(Access, flags) == offsetof(CUmemAccessDesc, flags));
+static_assert(sizeof(MappingRights) == sizeof(CUmemAccessDesc));
+static_assert(offsetof(MappingRights, flags) == offsetof(CUmemAccessDesc, flags));
 
 // Of CUDA 12.1, and of drivers as new (530).
 #if CUDA_VERSION >= 12010

@@ -35,11 +35,22 @@ class Service : public ::testing::Test {
   LookupService service_{source_};
 };
 
+TEST_F(Service, GivesTheEnvironmentOfTheAnswerToWhoAsksForIt) {
+  source_.replace(std::make_shared<const DecisionTable>(
+      DecisionSet{.generation = generation(1),
+                  .decisions = {decide(all_reduce(8), {{"a", 10}})},
+                  .environments = {{"e2", {.build = "other"}}, {"e1", {.build = "gcc"}}}}));
+  EXPECT_FALSE(service_.lookup(ask()).environment);
+  const FoundAnswer found = service_.lookup(ask(), {}, true);
+  ASSERT_TRUE(found.environment);
+  EXPECT_EQ(found.environment->build, "gcc");
+}
+
 TEST_F(Service, LooksUpInTheNewestOrThePinnedGeneration) {
   publish(1);
   publish(2);
-  EXPECT_EQ(winner(service_.lookup(ask())), "v2");
-  EXPECT_EQ(winner(service_.lookup(ask_pinned(1))), "v1");
+  EXPECT_EQ(winner(service_.lookup(ask()).answer), "v2");
+  EXPECT_EQ(winner(service_.lookup(ask_pinned(1)).answer), "v1");
   EXPECT_THAT(error_of_action(StatusCode::not_found, [&] { (void)service_.lookup(ask_pinned(3)); }),
               HasSubstr("generation 3"));
 }

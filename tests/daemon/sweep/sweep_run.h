@@ -35,7 +35,7 @@ class MemoryJournal final : public Journal {
   std::size_t fail_at = SIZE_MAX;
 };
 
-class CountingProgress final : public Progress {
+class CountingProgress final : public SweepObserver {
  public:
   void begin_cell(const SweepProgress& progress, const Cell&) override {
     EXPECT_EQ(progress.visits_done, begun++);

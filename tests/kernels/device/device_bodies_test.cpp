@@ -34,7 +34,7 @@ class DeviceBodies : public testing::TestWithParam<DeviceAlgorithm> {
  protected:
   [[nodiscard]] static Problem problem(int ranks, std::size_t elements,
                                        DataType type = DataType::f32, ReduceOp op = ReduceOp::sum) {
-    const CollectiveShape shape = shape_of(GetParam().collective);
+    const BlockLayout shape = shape_of(GetParam().collective);
     const std::size_t blocks = shape.has_block_per_rank() ? static_cast<std::size_t>(ranks) : 1;
     return {.collective = GetParam().collective,
             .data_type = type,

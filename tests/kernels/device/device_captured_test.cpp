@@ -85,7 +85,7 @@ TEST_F(DeviceImplementations, ACapturedCallCountsOnFromReplayToReplay) {
 }
 
 Problem problem_of(const Implementation& implementation, int ranks, bool is_registered) {
-  const CollectiveShape shape = shape_of(implementation.collective());
+  const BlockLayout shape = shape_of(implementation.collective());
   const std::uint64_t blocks = shape.has_block_per_rank() ? static_cast<std::uint64_t>(ranks) : 1;
   return {.collective = implementation.collective(),
           .data_type = DataType::f32,

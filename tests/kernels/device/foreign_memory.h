@@ -29,7 +29,7 @@ class ForeignMemory {
       : driver_(std::move(driver)), sizes_(std::move(sizes)) {
     driver_->check(driver_->reserve(&address_, size(), fake_driver::granule, 0, 0), "reserve");
     const driver::AllocationProperties properties{.handle_types = handle_types};
-    const driver::Access access{};
+    const driver::MappingRights access{};
     driver::Address at = address_;
     for (const std::size_t bytes : sizes_) {
       driver::Handle handle = 0;

@@ -27,17 +27,17 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const Shape staged{.collective = Collective::all_reduce, .ranks = 2};
+const ScheduledCall staged{.collective = Collective::all_reduce, .ranks = 2};
 
-Shape direct(bool in_place = false) {
-  Shape shape = staged;
+ScheduledCall direct(bool in_place = false) {
+  ScheduledCall shape = staged;
   shape.access = Access::direct;
   shape.in_place = in_place;
   return shape;
 }
 
 /// Both ranks combine both inputs.
-Schedule one_shot(const Shape& shape) {
+Schedule one_shot(const ScheduledCall& shape) {
   ScheduleWriter writer(shape);
   const Block a = writer.share(writer.input(0));
   const Block b = writer.share(writer.input(1));
@@ -76,11 +76,11 @@ TEST(Schedule, WhatIsStagedIsAwaitedByWhoReadsIt) {
     EXPECT_FALSE(schedule.ranks[static_cast<std::size_t>(rank)].is_start_awaited);
   }
   EXPECT_EQ(schedule.scratch_blocks, 1);
-  EXPECT_EQ(schedule.rounds, 1);
+  EXPECT_EQ(schedule.depth, 1);
 }
 
 TEST(Schedule, WithFewSlotsReadersAreAwaited) {
-  Shape shape = staged;
+  ScheduledCall shape = staged;
   shape.slots = 3;
   const Schedule schedule = one_shot(shape);
   EXPECT_THAT(steps(schedule, 0, WavePhase::lead)[0].awaits,
@@ -103,7 +103,7 @@ TEST(Schedule, WhatIsReadDirectlyIsAwaitedFromItsStartToItsEnd) {
 }
 
 TEST(Schedule, ARootThatReadsNothingWaitsForTheReadersOfTheSlotBefore) {
-  Shape shape = staged;
+  ScheduledCall shape = staged;
   shape.collective = Collective::broadcast;
   ScheduleWriter writer(shape);
   writer.copy(writer.output(1), writer.share(writer.input(0)));
@@ -127,7 +127,7 @@ TEST(Schedule, WhoWritesIntoAPeersBufferAwaitsItsReaders) {
               ElementsAre(same_wave(1, WavePhase::rest, 1)));
   EXPECT_THAT(steps(schedule, 1, WavePhase::rest)[1].awaits,
               ElementsAre(same_wave(0, WavePhase::rest, 1)));
-  EXPECT_EQ(schedule.rounds, 3);
+  EXPECT_EQ(schedule.depth, 3);
 }
 
 TEST(Schedule, AResultThatIsSharedIsStoredTwiceAtOnce) {
@@ -143,7 +143,7 @@ TEST(Schedule, AResultThatIsSharedIsStoredTwiceAtOnce) {
   EXPECT_EQ(rest[0].share, 0);
   EXPECT_EQ(rest[1].from.front(), (Block{1, Space::scratch, 1}));
   EXPECT_EQ(rest[1].share, 1);
-  EXPECT_EQ(schedule.rounds, 2);
+  EXPECT_EQ(schedule.depth, 2);
 }
 
 TEST(Schedule, WhatIsSharedTwiceIsCopiedOnceUntilItChanges) {
@@ -156,7 +156,7 @@ TEST(Schedule, WhatIsSharedTwiceIsCopiedOnceUntilItChanges) {
 }
 
 TEST(Schedule, TheCmaBringsInWhatIsToBeCombined) {
-  Shape shape = staged;
+  ScheduledCall shape = staged;
   shape.access = Access::cma;
   const Schedule schedule = one_shot(shape);
   const auto& rest = steps(schedule, 0, WavePhase::rest);
@@ -166,8 +166,8 @@ TEST(Schedule, TheCmaBringsInWhatIsToBeCombined) {
   EXPECT_THAT(rest[1].from, ElementsAre(Block{0, Space::send, 0}, Block{0, Space::scratch, 0}));
 }
 
-Shape on_nodes(std::vector<int> nodes) {
-  Shape shape = staged;
+ScheduledCall on_nodes(std::vector<int> nodes) {
+  ScheduledCall shape = staged;
   shape.ranks = static_cast<int>(nodes.size());
   shape.nodes = std::move(nodes);
   return shape;
@@ -197,7 +197,7 @@ TEST(Schedule, AcrossNodesMessagesBringWhatIsReadAndNobodyIsAwaited) {
     EXPECT_THAT(own.at_end, IsEmpty());
   }
   EXPECT_EQ(schedule.tags, 1);
-  EXPECT_EQ(schedule.rounds, 1);
+  EXPECT_EQ(schedule.depth, 1);
 }
 
 TEST(Schedule, WhatIsOverwrittenHasLeftBefore) {
@@ -234,7 +234,7 @@ TEST(Schedule, WhatAnotherRankOverwritesHasLeftBeforeItIsTold) {
 }
 
 TEST(Schedule, APartHasRanksAndBuffersOfItsOwn) {
-  Shape shape = staged;
+  ScheduledCall shape = staged;
   shape.ranks = 4;
   ScheduleWriter writer(shape);
   const ScheduleWriter::Part part{.ranks = {1, 3},
@@ -277,7 +277,7 @@ TEST(Schedule, InPlaceBlocksAreThoseOfMpi) {
 }
 
 std::string refusal(const std::function<void(ScheduleWriter&)>& write,
-                    const Shape& shape = staged) {
+                    const ScheduledCall& shape = staged) {
   try {
     ScheduleWriter writer(shape);
     write(writer);
@@ -305,10 +305,10 @@ TEST(Schedule, RefusesWhatNoRankCouldDo) {
             "a schedule combines nothing");
   EXPECT_EQ(refusal([](ScheduleWriter& w) { (void)w.input(2); }),
             "a schedule for 2 rank(s) names rank 2");
-  Shape narrow = staged;
+  ScheduledCall narrow = staged;
   narrow.slots = 1;
   EXPECT_THAT(refusal([](ScheduleWriter&) {}, narrow), HasSubstr("2 slots"));
-  Shape ill = staged;
+  ScheduledCall ill = staged;
   ill.nodes = {0};
   EXPECT_EQ(refusal([](ScheduleWriter&) {}, ill), "a schedule for 2 rank(s) has the nodes of 1");
 }
@@ -334,7 +334,7 @@ TEST_P(EveryCut, CoversEachByteOnce) {
       .message_size = {cut.message}};
   const Waves waves(
       problem, {.collective = cut.collective, .ranks = cut.ranks, .shares = cut.shares}, cut.chunk);
-  const CollectiveShape shape = shape_of(cut.collective);
+  const BlockLayout shape = shape_of(cut.collective);
   const bool has_blocks = shape.has_block_per_rank();
   for (const Space space : {Space::send, Space::receive}) {
     const Bytes size =

@@ -42,7 +42,7 @@ TEST(StoreChoice, UsesWhatWasFasterAndTriesAgain) {
   machine.run(choice, 100);
   EXPECT_EQ(machine.calls, (std::array{6, 94}));
   EXPECT_EQ(machine.timed, 4);
-  // The cores are put elsewhere: found out by the next trial.
+  // The cores are put elsewhere: found out by the next probe.
   machine = {.takes = {nanoseconds(600), nanoseconds(700)}};
   machine.run(choice, 100);
   EXPECT_EQ(machine.calls, (std::array{94, 6}));
@@ -55,7 +55,7 @@ TEST(StoreChoice, IsNotMovedByWhatHardlyDiffersOrByOneSlowCall) {
   StoreChoice choice({.lead_in = 4, .period = 20});
   Machine machine{.takes = {nanoseconds(1000), nanoseconds(990)}};
   machine.run(choice, 1000);
-  EXPECT_EQ(machine.calls[past], 300);  // the trials alone
+  EXPECT_EQ(machine.calls[past], 300);  // the probes alone
 
   StoreChoice disturbed({.lead_in = 0, .period = 20});
   machine = {.takes = {nanoseconds(10), nanoseconds(20)}};
@@ -90,21 +90,21 @@ TEST(StoreChoice, TriesAsManyWaysAsTheMessageIsWorth) {
 }
 
 TEST(StoreChoice, EachWayIsTimedOnceTheSlotsAreWrittenSo) {
-  const auto course = [](std::uint64_t waves, std::uint64_t size) {
-    return StoreChoice::course_of(waves, 4, {size});
+  const auto rhythm = [](std::uint64_t waves, std::uint64_t size) {
+    return StoreChoice::rhythm_of(waves, 4, {size});
   };
-  EXPECT_EQ(course(1, 8 << 10).lead_in, 4U);
-  EXPECT_EQ(course(1, 8 << 10).period, 600U);
-  EXPECT_EQ(course(4, 1 << 20).lead_in, 1U);
-  EXPECT_EQ(course(16, 1 << 20).lead_in, 0U);
-  EXPECT_EQ(course(16, 1 << 20).period, 300U);
-  EXPECT_EQ(course(16, 1 << 20).tried, 3U);
-  EXPECT_EQ(course(2, 256 << 10).tried, 2U);
-  EXPECT_EQ(course(64, 2 << 20).period, 150U);
-  EXPECT_EQ(course(64, 4 << 20).tried, 4U);
-  EXPECT_EQ(course(64, 16 << 20).period, 200U);
-  // Longer trials are as rare: none costs more than the others.
-  EXPECT_EQ(course(2, 2 << 20).period, 450U);
+  EXPECT_EQ(rhythm(1, 8 << 10).lead_in, 4U);
+  EXPECT_EQ(rhythm(1, 8 << 10).period, 600U);
+  EXPECT_EQ(rhythm(4, 1 << 20).lead_in, 1U);
+  EXPECT_EQ(rhythm(16, 1 << 20).lead_in, 0U);
+  EXPECT_EQ(rhythm(16, 1 << 20).period, 300U);
+  EXPECT_EQ(rhythm(16, 1 << 20).tried, 3U);
+  EXPECT_EQ(rhythm(2, 256 << 10).tried, 2U);
+  EXPECT_EQ(rhythm(64, 2 << 20).period, 150U);
+  EXPECT_EQ(rhythm(64, 4 << 20).tried, 4U);
+  EXPECT_EQ(rhythm(64, 16 << 20).period, 200U);
+  // Longer probes are as rare: none costs more than the others.
+  EXPECT_EQ(rhythm(2, 2 << 20).period, 450U);
 }
 
 TEST(StoreChoice, TheSlowestRankDecides) {

@@ -12,6 +12,7 @@
 
 #include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
+#include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/measurement.h"
 #include "colltune/vocabulary/world_members.h"

@@ -70,6 +70,9 @@ class [[gnu::visibility("default")]] Client {
   [[nodiscard]] LookupAnswer lookup(
       const LookupQuery& query,
       const std::optional<std::string>& generation_digest = std::nullopt) const;
+  /// The same, with the facts of the environment of the answer; without them where the daemon is of
+  /// an older version.
+  [[nodiscard]] FoundAnswer lookup_with_environment(const LookupQuery& query) const;
   /// At most 1000 queries, all answered from `generation`, or from the newest.
   [[nodiscard]] BatchAnswer lookup_batch(
       std::span<const LookupQuery> queries,

@@ -39,8 +39,9 @@ class LookupService {
 
   /// DecisionTable::find in the generation that the query pins, with this content where `digest`
   /// says so, else in the newest.
-  [[nodiscard]] LookupAnswer lookup(const LookupQuery& query,
-                                    const std::optional<std::string>& digest = {}) const;
+  [[nodiscard]] FoundAnswer lookup(const LookupQuery& query,
+                                   const std::optional<std::string>& digest = {},
+                                   bool with_environment = false) const;
 
   /// The table that a batch is answered from. Throws as TableSource::get does.
   [[nodiscard]] TableSource::Table pin(const std::optional<Pin>& pin) const;

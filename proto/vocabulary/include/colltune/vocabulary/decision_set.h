@@ -29,6 +29,14 @@ struct DecisionSet {
   friend bool operator==(const DecisionSet&, const DecisionSet&) = default;
 };
 
+/// The facts of one of its environments; null where it lacks them. Valid while `set` is.
+[[nodiscard]] inline const Environment* find_environment(const DecisionSet& set,
+                                                         const std::string& digest) {
+  for (const auto& [name, environment] : set.environments)
+    if (name == digest) return &environment;
+  return nullptr;
+}
+
 /// Which worlds' decisions are asked for; what is empty fits all.
 struct WorldFilter {
   std::optional<int> nodes{};

@@ -37,9 +37,9 @@ class Journal {
 };
 
 /// Who is told how the sweep goes on. Called on rank 0 alone.
-class Progress {
+class SweepObserver {
  public:
-  virtual ~Progress() = default;
+  virtual ~SweepObserver() = default;
   virtual void begin_cell(const SweepProgress& progress, const Cell& cell) = 0;
   virtual void end_cell(const SweepProgress& progress, const Cell& cell,
                         std::span<const Measurement> measurements) = 0;
@@ -52,7 +52,7 @@ struct SweepTools {
   Communicator& launch;
   const Implementations& implementations;
   Journal* journal = nullptr;
-  Progress* progress = nullptr;
+  SweepObserver* progress = nullptr;
   /// Where this rank writes its position; null: nowhere.
   FlightRecorder* recorder = nullptr;
   /// Rank 0: what this sweep measured before it was interrupted. Visits (key and pass) of which

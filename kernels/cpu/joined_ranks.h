@@ -8,8 +8,8 @@ namespace colltune::cpu {
 
 /// A power of two of members made of any number of ranks: as many as needed of the first ones are
 /// pairs of neighbours, for which the second of them acts (Thakur, Rabenseifner, Gropp 2005).
-struct JoinedMembers {
-  explicit JoinedMembers(int ranks)
+struct JoinedRanks {
+  explicit JoinedRanks(int ranks)
       : count(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))),
         joined(ranks - count) {}
 

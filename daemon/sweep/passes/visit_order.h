@@ -24,10 +24,10 @@ namespace colltune {
 /// save or overdraw the later ones get or lack. Where further passes would spend more than half of
 /// their time on what is not rounds (preparing, verifying, warming up), there are fewer of them:
 /// how many is estimated by what the visits so far took, again before each pass.
-class Course {
+class VisitOrder {
  public:
   /// Visits of which `stored` has measurements are done.
-  Course(const SweepPlan& plan, std::span<const Measurement> stored);
+  VisitOrder(const SweepPlan& plan, std::span<const Measurement> stored);
 
   /// The next visit, with its share of what is `left` of the budget (empty: there is none). A cell
   /// that cannot even begin to be measured in what is left, by what the others took, gives way to

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "member.h"
+#include "nccl_rank.h"
 
 #include <algorithm>
 #include <chrono>
@@ -34,18 +34,18 @@ class KeptMembers final : public Attachment {
  public:
   struct Kept {
     CommunicatorSettings settings;
-    std::shared_ptr<Member> member;
+    std::shared_ptr<NcclRank> member;
   };
   static KeptMembers& of(Communicator& communicator) {
     if (auto* const kept = communicator.attachments().find<KeptMembers>()) return *kept;
     return communicator.attachments().keep(std::make_unique<KeptMembers>());
   }
 
-  [[nodiscard]] std::shared_ptr<Member> find(const CommunicatorSettings& settings) const {
+  [[nodiscard]] std::shared_ptr<NcclRank> find(const CommunicatorSettings& settings) const {
     const auto found = std::ranges::find(kept_, settings, &Kept::settings);
     return found == kept_.end() ? nullptr : found->member;
   }
-  void add(const CommunicatorSettings& settings, std::shared_ptr<Member> member) {
+  void add(const CommunicatorSettings& settings, std::shared_ptr<NcclRank> member) {
     kept_.push_back({settings, std::move(member)});
   }
   void drop(const CommunicatorSettings& settings) {
@@ -79,14 +79,14 @@ Configuration configuration_of(const CommunicatorSettings& settings) {
 
 }  // namespace
 
-std::shared_ptr<Member> Member::of(Communicator& communicator, const Opened& opened,
+std::shared_ptr<NcclRank> NcclRank::of(Communicator& communicator, const Opened& opened,
                                    const CommunicatorSettings& settings, Deadline deadline) {
   if (communicator.device() == nullptr)
     throw Error(StatusCode::failed_precondition, "NCCL takes buffers on a device, and rank " +
                                                      std::to_string(communicator.rank()) +
                                                      " has none");
   KeptMembers& kept = KeptMembers::of(communicator);
-  std::shared_ptr<Member> known = kept.find(settings);
+  std::shared_ptr<NcclRank> known = kept.find(settings);
   const bool is_lost = known == nullptr || !known->is_usable();
   if (first_rank_where(communicator, is_lost, deadline + vote_time) < 0) return known;
   // Where one rank has lost it the others' waits in vain.
@@ -94,13 +94,13 @@ std::shared_ptr<Member> Member::of(Communicator& communicator, const Opened& ope
   known.reset();
   kept.drop(settings);
   kept.make_room(communicator, deadline + vote_time);
-  std::shared_ptr<Member> made(new Member(communicator, opened, settings, deadline));
+  std::shared_ptr<NcclRank> made(new NcclRank(communicator, opened, settings, deadline));
   made->make(deadline);
   kept.add(settings, made);
   return made;
 }
 
-Member::Member(Communicator& communicator, const Opened& opened,
+NcclRank::NcclRank(Communicator& communicator, const Opened& opened,
                const CommunicatorSettings& settings, Deadline deadline)
     : communicator_(communicator),
       opened_(opened),
@@ -111,7 +111,7 @@ Member::Member(Communicator& communicator, const Opened& opened,
       board_(communicator.allocate({Signals::size(2)}, deadline)),
       progress_(communicator, *board_, 0) {}
 
-void Member::make(Deadline deadline) {
+void NcclRank::make(Deadline deadline) {
   const Deadline vote = deadline + vote_time;
   require_alike(communicator_, "NCCL's version", version_text(opened_.version), vote);
   require_alike(communicator_, "NCCL_* variables of their environments",
@@ -137,7 +137,7 @@ void Member::make(Deadline deadline) {
   if (why_not_forced_.empty()) require_alike_snapshots(vote);
 }
 
-Member::~Member() {
+NcclRank::~NcclRank() {
   // Operations use none of its graphs any more: they keep it.
   if (handle_ == nullptr || !is_usable()) return;
   const auto end = Clock::now() + longest_end;
@@ -157,7 +157,7 @@ Member::~Member() {
   }
 }
 
-void Member::join(const UniqueId& id, Deadline deadline) {
+void NcclRank::join(const UniqueId& id, Deadline deadline) {
   progress_.set(joined_word, join_begun);
   if (!make_native(id, deadline)) {
     try {
@@ -179,7 +179,7 @@ void Member::join(const UniqueId& id, Deadline deadline) {
   progress_.set(joined_word, join_done);
 }
 
-bool Member::make_native(const UniqueId& id, Deadline deadline) {
+bool NcclRank::make_native(const UniqueId& id, Deadline deadline) {
   // Shared with the thread that makes it, which nobody may wait for any more.
   struct Making {
     std::mutex mutex;
@@ -227,7 +227,7 @@ bool Member::make_native(const UniqueId& id, Deadline deadline) {
   return true;
 }
 
-void Member::begin(std::string what, std::function<Result()> act) {
+void NcclRank::begin(std::string what, std::function<Result()> act) {
   require_usable();
   if (errands_.is_under_way())
     throw Error(StatusCode::failed_precondition, errands_.what() + " is still under way");
@@ -237,7 +237,7 @@ void Member::begin(std::string what, std::function<Result()> act) {
   });
 }
 
-void Member::enter() {
+void NcclRank::enter() {
   // In one order with the abort, which looks here behind its own word: one of the two sees the
   // other.
   mark_->inside.store(++entered_, std::memory_order_seq_cst);
@@ -246,7 +246,7 @@ void Member::enter() {
   require_usable();
 }
 
-void Member::watch() noexcept {
+void NcclRank::watch() noexcept {
   const std::uint64_t inside = mark_->inside.load(std::memory_order_acquire);
   const auto now = Clock::now();
   if (inside == 0 || inside != watched_) {
@@ -259,7 +259,7 @@ void Member::watch() noexcept {
   end("a call of NCCL's did not return in time");
 }
 
-void Member::fail_to_join() {
+void NcclRank::fail_to_join() {
   const bool is_aborted = abort_flag_.is_raised();
   const auto first_before = [&](std::uint64_t stage) {
     for (int rank = 0; rank < communicator_.size(); ++rank)
@@ -279,26 +279,26 @@ void Member::fail_to_join() {
                                   : "rank " + std::to_string(unfinished) + " is not done either"));
 }
 
-bool Member::shares_node_with(int rank) const {
+bool NcclRank::shares_node_with(int rank) const {
   const auto nodes = communicator_.nodes();
   return nodes[static_cast<std::size_t>(rank)] ==
          nodes[static_cast<std::size_t>(communicator_.rank())];
 }
 
-std::unique_lock<std::mutex> Member::use() const {
+std::unique_lock<std::mutex> NcclRank::use() const {
   std::unique_lock lock(ending_);
   if (is_aborted_) throw OperationLost("NCCL's communicator was aborted: " + why_aborted_);
   return lock;
 }
 
-void Member::give_back(const char* what, const std::function<Result()>& act) const noexcept {
+void NcclRank::give_back(const char* what, const std::function<Result()>& act) const noexcept {
   const std::lock_guard lock(ending_);
   if (is_aborted_) return;
   if (const Result result = act(); result != result_success && result != result_in_progress)
     std::fprintf(stderr, "colltune: %s: %s\n", what, functions().get_error_string(result));
 }
 
-bool Member::is_ready() const {
+bool NcclRank::is_ready() const {
   if (errands_.is_under_way()) {
     require_usable();
     return false;
@@ -314,7 +314,7 @@ bool Member::is_ready() const {
   return state == result_success;
 }
 
-void Member::await(const std::string& what, Deadline deadline) const {
+void NcclRank::await(const std::string& what, Deadline deadline) const {
   while (!is_ready()) {
     const bool is_aborted = abort_flag_.is_raised();
     if (is_aborted || Clock::now() >= deadline)
@@ -324,7 +324,7 @@ void Member::await(const std::string& what, Deadline deadline) const {
   }
 }
 
-void Member::finish(const std::string& what, Deadline deadline) {
+void NcclRank::finish(const std::string& what, Deadline deadline) {
   try {
     await(what, deadline);
   } catch (const Error& error) {
@@ -334,7 +334,7 @@ void Member::finish(const std::string& what, Deadline deadline) {
   }
 }
 
-void Member::await_others_graphs(Deadline deadline) const {
+void NcclRank::await_others_graphs(Deadline deadline) const {
   while (held_.use_count() > 1) {
     if (Clock::now() >= deadline)
       throw Error(StatusCode::deadline_exceeded,
@@ -344,24 +344,24 @@ void Member::await_others_graphs(Deadline deadline) const {
   }
 }
 
-void Member::require_usable() const {
+void NcclRank::require_usable() const {
   if (is_aborted_) static_cast<void>(use());
 }
 
-Member::Graphs::iterator Member::keep(std::unique_ptr<DeviceGraph> graph) {
+NcclRank::Graphs::iterator NcclRank::keep(std::unique_ptr<DeviceGraph> graph) {
   return graphs_.insert(graphs_.end(), std::move(graph));
 }
 
-void Member::abort(const std::string& why) noexcept {
+void NcclRank::abort(const std::string& why) noexcept {
   // The kernel of a replay that hangs ends with NCCL's abort, and what it holds of its graph then.
   for (auto& graph : graphs_) graph.reset();
   end(why);
   if (pending_ && held_.use_count() == 1) static_cast<void>(pending_->has_ended(longest_end));
 }
 
-void Member::abort_elsewhere(const std::string& why) noexcept { end(why); }
+void NcclRank::abort_elsewhere(const std::string& why) noexcept { end(why); }
 
-void Member::end(const std::string& why) noexcept {
+void NcclRank::end(const std::string& why) noexcept {
   const std::lock_guard lock(ending_);
   if (is_aborted_) return;
   why_aborted_ = why.empty() ? "for an unknown reason" : why;
@@ -378,9 +378,9 @@ void Member::end(const std::string& why) noexcept {
   }
 }
 
-void Member::begin_call() noexcept { progress_.set(calls_word, ++calls_); }
+void NcclRank::begin_call() noexcept { progress_.set(calls_word, ++calls_); }
 
-int Member::who_is_late() const noexcept {
+int NcclRank::who_is_late() const noexcept {
   for (int rank = 0; rank < communicator_.size(); ++rank)
     if (shares_node_with(rank) && progress_.get(rank, calls_word) < calls_) return rank;
   return -1;

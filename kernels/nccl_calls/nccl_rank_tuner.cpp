@@ -16,7 +16,7 @@
 #include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/vocabulary/error.h"
 #include "library_call.h"
-#include "member.h"
+#include "nccl_rank.h"
 
 namespace colltune::nccl {
 namespace {
@@ -133,7 +133,7 @@ class Candidates {
 
 }  // namespace
 
-std::vector<colltune_nccl_communicator> Member::list_contexts() const {
+std::vector<colltune_nccl_communicator> NcclRank::list_contexts() const {
   if (!opened_.why_no_tuner.empty()) return {};
   std::vector<colltune_nccl_communicator> contexts(opened_.control.list(nullptr, 0));
   // Others may come and go meanwhile.
@@ -145,7 +145,7 @@ std::vector<colltune_nccl_communicator> Member::list_contexts() const {
   }
 }
 
-std::vector<std::uint64_t> Member::list_unclaimed(std::uint64_t newest_before) const {
+std::vector<std::uint64_t> NcclRank::list_unclaimed(std::uint64_t newest_before) const {
   std::vector<std::uint64_t> numbers;
   for (const auto& context : list_contexts())
     if (context.number > newest_before && context.is_claimed == 0 &&
@@ -154,7 +154,7 @@ std::vector<std::uint64_t> Member::list_unclaimed(std::uint64_t newest_before) c
   return numbers;
 }
 
-void Member::find_tuner_context(Deadline deadline, std::uint64_t newest_before) {
+void NcclRank::find_tuner_context(Deadline deadline, std::uint64_t newest_before) {
   const Deadline vote = deadline + vote_time;
   const std::vector<std::uint64_t> candidates = list_unclaimed(newest_before);
   if (communicator_.size() == 1)
@@ -184,13 +184,13 @@ void Member::find_tuner_context(Deadline deadline, std::uint64_t newest_before) 
       vote);
 }
 
-std::uint64_t Member::find_by_turns(std::uint64_t newest_before, Deadline deadline) {
+std::uint64_t NcclRank::find_by_turns(std::uint64_t newest_before, Deadline deadline) {
   // Several ranks live in one process, of this communicator or of others that are made at the same
   // time: one after the other makes a call, and sees which of the contexts is asked about it. NCCL
   // asks before it needs any other rank.
   std::byte* const scratch = scratch_.bytes().data();
   why_not_forced_ = "not known yet";  // so that the call leaves the contexts alone
-  LibraryCall call(std::shared_ptr<Member>(std::shared_ptr<Member>{}, this),
+  LibraryCall call(std::shared_ptr<NcclRank>(std::shared_ptr<NcclRank>{}, this),
                    {.type = DataType::u8,
                     .op = ReduceOp::max,
                     .count = 1,
@@ -210,7 +210,7 @@ std::uint64_t Member::find_by_turns(std::uint64_t newest_before, Deadline deadli
   return found;
 }
 
-std::uint64_t Member::find_own(LibraryCall& call, std::uint64_t newest_before, Deadline deadline) {
+std::uint64_t NcclRank::find_own(LibraryCall& call, std::uint64_t newest_before, Deadline deadline) {
   const Search search(opened_.control, abort_flag_, deadline);
   const Candidates candidates(opened_.control, list_unclaimed(newest_before));
   call.start();
@@ -222,14 +222,14 @@ std::uint64_t Member::find_own(LibraryCall& call, std::uint64_t newest_before, D
   return *found;
 }
 
-void Member::claim(std::uint64_t context) {
+void NcclRank::claim(std::uint64_t context) {
   if (const int refused = opened_.control.claim(context); refused != 0)
     throw Error(StatusCode::internal, "context " + std::to_string(context) +
                                           " of NCCL's tuner cannot be claimed: error " +
                                           std::to_string(refused));
 }
 
-void Member::require_alike_snapshots(Deadline deadline) {
+void NcclRank::require_alike_snapshots(Deadline deadline) {
   for (const auto& context : list_contexts()) {
     if (context.number != context_) continue;
     require_alike(communicator_, "the tuner's interface", std::to_string(context.interface_version),
@@ -243,7 +243,7 @@ void Member::require_alike_snapshots(Deadline deadline) {
   throw Error(StatusCode::internal, "the tuner's context of this communicator is gone");
 }
 
-void Member::force(const std::optional<Choice>& choice, Function function) {
+void NcclRank::force(const std::optional<Choice>& choice, Function function) {
   const colltune_nccl_force wanted = force_of(choice, function);
   if (force_id_ == wanted.id) return;
   if (const int refused = opened_.control.force(context_, &wanted); refused != 0)
@@ -252,23 +252,23 @@ void Member::force(const std::optional<Choice>& choice, Function function) {
   force_id_ = wanted.id;
 }
 
-void Member::observe(bool is_on) {
+void NcclRank::observe(bool is_on) {
   static_cast<void>(opened_.control.observe(context_, is_on ? 1 : 0));
 }
 
-std::optional<colltune_nccl_call> Member::last_call() const {
+std::optional<colltune_nccl_call> NcclRank::last_call() const {
   colltune_nccl_call seen{};
   if (opened_.control.last_call(context_, &seen) != 0) return std::nullopt;
   return seen;
 }
 
-std::optional<std::uint64_t> Member::available(Function function, DataType type, ReduceOp op,
+std::optional<std::uint64_t> NcclRank::available(Function function, DataType type, ReduceOp op,
                                                Deadline deadline) {
   if (!why_not_forced_.empty()) return std::nullopt;
   const std::tuple key(function, asked_type(function, type), op);
   if (const auto known = available_.find(key); known != available_.end()) return known->second;
   std::byte* const scratch = scratch_.bytes().data();
-  LibraryCall call(std::shared_ptr<Member>(std::shared_ptr<Member>{}, this),
+  LibraryCall call(std::shared_ptr<NcclRank>(std::shared_ptr<NcclRank>{}, this),
                    {.collective = collective_of(function),
                     .type = type,
                     .op = op,

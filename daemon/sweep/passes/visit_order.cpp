@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "course.h"
+#include "visit_order.h"
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +46,7 @@ nanoseconds fraction_of(nanoseconds time, double fraction) {
 
 }  // namespace
 
-Course::Course(const SweepPlan& plan, std::span<const Measurement> stored)
+VisitOrder::VisitOrder(const SweepPlan& plan, std::span<const Measurement> stored)
     : plan_(plan), of_cell_(plan.cells.size()), passes_(plan.passes) {
   std::map<TuningKey, std::size_t> cells;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) cells.emplace(plan.cells[i].key, i);
@@ -60,7 +60,7 @@ Course::Course(const SweepPlan& plan, std::span<const Measurement> stored)
   begin_pass(0);
 }
 
-std::vector<Measurement> Course::measured(std::size_t cell) const {
+std::vector<Measurement> VisitOrder::measured(std::size_t cell) const {
   std::set<TrialName> planned;
   for (const PlannedVariant& variant : plan_.cells[cell].variants)
     planned.insert({.variant = variant.variant, .is_twin = variant.is_twin});
@@ -70,7 +70,7 @@ std::vector<Measurement> Course::measured(std::size_t cell) const {
   return found;
 }
 
-std::vector<std::size_t> Course::contenders(std::size_t cell) const {
+std::vector<std::size_t> VisitOrder::contenders(std::size_t cell) const {
   const auto names = contenders_of(measured(cell));
   const auto& variants = plan_.cells[cell].variants;
   std::vector<std::size_t> found;
@@ -80,7 +80,7 @@ std::vector<std::size_t> Course::contenders(std::size_t cell) const {
   return found;
 }
 
-void Course::begin_pass(int pass) {
+void VisitOrder::begin_pass(int pass) {
   pass_ = pass;
   to_do_.clear();
   weight_of_pass_ = 0;
@@ -99,24 +99,24 @@ void Course::begin_pass(int pass) {
   weight_left_ = weight_of_pass_;
 }
 
-double Course::part_of(int pass) const {
+double VisitOrder::part_of(int pass) const {
   if (passes_ == 1) return 1;
   return pass == 0 ? first_part : (1 - first_part) / (passes_ - 1);
 }
 
-double Course::cost_rate() const {
+double VisitOrder::cost_rate() const {
   const Spent& known = spent_later_.weight > 0 ? spent_later_ : spent_first_;
   return known.weight > 0 ? static_cast<double>(known.fixed_cost.count()) / known.weight : 0;
 }
 
-int Course::worthwhile_passes(nanoseconds left, double weight) const {
+int VisitOrder::worthwhile_passes(nanoseconds left, double weight) const {
   if (left.count() <= 0) return 0;
   const double worthwhile = std::floor(static_cast<double>(left.count()) * most_overhead /
                                        std::max(1.0, cost_rate() * weight));
   return static_cast<int>(std::clamp(worthwhile, 0.0, double(plan_.passes)));
 }
 
-void Course::fit_passes(nanoseconds left) {
+void VisitOrder::fit_passes(nanoseconds left) {
   if (pass_ > 0 || spent_first_.weight == 0) return;
   // Who takes part in further passes is found out in this one.
   double weight = 0;
@@ -127,7 +127,7 @@ void Course::fit_passes(nanoseconds left) {
   passes_ = std::min(plan_.passes, 1 + worthwhile_passes(fraction_of(left, for_further), weight));
 }
 
-void Course::begin_next_pass(std::optional<nanoseconds> left) {
+void VisitOrder::begin_next_pass(std::optional<nanoseconds> left) {
   begin_pass(pass_ + 1);
   // What it will cost is known better now than when the first pass began.
   if (!left || weight_of_pass_ == 0 || cost_rate() == 0) return;
@@ -135,13 +135,13 @@ void Course::begin_next_pass(std::optional<nanoseconds> left) {
   if (passes_ == pass_) to_do_.clear();
 }
 
-double Course::parts_left() const {
+double VisitOrder::parts_left() const {
   double parts = weight_of_pass_ > 0 ? part_of(pass_) * weight_left_ / weight_of_pass_ : 0;
   for (int pass = pass_ + 1; pass < passes_; ++pass) parts += part_of(pass);
   return parts;
 }
 
-std::optional<Visit> Course::next(std::optional<nanoseconds> left) {
+std::optional<Visit> VisitOrder::next(std::optional<nanoseconds> left) {
   if (left) fit_passes(*left);
   while (to_do_.empty() && pass_ + 1 < passes_) begin_next_pass(left);
   if (to_do_.empty()) return {};
@@ -162,7 +162,7 @@ std::optional<Visit> Course::next(std::optional<nanoseconds> left) {
   return visit;
 }
 
-void Course::keep(const Visit& visit, std::span<const Measurement> measured,
+void VisitOrder::keep(const Visit& visit, std::span<const Measurement> measured,
                   nanoseconds fixed_cost) {
   const double weight = to_do_.front().weight;
   to_do_.pop_front();
@@ -178,7 +178,7 @@ void Course::keep(const Visit& visit, std::span<const Measurement> measured,
   }
 }
 
-std::size_t Course::visits_left() const {
+std::size_t VisitOrder::visits_left() const {
   const auto in_later_passes = [&](int pass) {
     std::size_t visits = 0;
     for (std::size_t i = 0; i < plan_.cells.size(); ++i)
@@ -190,7 +190,7 @@ std::size_t Course::visits_left() const {
   return visits;
 }
 
-double Course::left_over_done() const {
+double VisitOrder::left_over_done() const {
   return parts_done_ > 0 ? std::max(0.0, parts_left()) / parts_done_ : 0;
 }
 

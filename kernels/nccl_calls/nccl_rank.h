@@ -52,20 +52,20 @@ inline constexpr std::size_t most_members = 8;
 /// when a communicator is aborted: PendingEnd says what is done for that. Nothing can abort a
 /// communicator that is being made: it is left alone, and aborted by the thread that makes it where
 /// that ever ends.
-class Member {
+class NcclRank {
  public:
   /// The one of `communicator` with `settings`, made where there is none, or where it was aborted:
   /// that takes NCCL seconds. Where there are most_members, the oldest one ends that no operation
   /// uses; Error(resource_exhausted) where all are used. Collective; all ranks throw or none,
   /// except for RankMissing. Refuses ranks that would not choose alike (Error failed_precondition):
   /// they have unlike versions of NCCL, restrictions in their environments, or decision snapshots.
-  [[nodiscard]] static std::shared_ptr<Member> of(Communicator& communicator, const Opened& opened,
+  [[nodiscard]] static std::shared_ptr<NcclRank> of(Communicator& communicator, const Opened& opened,
                                                   const CommunicatorSettings& settings,
                                                   Deadline deadline);
-  Member(const Member&) = delete;
-  Member& operator=(const Member&) = delete;
+  NcclRank(const NcclRank&) = delete;
+  NcclRank& operator=(const NcclRank&) = delete;
   /// Ends NCCL's communicator; aborts it where that takes too long.
-  ~Member();
+  ~NcclRank();
 
   [[nodiscard]] NativeHandle handle() const { return handle_; }
   [[nodiscard]] const Functions& functions() const { return opened_.functions; }
@@ -147,7 +147,7 @@ class Member {
   [[nodiscard]] int who_is_late() const noexcept;
 
  private:
-  Member(Communicator& communicator, const Opened& opened, const CommunicatorSettings& settings,
+  NcclRank(Communicator& communicator, const Opened& opened, const CommunicatorSettings& settings,
          Deadline deadline);
 
   void make(Deadline deadline);
