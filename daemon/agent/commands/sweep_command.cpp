@@ -179,7 +179,7 @@ std::vector<Settled> settle_with_earlier(const SweepOptions& options, const Swee
 /// cut by the words that follow on the other one.
 void finish_results() {
   std::fflush(stdout);
-  constexpr auto patience = std::chrono::milliseconds(500);
+  constexpr auto patience = std::chrono::seconds(5);
   constexpr auto between_looks = std::chrono::milliseconds(2);
   const auto until = std::chrono::steady_clock::now() + patience;
   int unread = 0;
