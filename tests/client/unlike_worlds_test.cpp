@@ -250,12 +250,12 @@ TEST_F(UnlikeWorlds, InCOtherMembersGetWhatCppDoes) {
 }
 
 TEST_F(UnlikeWorlds, AFetchedTableHasMembersAndCompositions) {
-  EXPECT_EQ(fetched().members().size(), worlds().size());
+  EXPECT_EQ(fetched().set().members.size(), worlds().size());
   for (const auto& [sweep, members] : worlds()) {
-    const auto found = std::ranges::find(fetched().members(), sweep, &WorldMembers::sweep_uuid);
-    ASSERT_NE(found, fetched().members().end());
+    const auto found = std::ranges::find(fetched().set().members, sweep, &WorldMembers::sweep_uuid);
+    ASSERT_NE(found, fetched().set().members.end());
     EXPECT_EQ(found->members, members);
-    EXPECT_EQ(std::ranges::count(fetched().compositions(), composition_for(members)), 1);
+    EXPECT_EQ(std::ranges::count(fetched().set().compositions, composition_for(members)), 1);
   }
 }
 
