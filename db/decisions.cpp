@@ -12,10 +12,10 @@
 
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/field_limits.h"
-#include "columns.h"
 #include "failures.h"
 #include "journal.h"
 #include "members.h"
+#include "sqlite/columns.h"
 
 namespace colltune {
 
@@ -293,9 +293,9 @@ void leave_out_unusable(PublishedTable& table) {
     }
   };
   std::set<std::string, std::less<>> lost;  // environments, and the names of compositions
-  std::erase_if(table.environments, [&](const EnvironmentRecord& record) {
-    const bool is_lost = is_unusable(record.environment, "environment " + record.digest);
-    if (is_lost) lost.insert(record.digest);
+  std::erase_if(table.environments, [&](const auto& named) {
+    const bool is_lost = is_unusable(named.second, "environment " + named.first);
+    if (is_lost) lost.insert(named.first);
     return is_lost;
   });
   std::erase_if(table.members, [&](const WorldMembers& world) {
@@ -428,21 +428,18 @@ PublishedTable read_published(Connection& connection, const std::optional<std::u
   const StoredGeneration& generation =
       find_generation(connection, generations,
                       number ? static_cast<std::int64_t>(*number) : meta.newest_generation);
-  PublishedTable table{
-      .generation = {meta.store_uuid, static_cast<std::uint64_t>(generation.number),
-                     generation.content_digest},
-      .published_at = generation.published_at,
-      .environments = {},
-      .decisions = {},
-      .members = {},
-      .compositions = {}};
+  PublishedTable table;
+  table.generation = {meta.store_uuid, static_cast<std::uint64_t>(generation.number),
+                      generation.content_digest};
+  table.published_at = generation.published_at;
   std::set<std::string> named;
   for (auto& [place, stored] : load_complete(connection, generation)) {
     named.insert(stored.decision.key.environment_digest);
     table.decisions.push_back(stored.decision);
   }
   for (auto& record : read_environments(connection))
-    if (named.erase(record.digest) == 1) table.environments.push_back(std::move(record));
+    if (named.erase(record.digest) == 1) 
+      table.environments.emplace_back(std::move(record.digest), std::move(record.environment));
   if (!named.empty())
     fail_row(connection, "environment", 0, "with digest " + *named.begin() + " is missing");
   table.members = members_of(connection, table.decisions);

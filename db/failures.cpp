@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "columns.h"
 #include "journal.h"
+#include "sqlite/columns.h"
 
 namespace colltune {
 

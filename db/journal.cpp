@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "colltune/vocabulary/field_limits.h"
 #include "colltune/vocabulary/canonical.h"
-#include "columns.h"
+#include "colltune/vocabulary/field_limits.h"
+#include "sqlite/columns.h"
 
 namespace colltune::db {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "colltune/vocabulary/field_limits.h"
-#include "columns.h"
 #include "journal.h"
+#include "sqlite/columns.h"
 
 namespace colltune::db {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "reading.h"
 
-#include "file_system.h"
 #include "schema.h"
+#include "sqlite/file_system.h"
 
 namespace colltune::db {
 namespace {
@@ -21,7 +21,7 @@ bool has_content(const std::filesystem::path& file) {
   return !error && size > 0;
 }
 
-std::unique_ptr<Connection> open_as(const std::filesystem::path& path, Access access) {
+std::unique_ptr<Connection> open_as(const std::filesystem::path& path, OpenMode access) {
   auto connection = std::make_unique<Connection>(path, access);
   prepare_read(*connection, schema_history());
   return connection;
@@ -38,10 +38,10 @@ std::unique_ptr<Connection> open_for_reading(const std::filesystem::path& given)
   if (!std::filesystem::is_regular_file(status))
     throw Error(StatusCode::failed_precondition,
                 given.string() + " is not a colltune database (not a regular file)");
-  auto connection = std::make_unique<Connection>(path, Access::reader);
+  auto connection = std::make_unique<Connection>(path, OpenMode::reader);
   if (!is_in_wal_mode(*connection) && !has_content(beside(path, "-journal"))) {
     connection.reset();
-    return open_as(path, Access::immutable);
+    return open_as(path, OpenMode::immutable);
   }
   try {
     prepare_read(*connection, schema_history());
@@ -51,7 +51,7 @@ std::unique_ptr<Connection> open_for_reading(const std::filesystem::path& given)
     if (!failure.is_cannot_open() || has_content(beside(path, "-wal"))) throw;
   }
   connection.reset();
-  return open_as(path, Access::immutable);
+  return open_as(path, OpenMode::immutable);
 }
 
 }  // namespace colltune::db

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "connection.h"
+#include "sqlite/connection.h"
 
 namespace colltune::db {
 

@@ -12,9 +12,9 @@
 
 #include "colltune/db/records.h"
 #include "colltune/vocabulary/canonical.h"
-#include "columns.h"
 #include "decisions.h"
-#include "file_system.h"
+#include "sqlite/columns.h"
+#include "sqlite/file_system.h"
 
 namespace colltune::db {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "row.h"
+#include "sqlite/row.h"
 
 namespace colltune::db {
 

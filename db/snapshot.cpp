@@ -5,9 +5,9 @@
 
 #include "colltune/db/store.h"
 #include "decisions.h"
-#include "file_system.h"
 #include "reading.h"
 #include "schema.h"
+#include "sqlite/file_system.h"
 
 namespace colltune {
 
@@ -38,7 +38,7 @@ void check_snapshot(const std::filesystem::path& file, const Generation& newest)
 std::optional<Meta> peek(const std::filesystem::path& file) {
   try {
     if (!std::filesystem::is_regular_file(file)) return {};
-    Connection connection(real_path(file), Access::immutable);
+    Connection connection(real_path(file), OpenMode::immutable);
     prepare_peek(connection, schema_history());
     return read_meta_of_any_version(connection);
   } catch (const Error&) {  // damaged or foreign: it is written anew

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "colltune/vocabulary/decision.h"
-#include "connection.h"
+#include "sqlite/connection.h"
 
 namespace colltune::db {
 

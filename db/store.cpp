@@ -8,12 +8,12 @@
 #include "colltune/vocabulary/canonical.h"
 #include "decisions.h"
 #include "failures.h"
-#include "file_system.h"
 #include "journal.h"
 #include "members.h"
-#include "owner_lock.h"
 #include "schema.h"
 #include "snapshot.h"
+#include "sqlite/file_system.h"
+#include "sqlite/owner_lock.h"
 
 namespace colltune {
 namespace {
@@ -50,7 +50,7 @@ void probe_writing(const std::filesystem::path& database) {
   path += ".probe";
   remove_database(path);
   try {
-    Connection connection(path, db::Access::owner);
+    Connection connection(path, db::OpenMode::owner);
     connection.configure();
     if (connection.text("PRAGMA journal_mode=WAL") != "wal")
       throw Error(StatusCode::failed_precondition,
@@ -92,7 +92,7 @@ class Store::Impl {
  private:
   Connection open() {
     probe_writing(path_);
-    return Connection(path_, db::Access::owner);
+    return Connection(path_, db::OpenMode::owner);
   }
 
   std::filesystem::path path_;

@@ -7,8 +7,8 @@
 #include <concepts>
 
 #include "colltune/db/records.h"
-#include "columns.h"
 #include "schema.h"
+#include "sqlite/columns.h"
 
 namespace colltune::db {
 

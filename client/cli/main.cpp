@@ -10,15 +10,15 @@
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/error.h"
 #include "colltune/vocabulary/lookup.h"
-#include "explain_command.h"
-#include "export_command.h"
-#include "generations_command.h"
-#include "import_command.h"
-#include "lookup_command.h"
-#include "printable_output.h"
-#include "quarantine_command.h"
-#include "report_command.h"
-#include "show_command.h"
+#include "commands/explain_command.h"
+#include "commands/export_command.h"
+#include "commands/generations_command.h"
+#include "commands/import_command.h"
+#include "commands/lookup_command.h"
+#include "commands/quarantine_command.h"
+#include "commands/show_command.h"
+#include "reports/report_command.h"
+#include "text/printable_output.h"
 
 namespace {
 
@@ -250,6 +250,20 @@ std::string usage_message(const CLI::App& program, const CLI::ParseError& error)
   return message + "; colltune --help tells more";
 }
 
+/// For whoever starts the program with nothing.
+constexpr const char* what_to_do =
+    "colltune says which variant of a collective to use, as it was measured on this cluster.\n\n"
+    "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
+    "      measures; all commands below read what it found\n"
+    "  colltune report sweep --db tuning.db\n"
+    "      one page: winners, gains, noise\n"
+    "  colltune lookup all_reduce --bytes 1MiB --dtype f32 --db tuning.db\n"
+    "      which variant for this call, and with what evidence\n"
+    "  colltune export json --db tuning.db -o decisions.json\n"
+    "      all decisions, for other programs\n"
+    "  colltune --help\n"
+    "      all commands\n";
+
 /// 0, or 1 after a message where standard output did not take the result (a full disk, say).
 int finish_output() {
   std::cout.flush();
@@ -278,6 +292,10 @@ int main(int argc, char** argv) {
   ReportOptions report_options;
   DiffOptions diff_options;
   RollbackOptions rollback_options;
+  if (argc == 1) {
+    std::cerr << what_to_do;
+    return exit_code_of(StatusCode::invalid_argument);
+  }
   add_lookup(program, lookup_options);
   add_explain(program, explain_options);
   add_export(program, export_options);

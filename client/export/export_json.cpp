@@ -126,7 +126,7 @@ nlohmann::json worlds_of(std::span<const Decision> decisions, std::span<const Wo
 
 }  // namespace
 
-nlohmann::json export_json(const ExportSource& source) {
+nlohmann::json export_json(const DecisionSet& source) {
   std::map<std::string, nlohmann::json> known;
   for (const auto& [digest, environment] : source.environments)
     known[digest] = to_json_value(environment);

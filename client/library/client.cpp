@@ -61,11 +61,7 @@ bool is_of_the_transport(grpc::StatusCode code) {
 
 class LocalTable::Impl {
  public:
-  Impl(Generation generation, std::vector<Decision> decisions,
-       std::vector<std::pair<std::string, Environment>> environments,
-       std::vector<WorldMembers> members, std::vector<Composition> compositions)
-      : table(std::move(generation), std::move(decisions), std::move(environments),
-              std::move(members), std::move(compositions)) {}
+  explicit Impl(DecisionSet set) : table(std::move(set)) {}
 
   DecisionTable table;
 };
@@ -92,6 +88,20 @@ class Client::Impl {
 
   void set_deadline(grpc::ClientContext& context) const {
     context.set_deadline(std::chrono::system_clock::now() + deadline_);
+  }
+
+  /// `query` is what `request` asks.
+  [[nodiscard]] FoundAnswer ask(const v1::LookupRequest& request, const LookupQuery& query) const {
+    v1::LookupResponse response;
+    grpc::ClientContext context;
+    set_deadline(context);
+    check(stub().Lookup(&context, request, &response));
+    FoundAnswer found{.answer = read_answer<LookupAnswer>(response.answer(), "answer"),
+                      .environment = {}};
+    check_members(query, found.answer);
+    if (response.has_environment())
+      found.environment = read_answer<Environment>(response.environment(), "environment");
+    return found;
   }
 
   /// Throws the error that `status` carries, with the address where the daemon itself said nothing.
@@ -124,17 +134,7 @@ LookupAnswer LocalTable::find(const LookupQuery& query) const { return impl_->ta
 
 const Generation& LocalTable::generation() const { return impl_->table.generation(); }
 
-std::span<const Decision> LocalTable::decisions() const { return impl_->table.decisions(); }
-
-std::span<const std::pair<std::string, Environment>> LocalTable::environments() const {
-  return impl_->table.environments();
-}
-
-std::span<const WorldMembers> LocalTable::members() const { return impl_->table.members(); }
-
-std::span<const Composition> LocalTable::compositions() const {
-  return impl_->table.compositions();
-}
+const DecisionSet& LocalTable::set() const { return impl_->table.set(); }
 
 Client::Client(const std::string& address, std::chrono::milliseconds deadline) {
   check_address(address);
@@ -158,13 +158,14 @@ LookupAnswer Client::lookup(const LookupQuery& query,
   v1::LookupRequest request;
   write_message(query, *request.mutable_query());
   if (generation_digest) request.set_generation_digest(*generation_digest);
-  v1::LookupResponse response;
-  grpc::ClientContext context;
-  impl_->set_deadline(context);
-  impl_->check(impl_->stub().Lookup(&context, request, &response));
-  auto answer = read_answer<LookupAnswer>(response.answer(), "answer");
-  check_members(query, answer);
-  return answer;
+  return impl_->ask(request, query).answer;
+}
+
+FoundAnswer Client::lookup_with_environment(const LookupQuery& query) const {
+  v1::LookupRequest request;
+  write_message(query, *request.mutable_query());
+  request.set_with_environment(true);
+  return impl_->ask(request, query);
 }
 
 /// A generation's number, and its content where it is known.
@@ -246,28 +247,24 @@ LocalTable Client::fetch(const WorldFilter& filter, const Pinned& pin) const {
   impl_->set_deadline(context);
   const auto stream = impl_->stub().GetTable(&context, request);
   std::optional<Generation> answered;
-  std::vector<Decision> decisions;
-  std::vector<std::pair<std::string, Environment>> environments;
-  std::vector<WorldMembers> members;
-  std::vector<Composition> compositions;
+  DecisionSet set;
   for (v1::GetTableResponse chunk; stream->Read(&chunk);) {
     if (chunk.has_generation())
       answered = read_answer<Generation>(chunk.generation(), "generation");
     for (const auto& record : chunk.environments())
-      environments.emplace_back(record.digest(),
-                                read_answer<Environment>(record.environment(), "environments"));
+      set.environments.emplace_back(record.digest(),
+                                    read_answer<Environment>(record.environment(), "environments"));
     for (const auto& world : chunk.members())
-      members.push_back(read_answer<WorldMembers>(world, "members"));
+      set.members.push_back(read_answer<WorldMembers>(world, "members"));
     for (const auto& composition : chunk.compositions())
-      compositions.push_back(read_answer<Composition>(composition, "compositions"));
+      set.compositions.push_back(read_answer<Composition>(composition, "compositions"));
     for (const auto& decision : chunk.decisions())
-      decisions.push_back(read_answer<Decision>(decision, "decisions"));
+      set.decisions.push_back(read_answer<Decision>(decision, "decisions"));
   }
   impl_->check(stream->Finish());
   if (!answered) throw Error(StatusCode::data_loss, "the daemon's table names no generation");
-  return LocalTable(std::make_shared<const LocalTable::Impl>(
-      std::move(*answered), std::move(decisions), std::move(environments), std::move(members),
-      std::move(compositions)));
+  set.generation = *std::move(answered);
+  return LocalTable(std::make_shared<const LocalTable::Impl>(std::move(set)));
 }
 
 }  // namespace colltune

@@ -3,6 +3,7 @@
 
 #include "agent_main.h"
 
+#include <fmt/core.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,28 +28,28 @@
 
 #include "agent_options.h"
 #include "build_info.h"
-#include "colltune/kernels/control_groups.h"
-#include "colltune/kernels/cuda_device.h"
-#include "colltune/kernels/mpi_communicator.h"
-#include "colltune/kernels/mpi_settings.h"
-#include "colltune/kernels/nccl_environment.h"
+#include "colltune/kernels/device/cuda_device.h"
+#include "colltune/kernels/mpi_library/mpi_communicator.h"
+#include "colltune/kernels/mpi_library/mpi_settings.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
+#include "colltune/machine/control_groups.h"
 #include "colltune/supervise/launch_helper.h"
 #include "colltune/supervise/supervise.h"
 #include "colltune/supervise/supervision_lock.h"
-#include "colltune/sweep/launch_environment.h"
-#include "colltune/sweep/sweep_spec.h"
+#include "colltune/sweep/spec/launch_environment.h"
+#include "colltune/sweep/spec/sweep_spec.h"
 #include "colltune/vocabulary/error.h"
 #include "colltune/vocabulary/printable.h"
-#include "compat_command.h"
-#include "confirm_command.h"
-#include "launch_agreement.h"
-#include "mpi_control_plane.h"
-#include "plugin_probe.h"
-#include "process_settings.h"
-#include "retest_command.h"
-#include "series_command.h"
-#include "store_failure_log.h"
-#include "sweep_command.h"
+#include "commands/compat_command.h"
+#include "commands/confirm_command.h"
+#include "commands/retest_command.h"
+#include "commands/series_command.h"
+#include "commands/store_failure_log.h"
+#include "commands/sweep_command.h"
+#include "launch/launch_agreement.h"
+#include "launch/mpi_control_plane.h"
+#include "launch/plugin_probe.h"
+#include "launch/process_settings.h"
 
 namespace {
 
@@ -479,6 +480,18 @@ int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised,
                                     lock, program));
 }
 
+/// For whoever starts the program with nothing.
+constexpr const char* what_to_do =
+    "colltune-agent measures collectives on the ranks of an MPI launch and stores the winners.\n\n"
+    "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
+    "      measures all collectives on two ranks in about a minute\n"
+    "  colltune-agent supervise --db tuning.db -- mpirun -n 2 colltune-agent sweep …\n"
+    "      the same, whatever a variant does: ends what hangs, launches again\n"
+    "  colltune report sweep --db tuning.db\n"
+    "      says what was found\n"
+    "  colltune-agent --help\n"
+    "      all commands\n";
+
 /// A command that supervises launches on `database`; returns the exit code.
 int run_locked(const std::filesystem::path& database,
                const std::function<int(const colltune::SupervisionLock&)>& command) {
@@ -518,6 +531,10 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
 
   const bool speaks = speaks_for_launch();
   constexpr auto wrong_usage = StatusCode::invalid_argument;
+  if (argc == 1) {
+    if (speaks) fmt::print(stderr, "{}", what_to_do);
+    return exit_code_of(wrong_usage);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

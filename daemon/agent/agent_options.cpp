@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "colltune/sweep/capability_rules.h"
-#include "colltune/sweep/compat.h"
-#include "colltune/sweep/launch_environment.h"
+#include "colltune/sweep/measure/compat.h"
+#include "colltune/sweep/ranks/capability_rules.h"
+#include "colltune/sweep/spec/launch_environment.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {

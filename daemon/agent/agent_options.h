@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 
 #include "colltune/supervise/supervise.h"
-#include "confirm_command.h"
-#include "retest_command.h"
-#include "sweep_command.h"
+#include "commands/confirm_command.h"
+#include "commands/retest_command.h"
+#include "commands/sweep_command.h"
 
 /// The command line of the agent. Each adds a command to `app`, whose options are read into the
 /// second argument, which outlives it.

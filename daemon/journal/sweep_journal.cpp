@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "colltune/decide/sweep_summary.h"
 #include "colltune/json/output_file.h"
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/error.h"
@@ -17,8 +18,7 @@ namespace {
 /// Killed, or interrupted by the user: not ended by its own budget.
 bool was_cut_short(const SweepRecord& sweep) {
   if (sweep.state == SweepState::running) return true;
-  const auto summary = nlohmann::json::parse(sweep.summary, nullptr, false);
-  return summary.is_object() && summary.value("end", "") == name_of(SweepEnd::stopped);
+  return read_sweep_summary(sweep.summary, sweep.uuid).end == SweepEnd::stopped;
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ void write_item(BatchItem item, std::size_t most_ranked, v1::BatchLookupItem& me
   message.mutable_failure()->set_message(error.what());
 }
 
-TableFilter read_filter(const v1::TableFilter& message) {
+WorldFilter read_filter(const v1::TableFilter& message) {
   // The fields are those of a query; its reader validates them.
   v1::LookupQuery query;
   auto& problem = *query.mutable_problem();
@@ -180,7 +180,9 @@ grpc::ServerUnaryReactor* TuningHandler::Lookup(grpc::CallbackServerContext* con
         if (!asked.has_query()) throw Error(StatusCode::invalid_argument, "query: is missing");
         const auto query = read_message<LookupQuery>(asked.query(), "query");
         const auto digest = pinned_digest(asked, query.generation.has_value());
-        write_answer(service_.lookup(query, digest), ranked_limit(asked), *answer.mutable_answer());
+        FoundAnswer found = service_.lookup(query, digest, asked.with_environment());
+        if (found.environment) write_message(*found.environment, *answer.mutable_environment());
+        write_answer(std::move(found.answer), ranked_limit(asked), *answer.mutable_answer());
       });
 }
 
@@ -210,7 +212,7 @@ grpc::ServerUnaryReactor* TuningHandler::BatchLookup(grpc::CallbackServerContext
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TuningHandler::GetTable(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   // Read at once, so that nothing of the caller's is kept while it waits for its turn.
-  TableFilter filter;
+  WorldFilter filter;
   std::optional<Pin> pin;
   const grpc::Status status = guarded([&] {
     if (request->Length() > largest_short_request)
@@ -249,7 +251,7 @@ grpc::ServerUnaryReactor* TuningHandler::GetServerInfo(grpc::CallbackServerConte
         const TableSource::Table table = service_.source().newest();
         if (!table) return;
         write_message(table->generation(), *answer.mutable_newest());
-        answer.set_decisions(table->decisions().size());
+        answer.set_decisions(table->set().decisions.size());
       });
 }
 

@@ -10,7 +10,7 @@
 namespace colltune {
 namespace {
 
-bool is_admitted(const TableFilter& filter, const TuningKey& key) {
+bool is_admitted(const WorldFilter& filter, const TuningKey& key) {
   const Topology& world = key.topology;
   return (!filter.nodes || *filter.nodes == world.nodes) &&
          (!filter.ranks_per_node || *filter.ranks_per_node == world.ranks_per_node) &&
@@ -27,11 +27,18 @@ void check_batch_size(std::size_t questions) {
                   std::to_string(LookupService::largest_batch) + " are allowed");
 }
 
-LookupAnswer LookupService::lookup(const LookupQuery& query,
-                                   const std::optional<std::string>& digest) const {
+FoundAnswer LookupService::lookup(const LookupQuery& query,
+                                  const std::optional<std::string>& digest,
+                                  bool with_environment) const {
   std::optional<Pin> pin;
   if (query.generation) pin.emplace(*query.generation, digest);
-  return source_.get(pin)->find(query);
+  const TableSource::Table table = source_.get(pin);
+  FoundAnswer found{.answer = table->find(query), .environment = {}};
+  const std::string& wanted = found.answer.decision.key.environment_digest;
+  if (with_environment)
+    if (const auto* const known = find_environment(table->set(), wanted))
+      found.environment = *known;
+  return found;
 }
 
 TableSource::Table LookupService::pin(const std::optional<Pin>& pin) const {
@@ -62,13 +69,13 @@ ServedBatch LookupService::lookup_batch(std::span<const LookupQuery> queries,
   return answer;
 }
 
-TableSlice LookupService::slice(const TableFilter& filter, const std::optional<Pin>& pin) const {
+TableSlice LookupService::slice(const WorldFilter& filter, const std::optional<Pin>& pin) const {
   TableSlice out{source_.get(pin), {}, {}, {}, {}};
-  for (const Decision& decision : out.table->decisions())
+  for (const Decision& decision : out.table->set().decisions)
     if (is_admitted(filter, decision.key)) out.decisions.push_back(&decision);
   std::set<std::string_view> digests;
   for (const Decision* decision : out.decisions) digests.insert(decision->key.environment_digest);
-  for (const auto& environment : out.table->environments())
+  for (const auto& environment : out.table->set().environments)
     if (digests.contains(environment.first)) out.environments.push_back(&environment);
   std::set<std::string_view> sweeps;
   std::set<std::string, std::less<>> parts;
@@ -77,9 +84,9 @@ TableSlice LookupService::slice(const TableFilter& filter, const std::optional<P
     for (const RankedVariant& ranked : decision->ranked)
       parts.emplace(parts_named_by(ranked.variant));
   }
-  for (const WorldMembers& world : out.table->members())
+  for (const WorldMembers& world : out.table->set().members)
     if (sweeps.contains(world.sweep_uuid)) out.members.push_back(&world);
-  for (const Composition& composition : out.table->compositions())
+  for (const Composition& composition : out.table->set().compositions)
     if (parts.contains(parts_name(composition))) out.compositions.push_back(&composition);
   return out;
 }

@@ -68,6 +68,17 @@ std::optional<int> parse_command_line(int argc, char** argv, Options& options) {
       "database again. Exit codes: 2 wrong usage or input (an address in use, "
       "no\n"
       "database), 4 something was unreachable, 5 damaged database, 1 anything else.");
+  if (argc == 1) {
+    fmt::print(stderr,
+               "colltuned answers lookups from a tuning database.\n\n"
+               "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
+               "      makes one\n"
+               "  colltuned --db tuning.db --listen 127.0.0.1:50061\n"
+               "      serves it; colltune lookup … --server 127.0.0.1:50061 asks\n"
+               "  colltuned --help\n"
+               "      all options\n");
+    return 2;
+  }
   try {
     app.parse(argc, argv);
     return {};
@@ -100,15 +111,15 @@ bool refresh(colltune::TableLoader& loader, colltune::TableSource& source) {
   if (const auto table = loader.load_if_changed(colltune::TableLoader::Clock::now())) {
     source.replace(table);  // before it is said: who reads the log may ask at once
     spdlog::info("serving generation {} with {} decisions from {}", table->generation().number,
-                 table->decisions().size(), loader.file().string());
+                 table->set().decisions.size(), loader.file().string());
     if (!loader.left_out().empty())
       spdlog::warn("{}: {}", loader.file().string(), colltune::printable(loader.left_out()));
   }
   return source.newest() != nullptr;
 }
 
-/// As refresh, for a daemon that already runs: a file that cannot be read is logged and tried again,
-/// and what was served stays.
+/// As refresh, for a daemon that already runs: a file that cannot be read is logged and tried
+/// again, and what was served stays.
 void refresh_while_serving(colltune::TableLoader& loader, colltune::TableSource& source,
                            colltune::LookupServer& server) {
   const bool had_table = source.newest() != nullptr;
@@ -124,9 +135,10 @@ void refresh_while_serving(colltune::TableLoader& loader, colltune::TableSource&
 
 int run(const Options& options) {
   const sigset_t awaited = block_signals();
-  colltune::ServerOptions server_options{.listen = {},
-                                         .allow_insecure_network = options.allow_insecure_network,
-                                         .warn = [](const std::string& text) { spdlog::warn(text); }};
+  colltune::ServerOptions server_options{
+      .listen = {},
+      .allow_insecure_network = options.allow_insecure_network,
+      .warn = [](const std::string& text) { spdlog::warn(text); }};
   for (const std::string& text : options.listen)
     server_options.listen.push_back(colltune::parse_listen_address(text));
 

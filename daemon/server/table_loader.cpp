@@ -75,12 +75,7 @@ std::shared_ptr<const DecisionTable> TableLoader::load(const std::filesystem::pa
   std::optional<PublishedTable> published = read_published(path);
   if (!published) return nullptr;
   left_out_ = describe(published->left_out);
-  std::vector<std::pair<std::string, Environment>> environments;
-  for (EnvironmentRecord& record : published->environments)
-    environments.emplace_back(std::move(record.digest), std::move(record.environment));
-  return std::make_shared<const DecisionTable>(
-      std::move(published->generation), std::move(published->decisions), std::move(environments),
-      std::move(published->members), std::move(published->compositions));
+  return std::make_shared<const DecisionTable>(std::move(*published));
 }
 
 }  // namespace colltune

@@ -236,33 +236,17 @@ LookupAnswer baseline_answer(const std::vector<const Curve*>& fitting, const Loo
 
 }  // namespace
 
-DecisionTable::DecisionTable(Generation generation, std::vector<Decision> decisions,
-                             std::vector<std::pair<std::string, Environment>> environments,
-                             std::vector<WorldMembers> members,
-                             std::vector<Composition> compositions)
-    : generation_(std::move(generation)),
-      decisions_(std::move(decisions)),
-      environments_(std::move(environments)),
-      members_(std::move(members)),
-      compositions_(std::move(compositions)) {
-  std::ranges::sort(decisions_, {}, [](const Decision& decision) {
+DecisionTable::DecisionTable(DecisionSet set) : set_(std::move(set)) {
+  std::ranges::sort(set_.decisions, {}, [](const Decision& decision) {
     return std::tie(decision.key, decision.family);
   });
-  index_ = std::make_unique<const Index>(decisions_, members_, compositions_);
+  index_ = std::make_unique<const Index>(set_.decisions, set_.members, set_.compositions);
 }
 
 DecisionTable::~DecisionTable() = default;
 
-const Generation& DecisionTable::generation() const { return generation_; }
-std::span<const Decision> DecisionTable::decisions() const { return decisions_; }
-std::span<const std::pair<std::string, Environment>> DecisionTable::environments() const {
-  return environments_;
-}
-std::span<const WorldMembers> DecisionTable::members() const { return members_; }
-std::span<const Composition> DecisionTable::compositions() const { return compositions_; }
-
 LookupAnswer DecisionTable::find(const LookupQuery& asked_for) const {
-  check_query(asked_for, generation_);
+  check_query(asked_for, set_.generation);
   LookupQuery query = asked_for;
   query.problem = in_its_form(query.problem);
   std::vector<const Curve*> fitting = index_->admitted(query);
@@ -275,13 +259,13 @@ LookupAnswer DecisionTable::find(const LookupQuery& asked_for) const {
     if (choice.curves.empty()) {
       LookupAnswer answer = baseline_answer(fitting, query);
       answer.match = is_other_environment ? MatchLevel::any_environment : MatchLevel::nearest_size;
-      answer.generation = generation_;
+      answer.generation = set_.generation;
       return answer;
     }
     fitting = std::move(choice.curves);
   }
   if (fitting.size() > 1)
-    throw Error(StatusCode::invalid_argument, explain_ambiguity(query, fitting, environments_));
+    throw Error(StatusCode::invalid_argument, explain_ambiguity(query, fitting, set_.environments));
 
   const Curve& curve = *fitting.front();
   Asked asked = rounded(query.problem, curve.topology->ranks);
@@ -299,7 +283,7 @@ LookupAnswer DecisionTable::find(const LookupQuery& asked_for) const {
   answer.match = is_other_environment ? MatchLevel::any_environment
                  : is_measured        ? MatchLevel::exact
                                       : MatchLevel::nearest_size;
-  answer.generation = generation_;
+  answer.generation = set_.generation;
   answer.members = choice.match;
   if (!choice.note.empty()) answer.decision.reason += "; " + choice.note;
   if (curve.has_composed) answer.compositions = index_->compositions_of(answer.decision);

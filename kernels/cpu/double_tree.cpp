@@ -106,7 +106,7 @@ void draw_reduce(ScheduleWriter& writer, const Variant&) {
   }
 }
 
-int two_shares(const Shape&, const Variant&) { return 2; }
+int two_shares(const ScheduledCall&, const Variant&) { return 2; }
 
 ScheduledAlgorithm double_tree(Collective collective, std::string description,
                                void (*draw)(ScheduleWriter&, const Variant&)) {

@@ -14,17 +14,17 @@
 #include <cstring>
 #include <optional>
 
-#include "adaptive_stores.h"
-#include "colltune/kernels/bounded_wait.h"
+#include "arithmetic/numerics.h"
+#include "arithmetic/processor.h"
+#include "colltune/kernels/arithmetic/reduction.h"
+#include "colltune/kernels/communication/bounded_wait.h"
+#include "colltune/kernels/communication/signals.h"
 #include "colltune/kernels/implementation.h"
-#include "colltune/kernels/reduction.h"
-#include "colltune/kernels/signals.h"
-#include "machine.h"
-#include "mail.h"
-#include "numerics.h"
-#include "shared_memory_support.h"
-#include "slots.h"
-#include "store_choice.h"
+#include "shared_memory/adaptive_stores.h"
+#include "shared_memory/mail.h"
+#include "shared_memory/shared_memory_support.h"
+#include "shared_memory/slots.h"
+#include "shared_memory/store_choice.h"
 
 namespace colltune::cpu {
 namespace {
@@ -73,8 +73,8 @@ struct Settings {
   std::int64_t slots = usual_slots;  ///< a power of two
 };
 
-StoreChoice::Course course_of(const Settings& settings, const Problem& problem) {
-  return StoreChoice::course_of(1, static_cast<int>(settings.slots), problem.message_size);
+StoreChoice::Rhythm rhythm_of(const Settings& settings, const Problem& problem) {
+  return StoreChoice::rhythm_of(1, static_cast<int>(settings.slots), problem.message_size);
 }
 
 /// Who gives and who takes what.
@@ -106,7 +106,7 @@ struct Roles {
     return !shape.only_root_receives || rank == root;
   }
 
-  CollectiveShape shape;
+  BlockLayout shape;
   std::size_t block;  ///< bytes that one rank gives another
   std::vector<int> from;
   std::vector<int> to;
@@ -143,7 +143,7 @@ class LowLatency final : public Operation {
       for (std::uint64_t number = 0; number < slots_; ++number)
         format_->clear(message(rank_, peer, number), roles_.block);
     if (settings.adapts)
-      adaptive_.emplace(course_of(settings, call.problem), signals_, communicator, 1);
+      adaptive_.emplace(rhythm_of(settings, call.problem), signals_, communicator, 1);
     communicator.barrier(deadline);  // nobody looks into a slot before it is empty
   }
 
@@ -362,7 +362,7 @@ class LowLatencyImplementation final : public Implementation {
   int settling_calls(const Problem& problem, const Topology&,
                      const Variant& variant) const override {
     const Settings settings = settings_of(variant);
-    return settings.adapts ? static_cast<int>(course_of(settings, problem).trial()) : 0;
+    return settings.adapts ? static_cast<int>(rhythm_of(settings, problem).probe()) : 0;
   }
 
  private:

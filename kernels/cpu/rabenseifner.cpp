@@ -8,7 +8,7 @@
 #include <functional>
 #include <utility>
 
-#include "joined_members.h"
+#include "joined_ranks.h"
 #include "schedule/scheduled_implementation.h"
 
 namespace colltune::cpu {
@@ -21,7 +21,7 @@ using Has = std::vector<std::vector<Block>>;
 using ResultOf = std::function<Block(int member, int share)>;
 
 /// The members, each with `shares` shares.
-Has join(ScheduleWriter& writer, const JoinedMembers& members, int shares) {
+Has join(ScheduleWriter& writer, const JoinedRanks& members, int shares) {
   Has all;
   for (int member = 0; member < members.count; ++member) {
     const int rank = members.rank(member);
@@ -38,7 +38,7 @@ Has join(ScheduleWriter& writer, const JoinedMembers& members, int shares) {
 }
 
 /// Each member is left with the results of its own shares, those that `owner_of` says.
-void halve(ScheduleWriter& writer, const JoinedMembers& members, Has has_all,
+void halve(ScheduleWriter& writer, const JoinedRanks& members, Has has_all,
            const std::function<int(int share)>& owner_of, const ResultOf& result_of) {
   const int shares = static_cast<int>(has_all.front().size());
   for (int distance = members.count / 2; distance >= 1; distance /= 2) {
@@ -62,7 +62,7 @@ void halve(ScheduleWriter& writer, const JoinedMembers& members, Has has_all,
 }
 
 void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
-  const JoinedMembers members(writer.ranks());
+  const JoinedRanks members(writer.ranks());
   halve(
       writer, members, join(writer, members, members.count), [](int share) { return share; },
       [&](int member, int share) { return writer.output(members.rank(member), share); });
@@ -80,7 +80,7 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
 }
 
 void draw_reduce_scatter(ScheduleWriter& writer, const Variant&) {
-  const JoinedMembers members(writer.ranks());
+  const JoinedRanks members(writer.ranks());
   const std::vector<Block> parts = part_of_each(writer);
   std::vector<std::pair<Block, Block>> of_neighbours;  // to, from
   halve(
@@ -102,8 +102,8 @@ Implementations make_rabenseifner() {
                                          "2(n-1)S/n bytes per rank (Rabenseifner)",
                           .collective = Collective::all_reduce,
                           .draw = draw_all_reduce,
-                          .shares = [](const Shape& shape,
-                                       const Variant&) { return JoinedMembers(shape.ranks).count; },
+                          .shares = [](const ScheduledCall& shape,
+                                       const Variant&) { return JoinedRanks(shape.ranks).count; },
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3},
                          {.name = "cpu.reduce_scatter_recursive_halving",

@@ -6,14 +6,14 @@
 // of two, neighbours first join into one and part at the end: 2 rounds more (Thakur, Rabenseifner,
 // Gropp 2005).
 
-#include "joined_members.h"
+#include "joined_ranks.h"
 #include "schedule/scheduled_implementation.h"
 
 namespace colltune::cpu {
 namespace {
 
 void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
-  const JoinedMembers members(writer.ranks());
+  const JoinedRanks members(writer.ranks());
   if (writer.ranks() == 1) return writer.combine(writer.output(0), {writer.input(0)}, true);
   // In place a rank overwrites what others may not have read.
   const auto publish = [&](const Block& block) {
@@ -47,7 +47,7 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
 }
 
 void draw_all_gather(ScheduleWriter& writer, const Variant&) {
-  const JoinedMembers members(writer.ranks());
+  const JoinedRanks members(writer.ranks());
   const auto fetch = [&](int rank, int from, int block) {
     writer.move(writer.output(rank, block), writer.output(from, block));
   };

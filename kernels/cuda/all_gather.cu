@@ -6,9 +6,9 @@
 // buffers are read or written where they are, in place too, since a rank's own block is nobody
 // else's to write.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 

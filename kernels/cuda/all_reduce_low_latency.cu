@@ -6,10 +6,10 @@
 // one: 1 hop, (n - 1) S bytes. Two-shot: it writes each rank its share, and the reduced share to
 // all: 2 hops, 2 (n - 1) S / n bytes (MSCCL++'s "packet").
 
-#include "device/device_algorithm.h"
-#include "device/line_wire.h"
-#include "device/low_latency.h"
-#include "device/poison_wire.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/line_wire.h"
+#include "device_code/low_latency.h"
+#include "device_code/poison_wire.h"
 
 namespace colltune::cuda {
 

@@ -7,9 +7,9 @@
 // and no second barrier is needed. Registered inputs are read where they are, and a barrier at the
 // end tells that nobody reads them any more.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 

@@ -9,9 +9,9 @@
 // however short; where nothing is left there is none. All through scratch memory: where buffers are
 // registered two_shot moves the message without, in one window.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 namespace {

@@ -9,9 +9,9 @@
 // Partial sums are handed on in the element type. The all-gather may go round both ways at once, in
 // half as many steps: links carry as much in either direction.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 namespace {

@@ -7,9 +7,9 @@
 // one-shot. Registered ones are read and written where they are, in place too: only its owner reads
 // a share before it is overwritten.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 namespace {

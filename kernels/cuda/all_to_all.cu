@@ -5,9 +5,9 @@
 // staged in two slots in turn. In place a block is overwritten whose reader may not have read it
 // yet: then everything is staged.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 

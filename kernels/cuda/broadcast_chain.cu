@@ -6,9 +6,9 @@
 // written where they are. Plain ones go through `slots` slots of a chunk on each rank, which are
 // written again when they have been given back.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 namespace {

@@ -7,9 +7,9 @@
 // it got (Triton-distributed's copy-engine scatter with local reduction): few blocks are enough for
 // that, so that most processors stay with others.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 

@@ -6,10 +6,10 @@
 // blocks of S. All-gather (one block to all), all-to-all (another one to each), reduce-scatter (the
 // same, combined in rank order).
 
-#include "device/device_algorithm.h"
-#include "device/line_wire.h"
-#include "device/low_latency.h"
-#include "device/poison_wire.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/line_wire.h"
+#include "device_code/low_latency.h"
+#include "device_code/poison_wire.h"
 
 namespace colltune::cuda {
 

@@ -9,9 +9,9 @@
 // LDMC, STMC.) The multicast address and the plain one are two names of one memory, whose accesses
 // nothing orders but a fence for aliases on both sides of a barrier (PTX ISA 8.6, proxies).
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 namespace {

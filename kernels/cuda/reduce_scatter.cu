@@ -4,9 +4,9 @@
 // rank order, (n - 1) S bytes for blocks of S (NCCL's symmetric kernel "LD",
 // src/device/symmetric/reduce_scatter.cuh). Plain inputs are staged in two slots in turn.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 

@@ -4,9 +4,9 @@
 // root: 1 round, (n - 1) S / n bytes read per rank, as many written to the root. Plain buffers are
 // staged in two slots in turn, each with the input and, at the root, the results.
 
-#include "device/device_algorithm.h"
-#include "device/staging.h"
-#include "device/team.h"
+#include "device_code/device_algorithm.h"
+#include "device_code/staging.h"
+#include "device_code/team.h"
 
 namespace colltune::cuda {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "colltune/kernels/implementation.h"
-#include "mpi/mpi_call.h"
+#include "mpi_library/mpi_call.h"
 
 namespace colltune::mpi {
 namespace {

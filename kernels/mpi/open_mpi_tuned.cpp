@@ -12,9 +12,9 @@
 #include <cstdint>
 
 #include "colltune/kernels/implementation.h"
-#include "mpi/control_variable.h"
-#include "mpi/meeting.h"
-#include "mpi/mpi_call.h"
+#include "mpi_library/control_variable.h"
+#include "mpi_library/meeting.h"
+#include "mpi_library/mpi_call.h"
 
 namespace colltune::mpi {
 namespace {

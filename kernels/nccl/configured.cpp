@@ -8,10 +8,10 @@
 #include <array>
 #include <optional>
 
-#include "nccl/entries.h"
-#include "nccl/entry_points.h"
-#include "nccl/native.h"
-#include "nccl/own_choice.h"
+#include "nccl_calls/entry_points.h"
+#include "nccl_calls/native.h"
+#include "nccl_calls/own_choice.h"
+#include "nccl_library/entries.h"
 
 namespace colltune::nccl {
 namespace {

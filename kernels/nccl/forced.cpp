@@ -10,12 +10,12 @@
 #include <cmath>
 #include <optional>
 
-#include "nccl/agreement.h"
-#include "nccl/entries.h"
-#include "nccl/entry_points.h"
-#include "nccl/library_call.h"
-#include "nccl/member.h"
-#include "nccl/native.h"
+#include "nccl_calls/agreement.h"
+#include "nccl_calls/entry_points.h"
+#include "nccl_calls/library_call.h"
+#include "nccl_calls/nccl_rank.h"
+#include "nccl_calls/native.h"
+#include "nccl_library/entries.h"
 
 namespace colltune::nccl {
 namespace {
@@ -150,7 +150,7 @@ class Forced final : public Implementation {
     const auto choice = choice_of(variant);
     if (!choice)
       throw Error(StatusCode::internal, to_string(variant) + " was not made by " + name_);
-    auto member = Member::of(communicator, runtime_->open(), {}, deadline);
+    auto member = NcclRank::of(communicator, runtime_->open(), {}, deadline);
     if (!member->why_not_forced().empty())  // on all ranks, or none
       throw UnavailableHere(member->why_not_forced());
     require_entry(communicator, *member, call.problem, *choice, deadline);
@@ -198,7 +198,7 @@ class Forced final : public Implementation {
 
   /// Throws UnavailableHere on all ranks where NCCL cannot choose the entry on one: forced there
   /// alone, the others would wait for a rank that does something else.
-  void require_entry(Communicator& communicator, Member& member, const Problem& problem,
+  void require_entry(Communicator& communicator, NcclRank& member, const Problem& problem,
                      const Choice& choice, Deadline deadline) const {
     const auto available =
         member.available(function_, problem.data_type, problem.reduce_op, deadline);

@@ -3,9 +3,9 @@
 // NCCL's own choice for every collective: what GPU users have without colltune, and the baseline of
 // family "nccl". all_to_all, gather and scatter exist from NCCL 2.28 on.
 
-#include "nccl/entry_points.h"
-#include "nccl/native.h"
-#include "nccl/own_choice.h"
+#include "nccl_calls/entry_points.h"
+#include "nccl_calls/native.h"
+#include "nccl_calls/own_choice.h"
 
 namespace colltune::nccl {
 namespace {

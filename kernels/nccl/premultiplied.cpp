@@ -4,9 +4,9 @@
 // communicator (ncclRedOpCreatePreMulSum) multiplies each input by 1/n, in its own type, before it
 // is added. No sum grows beyond its type on the way; each input is rounded once more than in a sum.
 
-#include "nccl/entry_points.h"
-#include "nccl/native.h"
-#include "nccl/own_choice.h"
+#include "nccl_calls/entry_points.h"
+#include "nccl_calls/native.h"
+#include "nccl_calls/own_choice.h"
 
 namespace colltune::nccl {
 namespace {

@@ -10,10 +10,10 @@
 #include <array>
 #include <optional>
 
-#include "nccl/entry_points.h"
-#include "nccl/native.h"
-#include "nccl/own_choice.h"
-#include "nccl/windows.h"
+#include "nccl_calls/entry_points.h"
+#include "nccl_calls/native.h"
+#include "nccl_calls/own_choice.h"
+#include "nccl_calls/windows.h"
 
 namespace colltune::nccl {
 namespace {

@@ -77,7 +77,7 @@ void check_parameters(const std::vector<ParameterRange>& parameters, const std::
   }
 }
 
-void check_limits(const Limits& limits, const CollectiveShape& shape, const std::string& where) {
+void check_limits(const Limits& limits, const BlockLayout& shape, const std::string& where) {
   if (limits.min_ranks < 1) fail(where + "/min_ranks", "must be at least 1");
   if (limits.max_ranks != 0 && limits.max_ranks < limits.min_ranks)
     fail(where + "/max_ranks", "must be 0 (no limit) or at least min_ranks");
@@ -108,7 +108,7 @@ void check_entry(const DescribedImplementation& entry, const std::string& where)
     fail(where + "/name", "'" + entry.name + "' is no name; use letters, digits, '.', '_' and '-'");
   if (entry.description.empty() || entry.description.find('\n') != std::string::npos)
     fail(where + "/description", "must be one line that is not empty");
-  const CollectiveShape shape = shape_of(entry.collective);
+  const BlockLayout shape = shape_of(entry.collective);
   if (!shape.reduces && entry.rounding != Rounding::exact)
     fail(where + "/rounding", std::string(name_of(entry.collective)) +
                                   " only moves data; its rounding is 'exact', not '" +

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "colltune/kernels/communication/signals.h"
 #include "colltune/kernels/communicator.h"
-#include "colltune/kernels/signals.h"
 #include "colltune/plugin.h"
 
 /// What a plug-in holds as its memory: the symmetric memory with the signals behind the data.

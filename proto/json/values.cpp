@@ -71,6 +71,10 @@ ParameterValue read_parameter(const json& value, const std::string& where) {
   return read_signed(value, where, Range::min(), Range::max());
 }
 
+void check_object(const json& value, const std::string& where) {
+  if (!value.is_object()) fail(where, "expected an object");
+}
+
 std::size_t size_of_array(const json& value, const std::string& where) {
   if (!value.is_array()) fail(where, "expected an array");
   return value.size();
@@ -79,7 +83,7 @@ std::size_t size_of_array(const json& value, const std::string& where) {
 const json& item_of(const json& array, std::size_t index) { return array[index]; }
 
 Members::Members(const json& value, const std::string& where) : json_(value), where_(where) {
-  if (!value.is_object()) fail(where, "expected an object");
+  check_object(value, where);
 }
 
 const json* Members::take(std::string_view name, bool is_optional) {

@@ -47,7 +47,7 @@ bool is_floating(DataType type) {
   throw Error(StatusCode::internal, "unknown data type");
 }
 
-CollectiveShape shape_of(Collective collective) {
+BlockLayout shape_of(Collective collective) {
   switch (collective) {
     case Collective::all_reduce:
       return {.reduces = true};

@@ -60,14 +60,14 @@ std::size_t block_elements(const Problem& problem, int ranks) {
 }
 
 Bytes send_size(const Problem& problem, int ranks, bool is_root) {
-  const CollectiveShape shape = shape_of(problem.collective);
+  const BlockLayout shape = shape_of(problem.collective);
   if (shape.only_root_sends && !is_root) return {};
   const Bytes block{block_elements(problem, ranks) * size_of(problem.data_type)};
   return shape.sends_block_per_rank ? block * static_cast<std::uint64_t>(ranks) : block;
 }
 
 Bytes receive_size(const Problem& problem, int ranks, bool is_root) {
-  const CollectiveShape shape = shape_of(problem.collective);
+  const BlockLayout shape = shape_of(problem.collective);
   if (shape.only_root_receives && !is_root) return {};
   const Bytes block{block_elements(problem, ranks) * size_of(problem.data_type)};
   return shape.receives_block_per_rank ? block * static_cast<std::uint64_t>(ranks) : block;

@@ -49,8 +49,9 @@ TableSource::Table make_table() {
   for (int nodes = 1; nodes <= worlds; ++nodes)
     decisions.push_back(decide(all_reduce(8), {{"ring", 10}, {"base", 20, true}}, world(nodes, 2)));
   return std::make_shared<const DecisionTable>(
-      generation(1), std::move(decisions),
-      std::vector<std::pair<std::string, Environment>>{{"e1", {.build = "gcc"}}});
+      DecisionSet{.generation = generation(1),
+                  .decisions = std::move(decisions),
+                  .environments = {{"e1", {.build = "gcc"}}}});
 }
 
 v1::LookupRequest plain_lookup(int nodes) {

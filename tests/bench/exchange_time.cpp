@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/mpi_communicator.h"
-#include "colltune/kernels/mpi_settings.h"
-#include "colltune/sweep/availability.h"
-#include "colltune/sweep/capability_merge.h"
-#include "mpi_control_plane.h"
+#include "colltune/kernels/mpi_library/mpi_communicator.h"
+#include "colltune/kernels/mpi_library/mpi_settings.h"
+#include "colltune/sweep/ranks/availability.h"
+#include "colltune/sweep/ranks/capability_merge.h"
+#include "launch/mpi_control_plane.h"
 
 namespace {
 

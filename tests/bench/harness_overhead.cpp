@@ -11,7 +11,7 @@
 #include <chrono>
 #include <vector>
 
-#include "colltune/sweep/run_timer.h"
+#include "colltune/sweep/clock/run_timer.h"
 
 namespace {
 

@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/mpi_communicator.h"
-#include "colltune/kernels/mpi_settings.h"
-#include "colltune/sweep/run_timer.h"
+#include "colltune/kernels/mpi_library/mpi_communicator.h"
+#include "colltune/kernels/mpi_library/mpi_settings.h"
+#include "colltune/sweep/clock/run_timer.h"
 #include "independent_loop.h"
 
 namespace {

@@ -48,7 +48,7 @@ DecisionTable make_table(std::int64_t decisions) {
         enum_names(DataType{})[static_cast<std::size_t>(curve % 8)].value;
     all.push_back(std::move(decision));
   }
-  return {{"store", 1, "digest"}, std::move(all), {}};
+  return DecisionTable({.generation = {"store", 1, "digest"}, .decisions = std::move(all)});
 }
 
 /// Questions in random order, so that neither the caches nor the branch predictor know the next.
@@ -56,7 +56,7 @@ std::vector<LookupQuery> make_queries(const DecisionTable& table, double size_fa
   std::mt19937 random(1);
   std::vector<LookupQuery> queries;
   for (int i = 0; i < 1024; ++i) {
-    const Decision& decision = table.decisions()[random() % table.decisions().size()];
+    const Decision& decision = table.set().decisions[random() % table.set().decisions.size()];
     LookupQuery query{
         .problem = decision.key.problem, .nodes = decision.key.topology.nodes, .ranks_per_node = 8};
     query.problem.message_size.value = static_cast<std::uint64_t>(

@@ -29,8 +29,8 @@
 #include <string>
 #include <vector>
 
-#include "colltune/kernels/nccl_environment.h"
-#include "nccl/library.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
+#include "nccl_library/library.h"
 #include "pair/pair_gpu.h"
 #include "pair/pair_judge.h"
 #include "pair/pair_launch.h"

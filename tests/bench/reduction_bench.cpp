@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "arithmetic/isa/isa.h"
 #include "colltune/vocabulary/bytes.h"
-#include "isa/isa.h"
 
 namespace colltune {
 namespace {

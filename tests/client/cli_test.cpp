@@ -94,7 +94,7 @@ TEST_F(Cli, WrongQuestionsSayWhatIsAllowed) {
   expect_failure(ask({"lookup", "all_reduce", "--bytes", "1K", "--dtype", "f32", "--bites"}), 2,
                  "--bites");
   expect_failure(ask({"lookup", "all_reduce", "--dtype", "f32"}), 2, "--bytes");
-  expect_failure(colltune({}), 2, "subcommand");
+  expect_failure(colltune({}), 2, "colltune lookup all_reduce");
   expect_failure(colltune({"show", "poems"}), 2, "sweeps, decisions, generations, measurements, environments");
 }
 

@@ -146,9 +146,9 @@ TEST_F(ClientOfDaemon, ABatchHasAnAnswerOrAnErrorPerQuery) {
 TEST_F(ClientOfDaemon, ALocalTableAnswersAsTheDaemonDoes) {
   const LocalTable table = client.fetch_table();
   EXPECT_EQ(table.generation(), daemon->generation);
-  EXPECT_EQ(table.decisions().size(), 4u);
-  ASSERT_EQ(table.environments().size(), 1u);
-  EXPECT_EQ(table.environments()[0].second, test_environment());
+  EXPECT_EQ(table.set().decisions.size(), 4u);
+  ASSERT_EQ(table.set().environments.size(), 1u);
+  EXPECT_EQ(table.set().environments[0].second, test_environment());
   for (const std::uint64_t bytes : {64u, 1024u, 2000u, 4096u, 1u << 20})
     EXPECT_EQ(table.find(query(bytes)), client.lookup(query(bytes))) << bytes;
   const LookupQuery mesh{.problem = mesh_key().problem};
@@ -161,8 +161,8 @@ TEST_F(ClientOfDaemon, ALocalTableAnswersAsTheDaemonDoes) {
 
 TEST_F(ClientOfDaemon, ATableOfOneWorldHoldsThatWorld) {
   const LocalTable table = client.fetch_table({.architecture = "sm_90"});
-  ASSERT_EQ(table.decisions().size(), 1u);
-  EXPECT_EQ(architecture_name(table.decisions()[0].key.topology), "sm_90");
+  ASSERT_EQ(table.set().decisions.size(), 1u);
+  EXPECT_EQ(architecture_name(table.set().decisions[0].key.topology), "sm_90");
 }
 
 TEST_F(ClientOfDaemon, TheProgramAnswersFromTheServerAsFromTheFile) {

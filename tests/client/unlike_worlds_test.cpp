@@ -94,10 +94,7 @@ class UnlikeWorlds : public ::testing::Test {
     daemon_->wait_until_ready();
     for (int rank = 0; rank < ranks; ++rank) {
       PublishedTable table = StoreReader(snapshot_path(database_)).published();
-      files_.push_back(std::make_unique<const DecisionTable>(
-          std::move(table.generation), std::move(table.decisions),
-          std::vector<std::pair<std::string, Environment>>{}, std::move(table.members),
-          std::move(table.compositions)));
+      files_.push_back(std::make_unique<const DecisionTable>(std::move(table)));
       clients_.push_back(std::make_unique<Client>(daemon_->address, std::chrono::seconds(60)));
       fetched_.push_back(clients_.back()->fetch_table());
     }
@@ -253,12 +250,12 @@ TEST_F(UnlikeWorlds, InCOtherMembersGetWhatCppDoes) {
 }
 
 TEST_F(UnlikeWorlds, AFetchedTableHasMembersAndCompositions) {
-  EXPECT_EQ(fetched().members().size(), worlds().size());
+  EXPECT_EQ(fetched().set().members.size(), worlds().size());
   for (const auto& [sweep, members] : worlds()) {
-    const auto found = std::ranges::find(fetched().members(), sweep, &WorldMembers::sweep_uuid);
-    ASSERT_NE(found, fetched().members().end());
+    const auto found = std::ranges::find(fetched().set().members, sweep, &WorldMembers::sweep_uuid);
+    ASSERT_NE(found, fetched().set().members.end());
     EXPECT_EQ(found->members, members);
-    EXPECT_EQ(std::ranges::count(fetched().compositions(), composition_for(members)), 1);
+    EXPECT_EQ(std::ranges::count(fetched().set().compositions, composition_for(members)), 1);
   }
 }
 

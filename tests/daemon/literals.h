@@ -69,7 +69,7 @@ inline Generation generation(std::uint64_t number, std::string store = "store-1"
 inline DecisionTable table(std::vector<Decision> decisions,
                            std::vector<std::pair<std::string, Environment>> environments = {},
                            std::uint64_t number = 1) {
-  return {generation(number), std::move(decisions), std::move(environments)};
+  return DecisionTable({generation(number), std::move(decisions), std::move(environments)});
 }
 
 inline std::string winner(const LookupAnswer& answer) {

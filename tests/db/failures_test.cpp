@@ -5,8 +5,8 @@
 
 #include "child.h"
 #include "colltune/vocabulary/canonical.h"
-#include "connection.h"
 #include "samples.h"
+#include "sqlite/connection.h"
 
 namespace colltune::test {
 namespace {
@@ -236,7 +236,7 @@ TEST(DamagedFailures, ARowThatIsMissingOrChangedIsNamed) {
         Case{"UPDATE quarantine SET released_at = 't' WHERE id = 2", "table quarantine, row 2"}}) {
     const TemporaryFolder folder;
     fill(folder / "a.db");
-    db::Connection(folder / "a.db", db::Access::owner).execute(damage.sql);
+    db::Connection(folder / "a.db", db::OpenMode::owner).execute(damage.sql);
     std::string message;
     EXPECT_EQ(error_of([&] { (void)read_all(StoreReader(folder / "a.db")); }, &message),
               StatusCode::data_loss);

@@ -12,7 +12,7 @@
 namespace colltune::test {
 namespace {
 
-using db::Access;
+using db::OpenMode;
 using db::Connection;
 
 const Environment& environment() {
@@ -34,7 +34,7 @@ Decision composed_decision() {
 
 /// Runs SQL on the file as somebody who is not the owner.
 void damage(const std::filesystem::path& path, const std::string& sql) {
-  Connection connection(path, Access::owner);
+  Connection connection(path, OpenMode::owner);
   connection.execute("PRAGMA foreign_keys=OFF");
   connection.execute(sql);
 }
@@ -215,7 +215,7 @@ TEST_F(StoredMembers, AMissingCompositionIsDamageWhateverTheCountSays) {
   const auto copy = path().string() + ".copy";
   std::filesystem::copy_file(snapshot_path(path()), copy);
   {
-    Connection connection(copy, Access::owner);
+    Connection connection(copy, OpenMode::owner);
     connection.execute("DELETE FROM composition");
     db::Meta meta = db::read_meta(connection);
     meta.composition_count = 0;

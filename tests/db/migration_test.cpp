@@ -17,7 +17,7 @@
 namespace colltune::test {
 namespace {
 
-using db::Access;
+using db::OpenMode;
 using db::Connection;
 using db::Migration;
 
@@ -34,14 +34,14 @@ std::string read_file(const std::filesystem::path& path) {
 /// A database as the program of `version` left it, in WAL mode; its snapshot too where asked.
 void make_version(int version, const std::filesystem::path& path, bool with_snapshot = false) {
   {
-    Connection connection(path, Access::owner);
+    Connection connection(path, OpenMode::owner);
     const auto name = "version_" + std::to_string(version) + ".sql";
     connection.execute_script(
         read_file(std::filesystem::path(COLLTUNE_OLD_VERSIONS) / name).c_str());
     ASSERT_EQ(connection.text("PRAGMA journal_mode=WAL"), "wal");
   }
   if (!with_snapshot) return;
-  Connection connection(path, Access::owner);
+  Connection connection(path, OpenMode::owner);
   connection.execute("VACUUM INTO ?", {snapshot_path(path).string()});
 }
 
@@ -66,12 +66,12 @@ Contents contents_of(int version, const std::string& store_uuid) {
 }
 
 std::int64_t version_of(const std::filesystem::path& path) {
-  Connection connection(path, Access::reader);
+  Connection connection(path, OpenMode::reader);
   return connection.integer("PRAGMA user_version");
 }
 
 std::string uuid_in(const std::filesystem::path& path) {
-  Connection connection(path, Access::reader);
+  Connection connection(path, OpenMode::reader);
   return db::read_meta_of_any_version(connection).store_uuid;
 }
 
@@ -279,7 +279,7 @@ TEST(Migration, DamageInAnEnvironmentOfVersion6StopsTheStep) {
     const TemporaryFolder folder;
     make_version(6, folder / "a.db");
     {
-      Connection connection(folder / "a.db", Access::owner);
+      Connection connection(folder / "a.db", OpenMode::owner);
       connection.execute("PRAGMA foreign_keys=OFF");
       connection.execute(damage);
     }
@@ -294,7 +294,7 @@ TEST(Migration, DamageInAKeyOfVersion5StopsTheStep) {
     const TemporaryFolder folder;
     make_version(5, folder / "a.db");
     {
-      Connection connection(folder / "a.db", Access::owner);
+      Connection connection(folder / "a.db", OpenMode::owner);
       connection.execute("PRAGMA foreign_keys=OFF");
       connection.execute(damage);
     }
@@ -310,7 +310,7 @@ TEST(Migration, DamageInAMeasurementOfVersion3StopsTheStep) {
     const TemporaryFolder folder;
     make_version(3, folder / "a.db");
     {
-      Connection connection(folder / "a.db", Access::owner);
+      Connection connection(folder / "a.db", OpenMode::owner);
       connection.execute(damage);
     }
     EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }), StatusCode::data_loss) << damage;
@@ -328,7 +328,7 @@ TEST(Migration, OldDecisionsSayWhatTheirRankingSaid) {
     const TemporaryFolder folder;
     make_version(2, folder / "a.db");
     {
-      Connection connection(folder / "a.db", Access::owner);
+      Connection connection(folder / "a.db", OpenMode::owner);
       const db::Table table = db::present_table(connection, "ranked_variant");
       const auto column = std::ranges::find(table.columns, "is_baseline") - table.columns.begin();
       std::map<std::int64_t, db::Row> rows;
@@ -367,7 +367,7 @@ TEST(Migration, DamageInTheRowsThatAreRewrittenStopsIt) {
     const TemporaryFolder folder;
     make_version(2, folder / "a.db");
     {
-      Connection connection(folder / "a.db", Access::owner);
+      Connection connection(folder / "a.db", OpenMode::owner);
       connection.execute("PRAGMA foreign_keys=OFF");
       connection.execute(damage);
     }
@@ -389,7 +389,7 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   for (const char* name : {"1.db", "2.db", "3.db", "4.db", "5.db", "6.db", "new.db"})
     Store store(folder / name);
   const auto digest = [&](const char* name) {
-    Connection connection(folder / name, Access::reader);
+    Connection connection(folder / name, OpenMode::reader);
     return db::read_meta(connection).schema_digest;
   };
   EXPECT_EQ(digest("1.db"), digest("new.db"));
@@ -415,7 +415,7 @@ TEST(Migration, NumbersThatASnapshotOfVersion1HasUsedAreNotGivenAgain) {
   make_version_1(folder / "a.db", true);
   {
     // The database is a restored older copy: it knows of fewer generations than its snapshot.
-    Connection connection(folder / "a.db", Access::owner);
+    Connection connection(folder / "a.db", OpenMode::owner);
     db::Table meta{"meta",
                    {"store_uuid", "schema_version", "schema_digest", "newest_generation",
                     "generation_count", "highest_number", "environment_count", "sweep_count"}};
@@ -439,7 +439,7 @@ TEST(Migration, AKillInTheMiddleLosesNothing) {
   {
     Child owner([&](int pipe) {
       pipe_to_parent = pipe;
-      Connection connection(folder / "a.db", Access::owner);
+      Connection connection(folder / "a.db", OpenMode::owner);
       // Killed when version 2's step has run and its transaction is open.
       db::prepare_owned(connection, history_with([](Connection& open) {
                           add_later_table(open);
@@ -470,7 +470,7 @@ TEST(Migration, ADamagedRowOfMetaStopsItBeforeAnythingChanges) {
   const TemporaryFolder folder;
   make_version_1(folder / "a.db");
   {
-    Connection connection(folder / "a.db", Access::owner);
+    Connection connection(folder / "a.db", OpenMode::owner);
     connection.execute("UPDATE meta SET sweep_count = 7");
   }
   std::string message;
@@ -484,7 +484,7 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
   fill(folder / "a.db");
   const Contents before = read_all(StoreReader(folder / "a.db"));
   {
-    Connection connection(folder / "a.db", Access::owner);
+    Connection connection(folder / "a.db", OpenMode::owner);
     db::prepare_owned(connection, history_with(add_later_table));
     EXPECT_EQ(connection.integer("PRAGMA user_version"), version_now + 1);
     EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
@@ -492,7 +492,7 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db.v7.backup")), before);
   {
-    Connection connection(folder / "a.db", Access::owner);
+    Connection connection(folder / "a.db", OpenMode::owner);
     db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
     EXPECT_EQ(connection.integer("SELECT count(*) FROM later"), 1);
   }
@@ -516,7 +516,7 @@ TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
     connection.execute("INSERT INTO no_such_table VALUES (1)");
   });
   {
-    Connection connection(folder / "a.db", Access::owner);
+    Connection connection(folder / "a.db", OpenMode::owner);
     EXPECT_THROW(db::prepare_owned(connection, history), Error);
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "connection.h"
-#include "file_system.h"
 #include "samples.h"
+#include "sqlite/connection.h"
+#include "sqlite/file_system.h"
 
 namespace colltune::test {
 namespace {
@@ -42,7 +42,7 @@ TEST(Place, AFileThatIsNotOursIsRefusedAndLeft) {
   std::ofstream(folder / "text") << "not a database";
   std::ofstream(folder / "long") << std::string(10000, 'x');
   {
-    db::Connection other(folder / "other.db", db::Access::owner);
+    db::Connection other(folder / "other.db", db::OpenMode::owner);
     other.execute("CREATE TABLE t (a)");
   }
   for (const char* name : {"text", "long", "other.db"}) {

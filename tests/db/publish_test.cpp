@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "decisions.h"
-#include "row.h"
 #include "samples.h"
+#include "sqlite/row.h"
 
 namespace colltune::test {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 /// Changes the first row of the ranking to a time that no sweep writes, and makes the file sound
 /// again: what a program before there were limits took.
 void store_negative_time(const std::filesystem::path& file) {
-  db::Connection connection(file, db::Access::owner);
+  db::Connection connection(file, db::OpenMode::owner);
   connection.configure();
   db::Transaction transaction(connection, db::Transaction::Kind::write);
   const db::Table& table = db::ranked_variant_table();
@@ -98,7 +98,7 @@ TEST(Publish, ReplacesEqualKeyAndFamilyAndCarriesTheOthersOver) {
   EXPECT_EQ(newest.published_at, "t2");
   EXPECT_EQ(newest.decisions, (std::vector<Decision>{other_family, first[1], replaced}));
   ASSERT_EQ(newest.environments.size(), 1U);
-  EXPECT_EQ(newest.environments.front().environment, environment);
+  EXPECT_EQ(newest.environments.front().second, environment);
   const PublishedTable older = reader.published(1);
   EXPECT_EQ(older.generation, one);
   EXPECT_EQ(older.published_at, "t1");

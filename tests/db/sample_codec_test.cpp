@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "sample_codec.h"
+#include "sqlite/sample_codec.h"
 
 #include <limits>
 

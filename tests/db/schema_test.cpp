@@ -14,7 +14,7 @@
 namespace colltune::test {
 namespace {
 
-using db::Access;
+using db::OpenMode;
 using db::Connection;
 
 std::vector<std::string> names(Connection& connection, const std::string& sql) {

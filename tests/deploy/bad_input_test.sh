@@ -27,6 +27,12 @@ refuse '{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "worlds":
 expect_code 2 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/absent.json" --db "$work/never.db"
 expect_in err 'absent\.json'
 expect_code 0 "$agent" --help
+# Started with nothing, each program says what to do next.
+for program in "$agent" "$colltuned" "$colltune"; do
+  expect_code 2 "$program"
+  expect_in err "$(basename "$program") .*--db tuning\.db"
+  expect_in err "$(basename "$program") --help"
+done
 expect_in out 'mpirun'
 
 # A budget that is over before anything begins is no success.

@@ -56,10 +56,10 @@ class GpuCode(Tree):
         for folder in ("deploy", "build", "bin"):
             (self.root / folder).mkdir()
         shutil.copy(DEPLOY / "gpu_code", self.root / "deploy")
-        self.write("kernels/cuda/two_shot.cu", '#include "device/team.h"\n#include <cstddef>\n')
-        self.write("kernels/substrate/device/team.h", '  # include "colltune/copy.h"\n')
+        self.write("kernels/cuda/two_shot.cu", '#include "device_code/team.h"\n#include <cstddef>\n')
+        self.write("kernels/device_code/team.h", '  # include "colltune/copy.h"\n')
         self.write("kernels/include/colltune/copy.h", "int copy;\n")
-        self.write("kernels/substrate/other.h", "int other;\n")
+        self.write("kernels/device/other.h", "int other;\n")
         make_program(self.root / "bin/nvcc", NVCC)
         self.write("build/compile_commands.json", json.dumps([
             {"directory": str(self.root), "file": str(self.root / "kernels/cuda/two_shot.cu"),
@@ -87,7 +87,7 @@ class GpuCode(Tree):
         self.assertIn("-DX", words)
         for word in words:
             self.assertNotRegex(word, r"^(-Ofc|-MD|-c$)|code=\[|a\.o")
-        self.write("kernels/substrate/other.h", "int nobody_includes_it;\n")
+        self.write("kernels/device/other.h", "int nobody_includes_it;\n")
         self.assertIn("nothing has changed", self.gpu_code().stdout)
         self.assertEqual(len(self.asked()), 1)
         self.write("kernels/include/colltune/copy.h", "int changed;\n")

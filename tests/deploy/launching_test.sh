@@ -174,6 +174,12 @@ before=$failures
 (cd "$work" && expect_code 0 "$agent" supervise --db lines.db -- "${mpirun[@]}" -n 2 "$agent" "${options[@]}" --db "$work/lines.db"
  [ "$failures" -eq "$before" ]) || fail 'one database by two names is refused'
 
+# --- Results and words do not run into each other: what follows the table waits until the launcher has taken it.
+# shellcheck disable=SC2016 # the rank's shell expands them
+expect_code 0 python3 -B "$COLLTUNE_SOURCE/tests/deploy/streams_in_order.py" "$work" "${mpirun[@]}" -n 2 sh -c \
+  'if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then exec "$@" >"$RESULTS" 2>"$WORDS"; fi; exec "$@"' sh \
+  "$agent" sweep --allow-oversubscribe --config "$work/one.json" --db "$work/streams.db"
+
 # --- What a hang costs fits what is measured: two failures of a rank that spins, and a quarantine.
 cat >"$work/hang.json" <<'JSON'
 {"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 8,

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "colltune/sweep/sweep_spec.h"
+#include "colltune/sweep/spec/sweep_spec.h"
 #include "colltune/vocabulary/error.h"
 #include "fuzz_target.h"
 

@@ -14,7 +14,7 @@
 #include <set>
 #include <thread>
 
-#include "colltune/kernels/copy.h"
+#include "colltune/kernels/arithmetic/copy.h"
 #include "colltune/kernels/device.h"
 #include "colltune/vocabulary/problem_form.h"
 #include "guarded_buffers.h"
@@ -200,7 +200,7 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
     if (shape_of(implementation.collective()).reduces == (named.value != ReduceOp::none))
       ops.push_back(named.value);
   const Collective collective = implementation.collective();
-  const CollectiveShape shape = shape_of(collective);
+  const BlockLayout shape = shape_of(collective);
   const std::size_t blocks = shape.has_block_per_rank() ? static_cast<std::size_t>(ranks) : 1;
   const auto make = [&](DataType type, ReduceOp op, std::size_t elements, bool in_place) {
     ConformanceCase test;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/oracle.h"
+#include "colltune/kernels/verification/oracle.h"
 
 namespace colltune::test {
 

@@ -11,8 +11,8 @@
 #include <set>
 #include <string>
 
-#include "colltune/kernels/bounded_wait.h"
-#include "colltune/kernels/copy.h"
+#include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/communication/bounded_wait.h"
 #include "conformance.h"
 #include "stub_implementation.h"
 #include "support/run_ranks.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/mpi_library/mpi_communicator.h"
 #include "conformance.h"
 #include "support/run_ranks.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "colltune/kernels/copy.h"
+#include "colltune/kernels/arithmetic/copy.h"
 #include "conformance.h"
 #include "support/run_ranks.h"
 

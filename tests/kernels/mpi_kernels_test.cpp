@@ -7,10 +7,10 @@
 
 #include <cstring>
 
-#include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/mpi_library/mpi_communicator.h"
 #include "conformance.h"
-#include "mpi/control_variable.h"
-#include "mpi/launch_check.h"
+#include "mpi_library/control_variable.h"
+#include "mpi_library/launch_check.h"
 #include "operation_checks.h"
 #include "peer_checks.h"
 #include "support/run_ranks.h"

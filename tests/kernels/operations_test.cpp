@@ -7,7 +7,7 @@
 #include <ctime>
 #include <thread>
 
-#include "colltune/kernels/bounded_wait.h"
+#include "colltune/kernels/communication/bounded_wait.h"
 #include "operation_checks.h"
 
 namespace colltune::test {

@@ -1,22 +1,22 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/kernels/oracle.h"
+#include "colltune/kernels/verification/oracle.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "colltune/kernels/number_format.h"
-#include "colltune/kernels/reduction.h"
+#include "colltune/kernels/arithmetic/number_format.h"
+#include "colltune/kernels/arithmetic/reduction.h"
 
 namespace colltune {
 namespace {
 
 VerifiedCall make_call(Collective collective, DataType type, ReduceOp op, std::size_t elements,
                        int ranks) {
-  const CollectiveShape shape = shape_of(collective);
+  const BlockLayout shape = shape_of(collective);
   const bool is_split = shape.has_block_per_rank();
   VerifiedCall call;
   call.problem = {.collective = collective, .data_type = type, .reduce_op = op};

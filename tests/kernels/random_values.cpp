@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "colltune/kernels/number_format.h"
-#include "colltune/kernels/reduction.h"
+#include "colltune/kernels/arithmetic/number_format.h"
+#include "colltune/kernels/arithmetic/reduction.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {

@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "colltune/kernels/mpi_settings.h"
+#include "colltune/kernels/mpi_library/mpi_settings.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "colltune/vocabulary/error.h"
-#include "device/device_algorithm.h"
 #include "device/nvml.h"
 #include "device/virtual_memory.h"
+#include "device_code/device_algorithm.h"
 #include "support/fill_bytes.h"
 #include "support/pretended_graph.h"
 #include "support/pretended_stream.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/kernels/thread_communicator.h"
+#include "colltune/kernels/communication/thread_communicator.h"
 
 namespace colltune::test {
 

@@ -9,7 +9,7 @@
 #include <array>
 #include <string_view>
 
-#include "colltune/sweep/process_status.h"
+#include "colltune/flight/process_status.h"
 
 namespace colltune {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "colltune/kernels/descriptor.h"
-#include "colltune/sweep/flight_recorder.h"
+#include "colltune/flight/flight_recorder.h"
+#include "colltune/machine/descriptor.h"
 
 namespace colltune {
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <span>
 
-#include "colltune/kernels/descriptor.h"
+#include "colltune/machine/descriptor.h"
 
 namespace colltune {
 namespace {

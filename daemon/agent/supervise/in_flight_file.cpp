@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/kernels/descriptor.h"
-#include "colltune/sweep/flight_recorder.h"
+#include "colltune/flight/flight_recorder.h"
+#include "colltune/machine/descriptor.h"
 #include "colltune/vocabulary/error.h"
 #include "launch.h"
 

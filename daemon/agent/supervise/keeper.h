@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "colltune/kernels/descriptor.h"
+#include "colltune/machine/descriptor.h"
 
 namespace colltune {
 

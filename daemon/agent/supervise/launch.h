@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "colltune/kernels/descriptor.h"
+#include "colltune/machine/descriptor.h"
 #include "colltune/supervise/supervision_lock.h"
 #include "keeper.h"
 

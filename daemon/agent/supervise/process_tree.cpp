@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "colltune/sweep/process_status.h"
+#include "colltune/flight/process_status.h"
 
 namespace colltune {
 namespace {

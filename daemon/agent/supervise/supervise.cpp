@@ -17,10 +17,10 @@
 #include <utility>
 
 #include "board_watch.h"
+#include "colltune/flight/flight_board.h"
+#include "colltune/flight/process_status.h"
 #include "colltune/supervise/in_flight_file.h"
 #include "colltune/supervise/self_spawn.h"
-#include "colltune/sweep/flight_board.h"
-#include "colltune/sweep/process_status.h"
 #include "colltune/vocabulary/error.h"
 #include "host_watch.h"
 #include "launch.h"

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "colltune/sweep/flight_board.h"
-#include "colltune/sweep/watchdog.h"
+#include "colltune/flight/flight_board.h"
+#include "colltune/flight/watchdog.h"
 
 namespace colltune {
 namespace {

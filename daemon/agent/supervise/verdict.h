@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "colltune/flight/flight_recorder.h"
 #include "colltune/supervise/failure_log.h"
 #include "colltune/supervise/in_flight_file.h"
-#include "colltune/sweep/flight_recorder.h"
 
 namespace colltune {
 

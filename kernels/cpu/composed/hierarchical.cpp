@@ -15,7 +15,7 @@
 namespace colltune::cpu {
 namespace {
 
-NodeGrid grid_of(const Shape& shape) { return {shape.ranks, shape.groups}; }
+NodeGrid grid_of(const ScheduledCall& shape) { return {shape.ranks, shape.groups}; }
 
 /// The levels of one composed algorithm.
 struct Composition {
@@ -190,7 +190,7 @@ Implementations compose_hierarchical(const Implementations& all) {
                          draw_all_reduce, of_all_reduce));
   made.back().knobs.push_back(knob_of("gather", of_all_reduce.gather));
   made.back().is_tried = is_pair;
-  made.back().shares = [of_all_reduce](const Shape& shape, const Variant& variant) {
+  made.back().shares = [of_all_reduce](const ScheduledCall& shape, const Variant& variant) {
     const NodeGrid grid = grid_of(shape);
     return grid.places() *
            LevelWriter::pieces(level_of(of_all_reduce.across, variant, "across"), grid.nodes());

@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "../low_latency.h"
+#include "arithmetic/numerics.h"
 #include "colltune/kernels/catalogue.h"
-#include "joint_steps.h"
+#include "composition/joint_steps.h"
 #include "node_grid.h"
-#include "numerics.h"
 #include "schedule/levels.h"
-#include "shared_memory_support.h"
+#include "shared_memory/shared_memory_support.h"
 
 namespace colltune::cpu {
 namespace {

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <utility>
 
-#include "rank_places.h"
+#include "communication/rank_places.h"
 #include "schedule/levels.h"
 
 namespace colltune::cpu {
@@ -20,7 +20,7 @@ namespace {
 /// rank any other.
 class Groups {
  public:
-  explicit Groups(const Shape& shape) {
+  explicit Groups(const ScheduledCall& shape) {
     for (int rank = 0; rank < shape.ranks; ++rank) {
       const auto group = shape.groups.empty() ? 0U : static_cast<std::size_t>(shape.groups[rank]);
       if (group >= ranks_.size()) {
@@ -305,7 +305,7 @@ ScheduledAlgorithm compose(Collective collective, std::string description, Draw 
   made.draw = [draw, of](ScheduleWriter& writer, const Variant& variant) {
     draw(writer, variant, of);
   };
-  made.shares = [of](const Shape& shape, const Variant& variant) {
+  made.shares = [of](const ScheduledCall& shape, const Variant& variant) {
     return Cuts(of, variant, Groups(shape)).shares();
   };
   made.why_not = [of](const Topology& topology, const Capability& capability,

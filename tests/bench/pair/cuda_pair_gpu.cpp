@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/kernels/cuda_device.h"
+#include "colltune/kernels/device/cuda_device.h"
 #include "pair_gpu.h"
 
 namespace colltune {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "client/process.h"
-#include "colltune/kernels/cuda_device.h"
+#include "colltune/kernels/device/cuda_device.h"
 #include "pair_judge.h"
 #include "process_communicator.h"
 #include "support/run_ranks.h"

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/nccl_environment.h"
-#include "colltune/kernels/oracle.h"
-#include "nccl/entries.h"
-#include "nccl/entry_points.h"
-#include "nccl/member.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
+#include "colltune/kernels/verification/oracle.h"
+#include "nccl_calls/entry_points.h"
+#include "nccl_calls/nccl_rank.h"
+#include "nccl_library/entries.h"
 #include "pair_gpu.h"
 #include "process_communicator.h"
 
@@ -157,7 +157,7 @@ class PairRank {
     }
     std::string why_not_made;
     try {
-      const auto member = nccl::Member::of(*communicator_, opened, {}, in(options_.init_limit));
+      const auto member = nccl::NcclRank::of(*communicator_, opened, {}, in(options_.init_limit));
       event["why_not_forced"] = member->why_not_forced();
     } catch (const std::exception& error) {
       why_not_made = error.what();

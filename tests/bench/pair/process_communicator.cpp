@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/kernels/bounded_wait.h"
-#include "mapping.h"
-#include "usable_cores.h"
+#include "colltune/kernels/communication/bounded_wait.h"
+#include "colltune/machine/mapping.h"
+#include "colltune/machine/usable_cores.h"
 
 namespace colltune {
 namespace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/thread_communicator.h"
+#include "colltune/kernels/communication/thread_communicator.h"
 #include "colltune/vocabulary/bytes.h"
 #include "cores.h"
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "launch_comparison.h"
+#include "launch/launch_comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

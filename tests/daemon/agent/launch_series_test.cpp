@@ -3,7 +3,7 @@
 // Series of launches in several environments: what is planned, what a database has of it, what is
 // launched.
 
-#include "launch_series.h"
+#include "commands/launch_series.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 #include "colltune/db/store.h"
 #include "colltune/json/json.h"
-#include "series_command.h"
+#include "commands/series_command.h"
 
 namespace colltune {
 namespace {

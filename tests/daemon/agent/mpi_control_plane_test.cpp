@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "mpi_control_plane.h"
+#include "launch/mpi_control_plane.h"
 
 #include <gtest/gtest.h>
 

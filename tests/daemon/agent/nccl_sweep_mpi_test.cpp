@@ -13,10 +13,10 @@
 #include <set>
 #include <string>
 
-#include "colltune/kernels/mpi_communicator.h"
-#include "colltune/sweep/availability.h"
-#include "colltune/sweep/sweep.h"
-#include "mpi_control_plane.h"
+#include "colltune/kernels/mpi_library/mpi_communicator.h"
+#include "colltune/sweep/passes/sweep.h"
+#include "colltune/sweep/ranks/availability.h"
+#include "launch/mpi_control_plane.h"
 #include "nccl_fixture.h"
 
 namespace colltune::test {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "process_environment.h"
+#include "launch/process_environment.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

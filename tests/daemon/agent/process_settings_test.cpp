@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "process_settings.h"
+#include "launch/process_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 #include "colltune/vocabulary/error.h"
 #include "daemon/temporary_folder.h"
-#include "loaded_objects.h"
+#include "launch/loaded_objects.h"
 
 namespace colltune {
 namespace {

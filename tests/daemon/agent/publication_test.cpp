@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "publication.h"
+#include "commands/publication.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "retest_plan.h"
+#include "commands/retest_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

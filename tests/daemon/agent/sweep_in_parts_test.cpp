@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "sweep_in_parts.h"
+#include "commands/sweep_in_parts.h"
 
 #include <gtest/gtest.h>
 
-#include "launch_facts.h"
+#include "launch/launch_facts.h"
 
 namespace colltune {
 namespace {

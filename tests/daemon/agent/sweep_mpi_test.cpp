@@ -14,17 +14,17 @@
 #include <set>
 #include <string>
 
-#include "agreement.h"
 #include "colltune/decide/decide.h"
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/mpi_communicator.h"
-#include "colltune/kernels/nccl_environment.h"
-#include "colltune/sweep/availability.h"
-#include "colltune/sweep/compat.h"
-#include "colltune/sweep/global_clock.h"
-#include "colltune/sweep/sweep.h"
-#include "mpi_control_plane.h"
-#include "shared_gpus.h"
+#include "colltune/kernels/mpi_library/mpi_communicator.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
+#include "colltune/sweep/clock/global_clock.h"
+#include "colltune/sweep/measure/compat.h"
+#include "colltune/sweep/passes/sweep.h"
+#include "colltune/sweep/ranks/availability.h"
+#include "launch/agreement.h"
+#include "launch/mpi_control_plane.h"
+#include "launch/shared_gpus.h"
 
 namespace colltune {
 namespace {

@@ -162,8 +162,9 @@ TEST_F(Hostile, WhoDoesNotReadATableLosesItAndOthersGetTheirs) {
     decisions.back().reason = std::string(1000, 'r');
   }
   source_.replace(std::make_shared<const DecisionTable>(
-      generation(2), std::move(decisions),
-      std::vector<std::pair<std::string, Environment>>{{"e1", {.build = "gcc"}}}));
+      DecisionSet{.generation = generation(2),
+                  .decisions = std::move(decisions),
+                  .environments = {{"e1", {.build = "gcc"}}}}));
   std::atomic<int> warnings = 0;
   start(ServerOptions{.listen = {parse_listen_address("unix:" + (folder_ / "a.sock").string())},
                       .warn = [&](const std::string&) { ++warnings; },

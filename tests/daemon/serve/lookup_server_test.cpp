@@ -135,7 +135,7 @@ TEST_F(Server, TooLargeRequestAndResponseAreRefused) {
     heavy.ranked.push_back(next);
   }
   source_.replace(std::make_shared<const DecisionTable>(
-      generation(2), std::vector{heavy}, std::vector<std::pair<std::string, Environment>>{}));
+      DecisionSet{.generation = generation(2), .decisions = {heavy}}));
   v1::BatchLookupRequest many;
   for (int i = 0; i < 1000; ++i) *many.add_queries() = query_for(1);
   v1::BatchLookupResponse answers;
@@ -158,7 +158,7 @@ TEST_F(Server, TableComesInPartsWithItsEnvironments) {
   for (const auto& message : messages)
     for (const auto& decision : message.decisions())
       decisions.push_back(read_message<Decision>(decision, "decision"));
-  EXPECT_TRUE(std::ranges::equal(decisions, source_.get()->decisions()));
+  EXPECT_TRUE(std::ranges::equal(decisions, source_.get()->set().decisions));
 }
 
 TEST_F(Server, TableOfOneWorldAndItsErrors) {

@@ -19,10 +19,10 @@ class Service : public ::testing::Test {
   void publish(std::uint64_t number) {
     const std::string name = "v" + std::to_string(number);
     source_.replace(std::make_shared<const DecisionTable>(
-        generation(number),
-        std::vector{decide(all_reduce(8), {{name, 10}}),
-                    decide(all_reduce(8), {{name, 10}}, world(2, 2, "sm_90"), "e2")},
-        std::vector<std::pair<std::string, Environment>>{{"e1", {}}, {"e2", {}}}));
+        DecisionSet{.generation = generation(number),
+                    .decisions = {decide(all_reduce(8), {{name, 10}}),
+                                  decide(all_reduce(8), {{name, 10}}, world(2, 2, "sm_90"), "e2")},
+                    .environments = {{"e1", {}}, {"e2", {}}}}));
   }
   static LookupQuery ask(int nodes = 1) { return {.problem = all_reduce(8), .nodes = nodes}; }
   static LookupQuery ask_pinned(std::uint64_t number) {
@@ -35,11 +35,22 @@ class Service : public ::testing::Test {
   LookupService service_{source_};
 };
 
+TEST_F(Service, GivesTheEnvironmentOfTheAnswerToWhoAsksForIt) {
+  source_.replace(std::make_shared<const DecisionTable>(
+      DecisionSet{.generation = generation(1),
+                  .decisions = {decide(all_reduce(8), {{"a", 10}})},
+                  .environments = {{"e2", {.build = "other"}}, {"e1", {.build = "gcc"}}}}));
+  EXPECT_FALSE(service_.lookup(ask()).environment);
+  const FoundAnswer found = service_.lookup(ask(), {}, true);
+  ASSERT_TRUE(found.environment);
+  EXPECT_EQ(found.environment->build, "gcc");
+}
+
 TEST_F(Service, LooksUpInTheNewestOrThePinnedGeneration) {
   publish(1);
   publish(2);
-  EXPECT_EQ(winner(service_.lookup(ask())), "v2");
-  EXPECT_EQ(winner(service_.lookup(ask_pinned(1))), "v1");
+  EXPECT_EQ(winner(service_.lookup(ask()).answer), "v2");
+  EXPECT_EQ(winner(service_.lookup(ask_pinned(1)).answer), "v1");
   EXPECT_THAT(error_of_action(StatusCode::not_found, [&] { (void)service_.lookup(ask_pinned(3)); }),
               HasSubstr("generation 3"));
 }

@@ -24,8 +24,9 @@ inline TableSource::Table make_table(std::uint64_t number) {
     decisions.push_back(decide(
         all_reduce(8), {{"v" + std::to_string(number), 10}, {"base", 20, true}}, world(nodes, 2)));
   return std::make_shared<const DecisionTable>(
-      generation(number), std::move(decisions),
-      std::vector<std::pair<std::string, Environment>>{{"e1", {.build = "gcc"}}});
+      DecisionSet{.generation = generation(number),
+                  .decisions = std::move(decisions),
+                  .environments = {{"e1", {.build = "gcc"}}}});
 }
 
 inline v1::LookupQuery query_for(int nodes) {

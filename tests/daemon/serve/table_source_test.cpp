@@ -20,9 +20,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TableSource::Table numbered(std::uint64_t number, std::string store = "store-1") {
-  return std::make_shared<const DecisionTable>(generation(number, std::move(store)),
-                                               std::vector{decide(all_reduce(8), {{"a", 10}})},
-                                               std::vector<std::pair<std::string, Environment>>{});
+  return std::make_shared<const DecisionTable>(
+      DecisionSet{.generation = generation(number, std::move(store)),
+                  .decisions = {decide(all_reduce(8), {{"a", 10}})}});
 }
 
 TEST(TableSource, IsUnavailableWhileEmpty) {
@@ -62,9 +62,8 @@ TEST(TableSource, AnotherStoreDropsTheOlderOnes) {
 TableSource::Table restored(std::uint64_t number) {
   Generation other = generation(number);
   other.content_digest = "restored";
-  return std::make_shared<const DecisionTable>(other,
-                                               std::vector{decide(all_reduce(8), {{"b", 10}})},
-                                               std::vector<std::pair<std::string, Environment>>{});
+  return std::make_shared<const DecisionTable>(
+      DecisionSet{.generation = other, .decisions = {decide(all_reduce(8), {{"b", 10}})}});
 }
 
 TEST(TableSource, APinNeverGetsAnotherContent) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/sweep/compat.h"
+#include "colltune/sweep/measure/compat.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "colltune/decide/decide.h"
-#include "colltune/kernels/composed.h"
-#include "colltune/kernels/copy.h"
+#include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/composition/composed.h"
 #include "colltune/vocabulary/canonical.h"
 #include "kernels/conformance.h"
 #include "kernels/stub_implementation.h"

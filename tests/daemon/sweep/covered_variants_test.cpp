@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "colltune/kernels/arithmetic/copy.h"
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/copy.h"
-#include "colltune/sweep/sweep_plan.h"
+#include "colltune/sweep/plan/sweep_plan.h"
 #include "colltune/vocabulary/canonical.h"
 
 namespace colltune {

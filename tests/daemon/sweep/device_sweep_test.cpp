@@ -15,7 +15,7 @@
 
 #include "colltune/decide/decide.h"
 #include "colltune/kernels/catalogue.h"
-#include "colltune/sweep/capability_rules.h"
+#include "colltune/sweep/ranks/capability_rules.h"
 #include "support/pretended_device.h"
 #include "sweep_run.h"
 

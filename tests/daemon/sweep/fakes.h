@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/kernels/communication/thread_communicator.h"
 #include "colltune/kernels/implementation.h"
-#include "colltune/kernels/thread_communicator.h"
-#include "colltune/sweep/control_plane.h"
+#include "colltune/sweep/control/control_plane.h"
 
 /// Implementations whose support, results and faults a test chooses.
 namespace colltune::fakes {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "colltune/sweep/measure.h"
+#include "colltune/sweep/measure/measure.h"
 #include "one_cell.h"
 
 namespace colltune {

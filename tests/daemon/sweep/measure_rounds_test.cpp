@@ -10,8 +10,8 @@
 #include <mutex>
 #include <thread>
 
-#include "colltune/sweep/measure.h"
-#include "colltune/sweep/perturbation.h"
+#include "colltune/sweep/clock/perturbation.h"
+#include "colltune/sweep/measure/measure.h"
 #include "one_cell.h"
 
 namespace colltune {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/sweep/measure.h"
+#include "colltune/sweep/measure/measure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <set>
 #include <thread>
 
-#include "colltune/sweep/flight_recorder.h"
-#include "colltune/sweep/run_timer.h"
+#include "colltune/flight/flight_recorder.h"
+#include "colltune/sweep/clock/run_timer.h"
 #include "colltune/vocabulary/canonical.h"
 #include "one_cell.h"
 

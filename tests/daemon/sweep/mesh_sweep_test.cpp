@@ -11,8 +11,8 @@
 #include <set>
 
 #include "colltune/decide/decide.h"
+#include "colltune/kernels/arithmetic/copy.h"
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/copy.h"
 #include "colltune/vocabulary/canonical.h"
 #include "error_of.h"
 #include "sweep_run.h"

@@ -16,7 +16,7 @@
 
 #include "colltune/decide/decide.h"
 #include "colltune/decide/trials.h"
-#include "colltune/kernels/nccl_environment.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
 #include "nccl_fixture.h"
 #include "sweep_run.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/sweep/measure.h"
+#include "colltune/sweep/measure/measure.h"
 #include "fakes.h"
 
 /// Plans of a single cell over fakes, measured on thread ranks.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/sweep/sweep_plan.h"
+#include "colltune/sweep/plan/sweep_plan.h"
 #include "colltune/vocabulary/canonical.h"
 
 namespace colltune {

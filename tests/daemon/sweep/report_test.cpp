@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/sweep/report.h"
+#include "colltune/sweep/passes/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/sweep/sweep_plan.h"
-#include "colltune/sweep/flight_recorder.h"
-#include "colltune/sweep/measure.h"
+#include "colltune/sweep/plan/sweep_plan.h"
+#include "colltune/flight/flight_recorder.h"
+#include "colltune/sweep/measure/measure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "colltune/flight/flight_recorder.h"
 #include "colltune/kernels/catalogue.h"
-#include "colltune/sweep/flight_recorder.h"
-#include "colltune/sweep/sweep.h"
+#include "colltune/sweep/passes/sweep.h"
 #include "one_cell.h"
 
 namespace colltune::fakes {
@@ -35,7 +35,7 @@ class MemoryJournal final : public Journal {
   std::size_t fail_at = SIZE_MAX;
 };
 
-class CountingProgress final : public Progress {
+class CountingProgress final : public SweepObserver {
  public:
   void begin_cell(const SweepProgress& progress, const Cell&) override {
     EXPECT_EQ(progress.visits_done, begun++);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/sweep/sweep.h"
+#include "colltune/sweep/passes/sweep.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,15 +9,15 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <optional>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "colltune/decide/decide.h"
+#include "colltune/flight/flight_recorder.h"
 #include "colltune/kernels/catalogue.h"
-#include "colltune/sweep/flight_recorder.h"
-#include "colltune/sweep/report.h"
+#include "colltune/sweep/passes/report.h"
 #include "sweep_run.h"
 
 namespace colltune {

@@ -14,7 +14,7 @@
 #include <set>
 
 #include "colltune/decide/decide.h"
-#include "colltune/kernels/composed.h"
+#include "colltune/kernels/composition/composed.h"
 #include "colltune/vocabulary/canonical.h"
 #include "sweep_run.h"
 

@@ -43,7 +43,7 @@ TEST(Find, ExactSizeIsMeasured) {
   EXPECT_EQ(answer.measured_sizes, std::vector<Bytes>{{4 * KiB}});
   EXPECT_EQ(answer.generation, generation(1));
   EXPECT_EQ(answer.decision.ranked.size(), 3U);
-  EXPECT_EQ(answer.decision.key, table.decisions()[1].key);
+  EXPECT_EQ(answer.decision.key, table.set().decisions[1].key);
   EXPECT_EQ(answer.decision.reason, "measured");
 }
 
@@ -485,7 +485,7 @@ TEST(Table, RefusesTwoDecisionsForOneKeyAndEmptyRankings) {
 TEST(Table, DecisionsAreOrderedByKey) {
   const auto unsorted =
       table({decide(all_reduce(64), {{"a", 10}}), decide(all_reduce(8), {{"a", 10}})});
-  EXPECT_LT(unsorted.decisions()[0].key, unsorted.decisions()[1].key);
+  EXPECT_LT(unsorted.set().decisions[0].key, unsorted.set().decisions[1].key);
   EXPECT_EQ(unsorted.find(ask(8)).source, Source::measured);
 }
 

@@ -72,7 +72,8 @@ DecisionTable table_of(const std::vector<Measured>& sweeps) {
     members.push_back({sweep.sweep, digest_of_value(sweep.topology), *sweep.members});
     compositions.push_back(composition(*sweep.members));
   }
-  return {generation(1), std::move(decisions), {}, std::move(members), std::move(compositions)};
+  return DecisionTable(
+      {generation(1), std::move(decisions), {}, std::move(members), std::move(compositions)});
 }
 
 LookupQuery ask(const std::optional<Members>& members, std::uint64_t bytes = KiB) {
@@ -174,8 +175,9 @@ TEST(SameMembers, OfOneWorldMeasuredTwiceAreKeptApart) {
 
 TEST(SameMembers, WithoutTheCompositionInTheTableIsDataLoss) {
   std::vector<Decision> decisions{decide(all_reduce(KiB), composed_first(first_has_a))};
-  const DecisionTable table(generation(1), std::move(decisions), {},
-                            {{"s1", digest_of_value(world()), first_has_a}}, {});
+  const DecisionTable table({.generation = generation(1),
+                             .decisions = std::move(decisions),
+                             .members = {{"s1", digest_of_value(world()), first_has_a}}});
   EXPECT_THAT(error_of_action(StatusCode::data_loss, [&] { (void)table.find(ask(first_has_a)); }),
               HasSubstr(composed(first_has_a)));
 }

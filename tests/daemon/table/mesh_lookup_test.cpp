@@ -56,7 +56,9 @@ DecisionTable measured() {
   Decision plain =
       decide(all_reduce(4 * KiB), {{"cpu.quick", 60}, {"mpi.base", 90, true}}, world(1, 4));
   decisions.push_back(plain);
-  return {generation(1), std::move(decisions), {}, {}, {base, quick, one}};
+  return DecisionTable({.generation = generation(1),
+                        .decisions = std::move(decisions),
+                        .compositions = {base, quick, one}});
 }
 
 TEST(MeshLookup, TheFastestFormWithItsPartsIsAnsweredToWhoSaysNothingOfMembers) {
@@ -117,9 +119,9 @@ TEST(MeshLookup, OneStepIsItsOwnMergedForm) {
   const Composition alone{.mode = CompositionMode::sequential,
                           .parts = {{PartRole::step, {}, parse_variant("mpi.base"), 0}}};
   const DecisionTable table(
-      generation(1),
-      {decide(mesh_problem(KiB, "0:sum"), {{name_of(alone), 10, true}}, world(1, 4))}, {}, {},
-      {alone});
+      {.generation = generation(1),
+       .decisions = {decide(mesh_problem(KiB, "0:sum"), {{name_of(alone), 10, true}}, world(1, 4))},
+       .compositions = {alone}});
   EXPECT_EQ(
       winner(table.find({.problem = mesh_problem(KiB, "0:sum"), .form = CompositionMode::merged})),
       name_of(alone));

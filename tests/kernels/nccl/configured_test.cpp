@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl/member.h"
+#include "nccl_calls/nccl_rank.h"
 #include "nccl_fixture.h"
 
 namespace colltune::test {

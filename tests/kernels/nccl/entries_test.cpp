@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "nccl/entries.h"
+#include "nccl_library/entries.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "nccl/library.h"
+#include "nccl_library/library.h"
 
 namespace colltune::nccl {
 namespace {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string>
 
-#include "colltune/kernels/nccl_environment.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
 #include "daemon/temporary_folder.h"
 #include "nccl_fixture.h"
 

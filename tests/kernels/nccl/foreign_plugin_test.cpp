@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "colltune/kernels/nccl_environment.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
 #include "daemon/temporary_folder.h"
-#include "nccl/library.h"
-#include "nccl/plugins.h"
 #include "nccl_fixture.h"
+#include "nccl_library/library.h"
+#include "nccl_library/plugins.h"
 
 namespace colltune::test {
 namespace {

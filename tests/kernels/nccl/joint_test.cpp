@@ -8,7 +8,7 @@
 #include <array>
 #include <string>
 
-#include "colltune/kernels/grouped.h"
+#include "colltune/kernels/composition/grouped.h"
 #include "nccl_fixture.h"
 
 namespace colltune::test {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which libraries are used, and what is said of those that are not.
 
-#include "nccl/library.h"
+#include "nccl_library/library.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include <iostream>
 #include <string>
 
-#include "colltune/kernels/nccl_environment.h"
-#include "nccl/native.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
+#include "nccl_calls/native.h"
 #include "nccl_fixture.h"
 
 namespace colltune::test {

@@ -16,7 +16,7 @@
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/nccl/choice.h"
-#include "nccl/entry_points.h"
+#include "nccl_calls/entry_points.h"
 #include "support/fake_nccl/fake_nccl.h"
 #include "support/pretended_device.h"
 #include "support/run_ranks.h"

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "colltune/kernels/nccl_environment.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
 #include "nccl_fixture.h"
 
 namespace colltune::test {

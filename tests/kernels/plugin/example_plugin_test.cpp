@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "colltune/kernels/oracle.h"
+#include "colltune/kernels/verification/oracle.h"
 #include "colltune/plugin/load_plugin.h"
 #include "kernels/conformance.h"
 #include "plugin_files.h"

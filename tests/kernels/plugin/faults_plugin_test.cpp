@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "colltune/kernels/oracle.h"
+#include "colltune/kernels/verification/oracle.h"
 #include "colltune/plugin/load_plugin.h"
 #include "kernels/conformance.h"
 #include "plugin_files.h"

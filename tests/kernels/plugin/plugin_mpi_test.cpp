@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "colltune/kernels/mpi_communicator.h"
+#include "colltune/kernels/mpi_library/mpi_communicator.h"
 #include "colltune/plugin/load_plugin.h"
 #include "kernels/conformance.h"
 #include "plugin_files.h"

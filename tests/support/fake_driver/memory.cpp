@@ -75,7 +75,7 @@ bool is_reserved(driver::Address address, std::size_t bytes) {
 }  // namespace colltune::fake_driver
 
 using namespace colltune::fake_driver;
-using colltune::driver::Access;
+using colltune::driver::MappingRights;
 using colltune::driver::Address;
 using colltune::driver::AllocationProperties;
 using colltune::driver::Handle;
@@ -271,7 +271,7 @@ Result cuMemUnmap(Address address, std::size_t bytes) {
   state().mappings.erase(found);
   return success;
 }
-Result cuMemSetAccess(Address address, std::size_t bytes, const Access* access, std::size_t count) {
+Result cuMemSetAccess(Address address, std::size_t bytes, const MappingRights* access, std::size_t count) {
   const std::lock_guard lock(state().mutex);
   if (const Result failure = note_call("cuMemSetAccess"); failure != success) return failure;
   const auto found = state().mappings.find(address);

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "colltune/kernels/reduction.h"
+#include "colltune/kernels/arithmetic/reduction.h"
 #include "support/pretended_stream.h"
 
 namespace colltune::test {

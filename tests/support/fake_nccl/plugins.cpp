@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "nccl/entries.h"
+#include "nccl_library/entries.h"
 #include "support/fake_nccl/communicators.h"
 
 namespace colltune::test {

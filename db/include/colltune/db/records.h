@@ -12,6 +12,7 @@
 
 #include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
+#include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/measurement.h"
 #include "colltune/vocabulary/world_members.h"
@@ -174,16 +175,9 @@ struct LeftOut {
 /// "3 rows are left out; the first: …"; empty where there are none.
 [[nodiscard]] std::string describe(const LeftOut& left_out);
 
-/// Everything that a reader needs to answer from one generation.
-struct PublishedTable {
-  Generation generation;
-  std::string published_at;                     ///< UTC, ISO 8601
-  std::vector<EnvironmentRecord> environments;  ///< those that the decisions name
-  std::vector<Decision> decisions;              ///< ordered by key, then family
-  /// Of the worlds that the decisions were measured in, by sweep and topology; of some it may not
-  /// be known.
-  std::vector<WorldMembers> members;
-  std::vector<Composition> compositions;  ///< those that ranked variants name
+/// A whole generation as the store has it, ordered by key, then family.
+struct PublishedTable : DecisionSet {
+  std::string published_at{};  ///< UTC, ISO 8601
   LeftOut left_out{};
 };
 

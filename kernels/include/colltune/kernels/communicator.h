@@ -2,21 +2,90 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "colltune/kernels/abort_flag.h"
-#include "colltune/kernels/attachments.h"
-#include "colltune/kernels/locality.h"
 #include "colltune/kernels/messages.h"
-#include "colltune/kernels/symmetric_memory.h"
+#include "colltune/machine/abort_flag.h"
 #include "colltune/vocabulary/bytes.h"
+#include "colltune/vocabulary/names.h"
 
 namespace colltune {
+
+/// What ranks can be near one another by: what an algorithm by levels takes together.
+enum class Locality {
+  node = 0,   ///< they share memory
+  numa = 1,   ///< they are bound to cores next to the same memory
+  cache = 2,  ///< they are bound to cores under the same last-level cache
+};
+constexpr std::array<Named<Locality>, 3> enum_names(Locality) {
+  return {{{Locality::node, "node"}, {Locality::numa, "numa"}, {Locality::cache, "cache"}}};
+}
+constexpr std::string_view enum_title(Locality) { return "level"; }
+
+/// Where each rank lives: ranks with the same number on a level are near one another there. A list
+/// is empty where all are. Numbers below a node's need be unlike only within it; -1: bound to no
+/// such place alone.
+struct RankPlaces {
+  std::vector<int> node{};
+  std::vector<int> numa{};
+  std::vector<int> cache{};
+
+  [[nodiscard]] const std::vector<int>& on(Locality level) const {
+    return level == Locality::node ? node : level == Locality::numa ? numa : cache;
+  }
+};
+
+/// Memory of equal size on each rank of a communicator, each part reachable by all ranks of its
+/// node. Zeroed when allocated, aligned to 2 MiB, first touched by its owner. Owns the mapping;
+/// destroying it is local and must happen on every rank only after all ranks are done with it. Not
+/// thread-safe.
+class SymmetricMemory {
+ public:
+  virtual ~SymmetricMemory() = default;
+  /// The part of `rank`, mapped here; empty where that rank lives on another node.
+  [[nodiscard]] virtual std::span<std::byte> part(int rank) const = 0;
+};
+
+/// What an implementation makes once for a communicator, and keeps as long as that lives: a
+/// library's own communicator, say.
+class Attachment {
+ public:
+  virtual ~Attachment() = default;
+};
+
+/// Those of one rank's communicator, one of each type. Not thread-safe.
+class Attachments {
+ public:
+  /// Null where there is none of this type.
+  template <class T>
+  [[nodiscard]] T* find() const {
+    for (const auto& one : kept_)
+      if (auto* const found = dynamic_cast<T*>(one.get())) return found;
+    return nullptr;
+  }
+  template <class T>
+  T& keep(std::unique_ptr<T> made) {
+    T& kept = *made;
+    kept_.push_back(std::move(made));
+    return kept;
+  }
+  /// Destroys it.
+  void drop(const Attachment& one) {
+    std::erase_if(kept_, [&](const auto& kept) { return kept.get() == &one; });
+  }
+
+ private:
+  std::vector<std::unique_ptr<Attachment>> kept_;
+};
 
 class Device;
 

@@ -2,23 +2,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "colltune/kernels/buffer_source.h"
 #include "colltune/kernels/capability.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/cost.h"
+#include "colltune/kernels/device.h"
 #include "colltune/kernels/operation.h"
-#include "colltune/kernels/support.h"
+#include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/problem.h"
 #include "colltune/vocabulary/topology.h"
 #include "colltune/vocabulary/variant.h"
 
 namespace colltune {
+
+/// Memory of a device that a library gave; goes back with it.
+class BufferMemory {
+ public:
+  virtual ~BufferMemory() = default;
+  [[nodiscard]] virtual std::span<std::byte> bytes() const = 0;
+};
+
+/// Where the buffers of calls must come from that not any memory of the device will do for.
+/// Thread-safe; the memory does not outlive it.
+class BufferSource {
+ public:
+  virtual ~BufferSource() = default;
+  /// `bytes` of `device`, aligned to pages; the same number on all ranks of a call. Not collective.
+  /// Throws Error(resource_exhausted), or what the library says.
+  [[nodiscard]] virtual std::unique_ptr<BufferMemory> allocate(Device& device, Bytes bytes) = 0;
+};
+
+/// Yes, or no with a reason for a person.
+class [[nodiscard]] Support {
+ public:
+  static Support yes() { return Support({}); }
+  /// `reason` is not empty and reads on after "unavailable: ".
+  static Support no(std::string reason) { return Support(std::move(reason)); }
+
+  explicit operator bool() const noexcept { return reason_.empty(); }
+  [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
+
+ private:
+  explicit Support(std::string reason) : reason_(std::move(reason)) {}
+  std::string reason_;
+};
 
 /// What a variant promises about bits: how it accumulates and what it guarantees.
 struct Numerics {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "colltune/kernels/abort_flag.h"
+#include "colltune/machine/abort_flag.h"
 
 namespace colltune {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "colltune/kernels/abort_flag.h"
+#include "colltune/machine/abort_flag.h"
 #include "colltune/vocabulary/error.h"
 #include "colltune/vocabulary/problem.h"
 
@@ -81,8 +81,8 @@ class Operation {
   /// the other; the operation and its buffers stay as long as the graph and what was made of it.
   /// All ranks submit at once: a library may make them meet. Nobody waits for replays here: one
   /// that some rank leaves out ends on the others with `end_submitted`, and, of our own kernels,
-  /// after Call::longest_wait; then `check_submitted` says so. Throws Error where the call cannot be put
-  /// on a queue.
+  /// after Call::longest_wait; then `check_submitted` says so. Throws Error where the call cannot
+  /// be put on a queue.
   virtual void submit(void* queue);
   /// From any thread: what was submitted waits for nobody any more, and its results are worthless.
   virtual void end_submitted() {}

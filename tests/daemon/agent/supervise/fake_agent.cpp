@@ -21,9 +21,9 @@
 #include <thread>
 #include <vector>
 
+#include "colltune/flight/watchdog.h"
 #include "colltune/supervise/in_flight_file.h"
 #include "colltune/supervise/rank_guard.h"
-#include "colltune/sweep/watchdog.h"
 #include "colltune/vocabulary/error.h"
 
 namespace {

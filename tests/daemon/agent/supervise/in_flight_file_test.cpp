@@ -12,7 +12,7 @@
 #include <fstream>
 #include <utility>
 
-#include "colltune/sweep/flight_recorder.h"
+#include "colltune/flight/flight_recorder.h"
 #include "colltune/vocabulary/error.h"
 #include "temporary_folder.h"
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "colltune/sweep/watchdog.h"
+#include "colltune/flight/watchdog.h"
 
 namespace colltune {
 namespace {

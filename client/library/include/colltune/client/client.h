@@ -18,18 +18,10 @@
 
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/error.h"
+#include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/lookup.h"
-#include "colltune/vocabulary/world_members.h"
 
 namespace colltune {
-
-/// Which worlds `Client::fetch_table` fetches; what is left empty fits all.
-struct WorldFilter {
-  std::optional<int> nodes;
-  std::optional<int> ranks_per_node;
-  std::optional<std::string> architecture;
-  std::optional<std::string> environment_digest;
-};
 
 /// The decisions of one generation in this process: a lookup is a memory access. Immutable,
 /// thread-safe, cheap to copy.
@@ -39,13 +31,8 @@ class [[gnu::visibility("default")]] LocalTable {
   /// fits several worlds, Error(not_found) where nothing fits.
   [[nodiscard]] LookupAnswer find(const LookupQuery& query) const;
   [[nodiscard]] const Generation& generation() const;
-  [[nodiscard]] std::span<const Decision> decisions() const;
-  /// Digest and facts of those that the decisions name.
-  [[nodiscard]] std::span<const std::pair<std::string, Environment>> environments() const;
-  /// Of the worlds that the decisions were measured in, by sweep and topology, where it is known.
-  [[nodiscard]] std::span<const WorldMembers> members() const;
-  /// Those that ranked variants name.
-  [[nodiscard]] std::span<const Composition> compositions() const;
+  /// The decisions, and what they name.
+  [[nodiscard]] const DecisionSet& set() const;
 
  private:
   friend class Client;
@@ -83,6 +70,9 @@ class [[gnu::visibility("default")]] Client {
   [[nodiscard]] LookupAnswer lookup(
       const LookupQuery& query,
       const std::optional<std::string>& generation_digest = std::nullopt) const;
+  /// The same, with the facts of the environment of the answer; without them where the daemon is of
+  /// an older version.
+  [[nodiscard]] FoundAnswer lookup_with_environment(const LookupQuery& query) const;
   /// At most 1000 queries, all answered from `generation`, or from the newest.
   [[nodiscard]] BatchAnswer lookup_batch(
       std::span<const LookupQuery> queries,

@@ -11,7 +11,7 @@
 
 #include "colltune/db/store.h"
 #include "colltune/json/journal_lines.h"
-#include "colltune/sweep/sweep.h"
+#include "colltune/sweep/passes/sweep.h"
 
 namespace colltune {
 

@@ -12,14 +12,6 @@
 
 namespace colltune {
 
-/// Which worlds a caller wants the table of; what is empty fits all.
-struct TableFilter {
-  std::optional<int> nodes;
-  std::optional<int> ranks_per_node;
-  std::optional<std::string> architecture;
-  std::optional<std::string> environment_digest;
-};
-
 /// Decisions of one table, which it keeps alive.
 struct TableSlice {
   TableSource::Table table;
@@ -47,8 +39,9 @@ class LookupService {
 
   /// DecisionTable::find in the generation that the query pins, with this content where `digest`
   /// says so, else in the newest.
-  [[nodiscard]] LookupAnswer lookup(const LookupQuery& query,
-                                    const std::optional<std::string>& digest = {}) const;
+  [[nodiscard]] FoundAnswer lookup(const LookupQuery& query,
+                                   const std::optional<std::string>& digest = {},
+                                   bool with_environment = false) const;
 
   /// The table that a batch is answered from. Throws as TableSource::get does.
   [[nodiscard]] TableSource::Table pin(const std::optional<Pin>& pin) const;
@@ -60,7 +53,7 @@ class LookupService {
                                          const std::optional<Pin>& pin) const;
 
   /// The decisions of the worlds that fit.
-  [[nodiscard]] TableSlice slice(const TableFilter& filter, const std::optional<Pin>& pin) const;
+  [[nodiscard]] TableSlice slice(const WorldFilter& filter, const std::optional<Pin>& pin) const;
 
   [[nodiscard]] const TableSource& source() const { return source_; }
 

@@ -3,33 +3,21 @@
 #pragma once
 
 #include <memory>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/lookup.h"
-#include "colltune/vocabulary/world_members.h"
 
 namespace colltune {
 
 /// An immutable index of the decisions of one generation. Thread-safe.
 class DecisionTable {
  public:
-  /// `environments` pairs digest and facts of those that the decisions name, `members` says what is
-  /// known of the worlds that they were measured in, `compositions` holds those that ranked
-  /// variants name.
-  DecisionTable(Generation generation, std::vector<Decision> decisions,
-                std::vector<std::pair<std::string, Environment>> environments,
-                std::vector<WorldMembers> members = {}, std::vector<Composition> compositions = {});
+  explicit DecisionTable(DecisionSet set);
   ~DecisionTable();
 
-  [[nodiscard]] const Generation& generation() const;
-  [[nodiscard]] std::span<const Decision> decisions() const;
-  [[nodiscard]] std::span<const std::pair<std::string, Environment>> environments() const;
-  [[nodiscard]] std::span<const WorldMembers> members() const;
-  [[nodiscard]] std::span<const Composition> compositions() const;
+  /// What it was made of, the decisions ordered by key, then family.
+  [[nodiscard]] const DecisionSet& set() const { return set_; }
+  [[nodiscard]] const Generation& generation() const { return set_.generation; }
 
   /// Answers `query`. Where it says what the asking members can do, from what was measured with
   /// just these members, else with members that can do no more, else the baseline alone; never from
@@ -43,11 +31,7 @@ class DecisionTable {
 
  private:
   class Index;
-  Generation generation_;
-  std::vector<Decision> decisions_;
-  std::vector<std::pair<std::string, Environment>> environments_;
-  std::vector<WorldMembers> members_;
-  std::vector<Composition> compositions_;
+  DecisionSet set_;
   std::unique_ptr<const Index> index_;
 };
 

@@ -39,6 +39,7 @@ void put(nlohmann::json& array, nlohmann::json&& value);
 [[nodiscard]] Variant read_variant(const nlohmann::json& json, const std::string& where);
 [[nodiscard]] ParameterValue read_parameter(const nlohmann::json& json, const std::string& where);
 /// Items of an array.
+void check_object(const nlohmann::json& json, const std::string& where);
 [[nodiscard]] std::size_t size_of_array(const nlohmann::json& json, const std::string& where);
 [[nodiscard]] const nlohmann::json& item_of(const nlohmann::json& json, std::size_t index);
 
@@ -84,6 +85,10 @@ template <class T>
         json_detail::put(object, name, to_json_value(field));
       }
     });
+    return object;
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    nlohmann::json object = nlohmann::json::object();
+    for (const auto& [name, item] : value) json_detail::put(object, name, to_json_value(item));
     return object;
   } else if constexpr (requires { typename T::value_type; } && !std::same_as<T, std::string>) {
     nlohmann::json array = nlohmann::json::array();
@@ -138,6 +143,11 @@ void read(const nlohmann::json& json, T& value, const std::string& where) {
       }
     });
     members.finish();
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    value.clear();
+    check_object(json, where);
+    for (const auto& member : json.items())
+      read(member.value(), value[member.key()], where + "/" + member.key());
   } else {
     value.clear();
     const std::size_t size = size_of_array(json, where);

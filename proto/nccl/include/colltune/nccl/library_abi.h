@@ -11,7 +11,7 @@
 
 /// What is used of libnccl.so.2, as its documentation describes it, so that it can be opened at run
 /// time: calls, numbers of types and operators, the configuration of a communicator. Where a build
-/// finds nccl.h, kernels/substrate/nccl/with_header/abi_check.cpp compares.
+/// finds nccl.h, kernels/nccl_library/with_header/abi_check.cpp compares.
 namespace colltune::nccl {
 
 struct NativeCommunicator;  ///< ncclComm, of which nothing is known

@@ -90,7 +90,7 @@ constexpr std::string_view enum_title(ReduceOp) { return "reduce op"; }
 
 /// How the buffers of a collective relate to the block (the unit of "count"): a table, so that
 /// nobody switches over collectives to size a buffer.
-struct CollectiveShape {
+struct BlockLayout {
   bool reduces = false;  ///< takes a ReduceOp
   bool has_root = false;
   bool sends_block_per_rank = false;     ///< the send buffer is ranks blocks, else one
@@ -103,7 +103,7 @@ struct CollectiveShape {
     return sends_block_per_rank || receives_block_per_rank;
   }
 };
-[[nodiscard]] CollectiveShape shape_of(Collective collective);
+[[nodiscard]] BlockLayout shape_of(Collective collective);
 
 /// nccl-tests' factor from algorithm to bus bandwidth (doc/PERFORMANCE.md of NVIDIA/nccl-tests).
 [[nodiscard]] double bus_bandwidth_factor(Collective collective, int ranks);

@@ -8,6 +8,7 @@
 
 #include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
+#include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/members.h"
 
 namespace colltune {
@@ -123,5 +124,11 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("members", self.members);
   visit("compositions", self.compositions);
 }
+
+/// An answer and the facts of the environment that it was measured in, where they are known.
+struct FoundAnswer {
+  LookupAnswer answer;
+  std::optional<Environment> environment;
+};
 
 }  // namespace colltune

@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "colltune/sweep/flight_recorder.h"
+#include "colltune/flight/flight_recorder.h"
 
 namespace colltune {
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "colltune/kernels/descriptor.h"
+#include "colltune/machine/descriptor.h"
 
 namespace colltune {
 

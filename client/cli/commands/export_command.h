@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "source/origin.h"
+
+namespace colltune {
+
+/// `colltune export json` as typed.
+struct ExportOptions {
+  Origin origin;
+  std::string output;  ///< `-o FILE`; empty: stdout
+};
+
+/// Writes the export document to the file (whole, by a rename) or to `out`.
+void run_export_json(const ExportOptions& options, std::ostream& out);
+
+}  // namespace colltune

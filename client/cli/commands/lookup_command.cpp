@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lookup_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "colltune/export/decision_json.h"
+#include "reports/environment_name.h"
+#include "source/database.h"
+#include "source/remote.h"
+#include "text/figures.h"
+#include "text/members_text.h"
+#include "text/mesh_text.h"
+#include "text/text_table.h"
+
+namespace colltune {
+namespace {
+
+/// Parses the text of one option; an error begins with the option's name.
+template <class Parse>
+auto read_option(const char* option, const std::string& text, Parse&& parse) {
+  try {
+    return parse(text);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(option) + ": " + error.what());
+  }
+}
+
+template <NamedEnum Enum>
+Enum read_name(const char* option, const std::string& text) {
+  return read_option(option, text, [](const std::string& name) { return parse_name<Enum>(name); });
+}
+
+std::optional<int> read_count(const char* option, const std::optional<int>& count) {
+  if (count && *count < 1)
+    throw Error(StatusCode::invalid_argument,
+                std::string(option) + ": " + std::to_string(*count) + " is not at least 1");
+  return count;
+}
+
+std::optional<std::string> if_given(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+/// What is reduced over which mesh, or which collective.
+void set_operation(const LookupOptions& options, Problem& problem) {
+  if (options.collective == name_of(ProblemKind::mesh_reduce)) {
+    if (options.mesh.empty() || options.reduce.empty())
+      throw Error(StatusCode::invalid_argument,
+                  "mesh_reduce needs --mesh, the ranks along each dimension, as in 2x3, and "
+                  "--reduce, what is reduced in which order, as in 0:sum,1:sum");
+    if (!options.reduce_op.empty())
+      throw Error(StatusCode::invalid_argument,
+                  "--op: the operators of a mesh_reduce stand in --reduce");
+    problem.kind = ProblemKind::mesh_reduce;
+    problem.reduce_op = ReduceOp::none;
+    problem.mesh = parse_mesh(options.mesh, options.reduce);
+    return;
+  }
+  for (const auto& [option, text] :
+       {std::pair("--mesh", &options.mesh), std::pair("--reduce", &options.reduce),
+        std::pair("--policy", &options.policy)})
+    if (!text->empty())
+      throw Error(StatusCode::invalid_argument,
+                  std::string(option) + " is for mesh_reduce, not for " + options.collective);
+  problem.collective = parse_name<Collective>(options.collective);
+  problem.reduce_op = shape_of(problem.collective).reduces ? ReduceOp::sum : ReduceOp::none;
+  if (!options.reduce_op.empty())
+    problem.reduce_op = read_name<ReduceOp>("--op", options.reduce_op);
+}
+
+/// The form that alone is to be answered; nothing for "measured".
+std::optional<CompositionMode> form_of(const std::string& policy) {
+  if (policy.empty() || policy == "measured") return {};
+  for (const CompositionMode form :
+       {CompositionMode::sequential, CompositionMode::merged, CompositionMode::hierarchical})
+    if (policy == name_of(form)) return form;
+  throw Error(
+      StatusCode::invalid_argument,
+      "--policy: '" + policy + "' is none; allowed are measured, sequential, merged, hierarchical");
+}
+
+Problem problem_of(const LookupOptions& options) {
+  Problem problem;
+  set_operation(options, problem);
+  problem.data_type = read_name<DataType>("--dtype", options.data_type);
+  problem.message_size = read_option("--bytes", options.bytes, parse_bytes);
+  if (const Bytes element{size_of(problem.data_type)};
+      problem.message_size.value > 0 && problem.message_size < element)
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("--bytes: {} is less than one {} element, which takes {}",
+                            format_bytes(problem.message_size), name_of(problem.data_type),
+                            format_bytes(element)));
+  problem.in_place = options.in_place;
+  problem.registered = options.registered;
+  problem.graph_capture = options.graph_capture;
+  if (!options.numeric_class.empty())
+    problem.numeric_class = read_name<NumericClass>("--numeric-class", options.numeric_class);
+  try {
+    check(problem);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string("--op: ") + error.what());
+  }
+  return problem;
+}
+
+std::string sizes_text(const std::vector<Bytes>& sizes) {
+  std::string text;
+  for (const Bytes size : sizes) {
+    if (!text.empty()) text += ", ";
+    text += format_bytes(size);
+  }
+  return text;
+}
+
+/// What the speed-ups of a ranking refer to; empty where there is nothing.
+std::string reference_text(const Decision& decision) {
+  const auto baseline = std::ranges::find(decision.ranked, true, &RankedVariant::is_baseline);
+  if (baseline != decision.ranked.end())
+    return fmt::format("speed-up: over {}, in the same rounds\n", to_string(baseline->variant));
+  return decision.ranked.front().speedup_over_baseline > 0
+             ? "speed-up: over the fastest baseline of another family, in the same rounds\n"
+             : "";
+}
+
+std::string ranking_text(const Decision& decision, std::size_t width) {
+  using Align = TextTable::Align;
+  if (width > 0) {
+    TextTable table({{"rank", Align::right},
+                     {"time(us)", Align::right},
+                     {"low", Align::right},
+                     {"high", Align::right},
+                     {"speed-up", Align::right},
+                     {"variant"}});
+    for (std::size_t i = 0; i < decision.ranked.size(); ++i) {
+      const RankedVariant& ranked = decision.ranked[i];
+      const std::string note = note_of(ranked);
+      table.add_row({std::to_string(i + 1), microseconds(ranked.median), microseconds(ranked.low),
+                     microseconds(ranked.high), speedup(ranked),
+                     to_string(ranked.variant) + (note.empty() ? "" : " (" + note + ")")});
+    }
+    return table.text(width) + reference_text(decision);
+  }
+  TextTable table({{"rank", Align::right},
+                   {"variant"},
+                   {"family"},
+                   {"time(us)", Align::right},
+                   {"low", Align::right},
+                   {"high", Align::right},
+                   {"speed-up", Align::right},
+                   {"samples", Align::right},
+                   {"verified", Align::right},
+                   {"note"}});
+  for (std::size_t i = 0; i < decision.ranked.size(); ++i) {
+    const RankedVariant& ranked = decision.ranked[i];
+    table.add_row({std::to_string(i + 1), to_string(ranked.variant), ranked.family,
+                   microseconds(ranked.median), microseconds(ranked.low), microseconds(ranked.high),
+                   speedup(ranked), std::to_string(ranked.samples),
+                   std::to_string(ranked.verified_calls), note_of(ranked)});
+  }
+  return table.text() + reference_text(decision);
+}
+
+std::string environment_text(const TuningKey& key, const std::optional<Environment>& environment) {
+  std::string text = key.environment_digest;
+  if (!environment) return text;
+  visit_facts(*environment, [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("\n  {:<17} {}", name, value);
+  });
+  return text;
+}
+
+}  // namespace
+
+FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
+  if (!origin.server.empty()) return look_up_remotely(origin.server, query);
+  const DecisionTable table = DecisionTable(read_published(origin.database, origin.generation));
+  FoundAnswer found{.answer = table.find(query), .environment = {}};
+  if (const auto* const known =
+          find_environment(table.set(), found.answer.decision.key.environment_digest))
+    found.environment = *known;
+  return found;
+}
+
+std::string answer_text(const FoundAnswer& found, const LookupQuery& query, std::size_t width) {
+  const LookupAnswer& answer = found.answer;
+  const Decision& decision = answer.decision;
+  const RankedVariant& winner = decision.ranked.front();
+  std::string out = fmt::format("{} on {}, family {}\n\n", describe(decision.key.problem),
+                                describe(decision.key.topology), decision.family);
+  out += fmt::format("winner       {}\n", to_string(winner.variant));
+  out += fmt::format("time         {} us, speed-up {}\n", microseconds(winner.median),
+                     speedup(winner));
+  out += fmt::format("source       {}{}, match {}\n", name_of(answer.source),
+                     answer.measured_sizes.empty()
+                         ? std::string()
+                         : fmt::format(" (from {})", sizes_text(answer.measured_sizes)),
+                     name_of(answer.match));
+  if (answer.members != MembersMatch::not_asked)
+    out += fmt::format("members      {}\n", match_text(answer.members));
+  out += fmt::format("status       {}\n", status_text(decision));
+  if (!decision.reason.empty()) out += fmt::format("reason       {}\n", decision.reason);
+  out += fmt::format("generation   {} of {}\n", answer.generation.number,
+                     answer.generation.store_uuid);
+  out += fmt::format("environment  {}\n\n", environment_text(decision.key, found.environment));
+  out += ranking_text(decision, width);
+  for (const Composition& composition : answer.compositions) {
+    if (parts_name(composition) != parts_named_by(winner.variant)) continue;
+    if (!is_for_certain_members(winner.variant))
+      out += fmt::format("\n{}", form_text(composition, *query.problem.mesh));
+    else if (query.members)
+      out += fmt::format("\n{}", composition_text(composition, *query.members));
+  }
+  return out;
+}
+
+LookupQuery query_of(const LookupOptions& options) {
+  LookupQuery query;
+  query.problem = problem_of(options);
+  query.nodes = read_count("--nodes", options.nodes);
+  query.ranks_per_node = read_count("--ranks-per-node", options.ranks_per_node);
+  query.architecture = if_given(options.architecture);
+  query.environment_digest = if_given(options.environment_digest);
+  query.layout_digest = if_given(options.layout_digest);
+  query.interconnect = if_given(options.interconnect);
+  if (!options.placement.empty())
+    query.placement = read_name<Placement>("--placement", options.placement);
+  if (!options.family.empty()) query.family = options.family;
+  if (!options.match.empty()) query.at_least = read_name<MatchLevel>("--match", options.match);
+  query.generation = options.origin.generation;
+  if (!options.members.empty()) query.members = read_members(options.members);
+  query.form = form_of(options.policy);
+  return query;
+}
+
+LookupQuery resolved_query(const LookupOptions& options) {
+  LookupQuery query = query_of(options);
+  check(options.origin);
+  if (!query.environment_digest) return query;
+  // Who asks for the nearest one may name an environment that nobody measured in.
+  constexpr std::size_t whole_digest = 32;
+  if (query.environment_digest->size() == whole_digest && !options.match.empty()) return query;
+  std::vector<std::string> digests;
+  std::vector<SweepRecord> sweeps;
+  if (!options.origin.server.empty()) {
+    for (const auto& [digest, facts] :
+         fetch_remotely(options.origin.server, options.origin.generation).environments)
+      digests.push_back(digest);
+  } else {
+    for (const auto& [digest, facts] :
+         read_published(options.origin.database, options.origin.generation).environments)
+      digests.push_back(digest);
+    sweeps = open_database(options.origin.database).sweeps();
+  }
+  query.environment_digest = environment_named(*query.environment_digest, digests, sweeps);
+  return query;
+}
+
+void run_lookup(const LookupOptions& options, std::ostream& out) {
+  const LookupQuery query = resolved_query(options);
+  const FoundAnswer found = find_answer(options.origin, query);
+  if (options.json)
+    out << answer_to_json(found.answer, found.environment).dump(2) << '\n';
+  else
+    out << answer_text(found, query, table_width(options.is_wide));
+}
+
+}  // namespace colltune

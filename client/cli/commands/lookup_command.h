@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "colltune/vocabulary/lookup.h"
+#include "source/origin.h"
+#include "source/remote.h"
+
+namespace colltune {
+
+/// `colltune lookup` as typed; what is empty was not given.
+struct LookupOptions {
+  Origin origin;
+  std::string collective;
+  std::string bytes;
+  std::string data_type = "f32";
+  std::string reduce_op;
+  std::string numeric_class;
+  std::string mesh;    ///< shape, of a mesh_reduce
+  std::string reduce;  ///< what is reduced over it
+  std::string policy;
+  bool in_place = false;
+  bool registered = false;
+  bool graph_capture = false;
+  std::optional<int> nodes;
+  std::optional<int> ranks_per_node;
+  std::string architecture;
+  std::string environment_digest;
+  std::string placement;
+  std::string layout_digest;
+  std::string interconnect;
+  std::string family;
+  std::string match;
+  std::string members;  ///< file
+  bool json = false;
+  bool is_wide = false;  ///< tables may take more than 80 columns
+};
+
+/// The question that the options put. Throws Error(invalid_argument) that names the option.
+[[nodiscard]] LookupQuery query_of(const LookupOptions& options);
+
+/// The same with the environment that is meant by what was typed, as environment_named() finds it
+/// among those of the decisions: never another one.
+[[nodiscard]] LookupQuery resolved_query(const LookupOptions& options);
+
+/// The answer of the database or the server that `origin` names.
+[[nodiscard]] FoundAnswer find_answer(const Origin& origin, const LookupQuery& query);
+/// The answer to `query` for a person: the winner, by what evidence, the ranking, and what each
+/// kind of the asking ranks runs where that is not one variant for all.
+/// `width` is that of the ranking; 0: as it needs.
+[[nodiscard]] std::string answer_text(const FoundAnswer& found, const LookupQuery& query,
+                                      std::size_t width);
+
+/// Looks the decision up and prints it.
+void run_lookup(const LookupOptions& options, std::ostream& out);
+
+}  // namespace colltune

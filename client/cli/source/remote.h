@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "colltune/vocabulary/decision_set.h"
+#include "colltune/vocabulary/lookup.h"
+
+namespace colltune {
+
+/// Asks the colltuned at `address`. Where colltune was built without gRPC: Error(unimplemented).
+[[nodiscard]] FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& query);
+[[nodiscard]] DecisionSet fetch_remotely(const std::string& address,
+                                         const std::optional<std::uint64_t>& generation);
+
+}  // namespace colltune

@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/flight/flight_recorder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "colltune/flight/process_status.h"
+#include "colltune/vocabulary/error.h"
+
+namespace colltune {
+namespace {
+
+using Word = std::atomic<std::uint64_t>;
+static_assert(Word::is_always_lock_free && sizeof(Word) == 8);
+
+constexpr std::uint64_t magic_word = 0x7468676c66746c63;  // "cltflght" in memory
+constexpr std::uint64_t layout_version = 1;
+constexpr std::size_t alignment = 64;
+
+/// One step. `lock` is 2n+1 while step n is written and 2n+2 once it stands; 0: never used.
+struct Slot {
+  Word lock;
+  Word collective_steps;
+  Word cell;
+  Word run;
+  Word begin;
+  Word deadline;  // 0: none
+  Word sizes;     // bytes of phase, key digest and variant, 16 bits each; then 1 where it was cut
+  std::array<Word, 4> phase;
+  std::array<Word, 4> key_digest;
+  std::array<Word, longest_recorded_variant / sizeof(Word)> variant;
+  Word unused;
+};
+static_assert(sizeof(Slot) == 512);
+
+// Text goes word by word through atomics, so that a torn read is no data race. Release stores keep
+// the odd lock before the data, acquire loads the data before the second look at the lock; a fence
+// would do the same, but ThreadSanitizer knows none.
+template <std::size_t Words>
+std::size_t store_text(std::array<Word, Words>& words, std::string_view text) noexcept {
+  const std::size_t size = std::min(text.size(), Words * sizeof(Word));
+  for (std::size_t at = 0; at < size; at += sizeof(Word)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min(sizeof word, size - at));
+    words[at / sizeof(Word)].store(word, std::memory_order_release);
+  }
+  return size;
+}
+
+template <std::size_t Words, std::size_t Capacity>
+void load_text(const std::array<Word, Words>& words, std::size_t size, FixedText<Capacity>& text) {
+  static_assert(Words * sizeof(Word) == Capacity);
+  text.size = std::min(size, Capacity);  // a torn size must not reach beyond the array
+  for (std::size_t at = 0; at < text.size; at += sizeof(Word)) {
+    const std::uint64_t word = words[at / sizeof(Word)].load(std::memory_order_acquire);
+    std::memcpy(text.bytes.data() + at, &word, std::min(sizeof word, text.size - at));
+  }
+}
+
+std::uint64_t ticks(SteadyTime time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+
+SteadyTime time_of(std::uint64_t ticks) {
+  return SteadyTime(std::chrono::duration_cast<SteadyTime::duration>(
+      std::chrono::nanoseconds(static_cast<std::int64_t>(ticks))));
+}
+
+/// The step in `slot`; empty where it is unused or being written.
+std::optional<StepRecord> load_step(const Slot& slot) {
+  const std::uint64_t lock = slot.lock.load(std::memory_order_acquire);
+  if (lock == 0 || lock % 2 != 0) return std::nullopt;
+  StepRecord step;
+  step.sequence = lock / 2 - 1;
+  step.collective_steps = slot.collective_steps.load(std::memory_order_acquire);
+  step.cell = static_cast<std::int64_t>(slot.cell.load(std::memory_order_acquire));
+  step.run = static_cast<std::int64_t>(slot.run.load(std::memory_order_acquire));
+  step.begin = time_of(slot.begin.load(std::memory_order_acquire));
+  const std::uint64_t deadline = slot.deadline.load(std::memory_order_acquire);
+  if (deadline != 0) step.deadline = time_of(deadline);
+  const std::uint64_t sizes = slot.sizes.load(std::memory_order_acquire);
+  load_text(slot.phase, sizes & 0xffff, step.phase);
+  load_text(slot.key_digest, (sizes >> 16) & 0xffff, step.key_digest);
+  load_text(slot.variant, (sizes >> 32) & 0xffff, step.variant);
+  step.variant_is_cut = (sizes >> 48) != 0;
+  if (slot.lock.load(std::memory_order_relaxed) != lock) return std::nullopt;
+  return step;
+}
+
+std::uint64_t sequence_of(const Slot& slot) {
+  const std::uint64_t lock = slot.lock.load(std::memory_order_acquire);
+  return lock == 0 || lock % 2 != 0 ? 0 : lock / 2 - 1;
+}
+
+}  // namespace
+
+struct FlightRecorder::Layout {
+  Word magic;  // stored last: who sees it sees the rest of the header
+  Word version;
+  Word rank;
+  Word pid;
+  Word start_ticks;
+  Word next;  // sequence of the next step, less one
+  Word collective_steps;
+  Word fate;  // Fate + 256 * code
+  Word board_claim;
+  Word host_size;
+  std::array<Word, 8> host;
+  Word whereabouts;  // stored after the text
+  Word stack_size;
+  std::array<Word, 32> stack;
+  std::array<Word, 12> unused;
+  std::array<Slot, steps_kept> ring;
+};
+
+/// Access to the layout for the functions that read.
+struct FlightReader {
+  using Layout = FlightRecorder::Layout;
+  static_assert(sizeof(Layout) == flight_region_size);
+
+  static bool fits(std::span<const std::byte> region) {
+    return region.size() == flight_region_size &&
+           reinterpret_cast<std::uintptr_t>(region.data()) % alignment == 0;
+  }
+
+  static const Layout* find(std::span<const std::byte> region) {
+    if (!fits(region)) return nullptr;
+    const auto* layout = std::launder(reinterpret_cast<const Layout*>(region.data()));
+    if (layout->magic.load(std::memory_order_acquire) != magic_word) return nullptr;
+    if (layout->version.load(std::memory_order_relaxed) != layout_version) return nullptr;
+    return layout;
+  }
+
+  static std::optional<StepRecord> newest(const Layout& layout) {
+    // The writer can lap the reader: each look then finds a newer step. The bound is for a record
+    // that was damaged.
+    for (int look = 0; look < 1000; ++look) {
+      const Slot* best = nullptr;
+      std::uint64_t sequence = 0;
+      for (const Slot& slot : layout.ring)
+        if (const std::uint64_t other = sequence_of(slot); other > sequence) {
+          best = &slot;
+          sequence = other;
+        }
+      if (best == nullptr) return std::nullopt;
+      if (auto step = load_step(*best)) return step;
+    }
+    return std::nullopt;
+  }
+
+  static void read(const Layout& layout, RankPosition& position) {
+    position.rank = static_cast<int>(layout.rank.load(std::memory_order_relaxed));
+    position.pid = static_cast<pid_t>(layout.pid.load(std::memory_order_relaxed));
+    position.start_ticks = layout.start_ticks.load(std::memory_order_relaxed);
+    load_text(layout.host, layout.host_size.load(std::memory_order_relaxed), position.host);
+    const std::uint64_t fate = layout.fate.load(std::memory_order_acquire);
+    if (fate % 256 <= static_cast<std::uint64_t>(Fate::exited))
+      position.fate = static_cast<Fate>(fate % 256);
+    position.fate_code = static_cast<int>(fate / 256);
+    const std::uint64_t whereabouts = layout.whereabouts.load(std::memory_order_acquire);
+    if (whereabouts <= static_cast<std::uint64_t>(Whereabouts::stopped))
+      position.whereabouts = static_cast<Whereabouts>(whereabouts);
+    load_text(layout.stack, layout.stack_size.load(std::memory_order_relaxed), position.stack);
+    for (const Slot& slot : layout.ring)
+      if (const auto step = load_step(slot)) position.last[position.steps++] = *step;
+    std::sort(position.last.begin(),
+              position.last.begin() + static_cast<std::ptrdiff_t>(position.steps),
+              [](const StepRecord& a, const StepRecord& b) { return a.sequence > b.sequence; });
+  }
+};
+
+FlightRecorder::FlightRecorder(std::span<std::byte> region, int rank) : region_(region) {
+  if (!FlightReader::fits(region))
+    throw Error(StatusCode::invalid_argument,
+                "a flight recorder needs " + std::to_string(flight_region_size) +
+                    " bytes aligned to " + std::to_string(alignment) + ", not " +
+                    std::to_string(region.size()) + " bytes");
+  std::memset(region.data(), 0, region.size());
+  layout_ = new (region.data()) Layout{};
+  const pid_t pid = getpid();
+  std::array<char, 65> host{};
+  gethostname(host.data(), host.size() - 1);
+  const auto status = read_process_status(pid);
+  layout_->version.store(layout_version, std::memory_order_relaxed);
+  layout_->rank.store(static_cast<std::uint64_t>(rank), std::memory_order_relaxed);
+  layout_->pid.store(static_cast<std::uint64_t>(pid), std::memory_order_relaxed);
+  layout_->start_ticks.store(status ? status->start_ticks : 0, std::memory_order_relaxed);
+  layout_->host_size.store(store_text(layout_->host, host.data()), std::memory_order_relaxed);
+  layout_->magic.store(magic_word, std::memory_order_release);
+}
+
+void FlightRecorder::enter(const FlightStep& step, SteadyTime now) noexcept {
+  // A signal handler that interrupts this and enters a step of its own gets the next slot.
+  const std::uint64_t sequence = layout_->next.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::uint64_t collective_steps =
+      layout_->collective_steps.fetch_add(step.is_collective ? 1 : 0, std::memory_order_relaxed) +
+      (step.is_collective ? 1 : 0);
+  Slot& slot = layout_->ring[sequence % steps_kept];
+  constexpr auto release = std::memory_order_release;
+  slot.lock.store(2 * sequence + 1, std::memory_order_relaxed);
+  slot.collective_steps.store(collective_steps, release);
+  slot.cell.store(static_cast<std::uint64_t>(step.cell), release);
+  slot.run.store(static_cast<std::uint64_t>(step.run), release);
+  slot.begin.store(ticks(now), release);
+  slot.deadline.store(step.limit.count() > 0 ? ticks(now + step.limit) : 0, release);
+  const std::uint64_t phase_size = store_text(slot.phase, step.phase);
+  const std::uint64_t digest_size = store_text(slot.key_digest, step.key_digest);
+  const std::uint64_t variant_size = store_text(slot.variant, step.variant);
+  const std::uint64_t is_cut = variant_size < step.variant.size() ? 1 : 0;
+  slot.sizes.store(phase_size | digest_size << 16 | variant_size << 32 | is_cut << 48, release);
+  slot.lock.store(2 * sequence + 2, release);
+}
+
+void FlightRecorder::mark(Fate fate, int code) noexcept {
+  std::uint64_t none = 0;
+  layout_->fate.compare_exchange_strong(
+      none, static_cast<std::uint64_t>(fate) + 256 * static_cast<std::uint64_t>(code),
+      std::memory_order_acq_rel);
+}
+
+void FlightRecorder::locate(Whereabouts whereabouts, std::string_view stack) noexcept {
+  layout_->stack_size.store(store_text(layout_->stack, stack), std::memory_order_relaxed);
+  layout_->whereabouts.store(static_cast<std::uint64_t>(whereabouts), std::memory_order_release);
+}
+
+std::optional<RankPosition> read_position(std::span<const std::byte> region) {
+  std::optional<RankPosition> position;
+  if (const auto* layout = FlightReader::find(region))
+    FlightReader::read(*layout, position.emplace());
+  return position;
+}
+
+std::optional<StepRecord> read_current_step(std::span<const std::byte> region) {
+  const auto* layout = FlightReader::find(region);
+  return layout == nullptr ? std::nullopt : FlightReader::newest(*layout);
+}
+
+std::vector<RankPosition> read_board(std::span<const std::byte> board) {
+  std::vector<RankPosition> positions;
+  for (; board.size() >= flight_region_size; board = board.subspan(flight_region_size))
+    if (auto position = read_position(board.first(flight_region_size)))
+      positions.push_back(*position);
+  return positions;
+}
+
+void note_stopped(std::span<std::byte> region) noexcept {
+  if (FlightReader::find(region) == nullptr) return;
+  auto* layout = std::launder(reinterpret_cast<FlightReader::Layout*>(region.data()));
+  std::uint64_t unknown = 0;
+  layout->whereabouts.compare_exchange_strong(
+      unknown, static_cast<std::uint64_t>(Whereabouts::stopped), std::memory_order_acq_rel);
+}
+
+bool claim_board(std::span<std::byte> board) noexcept {
+  // The first region that is one of ours carries the claim.
+  for (; board.size() >= flight_region_size; board = board.subspan(flight_region_size)) {
+    const auto region = board.first(flight_region_size);
+    if (FlightReader::find(region) == nullptr) continue;
+    auto* layout = std::launder(reinterpret_cast<FlightReader::Layout*>(region.data()));
+    return layout->board_claim.exchange(1, std::memory_order_acq_rel) == 0;
+  }
+  return true;
+}
+
+bool is_claimed(std::span<const std::byte> board) noexcept {
+  for (; board.size() >= flight_region_size; board = board.subspan(flight_region_size))
+    if (const auto* layout = FlightReader::find(board.first(flight_region_size)))
+      return layout->board_claim.load(std::memory_order_acquire) != 0;
+  return false;
+}
+
+}  // namespace colltune

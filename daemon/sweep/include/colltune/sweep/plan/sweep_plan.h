@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/implementation.h"
+#include "colltune/sweep/control/control_plane.h"
+#include "colltune/sweep/ranks/availability.h"
+#include "colltune/sweep/spec/sweep_spec.h"
+#include "colltune/vocabulary/composition.h"
+#include "colltune/vocabulary/decision.h"
+#include "colltune/vocabulary/tuning_key.h"
+#include "colltune/vocabulary/variant.h"
+
+namespace colltune {
+
+/// The ranks that a cell runs on.
+struct PlannedWorld {
+  Topology topology;
+  std::vector<int> ranks;  ///< ranks of the launch; the position is the rank in the world
+  Members members;         ///< what they can do
+
+  friend bool operator==(const PlannedWorld&, const PlannedWorld&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, PlannedWorld>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("topology", self.topology);
+  visit("ranks", self.ranks);
+  visit("members", self.members);
+}
+
+/// One trial: a variant that every rank of the world supports, or a composition for ranks that do
+/// not all support one, with all that the implementations say about it.
+struct PlannedVariant {
+  Variant variant;                         ///< where it is composed, its name
+  std::optional<Composition> composition;  ///< empty: all ranks run `variant`
+  std::string family;
+  std::string protocol;
+  bool is_baseline = false;
+  /// The baseline once more, as a trial of its own that never wins: what it seems to gain is noise.
+  bool is_twin = false;
+  bool is_emulated = false;
+  Rounding rounding = Rounding::exact;
+  NumericClass numeric_class = NumericClass::any;
+  Limits limits;
+  std::chrono::nanoseconds call_limit{};  ///< after which one call counts as timed out
+  int settling_calls = 0;                 ///< Implementation::settling_calls, the most of any part
+  std::vector<int> supporting_kinds;      ///< kinds of the world that support it, ascending
+
+  friend bool operator==(const PlannedVariant&, const PlannedVariant&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, PlannedVariant>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("variant", self.variant);
+  visit("composition", self.composition);
+  visit("family", self.family);
+  visit("protocol", self.protocol);
+  visit("is_baseline", self.is_baseline);
+  visit("is_twin", self.is_twin);
+  visit("is_emulated", self.is_emulated);
+  visit("rounding", self.rounding);
+  visit("numeric_class", self.numeric_class);
+  visit("limits", self.limits);
+  visit("call_limit_ns", self.call_limit);
+  visit("settling_calls", self.settling_calls);
+  visit("supporting_kinds", self.supporting_kinds);
+}
+
+/// One key and the variants that race for it, the baseline first, then its twin.
+struct Cell {
+  int world = 0;  ///< index into SweepPlan::worlds
+  TuningKey key;
+  std::vector<PlannedVariant> variants;
+  /// Of a size that is kept out of deciding; after all others. Its variants are also those that
+  /// the table may answer there: the next smaller and the next larger size's.
+  bool is_holdout = false;
+
+  friend bool operator==(const Cell&, const Cell&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Cell>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("world", self.world);
+  visit("key", self.key);
+  visit("variants", self.variants);
+  visit("is_holdout", self.is_holdout);
+}
+
+/// What is not measured, and why.
+struct Skipped {
+  int world = 0;
+  Problem problem;
+  std::string variant;                ///< printed; empty where the whole problem is skipped
+  std::string reason;                 ///< of the first rank that lacks it
+  std::vector<int> supporting_kinds;  ///< kinds of the world that do support it, ascending
+
+  friend bool operator==(const Skipped&, const Skipped&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Skipped>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("world", self.world);
+  visit("problem", self.problem);
+  visit("variant", self.variant);
+  visit("reason", self.reason);
+  visit("supporting_kinds", self.supporting_kinds);
+}
+
+/// The expanded, ordered list of what a sweep does.
+struct SweepPlan {
+  std::vector<PlannedWorld> worlds;
+  std::vector<Cell> cells;
+  std::vector<Skipped> skipped;
+  std::chrono::nanoseconds budget{};  ///< 0: none
+  int passes = 1;                     ///< how often the sweep comes to each cell that decides
+  double precision = 0.02;
+  std::uint64_t seed = 1;
+  Soak soak;
+  InputMode input_mode = InputMode::rewritten;
+  std::optional<Synchronization> synchronization;  ///< empty: what works in each cell
+  DecisionPolicy decision;
+
+  friend bool operator==(const SweepPlan&, const SweepPlan&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, SweepPlan>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("worlds", self.worlds);
+  visit("cells", self.cells);
+  visit("skipped", self.skipped);
+  visit("budget_ns", self.budget);
+  visit("passes", self.passes);
+  visit("precision", self.precision);
+  visit("seed", self.seed);
+  visit("soak", self.soak);
+  visit("input_mode", self.input_mode);
+  visit("synchronization", self.synchronization);
+  visit("decision", self.decision);
+}
+
+/// Trials of all cells.
+[[nodiscard]] std::size_t count_trials(const SweepPlan& plan);
+
+/// Those that the plan's variants name, each once.
+[[nodiscard]] std::vector<Composition> compositions_of(const SweepPlan& plan);
+
+/// A variant that must not run for a key.
+struct Quarantined {
+  std::string key_digest;  ///< digest_of_value of the TuningKey
+  std::string variant;     ///< printed
+  std::string reason;
+};
+
+/// What earlier sweeps of a database found out, as far as a plan depends on it.
+struct Findings {
+  std::span<const Quarantined> quarantined = {};
+  /// What groups of ranks run inside, where it was measured for them alone.
+  std::span<const Decision> decisions = {};
+  /// To be measured again: each is tried for every problem that it fits,
+  std::span<const Composition> compositions = {};
+  /// in this world alone, where there is one, in the place of the configuration's.
+  const PlannedWorld* world = nullptr;
+};
+
+/// Expands `spec`: pure and deterministic. Throws Error(invalid_argument) for a world larger than
+/// the launch, a pattern that matches nothing, an unknown parameter and more trials than a million.
+[[nodiscard]] SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
+                                  const Implementations& implementations,
+                                  const std::string& environment_digest,
+                                  const Findings& findings = {});
+
+/// Collective: rank 0 makes the plan (the arguments of other ranks are not used); all ranks get it,
+/// or throw rank 0's Error.
+[[nodiscard]] SweepPlan share_plan(ControlPlane& control, const SweepSpec& spec,
+                                   const Availability& availability,
+                                   const Implementations& implementations,
+                                   const std::string& environment_digest,
+                                   const Findings& findings = {});
+
+/// The plan for a person (`--dry-run`): worlds, cells with their variants, and what is skipped with
+/// its reason.
+[[nodiscard]] std::string render_plan(const SweepPlan& plan);
+
+}  // namespace colltune

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "colltune/decide/decide.h"
+#include "colltune/sweep/control/control_plane.h"
+#include "colltune/sweep/spec/launch_environment.h"
+#include "colltune/vocabulary/bytes.h"
+#include "colltune/vocabulary/collective.h"
+#include "colltune/vocabulary/composition.h"
+#include "colltune/vocabulary/measurement.h"
+#include "colltune/vocabulary/mesh.h"
+
+namespace colltune {
+
+/// Which values of a yes-or-no axis are swept; "no" first where both are.
+struct BooleanAxis {
+  bool off = true;
+  bool on = false;
+
+  friend auto operator<=>(const BooleanAxis&, const BooleanAxis&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, BooleanAxis>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("off", self.off);
+  visit("on", self.on);
+}
+
+/// A sub-world of the launch: the first `ranks_per_node` ranks of each of the first `nodes` nodes.
+struct WorldSpec {
+  int nodes = 1;
+  int ranks_per_node = 1;
+
+  friend auto operator<=>(const WorldSpec&, const WorldSpec&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, WorldSpec>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("nodes", self.nodes);
+  visit("ranks_per_node", self.ranks_per_node);
+}
+
+/// The values that a parameter takes instead of those of the search space, for the implementations
+/// that `pattern` matches. Values are written as in a variant's printed form.
+struct ParameterOverride {
+  std::string pattern;
+  std::string parameter;
+  std::vector<std::string> values;
+
+  friend auto operator<=>(const ParameterOverride&, const ParameterOverride&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, ParameterOverride>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("pattern", self.pattern);
+  visit("parameter", self.parameter);
+  visit("values", self.values);
+}
+
+/// How long a variant that would win is run with verification before it is published: whichever
+/// bound comes first; 0 of either: not at all.
+struct Soak {
+  std::uint64_t runs = 5000;
+  std::chrono::nanoseconds time = std::chrono::seconds(2);
+
+  friend auto operator<=>(const Soak&, const Soak&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Soak>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("runs", self.runs);
+  visit("time_ns", self.time);
+}
+
+/// What the user asks for: lists form a product. Each key of the configuration file is one field;
+/// `configs/README.md` describes them.
+struct SweepSpec {
+  std::vector<Collective> collectives;
+  std::vector<MeshReduction> meshes;  ///< reductions over a process mesh, beside the collectives
+  std::vector<DataType> data_types{DataType::f32};
+  std::vector<ReduceOp> reduce_ops{
+      ReduceOp::sum};             ///< ignored by what has none, or operators of its own
+  std::vector<Bytes> sizes;       ///< ascending, each once
+  std::vector<WorldSpec> worlds;  ///< empty: the whole launch
+  /// Whether ranks that can do more than the rest of their world become a world of their own, too.
+  bool partial_worlds = false;
+  /// How ranks that cannot all run a variant are let run something together; ascending.
+  std::vector<CompositionMode> compositions{CompositionMode::substituted, CompositionMode::grouped};
+  BooleanAxis in_place;
+  BooleanAxis registered;
+  BooleanAxis graph_capture;
+  std::vector<std::string> include;  ///< patterns over implementation names; empty: all
+  std::vector<std::string> exclude;
+  std::vector<ParameterOverride> parameters;
+  std::chrono::nanoseconds budget{};  ///< of the whole sweep; 0: none
+  int passes = 24;  ///< how often the sweep comes to each cell, spread over its time; at least 1
+  double precision = 0.02;  ///< relative half width of the median's confidence interval to reach
+  std::uint64_t seed = 1;   ///< of the order of the rounds
+  Soak soak;
+  InputMode input_mode = InputMode::rewritten;
+  std::optional<Synchronization> synchronization;  ///< empty: what works in each cell
+  std::vector<Bytes> holdout_sizes;                ///< measured, but kept out of deciding
+  DecisionPolicy decision;
+  bool null_test = true;  ///< whether the baseline enters each cell a second time, as its twin
+  std::vector<std::string> plugins;  ///< paths of shared objects; relative ones begin at the
+                                     ///< configuration's folder
+  /// Those that are measured in launches of their own beside the unchanged one.
+  std::vector<LaunchEnvironment> launch_environments;
+  int launch_rounds = 3;  ///< launches in each of them, where there are any
+  std::string text;       ///< the configuration as read
+
+  friend bool operator==(const SweepSpec&, const SweepSpec&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, SweepSpec>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("collectives", self.collectives);
+  visit("meshes", self.meshes);
+  visit("data_types", self.data_types);
+  visit("reduce_ops", self.reduce_ops);
+  visit("sizes", self.sizes);
+  visit("worlds", self.worlds);
+  visit("partial_worlds", self.partial_worlds);
+  visit("compositions", self.compositions);
+  visit("in_place", self.in_place);
+  visit("registered", self.registered);
+  visit("graph_capture", self.graph_capture);
+  visit("include", self.include);
+  visit("exclude", self.exclude);
+  visit("parameters", self.parameters);
+  visit("budget_ns", self.budget);
+  visit("passes", self.passes);
+  visit("precision", self.precision);
+  visit("seed", self.seed);
+  visit("soak", self.soak);
+  visit("input_mode", self.input_mode);
+  visit("synchronization", self.synchronization);
+  visit("holdout_sizes", self.holdout_sizes);
+  visit("decision", self.decision);
+  visit("null_test", self.null_test);
+  visit("plugins", self.plugins);
+  visit("launch_environments", self.launch_environments);
+  visit("launch_rounds", self.launch_rounds);
+  visit("text", self.text);
+}
+
+/// Reads and checks a configuration. Throws Error(invalid_argument) that names file, place (JSON
+/// path, or line and column), what was found and what is allowed.
+[[nodiscard]] SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name);
+/// The same from a file. Throws Error(failed_precondition) where it cannot be read.
+[[nodiscard]] SweepSpec load_sweep_spec(const std::filesystem::path& path);
+
+/// Collective: `load` runs on rank 0 alone; all ranks get its result, or throw its Error.
+[[nodiscard]] SweepSpec share_sweep_spec(ControlPlane& control,
+                                         const std::function<SweepSpec()>& load);
+
+/// Reads "8,64KiB,1MiB..64MiB x2": sizes and geometric ranges (both ends included). Ascending, each
+/// once. Throws Error(invalid_argument).
+[[nodiscard]] std::vector<Bytes> parse_sizes(std::string_view text);
+
+/// The JSON Schema that configurations are checked against (configs/sweep.schema.json).
+[[nodiscard]] std::string_view sweep_spec_schema();
+
+}  // namespace colltune

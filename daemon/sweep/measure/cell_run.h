@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cell_context.h"
+#include "colltune/sweep/clock/perturbation.h"
+#include "rounds.h"
+
+namespace colltune {
+
+/// One cell while it is measured. Its steps are collective over the launch, in the order in which
+/// they are declared; ranks beyond the world take part in the votes alone.
+class CellRun {
+ public:
+  struct Setting {
+    ControlPlane& control;
+    const SweepPlan& plan;
+    const MeasurePolicy& policy;
+    PhaseTimes& phases;
+    const Implementations& implementations;
+    FlightRecorder* recorder = nullptr;
+    std::int64_t cell = -1;  ///< for the flight recorder
+    int pass = 0;
+    std::span<const Measurement> earlier = {};  ///< rank 0: of the cell, by earlier visits
+    /// Variants of the cell that were soaked in this launch; null: nothing is soaked.
+    std::set<std::string>* soaked = nullptr;
+  };
+  CellRun(const Setting& setting, const Cell& cell, World& world);
+
+  /// Buffers for this cell (regions for the largest message of the world) and every operation.
+  void prepare(Bytes largest_message);
+  /// One verified call of each variant and pattern.
+  void verify_first();
+  /// Untimed runs; rank 0 derives from them how long rounds and samples are.
+  void warm_up(std::chrono::nanoseconds time_left);
+  /// Rounds of interleaved batches until rank 0 has seen enough.
+  void measure(const RoundsEnd& end);
+  /// One more verified call of each variant, on other data; then rank 0 notes what libraries chose.
+  void verify_last();
+  /// Verified runs of every variant that would win by all visits so far and has not had them yet,
+  /// until all that win have; each variant no longer than `most` (0: as long as the plan says).
+  void soak(std::chrono::nanoseconds most, const AbortFlag& stop);
+  /// The trials' measurements on rank 0, empty elsewhere. Destroys the operations.
+  [[nodiscard]] std::vector<Measurement> finish();
+
+  [[nodiscard]] CellContext& context() { return context_; }
+
+ private:
+  void make_data(Trial& trial, Bytes largest_message);
+  [[nodiscard]] BufferArena::Regions regions_for(BufferSource* source, Bytes largest_message);
+  void verify(Trial& trial, const CellData::Check& check);
+  void verify_all(const CellData::Check& check);
+  void bound_drift();
+  void share_conditions();
+
+  CellContext context_;
+  Rounds rounds_;
+  CoreState core_;  ///< as the cell began
+};
+
+}  // namespace colltune

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/sweep/measure/measure.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "cell_run.h"
+#include "colltune/vocabulary/canonical.h"
+#include "compat_loop.h"
+#include "phase_clock.h"
+
+namespace colltune {
+
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+nanoseconds PhaseTimes::total() const {
+  nanoseconds sum{};
+  for (const nanoseconds time : times) sum += time;
+  return sum;
+}
+
+class Measurer::Impl {
+ public:
+  Impl(const Tools& tools, const MeasurePolicy& policy) : tools_(tools), policy_(policy) {
+    worlds_.resize(tools.plan.worlds.size());
+    largest_.resize(tools.plan.worlds.size());
+    for (const Cell& cell : tools.plan.cells) {
+      Bytes& largest = largest_[static_cast<std::size_t>(cell.world)];
+      largest = std::max(largest, cell.key.problem.message_size);
+    }
+  }
+
+  std::vector<Measurement> measure(const Visit& visit, std::span<const Measurement> earlier,
+                                   const AbortFlag& stop) {
+    const auto begin = Clock::now();
+    const Cell cell = part_of(visit);
+    const nanoseconds share = visit.share;
+    const bool has_end = share.count() > 0;
+    const auto end_at = Clock::now() + share - soak_share(cell, share) * families_of(cell);
+    if (tools_.recorder != nullptr)
+      tools_.recorder->enter({.phase = name_of(Phase::preparation),
+                              .key_digest = digest_of_value(cell.key),
+                              .cell = number_of(visit),
+                              .limit = preparation_limits * policy_.call_limit_floor});
+    CellRun::Setting setting = setting_of(number_of(visit));
+    setting.pass = visit.pass;
+    setting.earlier = earlier;
+    setting.soaked = &soaked_[visit.cell];
+    CellRun run(setting, cell, world_of(cell));
+    run.prepare(largest_[static_cast<std::size_t>(cell.world)]);
+    // Who comes back was verified in the first pass, and is again behind these rounds.
+    if (visit.pass == 0) run.verify_first();
+    run.warm_up(has_end ? end_at - Clock::now() : nanoseconds{});
+    fixed_cost_ = Clock::now() - begin;
+    run.measure({.at = end_at, .has_end = has_end, .stop = stop});
+    const auto rounds_end = Clock::now();
+    run.verify_last();
+    fixed_cost_ += Clock::now() - rounds_end;
+    run.soak(soak_share(cell, share), stop);
+    return run.finish();
+  }
+
+  std::vector<CompatTime> measure_like(CompatTool tool, const Cell& cell) {
+    CellRun run(setting_of(index_of(cell)), cell, world_of(cell));
+    run.prepare(largest_[static_cast<std::size_t>(cell.world)]);
+    run.verify_first();
+    auto times = time_like(tool, run.context());
+    (void)run.finish();
+    return times;
+  }
+
+  bool is_stopped(const AbortFlag& stop) {
+    std::int64_t word = tools_.control.rank() == 0 && stop.is_raised() ? 1 : 0;
+    tools_.control.all_reduce_max({&word, 1});
+    return word != 0;
+  }
+
+  PhaseTimes& phases() { return phases_; }
+  [[nodiscard]] nanoseconds fixed_cost() const { return fixed_cost_; }
+
+ private:
+  [[nodiscard]] static int families_of(const Cell& cell) {
+    std::set<std::string_view> families;
+    for (const auto& planned : cell.variants) families.insert(planned.family);
+    return static_cast<int>(families.size());
+  }
+
+  /// What each winner's soak may take of a cell's share: one winner of each family is expected.
+  [[nodiscard]] nanoseconds soak_share(const Cell& cell, nanoseconds share) const {
+    constexpr int soak_part = 4;  // of a cell's time, where the soak would be more
+    const Soak& soak = tools_.plan.soak;
+    if (soak.runs == 0 || cell.is_holdout) return {};
+    return share.count() == 0 ? soak.time
+                              : std::min(soak.time, share / soak_part / families_of(cell));
+  }
+
+  [[nodiscard]] CellRun::Setting setting_of(std::int64_t number) {
+    return {.control = tools_.control,
+            .plan = tools_.plan,
+            .policy = policy_,
+            .phases = phases_,
+            .implementations = tools_.implementations,
+            .recorder = tools_.recorder,
+            .cell = number};
+  }
+
+  /// The cell with those variants alone that take part.
+  [[nodiscard]] Cell part_of(const Visit& visit) const {
+    const Cell& planned = tools_.plan.cells.at(visit.cell);
+    if (visit.variants.empty()) return planned;
+    Cell part{.world = planned.world,
+              .key = planned.key,
+              .variants = {},
+              .is_holdout = planned.is_holdout};
+    for (const std::size_t variant : visit.variants)
+      part.variants.push_back(planned.variants.at(variant));
+    return part;
+  }
+
+  /// For the flight recorder: ascending over the whole sweep; in the first pass the cell's index.
+  [[nodiscard]] std::int64_t number_of(const Visit& visit) const {
+    return static_cast<std::int64_t>(visit.cell) +
+           visit.pass * static_cast<std::int64_t>(tools_.plan.cells.size());
+  }
+
+  [[nodiscard]] std::int64_t index_of(const Cell& cell) const {
+    for (std::size_t i = 0; i < tools_.plan.cells.size(); ++i)
+      if (&tools_.plan.cells[i] == &cell) return static_cast<std::int64_t>(i);
+    return -1;
+  }
+
+  /// Splits the launch when a world is met first: all ranks meet the cells in the same order.
+  World& world_of(const Cell& cell) {
+    const PhaseScope scope(phases_, Phase::preparation);
+    std::optional<World>& world = worlds_[static_cast<std::size_t>(cell.world)];
+    if (!world) {
+      world.emplace();
+      world->split = [this, index = static_cast<std::size_t>(cell.world)] { return split(index); };
+      world->starts = world->split();
+      world->operations = world->split();
+    } else if (world->is_suspect) {
+      world->renew_operations();
+      world->retired.clear();
+    }
+    world->is_suspect = false;
+    return *world;
+  }
+
+  std::unique_ptr<Communicator> split(std::size_t world) {
+    const auto& ranks = tools_.plan.worlds[world].ranks;
+    const auto own = std::ranges::find(ranks, tools_.launch.rank());
+    // The others wait on the control plane, which lets them sleep.
+    return tools_.launch.split_while_others_sleep(own != ranks.end() ? 0 : -1,
+                                                  static_cast<int>(own - ranks.begin()),
+                                                  Clock::now() + policy_.call_limit_floor);
+  }
+
+  Tools tools_;
+  MeasurePolicy policy_;
+  PhaseTimes phases_;
+  nanoseconds fixed_cost_{};
+  std::vector<std::optional<World>> worlds_;
+  std::vector<Bytes> largest_;  ///< message of each world
+  /// Variants that were soaked, by cell: a winner need not be soaked in every visit.
+  std::map<std::size_t, std::set<std::string>> soaked_;
+};
+
+Measurer::Measurer(const Tools& tools, const MeasurePolicy& policy)
+    : impl_(std::make_unique<Impl>(tools, policy)) {}
+Measurer::~Measurer() = default;
+
+std::vector<Measurement> Measurer::measure(const Visit& visit, std::span<const Measurement> earlier,
+                                           const AbortFlag& stop) {
+  return impl_->measure(visit, earlier, stop);
+}
+
+std::vector<CompatTime> Measurer::measure_like(CompatTool tool, const Cell& cell) {
+  return impl_->measure_like(tool, cell);
+}
+
+bool Measurer::is_stopped(const AbortFlag& stop) { return impl_->is_stopped(stop); }
+
+PhaseTimes& Measurer::phases() { return impl_->phases(); }
+
+nanoseconds Measurer::fixed_cost() const { return impl_->fixed_cost(); }
+
+nanoseconds longest_step(const SweepPlan& plan, const MeasurePolicy& policy) {
+  // Between two steps lies at most one round; one hung variant in it costs the limit of a call and
+  // of a barrier. Three of them, the round itself and some air.
+  constexpr int limits_per_round = 16;
+  nanoseconds limit = policy.call_limit_floor;
+  for (const Cell& cell : plan.cells)
+    for (const auto& variant : cell.variants) limit = std::max(limit, variant.call_limit);
+  return limits_per_round * limit;
+}
+
+}  // namespace colltune

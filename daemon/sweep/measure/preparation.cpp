@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "preparation.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/composition/composed.h"
+#include "colltune/kernels/composition/mesh_reduce.h"
+#include "phase_clock.h"
+
+namespace colltune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& trial) {
+  const Variant& variant = trial.planned->variant;
+  const auto& composition = trial.planned->composition;
+  Communicator& communicator = *context.world.operations;
+  const std::chrono::nanoseconds limit = context.limits_of(trial).call_limit;
+  const Deadline deadline = Clock::now() + limit;
+  Call call = trial.data->call();
+  call.longest_wait = 2 * limit;  // a host that is there has ended the call before
+  if (composition) {
+    const auto world = static_cast<std::size_t>(context.cell.world);
+    const Members& members = context.plan.worlds.at(world).members;
+    if (!context.cell.key.problem.mesh)
+      return prepare_composed(communicator, call, *composition, members, context.implementations,
+                              deadline);
+    auto& subgroups = context.world.subgroups;
+    if (subgroups == nullptr) subgroups = std::make_unique<Subgroups>(communicator);
+    return prepare_mesh_reduce(*subgroups, call, *composition, members, context.implementations,
+                               deadline);
+  }
+  const auto* const implementation =
+      find_implementation(context.implementations, variant.implementation);
+  if (implementation == nullptr)
+    throw Error(StatusCode::not_found,
+                "this rank's build has no implementation " + variant.implementation);
+  return implementation->prepare(communicator, call, variant, deadline);
+}
+
+/// Collective over the launch: whether all ranks of the world said in prepare that `trial`, which
+/// has ended, is not there. `is_there`: this one did not.
+bool has_kept_step(const CellContext& context, const Trial& trial, bool is_there) {
+  if (trial.outcome != Outcome::unavailable) return false;
+  std::int64_t word = context.world.is_member() && is_there ? 1 : 0;
+  const PhaseScope scope(context.phases, Phase::control);
+  context.enter_control();
+  context.control.all_reduce_max({&word, 1});
+  return word == 0;
+}
+
+/// Those whose operation is lost on any rank, or could not be called for that reason.
+std::vector<Trial*> find_lost(CellContext& context) {
+  std::vector<Trial*> lost = context.alive();
+  if (lost.empty()) return lost;
+  std::vector<std::int64_t> words;
+  for (const Trial* trial : lost)
+    words.push_back(
+        trial->was_lost || (trial->operation != nullptr && trial->operation->is_lost()) ? 1 : 0);
+  const PhaseScope scope(context.phases, Phase::control);
+  context.enter_control();
+  context.control.all_reduce_max(words);
+  std::size_t i = 0;
+  std::erase_if(lost, [&](const Trial*) { return words[i++] == 0; });
+  return lost;
+}
+
+void let_go(const CellContext& context, Trial& trial) {
+  const PhaseScope scope(context.phases, Phase::preparation);
+  context.enter_preparation(trial);
+  if (trial.operation != nullptr) trial.operation->give_up();
+  trial.operation.reset();
+  trial.was_lost = false;
+}
+
+void end_lost(Trial& trial, const std::string& why) {
+  end_trial(trial, Outcome::failed);
+  trial.detail = "what it ran on was ended with another variant, and not made anew: " + why;
+}
+
+}  // namespace
+
+void prepare_together(CellContext& context, Trial& trial) {
+  context.enter_preparation(trial);
+  if (context.world.is_member()) {
+    const PhaseScope scope(context.phases, Phase::preparation);
+    trial.fault = catch_fault([&] {
+      trial.operation = prepare(context, trial);
+      if (const auto making = trial.operation->communicators_time()) trial.communicators = making;
+    });
+  }
+  const bool is_there = !trial.fault || trial.fault->outcome != Outcome::unavailable;
+  Trial* const one = &trial;
+  (void)context.vote_on(std::span(&one, 1));
+  if (trial.is_alive()) return;
+  trial.has_kept_step = has_kept_step(context, trial, is_there);
+  // Where only some ranks threw, the next prepare would meet a communicator out of step.
+  if (!trial.has_kept_step) context.world.renew_operations();
+}
+
+std::vector<Trial*> renew_lost(CellContext& context) {
+  std::vector<Trial*> lost = find_lost(context);
+  if (lost.empty()) return lost;
+  for (Trial* trial : lost) let_go(context, *trial);
+  const bool is_one_too_many = context.renewals == most_renewals;
+  if (!is_one_too_many) {
+    ++context.renewals;
+    // Who gave up may have left the ranks' communicator out of step.
+    context.world.renew_operations();
+  }
+  int failures = 0;
+  for (Trial* trial : lost) {
+    if (is_one_too_many) {
+      end_lost(*trial, fmt::format("it was so {} times in this visit already", most_renewals));
+    } else if (failures == most_failed_renewals) {
+      end_lost(*trial, fmt::format("{} others before it failed", failures));
+    } else {
+      ++trial->renewals;
+      prepare_together(context, *trial);
+      if (is_fault(trial->outcome)) {
+        ++failures;
+        trial->detail = "when it was prepared anew: " + trial->detail;
+      }
+    }
+  }
+  std::erase_if(lost, [](const Trial* trial) { return !trial->is_alive(); });
+  return lost;
+}
+
+}  // namespace colltune

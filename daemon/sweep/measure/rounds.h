@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "batch.h"
+#include "cell_context.h"
+#include "colltune/decide/race.h"
+
+namespace colltune {
+
+/// When the rounds of a cell end, besides by what they show.
+struct RoundsEnd {
+  std::chrono::steady_clock::time_point at;
+  bool has_end = false;  ///< whether `at` counts
+  const AbortFlag& stop;
+};
+
+/// What rank 0 makes of the warm-up, for all ranks.
+struct RoundSizes {
+  int calls = 1;    ///< per sample
+  int samples = 1;  ///< per round
+  bool has_windows = false;
+  std::vector<std::size_t> hopeless;  ///< indices of trials
+};
+template <class Self, class Visit>
+  requires std::same_as<std::remove_const_t<Self>, RoundSizes>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("calls", self.calls);
+  visit("samples", self.samples);
+  visit("windows", self.has_windows);
+  visit("hopeless", self.hopeless);
+}
+
+/// The timed part of a cell: rounds in which every variant that may still win runs one batch.
+class Rounds {
+ public:
+  explicit Rounds(CellContext& context) : context_(context) {}
+
+  /// Untimed runs. Rank 0 derives from them how many calls make a sample, how many samples a
+  /// round, how the ranks start together, and who is hopeless.
+  void warm_up(std::chrono::nanoseconds time_left);
+  /// Rounds until rank 0 has seen enough.
+  void run(const RoundsEnd& end);
+  /// HandOverProbe::measure before each round, of the farthest neighbours: the median over the
+  /// rounds. The same on all ranks; empty where it is not defined, or no round was run.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> hand_over() const;
+
+ private:
+  /// What a collection of batches brought: for each trial `runs` packed times and marks.
+  struct Brought {
+    std::vector<Trial*> trials;
+    std::vector<std::size_t> first;  ///< index of each trial's first run; one more at the end
+    std::vector<std::int64_t> packed;
+    std::vector<int> marks;
+    explicit Brought(std::vector<Trial*> of, const std::function<int(const Trial&)>& runs_of);
+    [[nodiscard]] std::span<std::int64_t> packed_of(std::size_t i);
+    [[nodiscard]] std::span<int> marks_of(std::size_t i);
+  };
+  /// One reduction (MAX) carries the times, each trial's severity, whether it has marks, the
+  /// hand-over, and rank 0's words: who leaves, and whether this was the last round. A second one
+  /// only where there are marks. Returns whether it was the last round. What was lost is prepared
+  /// anew: `has_renewed_`.
+  bool exchange(Brought& brought, bool is_last);
+  /// What all trials brought in their untimed runs.
+  [[nodiscard]] Brought run_untimed();
+  void measure_hand_over();
+  void take_samples(Brought& brought, bool is_inspected);
+  void follow_late_runs(const Brought& brought);
+  [[nodiscard]] RoundSizes choose_sizes(Brought& brought, std::chrono::nanoseconds time_left) const;
+  [[nodiscard]] StartPolicy first_start();
+  [[nodiscard]] bool run_round(int round, const std::function<bool()>& is_enough);
+  [[nodiscard]] bool may_inspect(int round) const;
+  [[nodiscard]] RaceState judge() const;
+  [[nodiscard]] bool is_precise() const;
+
+  CellContext& context_;
+  RaceState race_;  ///< rank 0: after the last round
+  int rounds_ = 0;
+  std::int64_t hand_over_ = 0;  ///< ns, before this round; 0: not measured
+  std::vector<double> hand_overs_;
+  bool has_renewed_ = false;  ///< in the last exchange; the same on all ranks
+};
+
+}  // namespace colltune

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/implementation.h"
+#include "colltune/sweep/clock/perturbation.h"
+#include "colltune/sweep/control/control_plane.h"
+#include "colltune/sweep/plan/sweep_plan.h"
+#include "colltune/vocabulary/measurement.h"
+
+namespace colltune {
+
+/// Why a variant does not go on on this rank.
+struct Fault {
+  Outcome outcome = Outcome::failed;
+  std::string message;
+  /// Not the variant's: what it runs on ended with another one. It goes on when it is prepared
+  /// anew.
+  bool is_lost = false;
+};
+
+/// Runs `action` at the boundary where exceptions become values: a deadline is `timed_out`, what is
+/// not there after all `unavailable`, what another variant ended `is_lost`, all else `failed`.
+[[nodiscard]] std::optional<Fault> catch_fault(const std::function<void()>& action);
+
+class CellData;
+
+/// One variant of the cell that is being measured. `outcome` is the same on all ranks; what else
+/// is gathered lies on rank 0 alone.
+struct Trial {
+  const PlannedVariant* planned = nullptr;
+  std::string name;                      ///< of the variant, printed
+  CellData* data = nullptr;              ///< its buffers; null on ranks beyond the world
+  std::unique_ptr<Operation> operation;  ///< null on ranks beyond the world
+  std::optional<Fault> fault;            ///< this rank's, until the next vote
+  Outcome outcome = Outcome::ok;
+  std::string detail;
+  std::vector<std::chrono::nanoseconds> samples;
+  std::vector<int> slowest_ranks;
+  std::vector<int> marks;             ///< of each sample the sum of its RunMarks
+  std::vector<double> round_medians;  ///< ns per call; NaN where no sample of the round counts
+  int samples_per_round = 1;          ///< the same on all ranks
+  /// Wall time of this rank's cheapest run with all around it (after the warm-up: what one is
+  /// expected to cost).
+  std::chrono::nanoseconds run_cost = std::chrono::nanoseconds::max();
+  bool has_left = false;  ///< cannot win: no more rounds; the same on all ranks
+  /// It ended in a way that keeps the world's ranks in step with each other; the same on all ranks.
+  bool has_kept_step = false;
+  Perturbation seen;  ///< by this rank
+  /// What making the communicators that the operation runs on took this rank, once in this launch.
+  std::optional<std::chrono::nanoseconds> communicators;
+  Conditions conditions;
+  int ranks_ran = 0;
+  int ranks_failed = 0;
+  std::uint64_t verified_calls = 0;
+  /// What some rank found lost in the last vote; the same on all ranks.
+  bool was_lost = false;
+  int renewals = 0;       ///< how often it was prepared anew in this visit; the same on all ranks
+  std::int64_t runs = 0;  ///< begun in this visit: verified, warm-up, timed, soak
+
+  [[nodiscard]] bool is_alive() const { return outcome == Outcome::ok; }
+};
+
+/// What this rank says about a trial: 0 where it has no fault; the MAX over the ranks is the cause.
+[[nodiscard]] std::int64_t severity_of(const Trial& trial);
+
+/// Ends a trial, of which all ranks know that it does: its times are dropped.
+void end_trial(Trial& trial, Outcome outcome);
+
+/// Collective over the launch, with the MAX over the ranks of each trial's severity: where any rank
+/// has a fault, the trial ends with that outcome on all ranks, its times are dropped, and rank 0
+/// learns which rank said what. Where ranks differ, the cause counts more than the ranks that
+/// waited for it in vain. Where one has lost it, the trial does not end: `was_lost`. Returns
+/// whether any trial ended or was lost.
+bool end_faulty_trials(ControlPlane& control, std::span<Trial* const> trials,
+            std::span<const std::int64_t> severities);
+
+/// The same with a reduction of its own.
+bool vote(ControlPlane& control, std::span<Trial* const> trials);
+
+/// The most ranks that a sample's packed form has room for.
+inline constexpr int packed_rank_bits = 20;
+
+/// A duration and the rank that took it as one number whose MAX is the slowest rank's.
+[[nodiscard]] std::int64_t pack_duration(std::chrono::nanoseconds duration, int rank);
+[[nodiscard]] std::chrono::nanoseconds unpack_duration(std::int64_t packed);
+[[nodiscard]] int unpack_rank(std::int64_t packed);
+
+}  // namespace colltune

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "visit_order.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+
+#include "colltune/decide/contenders.h"
+
+namespace colltune {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// All variants run in the first pass, to find out who may win. Who does is found out by many looks
+// at the machine's states: the further passes.
+constexpr double first_part = 0.25;
+// What of a further pass may go into other things than its rounds.
+constexpr double most_overhead = 0.5;
+
+/// What a visit may cost of its pass in relation to others: a fixed part for each variant and a
+/// part that grows with the message.
+double weight_of(const Cell& cell, std::size_t variants) {
+  constexpr double fixed_ns = 4e6;      // a few thousand small calls
+  constexpr double ns_per_byte = 10.0;  // a dozen rounds at about 1 GB/s
+  return static_cast<double>(variants) *
+         (fixed_ns + ns_per_byte * static_cast<double>(cell.key.problem.message_size.value));
+}
+
+/// Who can at most be a contender after one pass: known before anything was measured.
+std::size_t most_contenders_of(const Cell& cell) {
+  std::size_t contenders = 0;
+  std::map<std::string_view, std::size_t> rivals;
+  for (const PlannedVariant& variant : cell.variants)
+    if (variant.is_baseline || variant.is_twin || ++rivals[variant.family] <= most_contenders(1))
+      ++contenders;
+  return contenders;
+}
+
+nanoseconds fraction_of(nanoseconds time, double fraction) {
+  return nanoseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * fraction));
+}
+
+}  // namespace
+
+VisitOrder::VisitOrder(const SweepPlan& plan, std::span<const Measurement> stored)
+    : plan_(plan), of_cell_(plan.cells.size()), passes_(plan.passes) {
+  std::map<TuningKey, std::size_t> cells;
+  for (std::size_t i = 0; i < plan.cells.size(); ++i) cells.emplace(plan.cells[i].key, i);
+  for (const Measurement& measurement : stored) {
+    if (const auto cell = cells.find(measurement.key); cell != cells.end()) {
+      of_cell_[cell->second].push_back(measurements_.size());
+      if (done_.emplace(measurement.pass, cell->second).second) ++visits_done_;
+    }
+    measurements_.push_back(measurement);
+  }
+  begin_pass(0);
+}
+
+std::vector<Measurement> VisitOrder::measured(std::size_t cell) const {
+  std::set<TrialName> planned;
+  for (const PlannedVariant& variant : plan_.cells[cell].variants)
+    planned.insert({.variant = variant.variant, .is_twin = variant.is_twin});
+  std::vector<Measurement> found;
+  for (const std::size_t i : of_cell_[cell])
+    if (planned.contains(name_of_trial(measurements_[i]))) found.push_back(measurements_[i]);
+  return found;
+}
+
+std::vector<std::size_t> VisitOrder::contenders(std::size_t cell) const {
+  const auto names = contenders_of(measured(cell));
+  const auto& variants = plan_.cells[cell].variants;
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < variants.size(); ++i)
+    if (names.contains({.variant = variants[i].variant, .is_twin = variants[i].is_twin}))
+      found.push_back(i);
+  return found;
+}
+
+void VisitOrder::begin_pass(int pass) {
+  pass_ = pass;
+  to_do_.clear();
+  weight_of_pass_ = 0;
+  for (std::size_t i = 0; i < plan_.cells.size(); ++i) {
+    const Cell& cell = plan_.cells[i];
+    if (done_.contains({pass, i}) || (pass > 0 && cell.is_holdout)) continue;
+    Planned visit{.cell = i, .variants = {}};
+    if (pass > 0) {
+      visit.variants = contenders(i);
+      if (visit.variants.empty()) continue;  // nothing is left that works
+    }
+    visit.weight = weight_of(cell, pass == 0 ? cell.variants.size() : visit.variants.size());
+    weight_of_pass_ += visit.weight;
+    to_do_.push_back(std::move(visit));
+  }
+  weight_left_ = weight_of_pass_;
+}
+
+double VisitOrder::part_of(int pass) const {
+  if (passes_ == 1) return 1;
+  return pass == 0 ? first_part : (1 - first_part) / (passes_ - 1);
+}
+
+double VisitOrder::cost_rate() const {
+  const Spent& known = spent_later_.weight > 0 ? spent_later_ : spent_first_;
+  return known.weight > 0 ? static_cast<double>(known.fixed_cost.count()) / known.weight : 0;
+}
+
+int VisitOrder::worthwhile_passes(nanoseconds left, double weight) const {
+  if (left.count() <= 0) return 0;
+  const double worthwhile = std::floor(static_cast<double>(left.count()) * most_overhead /
+                                       std::max(1.0, cost_rate() * weight));
+  return static_cast<int>(std::clamp(worthwhile, 0.0, double(plan_.passes)));
+}
+
+void VisitOrder::fit_passes(nanoseconds left) {
+  if (pass_ > 0 || spent_first_.weight == 0) return;
+  // Who takes part in further passes is found out in this one.
+  double weight = 0;
+  for (const Cell& cell : plan_.cells)
+    if (!cell.is_holdout) weight += weight_of(cell, most_contenders_of(cell));
+  const double of_first = weight_of_pass_ > 0 ? first_part * weight_left_ / weight_of_pass_ : 0;
+  const double for_further = (1 - first_part) / (of_first + 1 - first_part);
+  passes_ = std::min(plan_.passes, 1 + worthwhile_passes(fraction_of(left, for_further), weight));
+}
+
+void VisitOrder::begin_next_pass(std::optional<nanoseconds> left) {
+  begin_pass(pass_ + 1);
+  // What it will cost is known better now than when the first pass began.
+  if (!left || weight_of_pass_ == 0 || cost_rate() == 0) return;
+  passes_ = std::min(plan_.passes, pass_ + worthwhile_passes(*left, weight_of_pass_));
+  if (passes_ == pass_) to_do_.clear();
+}
+
+double VisitOrder::parts_left() const {
+  double parts = weight_of_pass_ > 0 ? part_of(pass_) * weight_left_ / weight_of_pass_ : 0;
+  for (int pass = pass_ + 1; pass < passes_; ++pass) parts += part_of(pass);
+  return parts;
+}
+
+std::optional<Visit> VisitOrder::next(std::optional<nanoseconds> left) {
+  if (left) fit_passes(*left);
+  while (to_do_.empty() && pass_ + 1 < passes_) begin_next_pass(left);
+  if (to_do_.empty()) return {};
+  if (left) {
+    if (left->count() <= 0) return {};
+    const auto fits = std::ranges::find_if(to_do_, [&](const Planned& visit) {
+      return visit.weight * cost_rate() <= static_cast<double>(left->count());
+    });
+    if (fits == to_do_.end()) return {};
+    std::rotate(to_do_.begin(), fits, fits + 1);
+  }
+  const Planned& planned = to_do_.front();
+  Visit visit{.cell = planned.cell, .pass = pass_, .variants = planned.variants};
+  if (left) {
+    const double part = part_of(pass_) * planned.weight / weight_of_pass_;
+    visit.share = std::max(nanoseconds(1), fraction_of(*left, part / parts_left()));
+  }
+  return visit;
+}
+
+void VisitOrder::keep(const Visit& visit, std::span<const Measurement> measured,
+                  nanoseconds fixed_cost) {
+  const double weight = to_do_.front().weight;
+  to_do_.pop_front();
+  ++visits_done_;
+  Spent& spent = pass_ == 0 ? spent_first_ : spent_later_;
+  spent.fixed_cost += fixed_cost;
+  spent.weight += weight;
+  weight_left_ -= weight;
+  parts_done_ += part_of(pass_) * weight / weight_of_pass_;
+  for (const Measurement& measurement : measured) {
+    of_cell_[visit.cell].push_back(measurements_.size());
+    measurements_.push_back(measurement);
+  }
+}
+
+std::size_t VisitOrder::visits_left() const {
+  const auto in_later_passes = [&](int pass) {
+    std::size_t visits = 0;
+    for (std::size_t i = 0; i < plan_.cells.size(); ++i)
+      visits += plan_.cells[i].is_holdout || done_.contains({pass, i}) ? 0 : 1;
+    return visits;
+  };
+  std::size_t visits = to_do_.size();
+  for (int pass = pass_ + 1; pass < passes_; ++pass) visits += in_later_passes(pass);
+  return visits;
+}
+
+double VisitOrder::left_over_done() const {
+  return parts_done_ > 0 ? std::max(0.0, parts_left()) / parts_done_ : 0;
+}
+
+}  // namespace colltune

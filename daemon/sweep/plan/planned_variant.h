@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/cost.h"
+#include "colltune/sweep/plan/sweep_plan.h"
+
+namespace colltune {
+
+/// How long one call may take before it counts as hung: ten times what its cost says on links far
+/// slower than any that one would tune.
+[[nodiscard]] std::chrono::nanoseconds call_limit(const Cost& cost);
+
+/// `variant` as a trial for `key`, which ranks of `supporting_kinds` support.
+[[nodiscard]] PlannedVariant describe_variant(const Implementation& implementation,
+                                              const TuningKey& key, Variant variant,
+                                              std::vector<int> supporting_kinds);
+
+/// Of all parts of `composition`, the most, as if each did `key` by itself.
+[[nodiscard]] int settling_calls(const Composition& composition, const TuningKey& key,
+                                 const Implementations& catalogue);
+
+}  // namespace colltune

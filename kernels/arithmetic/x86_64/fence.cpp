@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/kernels/arithmetic/copy.h"
+
+namespace colltune {
+
+void fence_non_temporal_stores() noexcept { __builtin_ia32_sfence(); }
+
+}  // namespace colltune

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/kernels/communication/bounded_wait.h"
+
+#include <sched.h>
+
+#include <thread>
+
+#include "arithmetic/processor.h"
+
+namespace colltune {
+namespace {
+
+// A cache line arrives from another core in some 0.13 us: who waits for one looks without a pause.
+constexpr std::uint32_t steps_before_pausing = 32;
+// A pause is 15 to 45 ns on x86-64, a read of the clock about 25 ns: 4096 pauses are some 0.1 ms,
+// after which nobody gains by spinning on.
+constexpr std::uint32_t steps_before_yielding = 4096;
+// A yield is 0.2 us, or a peer's time slice. Who has waited for that many waits for a rank that is
+// stopped, or far behind: a core that sleeps is one that somebody else can have.
+constexpr std::uint32_t steps_before_sleeping = steps_before_yielding + 16384;
+constexpr auto sleep_between_looks = std::chrono::microseconds(50);
+constexpr std::uint32_t steps_between_clock_reads = 64;
+
+}  // namespace
+
+void BoundedWait::step(int rank, std::string_view waiting_for) {
+  ++steps_;
+  if (abort_flag_.is_raised()) throw RankMissing(rank, std::string(waiting_for), true);
+  if (steps_ % steps_between_clock_reads == 0 && std::chrono::steady_clock::now() >= deadline_)
+    throw RankMissing(rank, std::string(waiting_for), false);
+  if (steps_ > steps_before_sleeping)
+    std::this_thread::sleep_for(sleep_between_looks);
+  else if (yields_at_once_ || steps_ > steps_before_yielding)
+    ::sched_yield();
+  else if (steps_ > steps_before_pausing)
+    relax_processor();
+}
+
+}  // namespace colltune

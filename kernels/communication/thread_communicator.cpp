@@ -1,0 +1,358 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/kernels/communication/thread_communicator.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "colltune/kernels/communication/bounded_wait.h"
+#include "colltune/machine/mapping.h"
+#include "colltune/machine/usable_cores.h"
+#include "rank_places.h"
+#include "thread_messages.h"
+
+namespace colltune {
+namespace {
+
+/// Of ranks that may each run wherever the process may.
+bool threads_share_cores(std::size_t ranks) {
+  return have_to_share_cores(std::vector(ranks, own_cores()));
+}
+
+class ThreadGroup;
+
+/// The live symmetric memory of all ranks of a launch. Thread-safe.
+class LiveMemory {
+ public:
+  void add(std::span<const std::byte> part) {
+    const std::scoped_lock lock(mutex_);
+    parts_.push_back(part);
+  }
+  void remove(std::span<const std::byte> part) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(parts_, [&](const auto& one) { return one.data() == part.data(); });
+  }
+  [[nodiscard]] bool holds(std::span<const std::byte> bytes) const {
+    const std::scoped_lock lock(mutex_);
+    return std::ranges::any_of(parts_, [&](const auto& part) {
+      return std::less_equal<>{}(part.data(), bytes.data()) &&
+             std::less_equal<>{}(bytes.data() + bytes.size(), part.data() + part.size());
+    });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::span<const std::byte>> parts_;
+};
+
+/// One rank's part, known to be live as long as somebody has it.
+class LivePart {
+ public:
+  LivePart(Bytes bytes, std::shared_ptr<LiveMemory> live)
+      : mapping_(Mapping::anonymous(bytes)), live_(std::move(live)) {
+    live_->add(mapping_.bytes());
+  }
+  LivePart(const LivePart&) = delete;
+  LivePart& operator=(const LivePart&) = delete;
+  ~LivePart() { live_->remove(mapping_.bytes()); }
+  [[nodiscard]] std::span<std::byte> bytes() const { return mapping_.bytes(); }
+
+ private:
+  Mapping mapping_;
+  std::shared_ptr<LiveMemory> live_;
+};
+
+/// What one rank shows to the others: written before a barrier, read after it.
+struct Board {
+  int color = 0;
+  int key = 0;
+  std::uint64_t bytes = 0;
+  std::shared_ptr<ThreadGroup> group{};
+  std::shared_ptr<const LivePart> part{};
+  std::shared_ptr<Mailbox> mailbox{};
+  std::span<const std::byte> own{};
+  std::optional<Error> failure{};
+};
+
+/// What the ranks of one communicator share.
+class ThreadGroup {
+ public:
+  /// `shares_cores`: whether ranks that run at the same time do.
+  ThreadGroup(AbortFlag& abort, RankPlaces rank_places, std::vector<Device*> rank_devices,
+              std::shared_ptr<LiveMemory> memory, bool shares_cores)
+      : abort_flag(abort),
+        live(std::move(memory)),
+        places(std::move(rank_places)),
+        devices(std::move(rank_devices)),
+        is_oversubscribed(shares_cores),
+        boards(places.node.size()),
+        arrivals_(places.node.size()),
+        outboxes_(places.node.size()) {}
+
+  [[nodiscard]] int size() const { return static_cast<int>(places.node.size()); }
+
+  /// Every rank writes its own epoch and reads the others': who is missing has a name.
+  void barrier(int rank, std::uint64_t epoch, Deadline deadline) {
+    arrivals_[static_cast<std::size_t>(rank)].epoch.store(epoch, std::memory_order_release);
+    BoundedWait wait(deadline, abort_flag, is_oversubscribed);
+    for (int distance = 1; distance < size(); ++distance) {
+      const int other = (rank + distance) % size();
+      const auto& arrival = arrivals_[static_cast<std::size_t>(other)].epoch;
+      while (arrival.load(std::memory_order_acquire) < epoch) wait.step(other, "the barrier");
+    }
+  }
+
+  std::int64_t all_reduce_max(int rank, std::uint64_t epoch, std::int64_t value,
+                              Deadline deadline) {
+    // Two slots: who is one call ahead writes the other one; two ahead is nobody.
+    arrivals_[static_cast<std::size_t>(rank)].values[epoch % 2] = value;
+    barrier(rank, epoch, deadline);
+    for (const Arrival& arrival : arrivals_) value = std::max(value, arrival.values[epoch % 2]);
+    return value;
+  }
+
+  void send_word(int from, int to, std::int64_t word, Deadline deadline) {
+    Outbox& outbox = outboxes_[static_cast<std::size_t>(from)];
+    outbox.word = word;
+    outbox.to.store(to, std::memory_order_release);
+    BoundedWait wait(deadline, abort_flag, is_oversubscribed);
+    while (outbox.to.load(std::memory_order_acquire) >= 0) wait.step(to, "a word to be taken");
+  }
+
+  std::int64_t receive_word(int from, int to, Deadline deadline) {
+    Outbox& outbox = outboxes_[static_cast<std::size_t>(from)];
+    BoundedWait wait(deadline, abort_flag, is_oversubscribed);
+    while (outbox.to.load(std::memory_order_acquire) != to) wait.step(from, "a word");
+    const std::int64_t word = outbox.word;
+    outbox.to.store(-1, std::memory_order_release);
+    return word;
+  }
+
+  AbortFlag& abort_flag;
+  const std::shared_ptr<LiveMemory> live;
+  const RankPlaces places;
+  const std::vector<Device*> devices;  ///< null: host memory
+  const bool is_oversubscribed;
+  std::vector<Board> boards;  ///< one per rank; guarded by the barriers around each exchange
+
+ private:
+  struct alignas(128) Arrival {
+    std::atomic<std::uint64_t> epoch{0};
+    std::array<std::int64_t, 2> values{};  ///< guarded by the epoch
+  };
+  /// A rank's word on its way; `to` is -1 where there is none, and guards the word.
+  struct alignas(128) Outbox {
+    std::atomic<int> to{-1};
+    std::int64_t word = 0;
+  };
+  std::vector<Arrival> arrivals_;
+  std::vector<Outbox> outboxes_;
+};
+
+class ThreadMemory final : public SymmetricMemory {
+ public:
+  /// `parts`: null for the ranks of other nodes.
+  explicit ThreadMemory(std::vector<std::shared_ptr<const LivePart>> parts)
+      : parts_(std::move(parts)) {}
+  std::span<std::byte> part(int rank) const override {
+    const auto& part = parts_[static_cast<std::size_t>(rank)];
+    return part ? part->bytes() : std::span<std::byte>{};
+  }
+
+ private:
+  std::vector<std::shared_ptr<const LivePart>> parts_;
+};
+
+class ThreadCommunicator final : public Communicator {
+ public:
+  ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank)
+      : group_(std::move(group)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return group_->size(); }
+  const RankPlaces& places() const override { return group_->places; }
+  bool is_oversubscribed() const override { return group_->is_oversubscribed; }
+  AbortFlag& abort_flag() const override { return group_->abort_flag; }
+  Device* device() const override { return group_->devices[static_cast<std::size_t>(rank_)]; }
+  Attachments& attachments() override { return attachments_; }
+  const void* native_mpi() const override { return nullptr; }
+
+  void barrier(Deadline deadline) override { group_->barrier(rank_, ++epoch_, deadline); }
+  std::int64_t all_reduce_max(std::int64_t value, Deadline deadline) override {
+    return group_->all_reduce_max(rank_, ++epoch_, value, deadline);
+  }
+  void send_word(int to, std::int64_t word, Deadline deadline) override {
+    group_->send_word(rank_, to, word, deadline);
+  }
+  std::int64_t receive_word(int from, Deadline deadline) override {
+    return group_->receive_word(from, rank_, deadline);
+  }
+
+  std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
+    return split(0, rank_, deadline);
+  }
+
+  std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
+    return make_part(color, key, false, deadline);
+  }
+  std::unique_ptr<Communicator> split_while_others_sleep(int color, int key,
+                                                         Deadline deadline) override {
+    return make_part(color, key, true, deadline);
+  }
+
+  std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override {
+    own_board() = {.bytes = bytes_per_rank.value};
+    attempt([&] {
+      require_free_memory(bytes_per_rank * static_cast<std::uint64_t>(size()));
+      own_board().part = std::make_shared<const LivePart>(bytes_per_rank, group_->live);
+    });
+    barrier(deadline);
+    std::vector<std::shared_ptr<const LivePart>> parts;
+    bool equal = true;
+    for (int r = 0; r < size(); ++r) {
+      parts.push_back(shares_node_with(r) ? board(r).part : nullptr);
+      equal = equal && board(r).bytes == bytes_per_rank.value;
+    }
+    finish_exchange(deadline);
+    if (!equal)
+      throw Error(StatusCode::invalid_argument,
+                  "the ranks asked for unlike amounts of symmetric memory; rank " +
+                      std::to_string(rank_) + " for " + format_bytes(bytes_per_rank));
+    return std::make_unique<ThreadMemory>(std::move(parts));
+  }
+
+  std::vector<std::byte*> find_peers(std::span<const std::byte> own, Deadline deadline) override {
+    own_board() = {.own = own};
+    barrier(deadline);
+    std::vector<std::byte*> peers;
+    bool all = true;
+    for (int r = 0; r < size(); ++r) {
+      const auto bytes = board(r).own;
+      const bool is_here = !bytes.empty() && shares_node_with(r);
+      peers.push_back(is_here ? const_cast<std::byte*>(bytes.data()) : nullptr);
+      all = all && (bytes.empty() || group_->live->holds(bytes));
+    }
+    finish_exchange(deadline);
+    if (!all) peers.clear();
+    return peers;
+  }
+
+  std::unique_ptr<Messages> open_messages(std::size_t numbers, Deadline deadline) override {
+    own_board() = {};
+    if (rank_ == 0) attempt([&] { own_board().mailbox = make_mailbox(); });
+    barrier(deadline);
+    std::shared_ptr<Mailbox> mailbox = board(0).mailbox;
+    finish_exchange(deadline);
+    return make_thread_messages(std::move(mailbox), rank_, numbers);
+  }
+
+ private:
+  [[nodiscard]] bool shares_node_with(int rank) const {
+    const auto node_of = [this](int r) { return nodes()[static_cast<std::size_t>(r)]; };
+    return node_of(rank) == node_of(rank_);
+  }
+  Board& board(int rank) const { return group_->boards[static_cast<std::size_t>(rank)]; }
+  Board& own_board() const { return board(rank_); }
+
+  /// Runs what may fail on this rank alone; all ranks learn of it in finish_exchange.
+  template <class Act>
+  void attempt(Act act) {
+    try {
+      act();
+    } catch (const Error& error) {
+      own_board().failure = error;
+    } catch (const std::exception& error) {
+      own_board().failure = Error(StatusCode::resource_exhausted, error.what());
+    }
+  }
+
+  /// Ends an exchange: throws on all ranks what failed on one; boards may be written again.
+  void finish_exchange(Deadline deadline) {
+    std::optional<Error> failure;
+    for (int r = 0; r < size(); ++r)
+      if (!failure && board(r).failure)
+        failure = Error(board(r).failure->code(),
+                        "rank " + std::to_string(r) + ": " + board(r).failure->what());
+    barrier(deadline);
+    own_board() = {};
+    if (failure) throw *failure;
+  }
+
+  std::unique_ptr<Communicator> make_part(int color, int key, bool others_sleep,
+                                          Deadline deadline) {
+    own_board() = {.color = color, .key = key};
+    barrier(deadline);
+    const std::vector<int> members = select_members(color);
+    const bool leads = color >= 0 && members.front() == rank_;
+    if (leads) attempt([&] { own_board().group = make_group(members, others_sleep); });
+    barrier(deadline);
+    std::shared_ptr<ThreadGroup> group;
+    if (color >= 0) group = board(members.front()).group;
+    finish_exchange(deadline);
+    if (color < 0) return nullptr;
+    const auto place = std::ranges::find(members, rank_) - members.begin();
+    return std::make_unique<ThreadCommunicator>(std::move(group), static_cast<int>(place));
+  }
+
+  std::vector<int> select_members(int color) const {
+    std::vector<int> members;
+    for (int r = 0; r < size(); ++r)
+      if (board(r).color == color) members.push_back(r);
+    std::ranges::stable_sort(members, {}, [this](int r) { return board(r).key; });
+    return members;
+  }
+
+  std::shared_ptr<ThreadGroup> make_group(const std::vector<int>& members,
+                                          bool others_sleep) const {
+    std::vector<Device*> devices;
+    for (const int member : members)
+      devices.push_back(group_->devices[static_cast<std::size_t>(member)]);
+    const bool shares_cores =
+        others_sleep ? threads_share_cores(members.size()) : group_->is_oversubscribed;
+    return std::make_shared<ThreadGroup>(group_->abort_flag,
+                                         places_of_members(group_->places, members),
+                                         std::move(devices), group_->live, shares_cores);
+  }
+
+  std::shared_ptr<ThreadGroup> group_;
+  int rank_;
+  std::uint64_t epoch_ = 0;
+  Attachments attachments_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Communicator>> make_thread_world(int ranks, AbortFlag& abort_flag,
+                                                             const RankPlaces& pretended,
+                                                             std::span<Device* const> devices) {
+  if (ranks < 1)
+    throw Error(StatusCode::invalid_argument,
+                "a world needs at least 1 rank, not " + std::to_string(ranks));
+  for (const auto& level : enum_names(Locality{}))
+    if (const std::vector<int>& given = pretended.on(level.value);
+        !given.empty() && given.size() != static_cast<std::size_t>(ranks))
+      throw Error(StatusCode::invalid_argument,
+                  "the world's places on level " + std::string(level.name) + " are given for " +
+                      std::to_string(given.size()) + " of " + std::to_string(ranks) + " ranks");
+  if (!devices.empty() && devices.size() != static_cast<std::size_t>(ranks))
+    throw Error(StatusCode::invalid_argument, "the world's devices are given for " +
+                                                  std::to_string(devices.size()) + " of " +
+                                                  std::to_string(ranks) + " ranks");
+  std::vector<Device*> of_ranks(devices.begin(), devices.end());
+  of_ranks.resize(static_cast<std::size_t>(ranks));
+  const auto group = std::make_shared<ThreadGroup>(
+      abort_flag, renumber_places(pretended, ranks), std::move(of_ranks),
+      std::make_shared<LiveMemory>(), threads_share_cores(static_cast<std::size_t>(ranks)));
+  std::vector<std::unique_ptr<Communicator>> world;
+  for (int r = 0; r < ranks; ++r) world.push_back(std::make_unique<ThreadCommunicator>(group, r));
+  return world;
+}
+
+}  // namespace colltune

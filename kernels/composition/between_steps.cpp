@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "between_steps.h"
+
+#include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/arithmetic/reduction.h"
+
+namespace colltune {
+
+void Copies::add(std::byte* to, const std::byte* from, std::size_t size) {
+  if (size == 0) return;
+  if (!all_.empty() && all_.back().to + all_.back().size == to &&
+      all_.back().from + all_.back().size == from)
+    all_.back().size += size;
+  else
+    all_.push_back({to, from, size});
+}
+
+void Copies::run(Device* device) const {
+  for (const One& one : all_)
+    if (device != nullptr)
+      device->copy(one.to, {one.from, one.size});
+    else
+      copy_bytes(one.to, one.from, one.size, CopyMode::cached);
+}
+
+Division::Division(std::span<std::byte> sum, DataType type, int ranks, Device* device)
+    : sum_(sum), type_(type), ranks_(ranks), on_host_(device == nullptr ? 0 : sum.size()) {}
+
+void Division::run(Device* device) {
+  if (sum_.empty()) return;
+  const std::size_t count = sum_.size() / size_of(type_);
+  if (device == nullptr) return divide_by_ranks(sum_.data(), count, type_, ranks_);
+  device->read(on_host_, sum_.data());
+  divide_by_ranks(on_host_.data(), count, type_, ranks_);
+  device->write(sum_.data(), on_host_);
+}
+
+std::span<std::byte> StepMemory::add(Bytes size, Device* device) {
+  if (device != nullptr) {
+    const std::span<std::byte> memory = on_device_.emplace_back(*device, size).bytes();
+    device->fill(memory, 0);
+    return memory;
+  }
+  on_host_.emplace_back((size.value + sizeof(Line) - 1) / sizeof(Line));
+  return std::as_writable_bytes(std::span(on_host_.back())).first(size.value);
+}
+
+}  // namespace colltune

@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/kernels/composition/grouped.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "grouped_groups.h"
+
+namespace colltune {
+namespace {
+
+/// Step problems of one call.
+class StepWriter {
+ public:
+  explicit StepWriter(const Problem& whole) : whole_(whole) {}
+
+  [[nodiscard]] Problem step(Collective collective, std::uint64_t bytes, bool in_place) const {
+    const bool reduces = shape_of(collective).reduces;
+    return {.collective = collective,
+            .data_type = whole_.data_type,
+            .reduce_op = reduces ? op() : ReduceOp::none,
+            .message_size = {bytes},
+            .in_place = in_place,
+            // Levels work on memory of their own, too, so registered buffers serve as plain ones.
+            .registered = false,
+            // What moves data changes no bits.
+            .numeric_class = reduces ? whole_.numeric_class : NumericClass::any};
+  }
+
+ private:
+  /// Averages of groups' averages are other numbers: sums go across, and are divided once.
+  [[nodiscard]] ReduceOp op() const {
+    return whole_.reduce_op == ReduceOp::avg ? ReduceOp::sum : whole_.reduce_op;
+  }
+
+  const Problem& whole_;
+};
+
+Topology topology_among(std::span<const int> nodes, const std::vector<int>& ranks) {
+  std::map<int, int> ranks_of_node;
+  for (const int rank : ranks) ++ranks_of_node[nodes[static_cast<std::size_t>(rank)]];
+  Topology topology{.nodes = static_cast<int>(ranks_of_node.size()),
+                    .ranks_per_node = 0,
+                    .ranks = static_cast<int>(ranks.size())};
+  for (const auto& [node, count] : ranks_of_node)
+    topology.ranks_per_node = std::max(topology.ranks_per_node, count);
+  return topology;
+}
+
+/// Those of the leaders, unlike ones alone: of all, whoever is the root.
+std::set<Topology> bridge_topologies(std::span<const int> nodes, const Groups& groups,
+                                     Collective collective) {
+  std::set<Topology> all{topology_among(nodes, groups.leaders)};
+  if (!shape_of(collective).has_root) return all;
+  for (int root = 0; root < groups.ranks(); ++root) {
+    std::vector<int> leaders = groups.leaders;
+    leaders[static_cast<std::size_t>(groups.group_of(root))] = root;
+    all.insert(topology_among(nodes, leaders));
+  }
+  return all;
+}
+
+/// Of either, the worse.
+Numerics together(const Numerics& a, const Numerics& b) {
+  return {std::max(a.rounding, b.rounding), std::min(a.numeric_class, b.numeric_class)};
+}
+
+Cost sum_of(const Cost& a, const Cost& b) {
+  return {a.steps + b.steps, a.bytes_per_rank + b.bytes_per_rank,
+          a.reduced_bytes + b.reduced_bytes};
+}
+
+Cost largest_of(const Cost& a, const Cost& b) {
+  return {std::max(a.steps, b.steps), std::max(a.bytes_per_rank, b.bytes_per_rank),
+          std::max(a.reduced_bytes, b.reduced_bytes)};
+}
+
+/// A step as those are asked who do it.
+struct Question {
+  const Implementation& implementation;
+  const Variant& variant;
+  const Problem& problem;
+  const Topology& topology;
+};
+
+Support supports_step(const Question& step, const std::vector<int>& ranks,
+                      const GroupedRanks& world, const std::string& where) {
+  for (const int rank : ranks) {
+    const Capability& capability = world.capabilities[static_cast<std::size_t>(rank)];
+    const bool is_right_place = step.implementation.runs_on_device() == capability.is_on_device();
+    const Support support =
+        is_right_place
+            ? step.implementation.supports(step.problem, step.topology, capability, step.variant)
+            : Support::no(capability.is_on_device() ? "it takes buffers in the host's memory"
+                                                    : "it takes buffers on devices");
+    if (!support)
+      return Support::no(where + ", " + to_string(step.variant) + " on rank " +
+                         std::to_string(rank) + ": " + support.reason());
+  }
+  return Support::yes();
+}
+
+/// `what` is given for as many as there are.
+void require_each(std::string_view what, std::size_t given, std::size_t needed) {
+  if (given != needed)
+    throw Error(StatusCode::invalid_argument, "a collective by groups: " + std::string(what) +
+                                                  " are given for " + std::to_string(given) +
+                                                  ", not for " + std::to_string(needed));
+}
+
+}  // namespace
+
+std::string why_not_grouped(const Problem& problem, std::span<const int> sizes) {
+  if (sizes.size() < 2) return "it needs at least 2 groups";
+  if (problem.graph_capture) return "it runs on the processor; no device graph can hold it";
+  if (!shape_of(problem.collective).reduces) return {};
+  if (problem.numeric_class == NumericClass::rank_order)
+    return "it accumulates group by group, not in rank order";
+  return {};
+}
+
+GroupedSteps grouped_steps(const Problem& problem, std::span<const int> sizes, int group) {
+  const auto groups = static_cast<std::uint64_t>(sizes.size());
+  const int ranks = std::accumulate(sizes.begin(), sizes.end(), 0);
+  const auto own = static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(group)]);
+  const auto largest = static_cast<std::uint64_t>(*std::ranges::max_element(sizes));
+  const std::uint64_t block = block_elements(problem, ranks) * size_of(problem.data_type);
+  const std::uint64_t blocks = block * static_cast<std::uint64_t>(ranks);  // one for each rank
+  const StepWriter writer(problem);
+  const auto in_group = [&](Collective collective, std::uint64_t bytes, bool in_place) {
+    return own == 1 ? std::optional<Problem>{} : writer.step(collective, bytes, in_place);
+  };
+  switch (problem.collective) {
+    case Collective::all_reduce:
+      return {.before = in_group(Collective::reduce, block, problem.in_place),
+              .bridge = writer.step(Collective::all_reduce, block, problem.in_place),
+              .after = in_group(Collective::broadcast, block, true)};
+    case Collective::reduce:
+      return {.before = in_group(Collective::reduce, block, false),
+              .bridge = writer.step(Collective::reduce, block, false)};
+    case Collective::broadcast:
+      return {.bridge = writer.step(Collective::broadcast, block, problem.in_place),
+              .after = in_group(Collective::broadcast, block, true)};
+    case Collective::all_gather:
+      return {.before = in_group(Collective::gather, own * block, false),
+              .bridge = writer.step(Collective::all_gather, groups * largest * block, true),
+              .after = in_group(Collective::broadcast, blocks, true)};
+    case Collective::reduce_scatter:
+      return {.before = in_group(Collective::reduce, blocks, false),
+              .bridge = writer.step(Collective::reduce_scatter, groups * largest * block, false),
+              .after = in_group(Collective::scatter, own * block, false)};
+    case Collective::gather:
+      return {.before = in_group(Collective::gather, own * block, false),
+              .bridge = writer.step(Collective::gather, groups * largest * block, true)};
+    case Collective::scatter:
+      return {.bridge = writer.step(Collective::scatter, groups * largest * block, true),
+              .after = in_group(Collective::scatter, own * block, false)};
+    case Collective::all_to_all:
+      return {
+          .before = in_group(Collective::gather, own * blocks, false),
+          .bridge = writer.step(Collective::all_to_all, groups * largest * largest * block, false),
+          .after = in_group(Collective::scatter, own * blocks, false)};
+  }
+  return {};  // not reached: the switch is complete
+}
+
+GroupTopologies grouped_topologies(std::span<const int> nodes, std::span<const int> group_of_rank,
+                                   Collective collective) {
+  const Groups groups(group_of_rank, {});
+  require_each("the ranks' nodes", nodes.size(), group_of_rank.size());
+  GroupTopologies topologies;
+  for (const std::vector<int>& members : groups.members)
+    topologies.inside.push_back(topology_among(nodes, members));
+  topologies.bridge = *bridge_topologies(nodes, groups, collective).rbegin();
+  return topologies;
+}
+
+Support supports_grouped(const Problem& problem, const Grouping& grouping,
+                         const GroupedRanks& ranks, const Implementations& catalogue) {
+  const Groups groups(grouping.group_of_rank, {});
+  require_each("the ranks' capabilities", ranks.capabilities.size(), grouping.group_of_rank.size());
+  if (std::string why = why_not_grouped(problem, groups.sizes); !why.empty())
+    return Support::no(std::move(why));
+  const GroupedImplementations found = find_implementations(problem, grouping, catalogue);
+  const GroupTopologies topologies =
+      grouped_topologies(ranks.nodes, grouping.group_of_rank, problem.collective);
+  for (int group = 0; group < groups.count(); ++group) {
+    const auto at = static_cast<std::size_t>(group);
+    const GroupedSteps steps = grouped_steps(problem, groups.sizes, group);
+    const std::string where = "in group " + std::to_string(group);
+    const auto supports = [&](const Implementation* implementation,
+                              const std::optional<Variant>& variant,
+                              const std::optional<Problem>& step) {
+      if (implementation == nullptr) return Support::yes();
+      return supports_step({*implementation, *variant, *step, topologies.inside[at]},
+                           groups.of_group(group), ranks, where);
+    };
+    const GroupVariants& own = grouping.inside[at];
+    if (Support of = supports(found.inside[at].before, own.before, steps.before); !of) return of;
+    if (Support of = supports(found.inside[at].after, own.after, steps.after); !of) return of;
+  }
+  std::vector<int> leaders = groups.leaders;
+  if (shape_of(problem.collective).has_root) {
+    leaders.resize(grouping.group_of_rank.size());
+    std::iota(leaders.begin(), leaders.end(), 0);
+  }
+  const Problem across = grouped_steps(problem, groups.sizes, 0).bridge;
+  for (const Topology& topology : bridge_topologies(ranks.nodes, groups, problem.collective))
+    if (Support of = supports_step({*found.bridge, grouping.bridge, across, topology}, leaders,
+                                   ranks, "across the groups");
+        !of)
+      return of;
+  return Support::yes();
+}
+
+Numerics grouped_numerics(const Problem& problem, const Grouping& grouping,
+                          const Implementations& catalogue) {
+  const GroupedImplementations found = find_implementations(problem, grouping, catalogue);
+  const std::vector<int> sizes = group_sizes(grouping.group_of_rank);
+  Numerics all = found.bridge->numerics(grouped_steps(problem, sizes, 0).bridge, grouping.bridge);
+  if (shape_of(problem.collective).reduces)
+    all.numeric_class = std::min(all.numeric_class, NumericClass::same_bits);
+  for (std::size_t group = 0; group < sizes.size(); ++group) {
+    const GroupedSteps steps = grouped_steps(problem, sizes, static_cast<int>(group));
+    const auto& [before, after] = found.inside[group];
+    const GroupVariants& own = grouping.inside[group];
+    if (before != nullptr) {
+      all = together(all, before->numerics(*steps.before, *own.before));
+      // Rounded once inside, and once more across.
+      if (all.rounding == Rounding::once) all.rounding = Rounding::each_step;
+    }
+    if (after != nullptr) all = together(all, after->numerics(*steps.after, *own.after));
+  }
+  // The sum is rounded before it is divided, and what overflows in the type does so before, too.
+  if (problem.reduce_op == ReduceOp::avg && all.rounding == Rounding::once)
+    all.rounding = Rounding::each_step;
+  return all;
+}
+
+Cost grouped_cost(const Problem& problem, const Grouping& grouping,
+                  const GroupTopologies& topologies, const Implementations& catalogue) {
+  const GroupedImplementations found = find_implementations(problem, grouping, catalogue);
+  const std::vector<int> sizes = group_sizes(grouping.group_of_rank);
+  require_each("the groups' topologies", topologies.inside.size(), sizes.size());
+  Cost before;
+  Cost after;
+  for (std::size_t group = 0; group < sizes.size(); ++group) {
+    const GroupedSteps steps = grouped_steps(problem, sizes, static_cast<int>(group));
+    const auto& [first, last] = found.inside[group];
+    const Topology& topology = topologies.inside[group];
+    const GroupVariants& own = grouping.inside[group];
+    if (first != nullptr)
+      before = largest_of(before, first->cost(*steps.before, topology, *own.before));
+    if (last != nullptr) after = largest_of(after, last->cost(*steps.after, topology, *own.after));
+  }
+  const Problem across = grouped_steps(problem, sizes, 0).bridge;
+  return sum_of(sum_of(before, found.bridge->cost(across, topologies.bridge, grouping.bridge)),
+                after);
+}
+
+}  // namespace colltune

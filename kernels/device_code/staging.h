@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "device_call.h"
+#include "host_device.h"
+#include "packets.h"
+
+namespace colltune::device {
+
+/// The data of a rank's scratch memory, behind its signals.
+[[nodiscard]] COLLTUNE_DEVICE std::byte* data_of(const DeviceCall& call, int rank) {
+  return call.scratch[rank] + signals_size;
+}
+
+/// Block `rank` of a buffer of blocks of `bytes`.
+template <class Byte>
+[[nodiscard]] COLLTUNE_DEVICE Byte* block_of(Byte* buffer, int rank, std::uint64_t bytes) {
+  return buffer + static_cast<std::uint64_t>(rank) * bytes;
+}
+
+/// `bytes` in whole packets.
+[[nodiscard]] COLLTUNE_DEVICE std::uint64_t whole_packets(std::uint64_t bytes) {
+  return packets_of(bytes) * packet_bytes;
+}
+
+/// Where a message is cut into segments, one for each rank, again and again: their bytes. Whole
+/// packets, at least one: `call.chunk`, or all of it.
+[[nodiscard]] COLLTUNE_DEVICE std::uint64_t segment_bytes(const DeviceCall& call) {
+  const auto ranks = static_cast<std::uint64_t>(call.ranks);
+  const std::uint64_t even = (packets_of(call.bytes) + ranks - 1) / ranks;
+  const std::uint64_t wanted = call.chunk / packet_bytes;
+  const std::uint64_t segment = wanted != 0 && wanted < even ? wanted : even;
+  return (segment == 0 ? 1 : segment) * packet_bytes;
+}
+
+/// Two slots of `bytes` that calls use in turn: where the one of the `number`-th call begins.
+[[nodiscard]] COLLTUNE_DEVICE std::uint64_t staging_slot(std::uint64_t number,
+                                                         std::uint64_t bytes) {
+  return number % 2 * whole_packets(bytes);
+}
+[[nodiscard]] COLLTUNE_DEVICE std::uint64_t staging_bytes(std::uint64_t bytes) {
+  return 2 * whole_packets(bytes);
+}
+
+}  // namespace colltune::device

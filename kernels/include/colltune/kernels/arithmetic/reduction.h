@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/vocabulary/collective.h"
+
+namespace colltune {
+
+/// `count` elements of `type`, combined by `op`; avg divides by `ranks`, which is then at least 1.
+struct Reduction {
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  int ranks = 1;
+};
+
+/// Where results go, and how.
+struct Destination {
+  std::byte* data = nullptr;
+  CopyMode mode = CopyMode::cached;
+};
+
+/// destination[i] = sources[0][i] op sources[1][i] op …, from left to right. Any alignment, any
+/// number of sources; the destination may be one of them, else it overlaps none.
+///
+/// - 8-bit and 16-bit floating types accumulate in float and round once; integers wrap; avg divides
+///   once at the end (integers truncate towards zero).
+/// - min and max are `b < a ? b : a` and `a < b ? b : a` of what came so far (a) and the next
+///   source (b): of two zeros, and of two values of which one is a NaN, a stays. So a NaN of the
+///   first source stays to the end, with its bits (f16 and fp8: with its sign; bf16: made quiet),
+///   and one of a later source is passed over.
+/// - A NaN that sum, prod or avg arrive at is written as the positive quiet one: which of two NaNs
+///   an addition hands on, and the sign of one that it makes, differ between processors and with
+///   the order that a compiler gives the operands.
+///
+/// So the result is the same, bit for bit, whichever instruction set computes it.
+/// Throws Error(internal) for ReduceOp::none, where there is no source, and for an avg over no
+/// ranks.
+void reduce_in_rank_order(std::span<const std::byte* const> sources, std::byte* destination,
+                          std::size_t count, const Reduction& reduction);
+
+/// The same, with the same bits stored twice (into this rank's own buffer and into a peer's, say),
+/// each in its own way. Either may be one of the sources; they do not overlap each other. A second
+/// one without data is left out.
+void reduce_in_rank_order(std::span<const std::byte* const> sources, const Destination& destination,
+                          const Destination& second, std::size_t count, const Reduction& reduction);
+
+/// destination = a op b.
+inline void reduce_two(const std::byte* a, const std::byte* b, const Destination& destination,
+                       std::size_t count, const Reduction& reduction) {
+  reduce_in_rank_order(std::array{a, b}, destination, {}, count, reduction);
+}
+
+/// destination = a op b op c.
+inline void reduce_three(const std::byte* a, const std::byte* b, const std::byte* c,
+                         const Destination& destination, std::size_t count,
+                         const Reduction& reduction) {
+  reduce_in_rank_order(std::array{a, b, c}, destination, {}, count, reduction);
+}
+
+/// data[i] = data[i] / ranks, rounded once: what makes an avg of a sum.
+void divide_by_ranks(std::byte* data, std::size_t count, DataType type, int ranks);
+
+}  // namespace colltune

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "colltune/kernels/communicator.h"
+#include "colltune/machine/mapping.h"
+
+namespace colltune {
+
+/// What all members of an allocation call it: a process of it, and a number of that process's.
+struct AllocationName {
+  std::int64_t process = 0;
+  std::int64_t number = 0;
+  friend bool operator==(const AllocationName&, const AllocationName&) = default;
+};
+
+/// Where a rank's bytes lie: in which allocation, and how far into its part of it. Sent as it is.
+struct SymmetricPlace {
+  enum class Kind : std::int64_t { none, symmetric, elsewhere };
+  Kind kind = Kind::none;
+  AllocationName allocation{};
+  std::uint64_t offset = 0;
+};
+
+/// The live symmetric memory of a process; shared by all communicators made from the world. Not
+/// thread-safe.
+class LiveMemory : public std::enable_shared_from_this<LiveMemory> {
+ public:
+  /// A name that no other allocation of this process has had.
+  [[nodiscard]] AllocationName make_name();
+  /// The memory of these mappings: of each rank's part, by its number in the world; empty where it
+  /// is not mapped here. `own` is this rank's place among them. Known as long as it lives.
+  [[nodiscard]] std::unique_ptr<SymmetricMemory> add(const AllocationName& name,
+                                                     std::vector<Mapping> parts,
+                                                     std::span<const int> world_ranks, int own);
+  [[nodiscard]] SymmetricPlace place_of(std::span<const std::byte> own) const;
+  /// Those bytes of `world_rank`, mapped here; null where this process does not share the
+  /// allocation.
+  [[nodiscard]] std::byte* find(const SymmetricPlace& place, int world_rank) const;
+
+ private:
+  /// One allocation, as this process maps it.
+  struct Allocation {
+    AllocationName name;
+    std::span<const std::byte> own;
+    std::map<int, std::span<std::byte>> parts;  ///< by world rank
+  };
+  class Memory;
+
+  std::int64_t made_ = 0;
+  std::list<Allocation> allocations_;
+};
+
+}  // namespace colltune

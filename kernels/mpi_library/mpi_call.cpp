@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "mpi_call.h"
+
+#include <mpi.h>
+
+#include <climits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "colltune/kernels/arithmetic/reduction.h"
+#include "mpi_handles.h"
+#include "mpi_types.h"
+
+namespace colltune {
+namespace {
+
+MPI_Comm comm_behind(const Communicator& communicator) {
+  const auto* comm = static_cast<const MPI_Comm*>(communicator.native_mpi());
+  if (comm == nullptr)
+    throw Error(StatusCode::failed_precondition, "this communicator has no MPI behind it");
+  return *comm;
+}
+
+/// What a call passes to MPI, resolved once: short calls are compared with a program's own.
+struct Arguments {
+  MPI_Comm comm;
+  const void* send;
+  void* receive;
+  int count;
+  MPI_Datatype type;
+  MPI_Op op;
+  int root;
+  const int* counts;  ///< of MPI_Reduce_scatter
+};
+
+int all_reduce(const Arguments& with) {
+  return MPI_Allreduce(with.send, with.receive, with.count, with.type, with.op, with.comm);
+}
+int all_gather(const Arguments& with) {
+  return MPI_Allgather(with.send, with.count, with.type, with.receive, with.count, with.type,
+                       with.comm);
+}
+int reduce_scatter_by_counts(const Arguments& with) {
+  return MPI_Reduce_scatter(with.send, with.receive, with.counts, with.type, with.op, with.comm);
+}
+int reduce_scatter_of_blocks(const Arguments& with) {
+  return MPI_Reduce_scatter_block(with.send, with.receive, with.count, with.type, with.op,
+                                  with.comm);
+}
+int broadcast(const Arguments& with) {
+  return MPI_Bcast(with.receive, with.count, with.type, with.root, with.comm);
+}
+int reduce(const Arguments& with) {
+  return MPI_Reduce(with.send, with.receive, with.count, with.type, with.op, with.root, with.comm);
+}
+int all_to_all(const Arguments& with) {
+  return MPI_Alltoall(with.send, with.count, with.type, with.receive, with.count, with.type,
+                      with.comm);
+}
+int gather(const Arguments& with) {
+  return MPI_Gather(with.send, with.count, with.type, with.receive, with.count, with.type,
+                    with.root, with.comm);
+}
+int scatter(const Arguments& with) {
+  return MPI_Scatter(with.send, with.count, with.type, with.receive, with.count, with.type,
+                     with.root, with.comm);
+}
+
+/// The buffers as MPI takes them: those that a rank does not use are null.
+void bind_buffers(const Call& call, int rank, Arguments& with) {
+  const bool is_root = rank == call.root;
+  const bool in_place = call.problem.in_place;
+  with.send = call.buffers.send.data();
+  with.receive = call.buffers.receive.data();
+  switch (call.problem.collective) {
+    case Collective::all_reduce:
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      if (in_place) with.send = MPI_IN_PLACE;
+      return;
+    case Collective::reduce:
+    case Collective::gather:
+      if (in_place && is_root) with.send = MPI_IN_PLACE;
+      if (!is_root) with.receive = nullptr;
+      return;
+    case Collective::scatter:
+      if (in_place && is_root) with.receive = MPI_IN_PLACE;
+      if (!is_root) with.send = nullptr;
+      return;
+    case Collective::reduce_scatter:
+    case Collective::broadcast:
+      return;
+  }
+}
+
+using MpiFunction = int (*)(const Arguments&);
+
+/// Of one class per function, so that nothing is chosen while it is timed.
+template <MpiFunction function>
+class MpiOperation final : public Operation {
+ public:
+  MpiOperation(std::string_view name, const Communicator& communicator, const Call& call,
+               std::unique_ptr<Communicator> keep)
+      : name_(name),
+        keep_(std::move(keep)),
+        reduction_(call.problem.data_type, call.problem.reduce_op) {
+    const int ranks = communicator.size();
+    const Problem& problem = call.problem;
+    with_.comm = comm_behind(communicator);
+    with_.count = static_cast<int>(block_elements(problem, ranks));
+    with_.type = mpi_type_of(problem.data_type);
+    with_.op = reduction_.get();
+    with_.root = call.root;
+    bind_buffers(call, communicator.rank(), with_);
+    if (problem.collective == Collective::reduce_scatter)
+      counts_.assign(static_cast<std::size_t>(ranks), with_.count);
+    with_.counts = counts_.data();
+    if (problem.reduce_op == ReduceOp::avg && with_.receive != nullptr)
+      average_ = {.result = call.buffers.receive.data(),
+                  .elements = static_cast<std::size_t>(with_.count),
+                  .type = problem.data_type,
+                  .ranks = ranks};
+  }
+  void start() override {}
+  void wait(Deadline /*deadline*/) override {
+    const int code = function(with_);
+    if (code != MPI_SUCCESS) [[unlikely]]
+      check_mpi(code, name_);
+    if (average_.result != nullptr) [[unlikely]]
+      divide_by_ranks(average_.result, average_.elements, average_.type, average_.ranks);
+  }
+
+ private:
+  /// What is divided afterwards, if anything.
+  struct Average {
+    std::byte* result = nullptr;
+    std::size_t elements = 0;
+    DataType type = DataType::f32;
+    int ranks = 0;
+  };
+
+  Arguments with_{};
+  Average average_;
+  std::string_view name_;
+  std::unique_ptr<Communicator> keep_;
+  MpiReduction reduction_;
+  std::vector<int> counts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_mpi_operation(const Communicator& communicator, const Call& call,
+                                              ReduceScatterCall form,
+                                              std::unique_ptr<Communicator> keep) {
+  const auto make = [&]<MpiFunction function>(std::string_view name) {
+    return std::unique_ptr<Operation>(
+        std::make_unique<MpiOperation<function>>(name, communicator, call, std::move(keep)));
+  };
+  switch (call.problem.collective) {
+    case Collective::all_reduce:
+      return make.template operator()<all_reduce>("MPI_Allreduce");
+    case Collective::all_gather:
+      return make.template operator()<all_gather>("MPI_Allgather");
+    case Collective::reduce_scatter:
+      return form == ReduceScatterCall::counts
+                 ? make.template operator()<reduce_scatter_by_counts>("MPI_Reduce_scatter")
+                 : make.template operator()<reduce_scatter_of_blocks>("MPI_Reduce_scatter_block");
+    case Collective::broadcast:
+      return make.template operator()<broadcast>("MPI_Bcast");
+    case Collective::reduce:
+      return make.template operator()<reduce>("MPI_Reduce");
+    case Collective::all_to_all:
+      return make.template operator()<all_to_all>("MPI_Alltoall");
+    case Collective::gather:
+      return make.template operator()<gather>("MPI_Gather");
+    case Collective::scatter:
+      return make.template operator()<scatter>("MPI_Scatter");
+  }
+  throw Error(StatusCode::internal, "there is no such collective");
+}
+
+Support supports_mpi_call(const Problem& problem, const Topology& topology,
+                          const Capability& capability, Collective collective) {
+  if (problem.collective != collective)
+    return Support::no("it is for " + std::string(name_of(collective)));
+  // A call that needs a copy of ours beside MPI's is not what MPI's user has.
+  if (collective == Collective::broadcast && !problem.in_place)
+    return Support::no("MPI_Bcast has one buffer: it is in place");
+  if (collective == Collective::reduce_scatter && problem.in_place)
+    return Support::no(
+        "MPI's call in place leaves the result in block 0 and overwrites the others, where this "
+        "one "
+        "leaves it in the rank's own block");
+  if (!capability.has("mpi.library")) return Support::no("these ranks do not run under MPI");
+  if (problem.graph_capture)
+    return Support::no("it runs on the processor; no device graph can hold it");
+  if (numerics_of_mpi_call(problem).numeric_class < problem.numeric_class)
+    return Support::no("MPI does not promise " + std::string(name_of(problem.numeric_class)));
+  if (block_elements(problem, topology.ranks) > static_cast<std::size_t>(INT_MAX))
+    return Support::no("MPI's counts end at 2147483647 elements");
+  return Support::yes();
+}
+
+Numerics numerics_of_mpi_call(const Problem& problem) {
+  const bool rounds = is_floating(problem.data_type) &&
+                      (problem.reduce_op == ReduceOp::sum || problem.reduce_op == ReduceOp::prod ||
+                       problem.reduce_op == ReduceOp::avg);
+  if (!rounds) return {.rounding = Rounding::exact, .numeric_class = NumericClass::rank_order};
+  return {.rounding = Rounding::each_step, .numeric_class = NumericClass::any};
+}
+
+bool is_emulated_mpi_call(const Problem& problem) {
+  return !is_native(problem.data_type, problem.reduce_op);
+}
+
+void detect_mpi_library(const Communicator& communicator, Capability& capability) {
+  if (communicator.native_mpi() == nullptr || capability.has("mpi.library")) return;
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+  // "Open MPI v4.1.4, package: Debian OpenMPI, ident: …" and MPICH's table of build options: the
+  // name and the version come first.
+  const std::string version(text, static_cast<std::size_t>(length));
+  capability.features["mpi.library"] = version.substr(0, version.find_first_of(",\n"));
+}
+
+}  // namespace colltune

@@ -1,0 +1,356 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "library_call.h"
+
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "agreement.h"
+#include "arithmetic/typed.h"
+#include "colltune/kernels/communication/bounded_wait.h"
+#include "colltune/vocabulary/error.h"
+
+namespace colltune::nccl {
+namespace {
+
+// Looks at the device between two looks at what NCCL says of its communicator: that takes a lock.
+constexpr int looks_between_checks = 1024;
+constexpr std::size_t widest_element = 8;
+// The ranks are connected by then: NCCL only writes down what is to be done.
+constexpr std::chrono::seconds longest_submission{60};
+
+std::uint64_t count_asked(const NcclRank& member) {
+  const auto seen = member.last_call();
+  return seen ? seen->count : 0;
+}
+
+/// Whether what ran is what was asked for.
+bool is_run_of(const Choice& asked, const Choice& ran) {
+  return asked.algorithm == ran.algorithm && asked.protocol == ran.protocol &&
+         (asked.channels == 0 || asked.channels == ran.channels);
+}
+
+Result call_nccl(const Functions& nccl, NativeHandle handle, const NativeCall& call, int op,
+                 void* queue) {
+  const int type = native_type(call.type);
+  const auto [send, receive, count] = std::tuple(call.send, call.receive, call.count);
+  switch (call.collective) {
+    case Collective::all_reduce:
+      return nccl.all_reduce(send, receive, count, type, op, handle, queue);
+    case Collective::reduce_scatter:
+      return nccl.reduce_scatter(send, receive, count, type, op, handle, queue);
+    case Collective::all_gather:
+      return nccl.all_gather(send, receive, count, type, handle, queue);
+    case Collective::broadcast:
+      return nccl.broadcast(send, receive, count, type, call.root, handle, queue);
+    case Collective::reduce:
+      return nccl.reduce(send, receive, count, type, op, call.root, handle, queue);
+    case Collective::all_to_all:
+      return nccl.all_to_all(send, receive, count, type, handle, queue);
+    case Collective::gather:
+      return nccl.gather(send, receive, count, type, call.root, handle, queue);
+    case Collective::scatter:
+      return nccl.scatter(send, receive, count, type, call.root, handle, queue);
+  }
+  return result_invalid_argument;
+}
+
+/// Behind a choice that NCCL's profiler told; others are what NCCL's tuner was left with.
+constexpr const char* told_by_profiler = ",told_by=profiler";
+
+}  // namespace
+
+std::string choice_text(const Choice& choice) {
+  std::string text = "algorithm=" + std::string(name_of(choice.algorithm));
+  if (choice.channels > 0) text += ",channels=" + std::to_string(choice.channels);
+  return text + ",protocol=" + std::string(name_of(choice.protocol));
+}
+
+Registration::Registration(std::shared_ptr<NcclRank> member, const void* memory, std::size_t bytes) {
+  if (bytes == 0) return;
+  const auto in_use = member->use();
+  const Functions& nccl = member->functions();
+  check_nccl(nccl, member->handle(),
+             nccl.register_buffer(member->handle(), const_cast<void*>(memory), bytes, &handle_),
+             "ncclCommRegister");
+  member_ = std::move(member);
+}
+
+Registration::~Registration() {
+  if (member_ == nullptr || handle_ == nullptr) return;
+  member_->give_back("ncclCommDeregister", [this] {
+    return member_->functions().deregister_buffer(member_->handle(), handle_);
+  });
+}
+
+PremultipliedSum::PremultipliedSum(std::shared_ptr<NcclRank> member, DataType type)
+    : member_(std::move(member)) {
+  std::array<std::byte, widest_element> share{};
+  with_element_type(type, [&]<class T>(T) {
+    store_element<T>(share.data(), 0,
+                     Accumulator<T>(1) / static_cast<Accumulator<T>>(member_->ranks()));
+  });
+  const auto in_use = member_->use();
+  const Functions& nccl = member_->functions();
+  check_nccl(nccl, member_->handle(),
+             nccl.create_premultiplied_sum(&number_, share.data(), native_type(type),
+                                           scalar_host_immediate, member_->handle()),
+             "ncclRedOpCreatePreMulSum");
+}
+
+PremultipliedSum::~PremultipliedSum() {
+  member_->give_back("ncclRedOpDestroy", [this] {
+    return member_->functions().destroy_op(number_, member_->handle());
+  });
+}
+
+LibraryCall::LibraryCall(std::shared_ptr<NcclRank> member, const NativeCall& call,
+                         const std::optional<Choice>& choice, Windows windows)
+    : member_(std::move(member)),
+      call_(call),
+      choice_(choice),
+      function_(member_->why_not_forced().empty() ? function_of(call.collective) : std::nullopt),
+      windows_(std::move(windows)),
+      launch_(member_->device().make_library_launch(submission_)) {
+  if (call.is_premultiplied) own_op_.emplace(member_, call.type);
+  if (!call.registers) return;
+  send_registration_ = Registration(member_, call.send, call.send_bytes);
+  // In place one lies in the other, or is the same.
+  const auto* const begin = static_cast<const std::byte*>(call.send);
+  const auto* const at = static_cast<const std::byte*>(call.receive);
+  if (call.send_bytes == 0 || std::less<>{}(at, begin) ||
+      std::less<>{}(begin + call.send_bytes, at + call.receive_bytes))
+    receive_registration_ = Registration(member_, call.receive, call.receive_bytes);
+}
+
+LibraryCall::~LibraryCall() {
+  if (is_under_way_) member_->abort("an operation was given up while it ran");
+}
+
+void LibraryCall::prepare_choice() {
+  if (!function_) return;
+  member_->force(choice_, *function_);
+  if (executed_) return;
+  asked_before_ = count_asked(*member_);
+  member_->observe(true);
+}
+
+void LibraryCall::capture(Deadline deadline) {
+  member_->require_usable();
+  watch();
+  graph_.emplace(member_, [&](void* queue) { ask_captured(queue, deadline); });
+  read_back();
+  if (!is_told_) watch();
+}
+
+void LibraryCall::start() {
+  member_->require_usable();
+  if (!graph_) {
+    prepare_choice();
+    if (is_first_) watch();
+    asks_aside_ = std::exchange(is_first_, false);
+  }
+  member_->begin_call();
+  is_under_way_ = true;
+  try {
+    launch_->start();
+  } catch (const Error&) {
+    if (!member_->is_overdue()) throw;
+    give_up(false);
+  }
+}
+
+void LibraryCall::submit(void* queue) {
+  if (!graph_) return Operation::submit(queue);
+  member_->require_usable();
+  // First: a graph that holds the call is one that the communicator's end waits for.
+  static_cast<void>(member_->device().keep_with_capture(queue, member_->held_by_graphs()));
+  executed_.reset();  // it is asked for anew
+  is_told_ = false;
+  watch();
+  try {
+    ask_captured(queue, std::chrono::steady_clock::now() + longest_submission);
+  } catch (const Error& error) {
+    member_->abort(error.what());
+    throw;
+  }
+  read_back();
+}
+
+void LibraryCall::check_submitted() const {
+  if (!member_->is_ready())
+    throw Error(StatusCode::failed_precondition, "NCCL is not done with what was submitted");
+}
+
+void LibraryCall::Submission::submit(void* queue) {
+  if (call_.graph_)
+    call_.graph_->replay(queue);
+  else if (call_.asks_aside_)
+    call_.ask_aside(queue);
+  else
+    call_.ask(queue);
+}
+
+bool LibraryCall::Submission::is_submitted() {
+  if (!call_.is_submitted_) call_.is_submitted_ = call_.member_->is_ready();
+  return call_.is_submitted_;
+}
+
+void LibraryCall::ask_captured(void* queue, Deadline deadline) {
+  prepare_choice();
+  ask_aside(queue);
+  member_->await("the capture of NCCL's " + std::string(name_of(call_.collective)), deadline);
+  is_submitted_ = true;
+}
+
+void LibraryCall::ask(void* queue) {
+  is_submitted_ = false;
+  member_->enter();
+  const Result result = call_nccl(member_->functions(), member_->handle(), call_, op(), queue);
+  member_->leave();
+  member_->require_usable();
+  check_nccl(member_->functions(), member_->handle(), result, "a call of NCCL");
+  is_submitted_ = result == result_success;
+}
+
+void LibraryCall::ask_aside(void* queue) {
+  is_submitted_ = false;
+  // With all that it needs: this object may be gone when the ranks are connected.
+  member_->begin("a call of NCCL",
+                 [nccl = member_->functions(), handle = member_->handle(), call = call_, op = op(),
+                  queue] { return call_nccl(nccl, handle, call, op, queue); });
+}
+
+int LibraryCall::op() const { return own_op_ ? own_op_->number() : native_op(call_.op); }
+
+void LibraryCall::wait(Deadline deadline) {
+  member_->require_usable();
+  if (asks_aside_ && !graph_) member_->allow(deadline - std::chrono::steady_clock::now());
+  try {
+    BoundedWait wait(deadline, member_->abort_flag(), member_->yields_at_once());
+    for (int looks = 1; !launch_->has_ended(); ++looks) {
+      if (looks % looks_between_checks == 0) static_cast<void>(member_->is_ready());
+      wait.step(0, "NCCL");
+    }
+  } catch (const RankMissing& missing) {
+    give_up(missing.code() == StatusCode::aborted);
+  } catch (const Error& error) {
+    member_->abort(error.what());
+    throw;
+  }
+  is_under_way_ = false;
+  // Else it ended with the communicator, which another thread aborted.
+  member_->require_usable();
+  if (graph_)
+    read_told();
+  else if (watched_ || (function_ && !executed_))
+    read_back();
+}
+
+void LibraryCall::give_up(bool is_aborted) {
+  const int late = member_->who_is_late();
+  const std::string text = "NCCL's " + std::string(name_of(call_.collective));
+  member_->abort(text + (is_aborted ? " was given up on the abort flag" : " timed out"));
+  // The others may have what this rank has not, and wait for it.
+  if (!executed_) require_forced();
+  if (late >= 0) throw RankMissing(late, "the call of " + text, is_aborted);
+  throw Error(is_aborted ? StatusCode::aborted : StatusCode::deadline_exceeded,
+              text + (is_aborted ? " was given up on the abort flag" : " did not end in time") +
+                  "; all ranks of this node had begun it");
+}
+
+void LibraryCall::require_forced() const {
+  if (!function_ || !choice_ || count_asked(*member_) == asked_before_) return;
+  const auto seen = member_->last_call();
+  if (!seen || seen->outcome != colltune_nccl_force_unavailable) return;
+  throw UnavailableHere("NCCL marks " + std::string(name_of(choice_->algorithm)) + " with " +
+                        std::string(name_of(choice_->protocol)) + " as unavailable for calls of " +
+                        format_bytes({seen->bytes}) + ", though not for a small one");
+}
+
+void LibraryCall::watch() {
+  // Of others nothing is told that nobody knows.
+  if (function_of(call_.collective) || !windows_.empty())
+    watched_.emplace(member_->profiler(), call_.send, call_.receive);
+}
+
+void LibraryCall::read_back() {
+  read_told();
+  if (!function_) return;
+  member_->observe(false);
+  require_forced();
+  if (!is_told_) read_table();
+}
+
+void LibraryCall::read_told() {
+  if (!watched_) return;
+  const bool is_watched = watched_->is_watched();
+  const auto ran = watched_->end();
+  watched_.reset();
+  const bool is_by_engines = member_->policy() == CtaPolicy::zero;
+  const auto say = [&](const std::string& text, bool is_what_was_named) {
+    executed_ = Executed{.choice = text + told_by_profiler, .is_what_was_named = is_what_was_named};
+    is_told_ = true;
+  };
+  if (ran && ran->kind == colltune_nccl_ran_entry)
+    // What lies in windows was to be done by other kernels than those of the table.
+    say(choice_text(ran->choice), choice_ ? is_run_of(*choice_, ran->choice) : windows_.empty());
+  else if (windows_.empty())
+    return;
+  else if (ran && ran->kind == colltune_nccl_ran_kernel)
+    say("kernel=symmetric", !is_by_engines);
+  else if (ran)
+    say("kernel=transfers", false);
+  else if (is_watched && is_by_engines && !executed_)
+    say("kernel=none", true);
+}
+
+void LibraryCall::read_table() {
+  const auto seen = member_->last_call();
+  if (!windows_.empty() && count_asked(*member_) == asked_before_) {
+    executed_ = Executed{.choice = "tuner=not_asked"};
+    return;
+  }
+  if (!seen || seen->algorithm < 0) return;
+  const Choice ran{.algorithm = static_cast<Algorithm>(seen->algorithm),
+                   .protocol = static_cast<Protocol>(seen->protocol),
+                   .channels = seen->channels};
+  // What lies in windows was to be done by other kernels than those of the table.
+  const bool is_as_asked =
+      (!choice_ && windows_.empty()) ||
+      (choice_ && seen->outcome == colltune_nccl_forced && ran.algorithm == choice_->algorithm &&
+       ran.protocol == choice_->protocol);
+  executed_ = Executed{.choice = choice_text(ran), .is_what_was_named = is_as_asked};
+}
+
+void capture_together(Communicator& communicator, const std::shared_ptr<NcclRank>& member,
+                      LibraryCall& call, Deadline deadline) {
+  const Deadline vote = deadline + vote_time;
+  std::string why_not_there;
+  try {
+    act_together(
+        communicator, "could not capture a call of NCCL's",
+        [&] {
+          try {
+            call.capture(deadline);
+          } catch (const UnavailableHere& unavailable) {
+            why_not_there = unavailable.what();
+          }
+        },
+        vote);
+  } catch (const Error& error) {
+    member->abort(error.what());
+    throw;
+  }
+  const int first = first_rank_where(communicator, !why_not_there.empty(), vote);
+  if (first < 0) return;
+  throw UnavailableHere(why_not_there.empty()
+                            ? "rank " + std::to_string(first) + "'s NCCL cannot choose it"
+                            : why_not_there);
+}
+
+}  // namespace colltune::nccl

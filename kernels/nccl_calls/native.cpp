@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "native.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <string>
+
+#include "arithmetic/numerics.h"
+#include "colltune/kernels/nccl_library/nccl_environment.h"
+
+namespace colltune::nccl {
+namespace {
+
+constexpr std::string_view version_feature = "nccl.version";
+constexpr std::string_view windows_feature = "nccl.windows";
+constexpr std::string_view environment_feature = "nccl.environment";
+// Ranks that share a GPU are refused by NCCL, unless somebody tells it that they do not (each a
+// host of its own), or it is one that can do it and was told to.
+constexpr std::string_view sharing_feature = "nccl.shares_gpus";
+// Each rank is one to NCCL, whatever our topology says.
+constexpr std::string_view own_hosts_feature = "nccl.pretended_host";
+constexpr int first_version_with_sharing = version_code(2, 30, 3);
+// Whose configuration library_abi.h describes.
+constexpr int first_version_with_policies = version_code(2, 28, 0);
+
+/// Reductions of fp8 need the instructions of sm_90.
+constexpr std::int64_t fp8_compute_capability = 9;
+
+bool is_fp8(DataType type) { return type == DataType::f8e4m3 || type == DataType::f8e5m2; }
+
+bool may_share_gpus(const Opened& opened) {
+  if (std::getenv("NCCL_HOSTID") != nullptr) return true;
+  return opened.version >= first_version_with_sharing &&
+         opened.environment.find("NCCL_MULTI_RANK_GPU_ENABLE=1") != std::string::npos;
+}
+
+/// What only came with 2.28.
+std::string_view function_since_2_28(Collective collective) {
+  switch (collective) {
+    case Collective::all_to_all:
+      return "ncclAlltoAll";
+    case Collective::gather:
+      return "ncclGather";
+    case Collective::scatter:
+      return "ncclScatter";
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_reduce:
+      return {};
+  }
+  return {};
+}
+
+/// version_code of what version_text says.
+int version_of(const Capability& capability) {
+  int parts[3] = {};
+  const std::string_view text = capability.value(version_feature);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (int& part : parts) {
+    at = std::from_chars(at, end, part).ptr;
+    if (at != end) ++at;  // the point
+  }
+  return version_code(parts[0], parts[1], parts[2]);
+}
+
+}  // namespace
+
+std::vector<Collective> all_collectives() {
+  std::vector<Collective> all;
+  for (const auto& named : enum_names(Collective{})) all.push_back(named.value);
+  return all;
+}
+
+void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capability& capability) {
+  if (communicator.device() == nullptr || capability.has(version_feature) ||
+      capability.has("nccl.unavailable"))
+    return;
+  if (!capability.has("cuda.driver")) {
+    capability.features["nccl.unavailable"] = "NCCL wants a GPU under CUDA";
+    return;
+  }
+  const Opened& opened = runtime.open();
+  if (!opened.why_not.empty()) {
+    capability.features["nccl.unavailable"] = opened.why_not;
+    return;
+  }
+  capability.features[std::string(version_feature)] = version_text(opened.version);
+  const Functions& functions = opened.functions;
+  if (functions.all_to_all != nullptr) capability.features["nccl.ncclAlltoAll"] = "";
+  if (functions.register_window != nullptr && functions.deregister_window != nullptr)
+    capability.features[std::string(windows_feature)] = "";
+  if (functions.gather != nullptr) capability.features["nccl.ncclGather"] = "";
+  if (functions.scatter != nullptr) capability.features["nccl.ncclScatter"] = "";
+  if (opened.why_no_tuner.empty())
+    capability.features["nccl.tuner"] = "";
+  else
+    capability.features["nccl.tuner.unavailable"] = opened.why_no_tuner;
+  if (opened.why_no_profiler.empty())
+    capability.features["nccl.profiler"] = "";
+  else
+    capability.features["nccl.profiler.unavailable"] = opened.why_no_profiler;
+  if (opened.is_without_tuner) capability.features[std::string(without_tuner_feature)] = "";
+  if (!opened.environment.empty())
+    capability.features[std::string(environment_feature)] = opened.environment;
+  if (may_share_gpus(opened)) capability.features[std::string(sharing_feature)] = "";
+  if (is_pretended_host()) capability.features[std::string(own_hosts_feature)] = "";
+}
+
+Support supports_native_call(const Problem& problem, const Topology& topology,
+                             const Capability& capability, Collective collective) {
+  if (problem.collective != collective)
+    return Support::no("it is for " + std::string(name_of(collective)));
+  if (!capability.is_on_device()) {
+    const std::string_view why = capability.value("cuda.unavailable");
+    return Support::no(why.empty()
+                           ? "NCCL moves the memory of GPUs; the ranks' buffers lie in the host's"
+                           : std::string(why));
+  }
+  if (const std::string_view why = capability.value("nccl.unavailable"); !why.empty())
+    return Support::no(std::string(why));
+  const std::string_view version = capability.value(version_feature);
+  if (version.empty()) return Support::no("this rank did not look for NCCL");
+  if (const std::string_view function = function_since_2_28(collective);
+      !function.empty() && !capability.has("nccl." + std::string(function)))
+    return Support::no("NCCL " + std::string(version) + " has no " + std::string(function) +
+                       "; it came with 2.28");
+  if (const std::int64_t ranks = capability.number("device.ranks");
+      ranks > 1 && !capability.has(sharing_feature))
+    return Support::no(std::to_string(ranks) +
+                       " ranks share a GPU, and NCCL wants one for each rank");
+  if (collective == Collective::all_to_all && problem.in_place && topology.ranks > 1)
+    return Support::no("NCCL's all_to_all does not work in place");
+  if (const std::int64_t compute = capability.number("cuda.compute_capability");
+      reduces(problem) && is_fp8(problem.data_type) && compute > 0 &&
+      compute < fp8_compute_capability)
+    return Support::no("NCCL reduces fp8 from sm_90 on");
+  // Its kernel for one rank is built without fp8 (seen with 2.28.9 on an H200; so in its source up
+  // to 2.30): ncclInvalidArgument.
+  if (is_fp8(problem.data_type) && problem.reduce_op == ReduceOp::avg && topology.ranks == 1)
+    return Support::no("NCCL does not average fp8 on one rank alone");
+  return Support::yes();
+}
+
+std::string_view environment_value(const Capability& capability, std::string_view variable) {
+  std::string_view all = capability.value(environment_feature);
+  while (!all.empty()) {
+    const std::size_t end = all.find(' ');
+    const std::string_view one = all.substr(0, end);
+    if (one.starts_with(variable) && one.substr(variable.size()).starts_with('='))
+      return one.substr(variable.size() + 1);
+    all = end == std::string_view::npos ? std::string_view{} : all.substr(end + 1);
+  }
+  return {};
+}
+
+Topology topology_of_nccl(const Topology& topology, const Capability& capability) {
+  Topology seen = topology;
+  if (!capability.has(own_hosts_feature)) return seen;
+  seen.nodes = seen.ranks;
+  seen.ranks_per_node = 1;
+  return seen;
+}
+
+std::string why_not_windows(const Topology& topology, const Capability& capability) {
+  if (!capability.has(windows_feature))
+    return "NCCL " + std::string(capability.value(version_feature)) +
+           " has no ncclCommWindowRegister; it came with 2.27";
+  if (topology.ranks < 2) return "a single rank copies";
+  if (topology_of_nccl(topology, capability).nodes > 1)
+    return "NCCL's kernels for symmetric windows are for one node";
+  for (const std::string_view variable : {"NCCL_WIN_ENABLE", "NCCL_CUMEM_ENABLE"})
+    if (environment_value(capability, variable) == "0")
+      return std::string(variable) + "=0 in the environment leaves no windows";
+  return {};
+}
+
+std::string why_not_ctas(const Capability& capability) {
+  for (const std::string_view variable :
+       {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"})
+    if (!environment_value(capability, variable).empty())
+      return std::string(variable) + " in the environment overrides it";
+  return {};
+}
+
+std::string why_not_policy(const Capability& capability, CtaPolicy policy) {
+  if (policy == CtaPolicy::own) return {};
+  if (!environment_value(capability, "NCCL_CTA_POLICY").empty())
+    return "NCCL_CTA_POLICY in the environment overrides it";
+  if (version_of(capability) < first_version_with_policies)
+    return "NCCL " + std::string(capability.value(version_feature)) +
+           " is too old: policies are set from 2.28 on";
+  return {};
+}
+
+NativeCall native_call(const Communicator& communicator, const Call& call) {
+  return {.collective = call.problem.collective,
+          .type = call.problem.data_type,
+          .op = call.problem.reduce_op,
+          .root = call.root,
+          .count = block_elements(call.problem, communicator.size()),
+          .send = call.buffers.send.data(),
+          .receive = call.buffers.receive.data(),
+          .registers = call.problem.registered,
+          .send_bytes = call.buffers.send.size(),
+          .receive_bytes = call.buffers.receive.size()};
+}
+
+Numerics numerics_of_native_call(const Problem& problem) {
+  return {.rounding = rounding_handed_on(problem), .numeric_class = NumericClass::same_bits};
+}
+
+Cost cost_of_native_call(const Problem& problem, int ranks, double steps) {
+  const auto size = static_cast<double>(problem.message_size.value);
+  return {.steps = steps,
+          .bytes_per_rank = bus_bandwidth_factor(problem.collective, ranks) * size,
+          .reduced_bytes = reduces(problem) ? size : 0};
+}
+
+}  // namespace colltune::nccl

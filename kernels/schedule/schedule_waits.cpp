@@ -1,0 +1,342 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "colltune/vocabulary/error.h"
+#include "schedule_writer.h"
+#include "step_blocks.h"
+
+namespace colltune {
+
+/// Finds out who waits for whom, and builds the schedule of it.
+class ScheduleWriter::Waits {
+ public:
+  explicit Waits(const ScheduleWriter& writer)
+      : shape_(writer.shape_),
+        written_(send_early(without_unread_copies(writer.written_))),
+        writers_(writers_of(written_)),
+        depends_(written_.size()),
+        starts_(written_.size()),
+        places_(written_.size()),
+        steps_of_(static_cast<std::size_t>(shape_.ranks)) {
+    schedule_.ranks.resize(static_cast<std::size_t>(shape_.ranks));
+    for (const int blocks : writer.scratch_blocks_)
+      schedule_.scratch_blocks = std::max(schedule_.scratch_blocks, blocks);
+  }
+
+  Schedule build() {
+    number_messages();
+    replay();
+    place_steps();
+    for (int rank = 0; rank < shape_.ranks; ++rank) add_awaits(rank);
+    mark_awaited();
+    return std::move(schedule_);
+  }
+
+ private:
+  struct Replayed {
+    std::size_t writer = none;
+    std::vector<std::size_t> readers;  ///< since
+    std::size_t first = none;          ///< step that touched it first
+    std::map<int, std::size_t> last_of_rank;
+  };
+  struct Place {
+    WavePhase phase = WavePhase::lead;
+    int position = 0;
+  };
+
+  /// What was copied for ranks of the same node and then read by others alone.
+  static std::vector<Written> without_unread_copies(const std::vector<Written>& written) {
+    std::set<Block> read;
+    std::vector<Written> kept;
+    for (auto one = written.rbegin(); one != written.rend(); ++one) {
+      const Step& step = one->step;
+      if (step.kind == StepKind::copy && step.to.space == Space::scratch && !read.contains(step.to))
+        continue;
+      for_each_read(step, [&](const Block& block) { read.insert(block); });
+      kept.push_back(*one);
+    }
+    std::ranges::reverse(kept);
+    return kept;
+  }
+
+  /// Every send right behind the step that made what it sends: nobody waits for it there, while who
+  /// receives may wait for it. But where another rank writes what is sent, the sender waits until
+  /// the message has left (look_at_message): further ahead that could be for ever.
+  static std::vector<Written> send_early(const std::vector<Written>& written) {
+    const std::map<Block, std::set<int>> writers = writers_of(written);
+    std::map<Block, std::size_t> makers;
+    std::vector<std::vector<std::size_t>> sends_behind(written.size() + 1);
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      const auto& [step, rank, message] = written[i];
+      if (step.kind == StepKind::send) {
+        const auto maker = makers.find(step.from.front());
+        const std::size_t behind = maker == makers.end() ? 0 : maker->second + 1;
+        sends_behind[is_foreign(writers, step.from.front(), rank) ? i : behind].push_back(i);
+      }
+      for_each_written(step, [&](const Block& block) { makers[block] = i; });
+    }
+    std::vector<Written> ordered;
+    for (std::size_t i = 0; i <= written.size(); ++i) {
+      if (i > 0 && written[i - 1].step.kind != StepKind::send) ordered.push_back(written[i - 1]);
+      for (const std::size_t send : sends_behind[i]) ordered.push_back(written[send]);
+    }
+    return ordered;
+  }
+
+  static std::map<Block, std::set<int>> writers_of(const std::vector<Written>& written) {
+    std::map<Block, std::set<int>> writers;
+    for (const auto& [step, rank, message] : written)
+      for_each_written(step, [&, by = rank](const Block& block) { writers[block].insert(by); });
+    return writers;
+  }
+
+  /// Whether another rank than `rank` writes `block`.
+  static bool is_foreign(const std::map<Block, std::set<int>>& writers, const Block& block,
+                         int rank) {
+    const auto of_block = writers.find(block);
+    return of_block != writers.end() &&
+           std::ranges::any_of(of_block->second, [rank](int one) { return one != rank; });
+  }
+
+  void number_messages() {
+    std::map<std::pair<int, int>, int> tags;
+    std::map<int, int> tag_of;  // by message
+    for (auto& [step, rank, message] : written_) {
+      if (message < 0) continue;
+      if (step.kind == StepKind::send) {
+        int& tag = tags[{rank, step.to.rank}];
+        tag_of[message] = tag++;
+        schedule_.tags = std::max(schedule_.tags, tag);
+      }
+      step.tag = tag_of.at(message);
+      step.message = schedule_.ranks[static_cast<std::size_t>(rank)].messages++;
+    }
+  }
+
+  /// Who depends on whom within a wave, in the one order of all steps.
+  void replay() {
+    std::vector<int> depth(written_.size());
+    std::map<int, int> depth_of_message;
+    std::vector<int> depth_of_rank(static_cast<std::size_t>(shape_.ranks));
+    for (std::size_t i = 0; i < written_.size(); ++i) {
+      const auto& [step, rank, message] = written_[i];
+      for_each_read(step, [&, by = rank](const Block& block) { read(i, by, block); });
+      for_each_written(step, [&, by = rank](const Block& block) { write(i, by, block); });
+      int& own = depth_of_rank[static_cast<std::size_t>(rank)];
+      if (!starts_[i].empty()) own = std::max(own, 1);
+      for (const std::size_t j : depends_[i]) own = std::max(own, depth[j] + 1);
+      if (step.kind == StepKind::send) depth_of_message[message] = own;
+      if (step.kind == StepKind::receive) own = std::max(own, depth_of_message[message] + 1);
+      depth[i] = own;
+      schedule_.depth = std::max(schedule_.depth, own);
+    }
+  }
+
+  void read(std::size_t i, int rank, const Block& block) {
+    Replayed& replayed = touch(i, rank, block);
+    if (replayed.writer != none)
+      depend(i, replayed.writer);
+    else if (block.space == Space::scratch)
+      throw Error(StatusCode::internal,
+                  "a schedule reads " + describe(block) + ", which nobody has written");
+    replayed.readers.push_back(i);
+  }
+
+  void write(std::size_t i, int rank, const Block& block) {
+    Replayed& replayed = touch(i, rank, block);
+    if (replayed.writer != none) depend(i, replayed.writer);
+    for (const std::size_t j : replayed.readers) {
+      depend(i, j);
+      const auto& [step, by, message] = written_[j];
+      if (step.kind == StepKind::send && by == rank)
+        written_[i].step.overtakes.push_back(step.message);
+    }
+    replayed.readers.clear();
+    replayed.writer = i;
+  }
+
+  Replayed& touch(std::size_t i, int rank, const Block& block) {
+    Replayed& replayed = blocks_[block];
+    if (replayed.first == none) replayed.first = i;
+    replayed.last_of_rank[rank] = i;
+    if (block.rank != rank && block.space != Space::scratch) starts_[i].push_back(block.rank);
+    return replayed;
+  }
+
+  void depend(std::size_t i, std::size_t j) {
+    if (written_[i].rank != written_[j].rank) depends_[i].push_back(j);
+  }
+
+  /// A rank's steps before the first that waits for this wave are its lead.
+  void place_steps() {
+    std::vector<bool> has_rest(static_cast<std::size_t>(shape_.ranks));
+    for (std::size_t i = 0; i < written_.size(); ++i) {
+      const auto rank = static_cast<std::size_t>(written_[i].rank);
+      look_at_message(i);
+      if (!depends_[i].empty() || !starts_[i].empty() || may_wait(written_[i].step))
+        has_rest[rank] = true;
+      const WavePhase phase = has_rest[rank] ? WavePhase::rest : WavePhase::lead;
+      auto& steps = schedule_.ranks[rank].phases[static_cast<std::size_t>(phase)];
+      steps.push_back(written_[i].step);
+      places_[i] = {phase, static_cast<int>(steps.size())};
+      steps_of_[rank].push_back(i);
+    }
+    for (const auto& [block, replayed] : blocks_) {
+      if (block.space == Space::scratch) {
+        reused_[replayed.first].push_back(&replayed);
+        continue;
+      }
+      for (const auto& [rank, step] : replayed.last_of_rank)
+        if (rank != block.rank) {
+          std::size_t& last = visitors_[{block.rank, rank}][places_[step].phase];
+          last = std::max(last, step);
+        }
+    }
+  }
+
+  static bool may_wait(const Step& step) {
+    return step.kind == StepKind::receive || !step.overtakes.empty() ||
+           (step.kind == StepKind::send && step.is_awaited);
+  }
+
+  void look_at_message(std::size_t i) {
+    auto& [step, rank, message] = written_[i];
+    if (step.kind == StepKind::send) {
+      // Who writes there next knows that this rank has come so far, not that the message has left:
+      // so it must have left before.
+      step.is_awaited = is_foreign(writers_, step.from.front(), rank);
+    } else if (step.kind == StepKind::receive) {
+      const Replayed& to = blocks_.at(step.to);
+      const bool is_own = to.last_of_rank.size() == 1;
+      step.is_free_before = to.first == i && (step.to.space != Space::scratch || is_own);
+    }
+  }
+
+  [[nodiscard]] Await await(std::size_t step, Lag lag) const {
+    return {written_[step].rank, places_[step].phase, places_[step].position, lag};
+  }
+
+  void add_awaits(int rank) {
+    Awaited awaited;  // in this wave, up to here
+    Awaited awaited_in_all;
+    const auto& steps = steps_of_[static_cast<std::size_t>(rank)];
+    for (const std::size_t i : steps)
+      for (const std::size_t j : depends_[i]) {
+        int& most = awaited_in_all[{written_[j].rank, places_[j].phase}];
+        most = std::max(most, places_[j].position);
+      }
+    Awaited lagging;
+    std::map<int, bool> has_started;
+    for (const std::size_t i : steps) {
+      std::vector<Await> awaits;
+      for (const std::size_t j : depends_[i]) {
+        const Await one = await(j, Lag::same_wave);
+        int& most = awaited[{one.rank, one.phase}];
+        has_started[one.rank] = true;
+        if (most >= one.position) continue;
+        most = one.position;
+        std::erase_if(awaits, [&](const Await& other) {
+          return other.rank == one.rank && other.phase == one.phase;
+        });
+        awaits.push_back(one);
+      }
+      for (const int other : starts_[i])
+        if (!std::exchange(has_started[other], true))
+          awaits.push_back({other, WavePhase::lead, 0, Lag::start_of_call});
+      add_reuse(i, awaited_in_all, lagging, awaits);
+      const auto& place = places_[i];
+      schedule_.ranks[static_cast<std::size_t>(rank)]
+          .phases[static_cast<std::size_t>(place.phase)]
+                 [static_cast<std::size_t>(place.position - 1)]
+          .awaits = std::move(awaits);
+    }
+    for (int other = 0; other < shape_.ranks; ++other) {
+      const auto visits = visitors_.find({rank, other});
+      if (visits == visitors_.end()) continue;
+      for (const auto& [phase, step] : visits->second)
+        if (awaited[{other, phase}] < places_[step].position)
+          schedule_.ranks[static_cast<std::size_t>(rank)].at_end.push_back(
+              await(step, Lag::same_wave));
+    }
+  }
+
+  using Awaited = std::map<std::pair<int, WavePhase>, int>;
+
+  /// Whether a rank that has done all waits of `awaited_in_all` in earlier waves knows that `one`
+  /// (of `slots` waves before) is done when it comes to a step of `phase`. A rank does the rest of
+  /// wave w between the leads of waves w + 1 and w + 2.
+  [[nodiscard]] bool is_known(const Await& one, WavePhase phase,
+                              const Awaited& awaited_in_all) const {
+    // Waves from the one that is awaited to the last one whose waits are all behind this step.
+    const int waves = shape_.slots - (phase == WavePhase::lead ? 2 : 1);
+    const auto position = [&](WavePhase of) {
+      const auto found = awaited_in_all.find({one.rank, of});
+      return found == awaited_in_all.end() ? 0 : found->second;
+    };
+    const int lead = position(WavePhase::lead);
+    const int rest = position(WavePhase::rest);
+    if (one.phase == WavePhase::lead)
+      return rest > 0 || (lead > 0 && waves >= 1) || lead >= one.position;
+    return (rest > 0 && waves >= 1) || rest >= one.position || (lead > 0 && waves >= 2);
+  }
+
+  /// The first to write a scratch block waits for all who touched it when its slot was used before,
+  /// unless it knows already.
+  void add_reuse(std::size_t i, const Awaited& awaited_in_all, Awaited& lagging,
+                 std::vector<Await>& awaits) const {
+    const auto reused = reused_.find(i);
+    if (reused == reused_.end()) return;
+    for (const Replayed* const block : reused->second)
+      for (const auto& [other, step] : block->last_of_rank) {
+        const Await one = await(step, Lag::slot_before);
+        if (other == written_[i].rank || is_known(one, places_[i].phase, awaited_in_all)) continue;
+        int& most = lagging[{one.rank, one.phase}];
+        if (most >= one.position) continue;
+        most = one.position;
+        std::erase_if(awaits, [&](const Await& before) {
+          return before.rank == one.rank && before.phase == one.phase &&
+                 before.lag == Lag::slot_before;
+        });
+        awaits.push_back(one);
+      }
+  }
+
+  void mark_awaited() {
+    const auto mark = [this](const Await& await) {
+      RankSchedule& rank = schedule_.ranks[static_cast<std::size_t>(await.rank)];
+      if (await.lag == Lag::start_of_call)
+        rank.is_start_awaited = true;
+      else
+        rank.phases[static_cast<std::size_t>(await.phase)]
+                   [static_cast<std::size_t>(await.position - 1)]
+                       .is_awaited = true;
+    };
+    for (const RankSchedule& rank : schedule_.ranks) {
+      for (const auto& steps : rank.phases)
+        for (const Step& step : steps) std::ranges::for_each(step.awaits, mark);
+      std::ranges::for_each(rank.at_end, mark);
+    }
+  }
+
+  const ScheduledCall& shape_;
+  std::vector<Written> written_;
+  std::map<Block, std::set<int>> writers_;         ///< ranks
+  std::vector<std::vector<std::size_t>> depends_;  ///< of each step on steps of other ranks
+  std::vector<std::vector<int>> starts_;           ///< the ranks whose own buffers it touches
+  std::vector<Place> places_;
+  std::vector<std::vector<std::size_t>> steps_of_;  ///< by rank
+  std::map<Block, Replayed> blocks_;
+  std::map<std::size_t, std::vector<const Replayed*>> reused_;  ///< by the first step to write
+  /// By the owner of buffers and who touched them: the last steps that did.
+  std::map<std::pair<int, int>, std::map<WavePhase, std::size_t>> visitors_;
+  Schedule schedule_;
+};
+
+Schedule ScheduleWriter::schedule() const { return Waits(*this).build(); }
+
+}  // namespace colltune

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "schedule.h"
+
+namespace colltune {
+
+/// For a person.
+[[nodiscard]] inline std::string describe(const Block& block) {
+  const char* const space = block.space == Space::send      ? "send"
+                            : block.space == Space::receive ? "receive"
+                                                            : "scratch";
+  return "block " + std::to_string(block.index) + " of rank " + std::to_string(block.rank) + "'s " +
+         space + " memory";
+}
+
+[[nodiscard]] inline bool combines(StepKind kind) {
+  return kind == StepKind::combine || kind == StepKind::combine_last;
+}
+
+/// What the rank of a step writes, and reads, itself: a message's other end is the other rank's.
+template <class Act>
+void for_each_written(const Step& step, Act act) {
+  if (step.kind == StepKind::send) return;
+  act(step.to);
+  if (step.also_to) act(*step.also_to);
+}
+
+template <class Act>
+void for_each_read(const Step& step, Act act) {
+  if (step.kind == StepKind::receive) return;
+  for (const Block& block : step.from) act(block);
+}
+
+}  // namespace colltune

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waves.h"
+
+#include <algorithm>
+
+namespace colltune {
+namespace {
+
+std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+Waves::Waves(const Problem& problem, const ScheduledCall& shape, std::size_t chunk)
+    : block_(block_elements(problem, shape.ranks) * size_of(problem.data_type)),
+      chunk_(chunk == 0 ? block_ : std::min(chunk, block_)),
+      count_(block_ == 0 ? 0 : (block_ + chunk_ - 1) / chunk_),
+      shares_(static_cast<std::size_t>(shape.shares)) {
+  const BlockLayout blocks = shape_of(problem.collective);
+  sends_blocks_ = blocks.sends_block_per_rank;
+  receives_blocks_ = blocks.receives_block_per_rank;
+  is_split_ = blocks.has_block_per_rank();
+  if (count_ > 0) largest_block_ = round_up(is_split_ ? chunk_ : wave(0).share, line);
+}
+
+Waves::Wave Waves::wave(std::size_t index) const {
+  Wave wave;
+  wave.offset = index * chunk_;
+  wave.size = std::min(chunk_, block_ - wave.offset);
+  // The last ranks' shares may be empty.
+  wave.share = shares_ == 1 ? wave.size : round_up((wave.size + shares_ - 1) / shares_, line);
+  return wave;
+}
+
+}  // namespace colltune

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "colltune/vocabulary/composition.h"
+#include "colltune/vocabulary/decision.h"
+#include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/world_members.h"
+
+namespace colltune {
+
+/// The decisions of one generation, or some of them, with all that is needed to answer from them.
+/// The store reads it, the daemon sends it, clients and exporters take it.
+struct DecisionSet {
+  Generation generation{};
+  std::vector<Decision> decisions{};
+  /// Digest and facts of the environments that the decisions name.
+  std::vector<std::pair<std::string, Environment>> environments{};
+  /// Of the worlds that the decisions were measured in, by sweep and topology, where it is known.
+  std::vector<WorldMembers> members{};
+  /// Those that ranked variants name.
+  std::vector<Composition> compositions{};
+
+  friend bool operator==(const DecisionSet&, const DecisionSet&) = default;
+};
+
+/// The facts of one of its environments; null where it lacks them. Valid while `set` is.
+[[nodiscard]] inline const Environment* find_environment(const DecisionSet& set,
+                                                         const std::string& digest) {
+  for (const auto& [name, environment] : set.environments)
+    if (name == digest) return &environment;
+  return nullptr;
+}
+
+/// Which worlds' decisions are asked for; what is empty fits all.
+struct WorldFilter {
+  std::optional<int> nodes{};
+  std::optional<int> ranks_per_node{};
+  std::optional<std::string> architecture{};
+  std::optional<std::string> environment_digest{};
+};
+
+}  // namespace colltune
