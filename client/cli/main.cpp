@@ -252,7 +252,7 @@ std::string usage_message(const CLI::App& program, const CLI::ParseError& error)
 
 /// For whoever starts the program with nothing.
 constexpr const char* what_to_do =
-    "colltune says which variant of a collective to use, as it was measured on this cluster.\n\n"
+    "colltune: tells which variant of a collective to use, as it was measured on this cluster.\n\n"
     "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
     "      measures; all commands below read what it found\n"
     "  colltune report sweep --db tuning.db\n"

@@ -482,7 +482,7 @@ int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised,
 
 /// For whoever starts the program with nothing.
 constexpr const char* what_to_do =
-    "colltune-agent measures collectives on the ranks of an MPI launch and stores the winners.\n\n"
+    "colltune-agent: measures collectives on the ranks of an MPI launch and stores the winners.\n\n"
     "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
     "      measures all collectives on two ranks in about a minute\n"
     "  colltune-agent supervise --db tuning.db -- mpirun -n 2 colltune-agent sweep …\n"

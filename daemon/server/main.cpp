@@ -70,7 +70,7 @@ std::optional<int> parse_command_line(int argc, char** argv, Options& options) {
       "database), 4 something was unreachable, 5 damaged database, 1 anything else.");
   if (argc == 1) {
     fmt::print(stderr,
-               "colltuned answers lookups from a tuning database.\n\n"
+               "colltuned: answers lookups from a tuning database.\n\n"
                "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
                "      makes one\n"
                "  colltuned --db tuning.db --listen 127.0.0.1:50061\n"

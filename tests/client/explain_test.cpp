@@ -149,7 +149,8 @@ TEST_F(Explain, ASummaryThatNoAgentWroteIsDamage) {
     decisions[0].sweep_uuid = "sweep-2";
     store.publish(decisions, "2026-01-02T00:01:00Z");
   }
-  expect_failure(explain({"--bytes", "1KiB", "--db", database}), 5, "sweep sweep-2 does not say");
+  expect_failure(explain({"--bytes", "1KiB", "--db", database}), 5,
+                 "the summary of sweep sweep-2: /skipped/problems: expected an array");
 }
 
 /// A sweep of four ranks, of which two can do more, and of these two alone.

@@ -30,6 +30,7 @@ expect_code 0 "$agent" --help
 # Started with nothing, each program says what to do next.
 for program in "$agent" "$colltuned" "$colltune"; do
   expect_code 2 "$program"
+  expect_in err "^$(basename "$program"): "
   expect_in err "$(basename "$program") .*--db tuning\.db"
   expect_in err "$(basename "$program") --help"
 done

@@ -30,6 +30,7 @@ struct Series {
 };
 
 std::optional<SeriesLaunch> launch_of(const SweepRecord& record) {
+  if (record.purpose != SweepPurpose::choose) return std::nullopt;
   return read_sweep_summary(record.summary, record.uuid).launch_of;
 }
 

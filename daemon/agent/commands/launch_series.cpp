@@ -33,7 +33,7 @@ SeriesProgress find_series(std::span<const SweepRecord> sweeps, const std::strin
   const SweepRecord* newest = nullptr;
   SeriesProgress progress;
   for (const SweepRecord& sweep : sweeps) {
-    if (sweep.configuration != configuration) continue;
+    if (sweep.purpose != SweepPurpose::choose || sweep.configuration != configuration) continue;
     const auto launch = read_sweep_summary(sweep.summary, sweep.uuid).launch_of;
     if (!launch || launch->command != command) continue;
     launches.emplace_back(*launch, &sweep);
