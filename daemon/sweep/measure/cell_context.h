@@ -24,19 +24,24 @@ namespace colltune {
 /// the ten seconds that are the default, less where the user expects less.
 constexpr int preparation_limits = 6;
 
-/// What the steps of one cell share on this rank.
-struct CellContext {
+/// What a visit to a cell is given.
+struct VisitSetting {
   ControlPlane& control;
   const SweepPlan& plan;
   const MeasurePolicy& policy;
   PhaseTimes& phases;
   const Implementations& implementations;
   FlightRecorder* recorder = nullptr;
-  std::int64_t index = -1;  ///< of the visit, for the flight recorder
+  std::int64_t index = -1;  ///< of the cell, for the flight recorder
   int pass = 0;
-  std::uint64_t seed = 1;                     ///< of the order of the rounds
   std::span<const Measurement> earlier = {};  ///< rank 0: of the cell, by earlier visits
-  std::set<std::string>* soaked = nullptr;    ///< variants of the cell, in this launch
+  /// Variants of the cell that were soaked in this launch; null: nothing is soaked.
+  std::set<std::string>* soaked = nullptr;
+};
+
+/// What the steps of one visit share on this rank, besides what it was given.
+struct CellContext : VisitSetting {
+  std::uint64_t seed = 1;  ///< of the order of the rounds
   const Cell& cell;
   World& world;
   std::string key_digest;

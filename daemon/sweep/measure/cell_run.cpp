@@ -132,25 +132,17 @@ Conditions conditions_of(const TrialExtremes& trial, const CellExtremes& cell) {
 
 }  // namespace
 
-CellRun::CellRun(const Setting& setting, const Cell& cell, World& world)
-    : context_{.control = setting.control,
-               .plan = setting.plan,
-               .policy = setting.policy,
-               .phases = setting.phases,
-               .implementations = setting.implementations,
-               .recorder = setting.recorder,
-               .index = setting.cell,
-               .pass = setting.pass,
+CellRun::CellRun(const VisitSetting& setting, const Cell& cell, World& world)
+    : context_{setting,
                // Another order in each pass.
-               .seed = setting.plan.seed + static_cast<std::uint64_t>(setting.pass),
-               .earlier = setting.earlier,
-               .soaked = setting.soaked,
-               .cell = cell,
-               .world = world,
-               .key_digest = digest_of_value(cell.key),
-               .trials = std::vector<Trial>(cell.variants.size()),
-               .data = {},
-               .start = {}},
+               setting.plan.seed + static_cast<std::uint64_t>(setting.pass),
+               cell,
+               world,
+               digest_of_value(cell.key),
+               std::vector<Trial>(cell.variants.size()),
+               {},
+               1,
+               {}},
       rounds_(context_),
       core_(read_own_core_state()) {}
 

@@ -19,20 +19,7 @@ namespace colltune {
 /// they are declared; ranks beyond the world take part in the votes alone.
 class CellRun {
  public:
-  struct Setting {
-    ControlPlane& control;
-    const SweepPlan& plan;
-    const MeasurePolicy& policy;
-    PhaseTimes& phases;
-    const Implementations& implementations;
-    FlightRecorder* recorder = nullptr;
-    std::int64_t cell = -1;  ///< for the flight recorder
-    int pass = 0;
-    std::span<const Measurement> earlier = {};  ///< rank 0: of the cell, by earlier visits
-    /// Variants of the cell that were soaked in this launch; null: nothing is soaked.
-    std::set<std::string>* soaked = nullptr;
-  };
-  CellRun(const Setting& setting, const Cell& cell, World& world);
+  CellRun(const VisitSetting& setting, const Cell& cell, World& world);
 
   /// Buffers for this cell (regions for the largest message of the world) and every operation.
   void prepare(Bytes largest_message);

@@ -48,7 +48,7 @@ class Measurer::Impl {
                               .key_digest = digest_of_value(cell.key),
                               .cell = number_of(visit),
                               .limit = preparation_limits * policy_.call_limit_floor});
-    CellRun::Setting setting = setting_of(number_of(visit));
+    VisitSetting setting = setting_of(number_of(visit));
     setting.pass = visit.pass;
     setting.earlier = earlier;
     setting.soaked = &soaked_[visit.cell];
@@ -100,14 +100,14 @@ class Measurer::Impl {
                               : std::min(soak.time, share / soak_part / families_of(cell));
   }
 
-  [[nodiscard]] CellRun::Setting setting_of(std::int64_t number) {
+  [[nodiscard]] VisitSetting setting_of(std::int64_t number) {
     return {.control = tools_.control,
             .plan = tools_.plan,
             .policy = policy_,
             .phases = phases_,
             .implementations = tools_.implementations,
             .recorder = tools_.recorder,
-            .cell = number};
+            .index = number};
   }
 
   /// The cell with those variants alone that take part.
