@@ -27,6 +27,7 @@ refuse '{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "worlds":
 expect_code 2 "${mpirun[@]}" -n 2 "$agent" sweep --config "$work/absent.json" --db "$work/never.db"
 expect_in err 'absent\.json'
 expect_code 0 "$agent" --help
+expect_in out 'mpirun'
 # Started with nothing, each program says what to do next.
 for program in "$agent" "$colltuned" "$colltune"; do
   expect_code 2 "$program"
@@ -34,7 +35,6 @@ for program in "$agent" "$colltuned" "$colltune"; do
   expect_in err "$(basename "$program") .*--db tuning\.db"
   expect_in err "$(basename "$program") --help"
 done
-expect_in out 'mpirun'
 
 # A budget that is over before anything begins is no success.
 echo '{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 0.001}' >"$work/short.json"
