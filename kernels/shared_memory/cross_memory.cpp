@@ -57,7 +57,7 @@ void detect_cma(Communicator& communicator, Capability& capability) {
   const int node = communicator.nodes()[static_cast<std::size_t>(communicator.rank())];
   const auto neighbours = communicator.split(node, communicator.rank(), deadline);
   const auto memory = neighbours->allocate(Bytes{sizeof(ProcessMemory)}, deadline);
-  // Each rank publishes a word of its own and reads everybody's.
+  // Each rank publishes a word of its own and reads all others'.
   std::int64_t word = 1000 + neighbours->rank();
   const ProcessMemory own = own_memory(std::as_bytes(std::span(&word, 1)));
   std::memcpy(memory->part(neighbours->rank()).data(), &own, sizeof own);

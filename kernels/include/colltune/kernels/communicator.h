@@ -51,7 +51,7 @@ struct RankPlaces {
 class SymmetricMemory {
  public:
   virtual ~SymmetricMemory() = default;
-  /// The part of `rank`, mapped here; empty where that rank lives on another node.
+  /// The part of `rank`, mapped here; empty if that rank lives on another node.
   [[nodiscard]] virtual std::span<std::byte> part(int rank) const = 0;
 };
 

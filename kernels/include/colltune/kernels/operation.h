@@ -96,7 +96,8 @@ class Operation {
   /// Whether its library communicator ended on this rank with another operation that was given up:
   /// calls then throw OperationLost.
   [[nodiscard]] virtual bool is_lost() const { return false; }
-  /// It is lost on another rank: this one's part ends too, and nobody waits for it at its end.
+  /// The operation is lost on another rank: ends this rank's part too. Destroying it then waits for
+  /// no other rank.
   virtual void give_up() noexcept {}
   /// How long it took to make the communicators of subsets of the ranks that this operation uses,
   /// when they were first made, whichever operation that was for: a caller pays it once. Nothing if

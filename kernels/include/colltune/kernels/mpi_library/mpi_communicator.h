@@ -17,8 +17,9 @@ struct PretendedMachine {
 
 /// How to treat algorithms that Open MPI's control variables name before the world is made.
 enum class NamedAlgorithms {
-  kept,     ///< as in the user's own jobs, which use dynamic rules
-  cleared,  ///< inert there: nothing but implementations that force one may use them here
+  kept,     ///< they take effect, as in jobs of a user who enables dynamic rules
+  cleared,  ///< they have no effect in the user's jobs, so only implementations that force an
+            ///< algorithm may use them here
 };
 
 /// The world of this MPI job. MPI must be initialized and stay so for the communicator's life.
