@@ -35,8 +35,8 @@ constexpr Bytes largest_message{64 << 10};
 constexpr Bytes largest_tried_by_lines{256};
 constexpr Bytes largest_tried_by_word{256};
 // If all ranks send and receive, each polls the line that another is about to write. Then a number
-// in each line is never slower than noise up to this size, and up to 1.8 times as fast between
-// distant cores. With a root, the sender does not poll, and nothing is gained.
+// in each line is never slower by more than noise up to this size, and up to 1.8 times as fast
+// between distant cores. With a root, the sender does not poll, and nothing is gained.
 constexpr Bytes largest_by_lines_alone{128};
 // A number in the message's first line makes copies straddle two lines; a number in a line of its
 // own costs one more line. From this size on, by the bytes for one reader, a sweep tries both.

@@ -109,7 +109,7 @@ struct Step {
   /// time.
   bool is_free_before = false;
   std::vector<int>
-      overtakes{};  ///< sends of this wave that must be done before: it overwrites them
+      overtakes{};  ///< sends of this wave that must be done first: it overwrites their data
 };
 
 /// One rank's part of a schedule.

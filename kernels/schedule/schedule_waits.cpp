@@ -49,7 +49,8 @@ class ScheduleWriter::Waits {
     int position = 0;
   };
 
-  /// Drops copies that were made for ranks of the same node but are read only by others.
+  /// Drops copies that were made for ranks of the same node but are read only by ranks of other
+  /// nodes: messages send the original.
   static std::vector<Written> without_unread_copies(const std::vector<Written>& written) {
     std::set<Block> read;
     std::vector<Written> kept;

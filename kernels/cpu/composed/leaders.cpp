@@ -52,7 +52,7 @@ class Groups {
   int root_group_ = 0;
 };
 
-/// The levels of one composed algorithm; levels that it does not use are empty.
+/// The levels of one composed algorithm; levels that it does not use are null.
 struct Composition {
   Levels up{};    ///< reduce to the leader
   Levels across;  ///< among the leaders

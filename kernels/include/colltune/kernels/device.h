@@ -130,7 +130,7 @@ class Device {
   [[nodiscard]] virtual VirtualMemory* virtual_memory() { return nullptr; }
   /// The address at which kernels of all devices of this process reach `bytes` of host memory.
   [[nodiscard]] virtual std::byte* map(std::span<std::byte> bytes) = 0;
-  /// Undoes `map` for the same `bytes`, once no kernel accesses them any more.
+  /// Undoes `map` for the same `bytes`. Call it when no kernel accesses them any more.
   virtual void unmap(std::span<std::byte> bytes) noexcept = 0;
   /// Lets this device's kernels access the memory of `other`, in this process, from now on. Throws
   /// Error(failed_precondition) if they cannot.

@@ -63,7 +63,7 @@ class OperationLost final : public Error {
 
 /// A collective prepared for one rank; what is timed. `start` and `wait` alternate. No kernel
 /// writes a peer's user buffer, or reads its input, before that peer's start; `wait` returns only
-/// when no peer still reads this rank's input. Neither allocates memory. Not thread-safe.
+/// when no peer still reads this rank's input. Neither call allocates memory. Not thread-safe.
 class Operation {
  public:
   virtual ~Operation() = default;

@@ -8,8 +8,8 @@
 namespace colltune {
 
 /// Writes the bytes back to memory and drops them from all caches. Uses the processor's flush
-/// instruction if programs may use it (x86-64: clflush); otherwise reads other memory until the
-/// bytes have been evicted.
+/// instruction if programs may use it (x86-64: clflush); otherwise writes more of other memory than
+/// caches hold, which evicts the bytes.
 void evict_from_caches(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace colltune
