@@ -13,7 +13,7 @@
 
 namespace colltune::cuda {
 
-/// All that the kernel does.
+/// The kernel only lets the ranks meet.
 struct Meeting {
   static constexpr bool reduces = false;
 

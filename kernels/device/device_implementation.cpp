@@ -109,7 +109,7 @@ class DeviceImplementation final : public Implementation {
       }
     };
     if (is_copied && !shape_of(algorithm_.collective).reduces) {
-      add(1, 32, 0, 0, in_device);  // its kernels only meet
+      add(1, 32, 0, 0, in_device);  // its kernels only let the ranks meet
       return all;
     }
     for (const std::int64_t blocks : block_counts)

@@ -30,7 +30,7 @@ struct HostFaults {
   bool skips_alias_release = false;   ///< no alias fence after stores
   bool skips_alias_acquire = false;   ///< no alias fence before loads
   bool forgets_puts = false;          ///< signals overtake puts sent over a network
-  /// Not a fault: the rank sees each signal a moment late, so a peer that forgot to wait for it
+  /// Not a fault: the rank acts on each signal a moment late, so a peer that fails to wait for it
   /// gets ahead.
   bool is_slow = false;
 };

@@ -63,7 +63,7 @@ int version_of(const Capability& capability) {
   const char* const end = at + text.size();
   for (int& part : parts) {
     at = std::from_chars(at, end, part).ptr;
-    if (at != end) ++at;  // the point
+    if (at != end) ++at;  // skips the point
   }
   return version_code(parts[0], parts[1], parts[2]);
 }

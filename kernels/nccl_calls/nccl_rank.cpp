@@ -353,8 +353,8 @@ NcclRank::Graphs::iterator NcclRank::keep(std::unique_ptr<DeviceGraph> graph) {
 }
 
 void NcclRank::abort(const std::string& why) noexcept {
-  // If a replay hangs, NCCL's abort ends its kernel, and only then what the kernel holds of its
-  // graph.
+  // The kernel of a hanging replay ends only with NCCL's abort, and what it holds of its graph is
+  // freed then.
   for (auto& graph : graphs_) graph.reset();
   end(why);
   if (pending_ && held_.use_count() == 1) static_cast<void>(pending_->has_ended(longest_end));

@@ -51,7 +51,7 @@ struct Functions {
   Scatter scatter = nullptr;
 };
 
-/// What libnccl-tuner-colltune.so offers besides NCCL's own interface (tuner_control.h).
+/// What libnccl-tuner-colltune.so offers in addition to NCCL's own interface (tuner_control.h).
 struct TunerControl {
   decltype(colltune_nccl_tuner_list)* list = nullptr;
   decltype(colltune_nccl_tuner_claim)* claim = nullptr;
@@ -80,7 +80,7 @@ struct Places {
   // Foreign plug-ins that NCCL finds if the variables above are not set.
   std::string foreign_tuner{};
   std::string foreign_profiler{};
-  std::string own_tuner{};  ///< colltune's file, which is both; empty: not found
+  std::string own_tuner{};  ///< colltune's file, both tuner and profiler; empty: not found
 };
 /// If COLLTUNE_NCCL_LIBRARY is set, only that; otherwise libnccl.so.2 as the loader finds it, then
 /// the path where the build found it.

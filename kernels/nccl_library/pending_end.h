@@ -37,9 +37,8 @@ class PendingEnd {
   std::thread thread_;
 };
 
-/// How long to wait for an NCCL function to return: first after the communicator was revoked, then
-/// if NCCL cannot revoke. In the latter case the function returns by itself or is aborted while
-/// inside.
+/// How long to wait for an NCCL function to return after the communicator was revoked, and, if NCCL
+/// cannot revoke, without that: the function then returns by itself or is aborted while inside.
 inline constexpr std::chrono::milliseconds longest_return{2'000};
 inline constexpr std::chrono::milliseconds longest_return_unasked{200};
 /// How long to wait for the end of a communicator.

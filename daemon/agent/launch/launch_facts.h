@@ -60,8 +60,8 @@ struct LaunchFacts {
                                        const CapabilityRules& rules);
 
 /// The time before which no call of `plan` counts as timed out, however small its modelled cost:
-/// `asked` if that is not 0. Otherwise chosen so that the cost of a hang, several times this, fits
-/// the budget: an eighth of it, at least a second (a loaded machine takes a rank from its core for
+/// `asked` if that is not 0. Otherwise an eighth of the budget, so that a hang, which costs several
+/// times this, fits into it; at least a second (a loaded machine takes a rank from its core for
 /// less), at most ten; at least 4 seconds if ranks share cores.
 [[nodiscard]] std::chrono::nanoseconds call_limit_floor(std::chrono::seconds asked,
                                                         const SweepPlan& plan);

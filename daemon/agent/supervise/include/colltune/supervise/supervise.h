@@ -15,7 +15,7 @@
 
 namespace colltune {
 
-/// What `colltune-agent supervise` was asked for.
+/// The user's request for `colltune-agent supervise`.
 struct SuperviseOptions {
   std::filesystem::path database;    ///< the database given to the launch as --db
   std::vector<std::string> command;  ///< the launch: mpirun, srun, …
@@ -72,10 +72,10 @@ struct SuperviseTools {
 ///   1       it is complete, but variants were quarantined, or the agent found some wrong or failed
 ///   2, 3, 5 the launch refused its input or the database, or nothing could be measured (the
 ///           agent's codes); not repeated
-///   4       given up: too many launches, or launches that get nowhere, or memory runs out, or a
-///           host that does not come back
-///   6       it ended by its budget before it came to all keys (the agent's code)
-///   128+n   ended by signal n; the database is resumable
+///   4       given up: too many launches, launches without progress, memory that ran out, or a host
+///           that does not come back
+///   6       the budget ran out before all keys were measured (the agent's code)
+///   128+n   ended by signal n; the same command resumes the sweep
 [[nodiscard]] int supervise(const SuperviseOptions& options, const SuperviseTools& tools);
 
 }  // namespace colltune
