@@ -42,7 +42,7 @@ struct CommunicatorSettings {
 /// every GPU.
 inline constexpr std::size_t most_members = 8;
 
-/// A rank's member of an NCCL communicator. Made once for each communicator of colltune and each
+/// A rank as a member of an NCCL communicator. Made once for each communicator of colltune and each
 /// set of settings, and kept with the communicator. Used by one thread at a time, like the
 /// communicator, except for abort_elsewhere.
 ///
@@ -80,15 +80,15 @@ class NcclRank {
   /// Holds off aborts of NCCL's communicator; for NCCL functions that return at once. Throws
   /// OperationLost if it was aborted.
   [[nodiscard]] std::unique_lock<std::mutex> use() const;
-  /// Runs `act`, which returns some resource of NCCL's communicator and is called `what` in
-  /// messages. Skipped if the communicator was aborted, since the abort has freed it. Prints errors
-  /// of NCCL to stderr.
+  /// Runs `act`, which gives back a resource of NCCL's communicator and is called `what` in
+  /// messages. Skipped if the communicator was aborted, since the abort has freed it. Prints NCCL's
+  /// errors to stderr.
   void give_back(const char* what, const std::function<Result()>& act) const noexcept;
   /// Keeps `kept` until NCCL's communicator has ended, or the wait for that is over.
   void keep_until_end(std::shared_ptr<void> kept) { kept_.push_back(std::move(kept)); }
-  /// Runs `act`, called `what` in messages, on the member's helper thread and on its device. `act`
-  /// is an NCCL function for this communicator that may wait for other ranks. One at a time. Throws
-  /// OperationLost if the communicator was aborted.
+  /// Starts `act`, called `what` in messages, on the member's helper thread and on its device.
+  /// `act` is an NCCL function for this communicator that may wait for other ranks. One at a time.
+  /// Throws OperationLost if the communicator was aborted.
   void begin(std::string what, std::function<Result()> act);
   /// Enclose an NCCL function that waits for no rank. If it does not return in the time that the
   /// last call was allowed (`allow`), the communicator is aborted. `enter` throws OperationLost if
