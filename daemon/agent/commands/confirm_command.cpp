@@ -22,8 +22,8 @@
 namespace colltune {
 namespace {
 
-// A launch that fails is repeated, so that a single stray fault does not end the confirmation; a
-// winner that fails twice is quarantined, and the next launch does without it.
+// A launch that fails is repeated, so that a single stray fault does not end the confirmation. A
+// winner that fails twice is quarantined, and the next launch leaves it out.
 constexpr int attempts_per_launch = 4;
 constexpr std::size_t left_out_shown = 20;
 
@@ -37,7 +37,7 @@ std::vector<std::string> left_out_of(const SweepRecord& sweep) {
   return read_sweep_summary(sweep.summary, sweep.uuid).left_out.value_or(std::vector<std::string>{});
 }
 
-/// The launches of `confirmation` that were finished.
+/// The finished launches of `confirmation`.
 SetOfLaunches read_set(const std::filesystem::path& database, const std::string& confirmation) {
   const StoreReader reader(database);
   SetOfLaunches set;
@@ -51,12 +51,12 @@ SetOfLaunches read_set(const std::filesystem::path& database, const std::string&
   return set;
 }
 
-/// How often what happened.
+/// How often each result occurred.
 struct Tally {
   std::size_t confirmed = 0;
-  std::size_t kept = 0;  ///< of those: the baseline stays
+  std::size_t kept = 0;  ///< of those, decisions whose baseline stays
   std::size_t vetoes = 0;
-  std::map<std::string, std::size_t> open;  ///< by why nothing can be said
+  std::map<std::string, std::size_t> open;  ///< by the reason why they stay open
 };
 
 class Confirmer {
@@ -93,7 +93,7 @@ class Confirmer {
   }
 
  private:
-  /// The exit code where a launch could not be made.
+  /// Returns the exit code if a launch could not be made.
   std::optional<int> launch_all(const std::string& confirmation) {
     for (int launch = 1; launch <= options_.launches; ++launch) {
       SuperviseOptions supervised{.database = options_.database,
@@ -140,7 +140,7 @@ class Confirmer {
     return arguments;
   }
 
-  /// Publishes what the set says. True where some decision has another winner to confirm.
+  /// Publishes what the set shows. Returns whether some decision has another winner to confirm.
   bool publish(const std::vector<Decision>& before, const SetOfLaunches& measured, bool is_last) {
     std::vector<Decision> changed;
     bool has_successors = false;
