@@ -50,8 +50,8 @@ void check_members(const LookupQuery& query, const LookupAnswer& answer) {
                 "the daemon does not compare what members can do: it is older than this client");
 }
 
-/// Codes that gRPC itself gives calls whose daemon dies, ends or breaks off, whatever the connection
-/// looks like by then.
+/// Codes that gRPC itself gives calls whose daemon dies, ends or breaks off, whatever the
+/// connection looks like by then.
 bool is_of_the_transport(grpc::StatusCode code) {
   return code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::CANCELLED ||
          code == grpc::StatusCode::UNKNOWN || code == grpc::StatusCode::INTERNAL;

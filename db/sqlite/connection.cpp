@@ -197,9 +197,9 @@ void Connection::Close::operator()(sqlite3* handle) const noexcept { sqlite3_clo
 
 Connection::Connection(const std::filesystem::path& path, OpenMode access)
     : path_(path), access_(access) {
-  const int flags =
-      SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-      (access == OpenMode::owner ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+  const int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                    (access == OpenMode::owner ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                               : SQLITE_OPEN_READONLY);
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(uri_of(path, access).c_str(), &handle, flags, nullptr);
   handle_.reset(handle);

@@ -70,7 +70,8 @@ std::string choice_text(const Choice& choice) {
   return text + ",protocol=" + std::string(name_of(choice.protocol));
 }
 
-Registration::Registration(std::shared_ptr<NcclRank> member, const void* memory, std::size_t bytes) {
+Registration::Registration(std::shared_ptr<NcclRank> member, const void* memory,
+                           std::size_t bytes) {
   if (bytes == 0) return;
   const auto in_use = member->use();
   const Functions& nccl = member->functions();

@@ -60,9 +60,10 @@ class NcclRank {
   /// Error(resource_exhausted) if all are in use. Collective; all ranks throw or none, except for
   /// RankMissing. Throws Error(failed_precondition) for ranks that would not choose alike because
   /// their NCCL versions, restrictions in their environments, or decision snapshots differ.
-  [[nodiscard]] static std::shared_ptr<NcclRank> of(Communicator& communicator, const Opened& opened,
-                                                  const CommunicatorSettings& settings,
-                                                  Deadline deadline);
+  [[nodiscard]] static std::shared_ptr<NcclRank> of(Communicator& communicator,
+                                                    const Opened& opened,
+                                                    const CommunicatorSettings& settings,
+                                                    Deadline deadline);
   NcclRank(const NcclRank&) = delete;
   NcclRank& operator=(const NcclRank&) = delete;
   /// Ends NCCL's communicator; aborts it if that takes too long.

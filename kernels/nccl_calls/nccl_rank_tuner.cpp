@@ -210,7 +210,8 @@ std::uint64_t NcclRank::find_by_turns(std::uint64_t newest_before, Deadline dead
   return found;
 }
 
-std::uint64_t NcclRank::find_own(LibraryCall& call, std::uint64_t newest_before, Deadline deadline) {
+std::uint64_t NcclRank::find_own(LibraryCall& call, std::uint64_t newest_before,
+                                 Deadline deadline) {
   const Search search(opened_.control, abort_flag_, deadline);
   const Candidates candidates(opened_.control, list_unclaimed(newest_before));
   call.start();

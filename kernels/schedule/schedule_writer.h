@@ -36,7 +36,9 @@ class ScheduleWriter {
 
   explicit ScheduleWriter(const ScheduledCall& shape);
 
-  [[nodiscard]] const ScheduledCall& shape() const { return part_ != nullptr ? part_->shape : shape_; }
+  [[nodiscard]] const ScheduledCall& shape() const {
+    return part_ != nullptr ? part_->shape : shape_;
+  }
   [[nodiscard]] int ranks() const { return shape().ranks; }
   /// Lets `algorithm` draw for `part`. Parts do not nest.
   void draw_part(const Part& part, const std::function<void(ScheduleWriter&)>& algorithm);

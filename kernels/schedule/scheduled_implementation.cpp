@@ -103,7 +103,8 @@ ScheduledCall shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& 
   return shape;
 }
 
-Schedule draw(const ScheduledAlgorithm& algorithm, const ScheduledCall& shape, const Variant& variant) {
+Schedule draw(const ScheduledAlgorithm& algorithm, const ScheduledCall& shape,
+              const Variant& variant) {
   ScheduleWriter writer(shape);
   algorithm.draw(writer, variant);
   return writer.schedule();

@@ -22,8 +22,8 @@ struct ScheduleOptions {
 };
 
 /// The most symmetric memory that such an operation uses on each rank.
-[[nodiscard]] Bytes memory_of(const Schedule& schedule, const ScheduledCall& shape, const Problem& problem,
-                              const ScheduleOptions& options);
+[[nodiscard]] Bytes memory_of(const Schedule& schedule, const ScheduledCall& shape,
+                              const Problem& problem, const ScheduleOptions& options);
 
 /// Collective: an operation that does this rank's part of `schedule`. Throws Error(unavailable) if
 /// ScheduledCall::access cannot reach the buffers.

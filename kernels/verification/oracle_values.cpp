@@ -243,12 +243,14 @@ OracleData::OracleData(const VerifiedCall& call, int rank)
       multiple = std::lcm(multiple, static_cast<std::int64_t>(group.size()));
     }
     constexpr std::int64_t largest = std::int64_t{1} << 30;  // larger than every budget
-    if (step.op == ReduceOp::avg) divisor = std::min(largest, divisor * std::min(largest, multiple));
+    if (step.op == ReduceOp::avg)
+      divisor = std::min(largest, divisor * std::min(largest, multiple));
   }
   source_.op = op_of_values(mesh);
   source_.signs_alone =
-      source_.op == ReduceOp::prod &&
-      std::ranges::any_of(mesh.steps, [](const MeshStep& step) { return step.op != ReduceOp::prod; });
+      source_.op == ReduceOp::prod && std::ranges::any_of(mesh.steps, [](const MeshStep& step) {
+        return step.op != ReduceOp::prod;
+      });
   source_.ranks = static_cast<int>(members_.size());
   source_.weight = 1;
   source_.divisor = divisor;

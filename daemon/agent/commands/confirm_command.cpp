@@ -34,7 +34,8 @@ struct SetOfLaunches {
 };
 
 std::vector<std::string> left_out_of(const SweepRecord& sweep) {
-  return read_sweep_summary(sweep.summary, sweep.uuid).left_out.value_or(std::vector<std::string>{});
+  return read_sweep_summary(sweep.summary, sweep.uuid)
+      .left_out.value_or(std::vector<std::string>{});
 }
 
 /// The finished launches of `confirmation`.

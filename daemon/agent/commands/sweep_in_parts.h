@@ -26,7 +26,8 @@ namespace colltune {
 class PortionJournal final : public Journal {
  public:
   /// Both outlive this object.
-  PortionJournal(SweepJournal& journal, const SweepPlan& whole) : journal_(journal), whole_(whole) {}
+  PortionJournal(SweepJournal& journal, const SweepPlan& whole)
+      : journal_(journal), whole_(whole) {}
   void begin(const SweepPlan&) override { journal_.begin(whole_); }
   void append(std::span<const Measurement> measurements) override { journal_.append(measurements); }
 

@@ -84,7 +84,8 @@ SupervisionLock::SupervisionLock(const std::filesystem::path& database,
   const bool is_ours = fstat(file_.get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
                        facts.st_nlink == 1 && facts.st_uid == geteuid();
   const std::string text = fmt::format("process {}", getpid());
-  if (is_ours && ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), text.data(), text.size(), 0) < 0)
+  if (is_ours && ftruncate(file_.get(), 0) == 0 &&
+      pwrite(file_.get(), text.data(), text.size(), 0) < 0)
     errno = 0;
 }
 

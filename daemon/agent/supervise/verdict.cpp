@@ -45,8 +45,8 @@ const RankPosition* find_crashed(const LaunchEnd& end) {
   return end.dead_first.empty() ? nullptr : find_rank(end, end.dead_first.front());
 }
 
-/// The rank whose step was to blame for a wait that did not end: one that is missing, else any in a
-/// trial; the newest of their steps, as the others' may be of the time before.
+/// The rank whose step is to blame for a wait that did not end: a missing rank if one is known,
+/// else the rank whose step was due first.
 const RankPosition* find_late(const LaunchEnd& end) {
   for (const int missing : end.missing)
     if (const auto* rank = find_rank(end, missing)) return rank;

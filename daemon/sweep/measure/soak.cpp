@@ -88,7 +88,8 @@ void soak_trial(CellContext& context, Trial& trial, nanoseconds most, const Abor
             std::clamp<std::int64_t>(std::min(chunk_target, time - spent) / each, 1, runs_left);
       }
       context.control.all_reduce_max(brought);
-      has_ended = end_faulty_trials(context.control, std::span(&one, 1), std::span(brought).first(1));
+      has_ended =
+          end_faulty_trials(context.control, std::span(&one, 1), std::span(brought).first(1));
     }
     if (has_ended) {
       context.bury(std::span(&one, 1));

@@ -33,8 +33,8 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-// Of a message: a TiB. What a sweep computes from a size, by the number of ranks or of buffers, then
-// stays far below 2^63.
+// Of a message: a TiB. What a sweep computes from a size, by the number of ranks or of buffers,
+// then stays far below 2^63.
 constexpr Bytes largest_size{std::uint64_t{1} << 40U};
 // A sweep of more would take years.
 constexpr std::size_t most_sizes = 4096;

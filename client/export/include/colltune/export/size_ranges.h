@@ -36,8 +36,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// sorted by size, into ranges that cover every size from 0 on. The border between two measured
 /// sizes is their geometric mean, which belongs to the smaller one. Where the winner's limits end
 /// inside a range, the next variant of the same decision that can run there takes over; where none
-/// can, the ranges leave a gap; so it does for variants that name a composition, whose parts no reader
-/// of a table knows. Neighbours with equal winners are one range.
+/// can, the ranges leave a gap; so it does for variants that name a composition, whose parts no
+/// reader of a table knows. Neighbours with equal winners are one range.
 [[nodiscard]] std::vector<SizeRange> size_ranges(std::span<const Decision* const> decisions);
 
 }  // namespace colltune

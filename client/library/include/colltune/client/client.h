@@ -65,8 +65,8 @@ class [[gnu::visibility("default")]] Client {
   Client(Client &&) noexcept;
   Client& operator=(Client&&) noexcept;
 
-  /// `generation_digest` goes with the generation that `query` pins: one of that number with another
-  /// content is an Error(failed_precondition).
+  /// `generation_digest` goes with the generation that `query` pins: one of that number with
+  /// another content is an Error(failed_precondition).
   [[nodiscard]] LookupAnswer lookup(
       const LookupQuery& query,
       const std::optional<std::string>& generation_digest = std::nullopt) const;
