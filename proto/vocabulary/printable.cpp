@@ -15,8 +15,7 @@ std::uint32_t code_point(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first;
   std::uint32_t code = first & (0xFFU >> (character.size() + 1));
-  for (const char c : character.substr(1))
-    code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
+  for (const char c : character.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
   return code;
 }
 

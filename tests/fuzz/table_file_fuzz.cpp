@@ -32,9 +32,8 @@ std::vector<std::string> seeds() {
 }
 
 void run(std::string_view input) {
-  const std::vector<std::byte> bytes(
-      reinterpret_cast<const std::byte*>(input.data()),
-      reinterpret_cast<const std::byte*>(input.data()) + input.size());
+  const std::vector<std::byte> bytes(reinterpret_cast<const std::byte*>(input.data()),
+                                     reinterpret_cast<const std::byte*>(input.data()) + input.size());
   (void)nccl::check_snapshot(bytes);
   try {
     const NcclSnapshot read = decode_nccl_snapshot(bytes);

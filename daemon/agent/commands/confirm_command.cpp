@@ -22,8 +22,8 @@
 namespace colltune {
 namespace {
 
-// A launch that fails is repeated, so that a single stray fault does not end the confirmation. A
-// winner that fails twice is quarantined, and the next launch leaves it out.
+// A launch that fails is repeated, so that a single stray fault does not end the confirmation; a
+// winner that fails twice is quarantined, and the next launch does without it.
 constexpr int attempts_per_launch = 4;
 constexpr std::size_t left_out_shown = 20;
 
@@ -34,11 +34,10 @@ struct SetOfLaunches {
 };
 
 std::vector<std::string> left_out_of(const SweepRecord& sweep) {
-  return read_sweep_summary(sweep.summary, sweep.uuid)
-      .left_out.value_or(std::vector<std::string>{});
+  return read_sweep_summary(sweep.summary, sweep.uuid).left_out.value_or(std::vector<std::string>{});
 }
 
-/// The finished launches of `confirmation`.
+/// The launches of `confirmation` that were finished.
 SetOfLaunches read_set(const std::filesystem::path& database, const std::string& confirmation) {
   const StoreReader reader(database);
   SetOfLaunches set;
@@ -52,12 +51,12 @@ SetOfLaunches read_set(const std::filesystem::path& database, const std::string&
   return set;
 }
 
-/// How often each result occurred.
+/// How often what happened.
 struct Tally {
   std::size_t confirmed = 0;
-  std::size_t kept = 0;  ///< of those, decisions whose baseline stays
+  std::size_t kept = 0;  ///< of those: the baseline stays
   std::size_t vetoes = 0;
-  std::map<std::string, std::size_t> open;  ///< by the reason why they stay open
+  std::map<std::string, std::size_t> open;  ///< by why nothing can be said
 };
 
 class Confirmer {
@@ -94,7 +93,7 @@ class Confirmer {
   }
 
  private:
-  /// Returns the exit code if a launch could not be made.
+  /// The exit code where a launch could not be made.
   std::optional<int> launch_all(const std::string& confirmation) {
     for (int launch = 1; launch <= options_.launches; ++launch) {
       SuperviseOptions supervised{.database = options_.database,
@@ -141,7 +140,7 @@ class Confirmer {
     return arguments;
   }
 
-  /// Publishes what the set shows. Returns whether some decision has another winner to confirm.
+  /// Publishes what the set says. True where some decision has another winner to confirm.
   bool publish(const std::vector<Decision>& before, const SetOfLaunches& measured, bool is_last) {
     std::vector<Decision> changed;
     bool has_successors = false;
