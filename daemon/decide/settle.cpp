@@ -23,8 +23,7 @@ namespace {
 
 /// What the sweeps measured for one key.
 struct KeyEvidence {
-  std::vector<Measurement> pool;                 ///< passes of sweep i are numbered from i *
-                                                 ///< pooled_passes on
+  std::vector<Measurement> pool;                 ///< passes of sweep i start at i * pooled_passes
   std::vector<std::vector<Measurement>> sweeps;  ///< unchanged; only sweeps that measured the key
 };
 
