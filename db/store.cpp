@@ -214,7 +214,7 @@ void Store::note_compositions(std::span<const Composition> compositions) {
 
 namespace {
 
-/// Writes the snapshot, which readers open from now on, and truncates the write-ahead log.
+/// Writes the snapshot, which readers open from then on, and truncates the write-ahead log.
 void bring_out(Connection& connection, const Generation& generation) {
   try {
     db::write_snapshot(connection, generation);

@@ -56,7 +56,7 @@ struct Contest {
                                                        bool is_holdout, double confidence);
 
 /// The order of preference at equal speed: baselines first, then the stronger numeric class, fewer
-/// roundings, not emulated, fewer parameters, name.
+/// roundings, not emulated, no composition, fewer parameters, name.
 [[nodiscard]] bool is_simpler(const Measurement& a, const Measurement& b);
 
 /// The baseline among `candidates` with the lowest median; null if there is none.
