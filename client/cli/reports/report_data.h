@@ -15,7 +15,7 @@ namespace colltune {
 struct ReportedSweep {
   SweepRecord record;
   SweepSummary summary;   ///< empty if the sweep did not end
-  DecisionPolicy policy;   ///< that it decided by; the default if unknown
+  DecisionPolicy policy;  ///< that it decided by; the default if unknown
   std::vector<Measurement> measurements;
   /// The published decisions if this sweep decided what the newest generation holds; otherwise they
   /// are decided again from the measurements. Without quarantined variants. Ordered by key, then

@@ -114,10 +114,8 @@ class CellData {
   int ranks_;
   std::span<std::byte> send_;
   std::span<std::byte> receive_;
-  std::array<std::array<std::optional<std::vector<std::byte>>, 2>, 2> inputs_;  ///< by pattern,
-                                                                                ///< seed
-  std::array<std::array<KnownResult, 2>, 2> results_;                           ///< by pattern,
-                                                                                ///< seed
+  std::array<std::array<std::optional<std::vector<std::byte>>, 2>, 2> inputs_;  ///< pattern, seed
+  std::array<std::array<KnownResult, 2>, 2> results_;                           ///< pattern, seed
   std::vector<Guard> guards_;
   std::span<const std::byte> run_image_;
 };

@@ -55,9 +55,9 @@ int from_fields(std::int64_t fields) {
 
 double ns_of(std::int64_t packed) { return static_cast<double>(unpack_duration(packed).count()); }
 
-/// The expected cost of a run, from the cheapest and the mean of a few runs. A stall of some ms
-/// among runs of some us would make rounds far too short; ignoring stalls where they are common
-/// would make rounds far too long.
+/// The expected cost of a run: the geometric mean of the cheapest and the mean of a few runs. By
+/// the mean alone, a stall of some ms among runs of some us would make rounds far too short. By the
+/// cheapest alone, rounds would be far too long where stalls are common.
 nanoseconds expected_cost(nanoseconds cheapest, nanoseconds mean) {
   return nanoseconds(std::llround(std::sqrt(static_cast<double>(std::min(cheapest, mean).count()) *
                                             static_cast<double>(mean.count()))));

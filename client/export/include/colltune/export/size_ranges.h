@@ -36,7 +36,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// by size, into ranges that cover every size from 0 on. The border between two measured sizes is
 /// their geometric mean, which belongs to the smaller one. If the winner's limits end inside a
 /// range, the next variant of the same decision that can run there takes over. If none can, the
-/// ranges leave a gap. Variants that name a composition are skipped in the same way, because
+/// ranges leave a gap. Variants that name a composition are passed over in the same way, because
 /// readers of a table do not know its parts. Neighbouring ranges with equal winners are merged.
 [[nodiscard]] std::vector<SizeRange> size_ranges(std::span<const Decision* const> decisions);
 
