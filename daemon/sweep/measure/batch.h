@@ -10,7 +10,7 @@
 
 namespace colltune {
 
-/// A number of runs of one variant, one after the other.
+/// A number of runs of one variant, one after another.
 struct Batch {
   std::string_view phase;
   int inspected = -1;  ///< run whose result is checked after the clock reads; -1: none

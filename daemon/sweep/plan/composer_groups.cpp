@@ -21,7 +21,7 @@
 namespace colltune {
 namespace {
 
-/// The ranks of each group, as they stand in `ranks`.
+/// The ranks of each group, in the order of `ranks`.
 std::vector<std::vector<int>> ranks_by_group(std::span<const int> group_of_rank,
                                              std::span<const int> ranks) {
   std::vector<std::vector<int>> groups;

@@ -45,7 +45,7 @@ class MeshComposer {
 
  private:
   [[nodiscard]] std::vector<PartCall> calls_of(const MeshCall& call) const;
-  /// Fills the parts of `outline`, whose variants are empty, in each of these ways.
+  /// Fills the parts of `outline`, whose variants are empty, in each of the ways above.
   void fill(const Composition& outline, const std::string& form, Composed& composed) const;
 
   Setting setting_;

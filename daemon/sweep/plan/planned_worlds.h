@@ -20,7 +20,7 @@ void add_world(std::vector<PlannedWorld>& worlds, const Availability& availabili
 void add_partial_world(std::vector<PlannedWorld>& worlds, const Availability& availability,
                        std::vector<int> ranks);
 
-/// In the order in which they first appear among the world's ranks.
+/// The kinds of the world's ranks, in the order in which they first appear.
 [[nodiscard]] std::vector<int> kinds_of(const PlannedWorld& world,
                                         const Availability& availability);
 /// The world's ranks whose kind is one of `kinds`, which must ascend.

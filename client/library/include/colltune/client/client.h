@@ -50,11 +50,11 @@ struct BatchAnswer {
 /// Asks a `colltuned`. Thread-safe. Connects at the first call, and again after the daemon was
 /// restarted.
 ///
-/// A process that is forked does not use the client of its parent: its calls are an
-/// Error(failed_precondition), and the parent's go on.
+/// A forked process must not use its parent's client: its calls throw Error(failed_precondition),
+/// and the parent's calls continue.
 ///
-/// Every call ends within the deadline and throws the daemon's own Error, or Error(unavailable) or
-/// Error(deadline_exceeded) that names the address.
+/// Every call ends within the deadline. If it fails, it throws the daemon's own Error, or
+/// Error(unavailable) or Error(deadline_exceeded) that names the address.
 class [[gnu::visibility("default")]] Client {
  public:
   /// `address` is "unix:/path/to/socket" or "host:port" ("[::1]:50061"). Throws

@@ -53,7 +53,8 @@ struct RankRules {
 /// nothing in the catalogue.
 void check_implementation_masks(const CapabilityRules& rules, const Implementations& catalogue);
 
-/// Those of the rank's masks that are instruction sets, by names like "avx512f".
+/// Those of the rank's masks that name instruction sets, out of these names (for example
+/// "avx512f").
 [[nodiscard]] std::vector<std::string> masked_isas(const RankRules& rules,
                                                    std::span<const std::string> isa_names);
 

@@ -165,8 +165,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 [[nodiscard]] SweepSpec share_sweep_spec(ControlPlane& control,
                                          const std::function<SweepSpec()>& load);
 
-/// Reads "8,64KiB,1MiB..64MiB x2": sizes and geometric ranges (both ends included). Ascending, each
-/// once. Throws Error(invalid_argument).
+/// Reads "8,64KiB,1MiB..64MiB x2": sizes and geometric ranges. A range includes its upper end if
+/// the factor reaches it. Ascending, each once. Throws Error(invalid_argument).
 [[nodiscard]] std::vector<Bytes> parse_sizes(std::string_view text);
 
 /// The JSON Schema that configurations are checked against (configs/sweep.schema.json).
