@@ -16,7 +16,8 @@ namespace colltune {
 /// How a run begins and ends.
 struct StartPolicy {
   Synchronization synchronization = Synchronization::barrier;
-  std::chrono::nanoseconds watch{};  ///< of the spin windows; with window starts, of the one after
+  std::chrono::nanoseconds watch{};  ///< length of spin windows; with window starts, of the last
+                                     ///< one
   std::chrono::nanoseconds lead{};   ///< from the last rank's arrival to the common start
   StartBarrier* barrier = nullptr;   ///< null: use the communicator's barrier
   bool ends_together = false;        ///< no rank writes or compares data before all have ended
