@@ -31,7 +31,7 @@ std::string describe(const LeftOut& left_out) {
 namespace colltune::db {
 namespace {
 
-/// A decision with the generations that it is part of: from valid_from on, up to but without
+/// A decision with the generations that contain it: from valid_from up to, but not including,
 /// valid_to.
 struct StoredDecision {
   std::int64_t id = 0;
@@ -100,7 +100,7 @@ std::map<std::int64_t, StoredGeneration> load_generations(Connection& connection
   return generations;
 }
 
-/// The decisions of one generation, each row verified; whether any is missing is not.
+/// The decisions of one generation. Each row is verified, but not that none is missing.
 Complete load_decisions(Connection& connection, const StoredGeneration& generation) {
   const std::string valid = "valid_from <= ?1 AND (valid_to IS NULL OR valid_to > ?1)";
   const Row at{generation.number};
@@ -192,7 +192,7 @@ void require_compositions(Connection& connection, std::span<const Decision> deci
     }
 }
 
-/// The compositions that the variants of `decisions` name, in the order in which they were noted.
+/// The compositions that the variants of `decisions` name, in the order in which they were stored.
 std::vector<Composition> compositions_of(Connection& connection,
                                          std::span<const Decision> decisions) {
   std::set<std::string, std::less<>> named;
@@ -209,7 +209,7 @@ std::vector<Composition> compositions_of(Connection& connection,
   return found;
 }
 
-/// What is known of the members of the worlds that `decisions` were measured in.
+/// What is known about the members of the worlds in which `decisions` were measured.
 std::vector<WorldMembers> members_of(Connection& connection, std::span<const Decision> decisions) {
   std::vector<WorldMembers> found = read_members(connection);
   if (found.empty()) return found;
@@ -225,14 +225,14 @@ std::vector<WorldMembers> members_of(Connection& connection, std::span<const Dec
   return found;
 }
 
-/// A generation in the making.
+/// A generation while it is being made.
 struct Draft {
   std::int64_t number = 0;
   std::int64_t next_decision_id = 0;
-  Complete complete;  ///< begins as the newest generation
+  Complete complete;  ///< starts as the newest generation
 };
 
-/// Ends `stored` before this generation, where it was part of an earlier one.
+/// Ends the validity of `stored` before this generation if it was part of an earlier one.
 void retire(Connection& connection, const Draft& draft, StoredDecision& stored) {
   if (stored.id == 0) return;
   stored.valid_to = draft.number;
@@ -250,7 +250,7 @@ void replace(Connection& connection, Draft& draft, StoredDecision& stored,
   insert_decision(connection, stored);
 }
 
-/// What is carried over goes on without the variants that were quarantined since.
+/// Removes quarantined variants from the decisions that are carried over.
 void leave_out_quarantined(Connection& connection, Draft& draft,
                            std::span<const QuarantineRecord> quarantines) {
   if (quarantines.empty()) return;
@@ -280,7 +280,7 @@ const StoredGeneration& find_generation(const Connection& connection,
   return found->second;
 }
 
-/// Leaves out what breaks the vocabulary's limits, and what names it.
+/// Leaves out entries that violate the vocabulary's limits, and everything that names them.
 void leave_out_unusable(PublishedTable& table) {
   LeftOut& left_out = table.left_out;
   const auto is_unusable = [&](const auto& value, const std::string& what) {
@@ -327,7 +327,7 @@ void leave_out_unusable(PublishedTable& table) {
                   ": no generation was published yet; a sweep publishes one when it ends");
 }
 
-/// Stores the generation that `draft` came to.
+/// Stores the generation that `draft` has become.
 Generation finish_generation(Connection& connection, const Draft& draft, Meta meta,
                              const std::string& published_at) {
   const std::string digest = digest_of_content(draft.complete);

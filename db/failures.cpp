@@ -47,7 +47,7 @@ Row row_of(const Record& record, std::int64_t key_id) {
   return row;
 }
 
-/// All rows of `table`, whose ids have no gaps, with their keys. There are to be `expected`.
+/// All rows of `table`, whose ids have no gaps, with their keys. There must be `expected` rows.
 template <class Record>
 std::vector<Record> read_all(Connection& connection, const Table& table, std::int64_t expected) {
   const auto keys =

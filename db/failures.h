@@ -10,17 +10,17 @@
 
 namespace colltune::db {
 
-// Failed attempts and quarantines. Transactions as in journal.h; every read is checked against the
-// counts in `meta`.
+// Failed attempts and quarantines. For transactions see journal.h; every read is checked against
+// the counts in `meta`.
 
-/// Returns how many failures its trial has in its sweep.
+/// Returns how many failures the trial has in its sweep.
 int record_failure(Connection& connection, const FailureRecord& failure);
 [[nodiscard]] std::vector<FailureRecord> read_failures(Connection& connection);
 
 void put_quarantine(Connection& connection, const QuarantineRecord& quarantine);
 void release_quarantine(Connection& connection, const TuningKey& key, const Variant& variant,
                         const std::string& released_at);
-/// Also those that were released.
+/// Includes quarantines that were released.
 [[nodiscard]] std::vector<QuarantineRecord> read_quarantines(Connection& connection);
 [[nodiscard]] std::vector<QuarantineRecord> read_quarantines_in_force(Connection& connection);
 

@@ -12,7 +12,7 @@
 namespace colltune::db {
 namespace {
 
-/// A sweep with what its row says about its measurements.
+/// A sweep, with what its row records about its measurements.
 struct StoredSweep {
   std::int64_t id = 0;
   SweepRecord record;

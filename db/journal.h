@@ -14,29 +14,30 @@
 
 namespace colltune::db {
 
-// Environments, sweeps, keys and measurements. The functions that write want a write transaction
-// around them; those that read several tables a transaction, if another connection may write.
+// Environments, sweeps, keys and measurements. Functions that write must be called in a write
+// transaction. Functions that read several tables need a transaction if another connection may
+// write.
 
 std::string put_environment(Connection& connection, const Environment& environment);
-/// Checked against the count in `meta`: a row that was lost is Error(data_loss).
+/// Checked against the count in `meta`: a lost row gives Error(data_loss).
 [[nodiscard]] std::vector<EnvironmentRecord> read_environments(Connection& connection);
 [[nodiscard]] bool has_environment(Connection& connection, const std::string& digest);
 
-/// The key's id; the key is added where it is not there yet. Error(failed_precondition) where its
-/// environment is not stored, Error(invalid_argument) where its problem contradicts itself.
+/// The key's id; the key is added unless it is stored already. Error(failed_precondition) if its
+/// environment is not stored, Error(invalid_argument) if its problem contradicts itself.
 [[nodiscard]] std::int64_t put_key(Connection& connection, const TuningKey& key);
-/// All keys by id, or those with one of the ids that `condition` ("WHERE id IN …") selects.
+/// All keys by id, or those whose ids `condition` selects ("WHERE id IN …").
 [[nodiscard]] std::map<std::int64_t, TuningKey> read_keys(Connection& connection,
                                                           const std::string& condition = "",
                                                           const Row& parameters = {});
 
-/// The key with that digest; empty where none is stored.
+/// The key with that digest; empty if none is stored.
 [[nodiscard]] std::optional<TuningKey> find_key(Connection& connection, const std::string& digest);
 
 void begin_sweep(Connection& connection, const SweepRecord& sweep);
-/// Makes a sweep that is not complete running.
+/// Sets a sweep that is not complete to running.
 void resume_sweep(Connection& connection, const std::string& uuid);
-/// Error(not_found) where it is not stored, Error(failed_precondition) where it is complete.
+/// Error(not_found) if the sweep is not stored, Error(failed_precondition) if it is complete.
 void require_open_sweep(Connection& connection, const std::string& uuid);
 void finish_sweep(Connection& connection, const std::string& uuid, SweepState state,
                   const std::string& finished_at, const std::string& summary);

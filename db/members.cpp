@@ -12,7 +12,8 @@
 namespace colltune::db {
 namespace {
 
-/// All rows of `table`, whose ids have no gaps, each by `read(cursor)`. There are to be `expected`.
+/// All rows of `table`, whose ids have no gaps, each read by `read(cursor)`. There must be
+/// `expected` rows.
 template <class Record, class Read>
 std::vector<Record> read_all(Connection& connection, const Table& table, std::int64_t expected,
                              Read&& read) {

@@ -11,14 +11,14 @@
 
 namespace colltune::db {
 
-// What the members of measured worlds can do, and what unlike ranks run together. Transactions as
-// in journal.h; every read is checked against the counts in `meta`.
+// What the members of measured worlds can do, and what ranks of different kinds run together. For
+// transactions see journal.h; every read is checked against the counts in `meta`.
 
-/// Adds what is not there yet. `topology` is the one that `world` names by its digest.
+/// Adds what is not stored yet. `world` names `topology` by its digest.
 void put_members(Connection& connection, const WorldMembers& world, const Topology& topology);
 [[nodiscard]] std::vector<WorldMembers> read_members(Connection& connection);
 
-/// Adds what is not there yet.
+/// Adds what is not stored yet.
 void put_composition(Connection& connection, const Composition& composition);
 [[nodiscard]] std::vector<Composition> read_compositions(Connection& connection);
 

@@ -20,7 +20,7 @@ namespace colltune::db {
 namespace {
 
 constexpr std::string_view file_magic("SQLite format 3\0", 16);
-/// Stands in the text of the first table, so that a file with a damaged header is still known.
+/// Part of the first table's text, so that a file with a damaged header can still be recognised.
 constexpr std::string_view mark = "-- colltune tuning database";
 constexpr std::size_t mark_search_bytes = 1 << 20;
 
@@ -43,8 +43,8 @@ std::uint32_t big_endian(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-/// What SQLite's own checks leave open in the header: whose file it is, and values that it takes as
-/// they come. Offsets by fileformat2.html of SQLite.
+/// Checks what SQLite's own checks do not cover in the header: whose file it is, and values that
+/// SQLite accepts unchecked. Offsets are from SQLite's fileformat2.html.
 void check_header(const Connection& connection) {
   const std::string header = connection.read_start_of_file(100);
   const auto fail = [&](const std::string& what) {
@@ -82,14 +82,15 @@ void quick_check(Connection& connection) {
   if (result != "ok") fail_damaged(connection, result);
 }
 
-/// As quick_check, and whether the indexes fit their tables: the owner is to know before a sweep
-/// measures for hours, not when it publishes.
+/// Does what quick_check does, and checks that the indexes match their tables. The owner must learn
+/// of damage before a sweep measures for hours, not when it publishes.
 void whole_check(Connection& connection) {
   const std::string result = connection.text("PRAGMA integrity_check(1)");
   if (result != "ok") fail_damaged(connection, result);
 }
 
-/// The version of a sound file. `meta` repeats it, so that a damaged header is no "newer file".
+/// The version of an intact file. `meta` repeats it, so that a damaged header is not taken for a
+/// newer file.
 std::int64_t checked_version(Connection& connection, std::span<const Migration> history) {
   const std::int64_t version = connection.integer("PRAGMA user_version");
   std::int64_t repeated = -1;
@@ -115,7 +116,8 @@ void check_schema(Connection& connection) {
   try {
     meta = read_meta(connection);
   } catch (const SqliteError& error) {
-    // The version is ours, so only a changed text of the schema makes SQLite refuse our own SQL.
+    // The version is ours, so SQLite can refuse our own SQL only if the text of the schema was
+    // changed.
     if (error.code() != StatusCode::internal) throw;
     fail_damaged(connection, error.what());
   }
@@ -135,7 +137,7 @@ std::string new_uuid() {
   return text.data();
 }
 
-/// Runs the steps after `from` and notes the new version, all in one transaction.
+/// Runs the steps after `from` and records the new version, all in one transaction.
 void migrate(Connection& connection, std::span<const Migration> history, std::int64_t from) {
   Transaction transaction(connection, Transaction::Kind::write);
   Meta meta;
@@ -173,11 +175,12 @@ void back_up(Connection& connection, std::int64_t version) {
 void prepare_owned(Connection& connection, std::span<const Migration> history) {
   if (!connection.read_start_of_file(1).empty()) check_header(connection);
   connection.configure();
-  // Also what a kill in the middle of the first transaction leaves, once SQLite has undone it.
+  // This is also the state after a kill in the middle of the first transaction, once SQLite has
+  // rolled it back.
   const bool is_new = connection.integer("PRAGMA user_version") == 0 &&
                       connection.integer("SELECT count(*) FROM sqlite_schema") == 0;
   if (is_new) {
-    // In the old journal mode, so that the main file's header says at once whose it is.
+    // In the old journal mode, so that the main file's header shows at once whose file it is.
     migrate(connection, history, 0);
   } else {
     whole_check(connection);

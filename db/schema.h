@@ -11,24 +11,24 @@
 
 namespace colltune::db {
 
-/// "CTun": marks a file as ours (PRAGMA application_id).
+/// "CTun": marks a file as a tuning database (PRAGMA application_id).
 inline constexpr std::int64_t application_id = 0x4354756e;
 
-/// One step of the schema's history: takes a file of version `to_version` - 1 (0: an empty one) to
-/// `to_version`, inside the caller's transaction, which also writes the row of `meta` anew. A step
-/// that was released never changes.
+/// One step of the schema's history: migrates a file of version `to_version` - 1 (0: an empty file)
+/// to `to_version`, in the caller's transaction, which also rewrites the row of `meta`. A released
+/// step never changes.
 struct Migration {
   std::int64_t to_version = 0;
   void (*apply)(Connection&) = nullptr;
-  /// Decisions look different after it, so that the digests of generations are taken anew.
+  /// The step changes the form of decisions, so the digests of generations must be recomputed.
   bool changes_decisions = false;
 };
-/// The steps that are long.
+/// Steps that are too long for the list.
 void apply_version_3(Connection& connection);
 void apply_version_4(Connection& connection);
 void apply_version_6(Connection& connection);
 void apply_version_7(Connection& connection);
-/// All steps, ascending from 1; the last one's version is what this program reads and writes.
+/// All steps, ascending from 1. This program reads and writes the last one's version.
 [[nodiscard]] std::span<const Migration> schema_history();
 
 // The tables of the newest version.
@@ -45,7 +45,7 @@ void apply_version_7(Connection& connection);
 [[nodiscard]] const Table& world_members_table();
 [[nodiscard]] const Table& composition_table();
 
-/// The only row of table `meta`. Its counts make a lost row of another table noticed.
+/// The only row of table `meta`. Its counts reveal a lost row of another table.
 struct Meta {
   std::string store_uuid;
   std::int64_t schema_version = 0;
@@ -61,22 +61,21 @@ struct Meta {
   std::int64_t composition_count = 0;
 };
 [[nodiscard]] Meta read_meta(Connection& connection);
-/// The same from a file of any version up to ours; what that version lacks is 0.
+/// The same for a file of any version up to ours; fields that the version lacks are 0.
 [[nodiscard]] Meta read_meta_of_any_version(Connection& connection);
 void write_meta(Connection& connection, const Meta& meta);
 
-/// Makes the open file usable by its owner: creates the schema in an empty file, checks a present
-/// one, migrates an older one after a backup beside it (`<path>.v<version>.backup`). Throws as
-/// Store's constructor does.
+/// Makes the open file usable by its owner: creates the schema in an empty file, checks an existing
+/// one, and migrates an older one after making a backup next to it (`<path>.v<version>.backup`).
+/// Throws as Store's constructor does.
 void prepare_owned(Connection& connection, std::span<const Migration> history);
-/// Checks that the open file is ours, sound and of a version up to this one. Throws as
-/// prepare_read does.
+/// Checks that the open file is a tuning database, intact and of a version up to this one. Throws
+/// as prepare_read does.
 void prepare_peek(Connection& connection, std::span<const Migration> history);
-/// The same, and that it is of this very version. Throws as StoreReader's
-/// constructor does.
+/// Also checks that it is of exactly this version. Throws as StoreReader's constructor does.
 void prepare_read(Connection& connection, std::span<const Migration> history);
 
-/// True where the file is in WAL mode, false where it is a snapshot or a copy in the old mode.
+/// True if the file is in WAL mode; false if it is a snapshot, or a copy in the old mode.
 [[nodiscard]] bool is_in_wal_mode(const Connection& connection);
 
 }  // namespace colltune::db

@@ -34,14 +34,14 @@ void check_snapshot(const std::filesystem::path& file, const Generation& newest)
                 file.string() + ": what was written is not what it should be: " + result);
 }
 
-/// What a present, sound snapshot says about itself, also one of an older version.
+/// The meta row of an existing, intact snapshot, which may be of an older version.
 std::optional<Meta> peek(const std::filesystem::path& file) {
   try {
     if (!std::filesystem::is_regular_file(file)) return {};
     Connection connection(real_path(file), OpenMode::immutable);
     prepare_peek(connection, schema_history());
     return read_meta_of_any_version(connection);
-  } catch (const Error&) {  // damaged or foreign: it is written anew
+  } catch (const Error&) {  // damaged or foreign: it is rewritten
     return {};
   }
 }

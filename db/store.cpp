@@ -21,7 +21,7 @@ namespace {
 using db::Connection;
 using db::Transaction;
 
-/// Refuses what can be refused before anything is created. Returns the one name of the file.
+/// Refuses whatever can be refused before anything is created. Returns the file's canonical path.
 std::filesystem::path check_place(const std::filesystem::path& given) {
   const auto path = db::real_path(given);
   std::error_code error;
@@ -44,7 +44,7 @@ void remove_database(const std::filesystem::path& path) {
   }
 }
 
-/// Some file systems accept the WAL mode and fail at the first write: found out on a scratch file.
+/// Some file systems accept WAL mode and fail at the first write; this is tested on a scratch file.
 void probe_writing(const std::filesystem::path& database) {
   auto path = database;
   path += ".probe";
@@ -214,11 +214,11 @@ void Store::note_compositions(std::span<const Composition> compositions) {
 
 namespace {
 
-/// Readers open it from now on; keeps the write-ahead log short.
+/// Writes the snapshot, which readers open from then on, and truncates the write-ahead log.
 void bring_out(Connection& connection, const Generation& generation) {
   try {
     db::write_snapshot(connection, generation);
-    // Readers may hold it back; that is no error.
+    // Readers may block the checkpoint; that is not an error.
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)");
   } catch (const Error& error) {
     throw Error(error.code(), "generation " + std::to_string(generation.number) +

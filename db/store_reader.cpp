@@ -20,7 +20,7 @@ class StoreReader::Impl {
   [[nodiscard]] const std::string& uuid() const { return uuid_; }
   [[nodiscard]] LeftOut& left_out() { return left_out_; }
 
-  /// Runs `read` on one state of the file, whatever its owner does meanwhile.
+  /// Runs `read` on one consistent state of the file, whatever its owner does meanwhile.
   template <class Read>
   auto read_one_state(Read&& read) {
     db::Transaction transaction(*connection_, db::Transaction::Kind::read);

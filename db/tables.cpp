@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tables of the newest schema, by the fields of what they hold.
+// The tables of the newest schema, derived from the fields of what they hold.
 
 #include <algorithm>
 #include <concepts>
@@ -14,7 +14,7 @@ namespace colltune::db {
 
 namespace {
 
-/// Every column of `meta`, in order: its name and its place in Meta.
+/// Visits every column of `meta`, in order: its name and its member in Meta.
 template <class Self, class Visit>
 requires std::same_as<std::remove_const_t<Self>, Meta>
 void visit_columns(Self& meta, Visit&& visit) {

@@ -39,7 +39,7 @@ void add_origin(CLI::App& command, Origin& origin) {
   command.add_option("--generation", origin.generation, "this very generation [the newest]");
 }
 
-/// What names the call and the world that a question is about.
+/// Adds the options that name the call and the world of a query.
 void add_question(CLI::App& command, LookupOptions& options) {
   command
       .add_option("collective", options.collective,
@@ -237,7 +237,7 @@ void add_import(CLI::App& program, ImportOptions& options) {
   command.callback([&options] { run_import(options, std::cout, std::cerr); });
 }
 
-/// What to say of wrong usage: CLI11's text, and the commands where one of them is missing.
+/// The message for wrong usage: CLI11's text, and the list of commands if the command is missing.
 std::string usage_message(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* deepest = &program;
   while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
@@ -250,7 +250,7 @@ std::string usage_message(const CLI::App& program, const CLI::ParseError& error)
   return message + "; colltune --help tells more";
 }
 
-/// For whoever starts the program with nothing.
+/// Shown when the program is started without arguments.
 constexpr const char* what_to_do =
     "colltune: tells which variant of a collective to use, as it was measured on this cluster.\n\n"
     "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
@@ -264,7 +264,8 @@ constexpr const char* what_to_do =
     "  colltune --help\n"
     "      all commands\n";
 
-/// 0, or 1 after a message where standard output did not take the result (a full disk, say).
+/// Returns 0, or prints a message and returns 1 if standard output did not take the result (because
+/// of a full disk, for example).
 int finish_output() {
   std::cout.flush();
   if (std::cout && std::fflush(stdout) == 0) return 0;

@@ -18,7 +18,7 @@
 namespace colltune {
 namespace {
 
-/// What the decisions of one table share: all but the message size.
+/// What the decisions of one table share: everything but the message size.
 struct TableKey {
   Topology topology;
   std::string environment_digest;
@@ -39,7 +39,7 @@ TableKey table_key_of(const Decision& decision) {
 
 using Tables = std::map<TableKey, std::vector<const Decision*>>;
 
-/// The decisions by table, each table by message size.
+/// The decisions by table; within a table they are ordered by message size.
 Tables group_into_tables(std::span<const Decision> decisions) {
   Tables tables;
   for (const auto& decision : decisions) tables[table_key_of(decision)].push_back(&decision);
@@ -76,7 +76,7 @@ nlohmann::json table_to_json(const TableKey& key, std::span<const Decision* cons
           {"ranges", std::move(ranges)}};
 }
 
-/// Those that the decisions' variants name, by their names.
+/// The compositions that the decisions' variants name, by name.
 nlohmann::json compositions_of(std::span<const Decision> decisions,
                                std::span<const Composition> given) {
   std::map<std::string, const Composition*, std::less<>> known;
@@ -96,8 +96,8 @@ nlohmann::json compositions_of(std::span<const Decision> decisions,
   return compositions;
 }
 
-/// The worlds that the decisions were measured in and whose members are known; `kinds` gets what
-/// their ranks can do, by the digest that parts name.
+/// The worlds in which the decisions were measured, if their members are known. `kinds` receives
+/// what their ranks can do, by the digest that parts name.
 nlohmann::json worlds_of(std::span<const Decision> decisions, std::span<const WorldMembers> given,
                          nlohmann::json& kinds) {
   std::map<std::pair<std::string, std::string>, const Topology*> wanted;

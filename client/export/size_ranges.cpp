@@ -15,17 +15,17 @@ namespace {
 
 constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
 
-/// Sizes first..last, both included.
+/// The sizes from first to last, both included.
 struct Interval {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 };
 
-/// The geometric mean of two sizes, rounded down; at least `a`, less than `b`.
+/// The geometric mean of two sizes, rounded down; at least `a` and less than `b`.
 std::uint64_t border_between(std::uint64_t a, std::uint64_t b) {
   const long double mean =
       std::sqrt(static_cast<long double>(a)) * std::sqrt(static_cast<long double>(b));
-  // Roots of squares are exact; others may come out an ulp below a whole number.
+  // Roots of squares are exact; other roots may come out one ulp below an integer.
   const auto floor = static_cast<std::uint64_t>(mean * (1 + 1e-18L));
   return std::clamp(floor, a, b - 1);
 }
@@ -35,7 +35,7 @@ Interval sizes_of(const Limits& limits) {
           limits.max_message.value == 0 ? unbounded : limits.max_message.value};
 }
 
-/// Who reads a table does not know which members it is for.
+/// A reader of a table does not know which members it is for.
 bool is_composed(const RankedVariant& ranked) { return is_for_certain_members(ranked.variant); }
 
 const RankedVariant* first_that_runs(const Decision& decision, Interval sizes) {
@@ -47,7 +47,7 @@ const RankedVariant* first_that_runs(const Decision& decision, Interval sizes) {
   return nullptr;
 }
 
-/// Cuts `sizes` where the limits of a ranked variant begin or end.
+/// Splits `sizes` where the limits of a ranked variant begin or end.
 std::vector<Interval> cut_at_limits(const Decision& decision, Interval sizes) {
   std::vector<std::uint64_t> starts{sizes.first};
   const auto add = [&](std::uint64_t start) {
@@ -68,7 +68,7 @@ std::vector<Interval> cut_at_limits(const Decision& decision, Interval sizes) {
   return pieces;
 }
 
-/// Appends a range, or lengthens the last one where nothing but the size differs.
+/// Appends a range, or extends the last one if they differ only in size.
 void append(std::vector<SizeRange>& ranges, SizeRange next) {
   if (!ranges.empty()) {
     SizeRange& last = ranges.back();

@@ -6,7 +6,7 @@
 
 namespace colltune {
 
-/// Throws Error(invalid_argument) where `address` is neither "unix:/path" nor "host:port".
+/// Throws Error(invalid_argument) if `address` is neither "unix:/path" nor "host:port".
 void check_address(const std::string& address);
 
 }  // namespace colltune

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// The C interface: converts, calls Client, and lets no exception out.
+// The C interface: converts arguments, calls Client, and catches all exceptions.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,15 +18,15 @@ struct colltune_client {
 struct colltune_answer {
   colltune::LookupAnswer answer;
   std::vector<std::string> variants;      ///< as long as answer.decision.ranked
-  std::vector<std::string> compositions;  ///< as JSON, as long as `variants`; empty: not composed
-  std::vector<std::string> kinds;         ///< digests of those of `kind_of_member`
-  std::vector<int> kind_of_member;        ///< as the question said
+  std::vector<std::string> compositions;  ///< JSON; one per variant; empty: not composed
+  std::vector<std::string> kinds;         ///< digests of the kinds that `kind_of_member` refers to
+  std::vector<int> kind_of_member;        ///< copied from the query
 };
 
 namespace colltune {
 namespace {
 
-/// What the first version of the structures held.
+/// The sizes of the structures' first versions.
 constexpr std::size_t smallest_query = offsetof(colltune_query, members);
 constexpr std::size_t smallest_error = sizeof(colltune_error);
 
@@ -40,7 +40,7 @@ int report(colltune_error* error, StatusCode code, const char* message) noexcept
   return static_cast<int>(code);
 }
 
-/// Runs `body`; 0, or the code of what it threw.
+/// Runs `body`; returns 0, or the code of the error that it threw.
 template <class Body>
 int guarded(colltune_error* error, Body&& body) noexcept {
   try {
@@ -75,11 +75,11 @@ std::optional<std::string> text(const char* value) {
   return value ? std::optional<std::string>(value) : std::nullopt;
 }
 
-/// The caller's query in our form: what an older caller's structure does not have is left open.
-/// Refuses a query that is larger than ours and uses what we do not know.
+/// The caller's query in the current form. Fields that an older caller's structure lacks stay
+/// unset. Refuses a query that is larger than ours and sets fields that we do not know.
 colltune_query current_form(const colltune_query* asked) {
   if (!asked) refuse("the query is NULL");
-  // The caller's structure may end before ours does: no more of it is read than it says.
+  // The caller's structure may be shorter than ours; no more of it is read than its size says.
   std::size_t size = 0;
   std::memcpy(&size, asked, sizeof size);
   if (size < smallest_query)
@@ -102,7 +102,7 @@ Members members_of(const char* text) {
   return members;
 }
 
-/// Which collective, or what is reduced over which mesh.
+/// Sets the collective, or what is reduced over which mesh.
 void set_operation(const colltune_query& query, Problem& problem) {
   const bool is_mesh = query.collective == name_of(ProblemKind::mesh_reduce);
   if (is_mesh != (query.mesh_shape != nullptr) || is_mesh != (query.mesh_steps != nullptr))
@@ -151,12 +151,12 @@ LookupQuery query_of(const colltune_query* asked) {
   return result;
 }
 
-/// The content of the generation that is pinned.
+/// The content digest of the pinned generation.
 std::optional<std::string> pinned_digest_of(const colltune_query* asked) {
   return text(current_form(asked).generation_digest);
 }
 
-/// What the answer's functions point to.
+/// Adds the texts that the answer's functions point to.
 void add_texts(const LookupQuery& question, colltune_answer& answer) {
   for (const RankedVariant& ranked : answer.answer.decision.ranked) {
     answer.variants.push_back(to_string(ranked.variant));

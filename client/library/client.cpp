@@ -15,15 +15,15 @@
 namespace colltune {
 namespace {
 
-/// A chunk of a table is at least 100 decisions of some kilobytes each.
+/// A chunk of a table has at least 100 decisions of some kilobytes each.
 constexpr int largest_message = 64 << 20;
 
 grpc::ChannelArguments channel_arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(largest_message);
-  // The daemon is on this machine or in this cluster: never by a proxy of the site.
+  // The daemon is on this machine or in this cluster, so the site's proxy must not be used.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // A new client tries at once, whatever other clients of this process met.
+  // A new client connects at once, whatever happened to other clients of this process.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // A restarted daemon is found within a second (gRPC's default goes up to two minutes).
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -31,7 +31,7 @@ grpc::ChannelArguments channel_arguments() {
   return arguments;
 }
 
-/// Reads a part of the daemon's answer: what is malformed there is not the caller's fault.
+/// Reads a part of the daemon's answer: if it is malformed, the caller is not to blame.
 template <class T>
 T read_answer(const message_of<T>& message, std::string_view where) {
   try {
@@ -42,16 +42,16 @@ T read_answer(const message_of<T>& message, std::string_view where) {
   }
 }
 
-/// A daemon that is older than the question's members leaves them out and may answer from members
-/// that can do more.
+/// A daemon from before members were part of queries ignores them, and may answer from members that
+/// can do more.
 void check_members(const LookupQuery& query, const LookupAnswer& answer) {
   if (query.members && answer.members == MembersMatch::not_asked)
     throw Error(StatusCode::unimplemented,
                 "the daemon does not compare what members can do: it is older than this client");
 }
 
-/// Codes that gRPC itself gives calls whose daemon dies, ends or breaks off, whatever the connection
-/// looks like by then.
+/// Codes that gRPC itself returns for calls whose daemon dies, ends or disconnects, whatever the
+/// state of the connection is by then.
 bool is_of_the_transport(grpc::StatusCode code) {
   return code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::CANCELLED ||
          code == grpc::StatusCode::UNKNOWN || code == grpc::StatusCode::INTERNAL;
@@ -75,8 +75,8 @@ class Client::Impl {
                                            channel_arguments())),
         stub_(v1::TuningService::NewStub(channel_)) {}
 
-  /// Throws in a process that was forked from the one that made this: both would read from one
-  /// connection, and the parent's answers would go astray.
+  /// Throws in a process that was forked from the one that made this client. Both would read from
+  /// one connection, and the parent's answers would be lost.
   [[nodiscard]] v1::TuningService::Stub& stub() const {
     if (is_inherited())
       throw Error(StatusCode::failed_precondition,
@@ -90,7 +90,7 @@ class Client::Impl {
     context.set_deadline(std::chrono::system_clock::now() + deadline_);
   }
 
-  /// `query` is what `request` asks.
+  /// `query` is the query that `request` carries.
   [[nodiscard]] FoundAnswer ask(const v1::LookupRequest& request, const LookupQuery& query) const {
     v1::LookupResponse response;
     grpc::ClientContext context;
@@ -104,7 +104,8 @@ class Client::Impl {
     return found;
   }
 
-  /// Throws the error that `status` carries, with the address where the daemon itself said nothing.
+  /// Throws the error that `status` carries; if the daemon itself sent no message, with the
+  /// address.
   void check(const grpc::Status& status) const {
     if (status.ok()) return;
     const bool is_connected = channel_->GetState(false) == GRPC_CHANNEL_READY;
@@ -141,7 +142,7 @@ Client::Client(const std::string& address, std::chrono::milliseconds deadline) {
   impl_ = std::make_unique<Impl>(address, deadline);
 }
 
-// In a forked process the connection is the parent's: to close it would shut it down for both.
+// In a forked process the connection belongs to the parent: closing it would shut it down for both.
 Client::~Client() {
   if (impl_ && impl_->is_inherited()) (void)impl_.release();
 }
@@ -168,7 +169,7 @@ FoundAnswer Client::lookup_with_environment(const LookupQuery& query) const {
   return impl_->ask(request, query);
 }
 
-/// A generation's number, and its content where it is known.
+/// A generation's number, and its content digest if known.
 struct Client::Pinned {
   std::optional<std::uint64_t> number;
   std::optional<std::string> digest{};

@@ -13,11 +13,12 @@
 namespace colltune::nccl {
 namespace {
 
-// Bits of colltune_nccl_call::available.
+// They are bits of colltune_nccl_call::available.
 static_assert(algorithm_count * protocol_count <= 64);
 
-/// Asks NCCL for one entry: all others that it could choose become too dear. False, and the table
-/// as it was, where NCCL could not choose it: an algorithm that is not connected would hang.
+/// Asks NCCL for one entry by making all other available ones too expensive. Returns false and
+/// leaves the table unchanged if NCCL could not choose the entry: an algorithm that is not
+/// connected would hang.
 bool choose(CostTable table, int algorithm, int protocol, float cost) noexcept {
   if (algorithm < 0 || algorithm >= table.algorithms || protocol < 0 || protocol >= table.protocols)
     return false;
@@ -27,7 +28,7 @@ bool choose(CostTable table, int algorithm, int protocol, float cost) noexcept {
     for (int at = 0; at < entries; ++at)
       table.costs[at] = table.costs[at] >= 0 ? cost_avoided : table.costs[at];
   };
-  // The usual size is known to the compiler, which then needs no loop.
+  // The usual size is a compile-time constant, so the compiler needs no loop.
   constexpr int usual = algorithm_count * protocol_count;
   if (const int entries = table.algorithms * table.protocols; entries == usual)
     avoid_all(usual);
@@ -37,7 +38,7 @@ bool choose(CostTable table, int algorithm, int protocol, float cost) noexcept {
   return true;
 }
 
-/// As NCCL would clamp it. CollNet's is not compared with what the communicator has.
+/// Clamped as NCCL would. CollNet's number is not compared with what the communicator has.
 void ask_for_channels(int wanted, int algorithm, int* channels) noexcept {
   if (wanted <= 0 || channels == nullptr ||
       takes_channels_on_trust(static_cast<Algorithm>(algorithm)))
@@ -50,9 +51,9 @@ struct Entry {
   int protocol = -1;
 };
 
-/// What NCCL takes of a table: the cheapest, up to 2.30 the first of equals, later the last. This
-/// writes no negative cost where NCCL had another, so that what it could choose is what is not
-/// negative, by both rules.
+/// The entry that NCCL takes from a table: the cheapest; among equals the first up to 2.30, the
+/// last in later versions. This library writes no negative cost unless NCCL had another one. So
+/// under both rules NCCL can choose exactly the entries that are not negative.
 Entry cheapest(CostTable table, bool is_plain_minimum) noexcept {
   Entry best;
   float least = 0;
@@ -98,8 +99,8 @@ void Communicator::decide(const AskedCall& call, CostTable table, int* channels)
     return;
   }
   const std::uint64_t available = available_entries(table);
-  // From 2.31 on NCCL also asks about kernels for symmetric windows, which are not in the table:
-  // nothing that is said matters, and it says nothing of what is available.
+  // From 2.31 on NCCL also asks about kernels for symmetric windows, which are not in the table. In
+  // that case the answer does not matter, and the call tells nothing about what is available.
   if (available == 0 && call.pipe_operations == 0) return;
   const bool is_plain_minimum = facts.nccl_version >= first_plain_minimum;
   const Entry own = cheapest(table, is_plain_minimum);
@@ -144,7 +145,7 @@ bool Communicator::set_force(const colltune_nccl_force* force) noexcept {
     force_.store(nullptr, std::memory_order_release);
     return true;
   }
-  // Who goes back and forth between a few, as sweeps do, neither allocates nor fills memory.
+  // A caller that alternates between a few forces, as sweeps do, allocates and fills no memory.
   Force* found = forces_;
   while (found != nullptr && !is_same(found->wanted, *force)) found = found->older;
   if (found == nullptr) {
@@ -166,7 +167,8 @@ void Communicator::observe(bool is_on) noexcept {
 }
 
 void Communicator::record(const colltune_nccl_call& call) noexcept {
-  // One writer. Each word is released, so that who sees a new one sees the odd turn before it.
+  // There is one writer. Each word is stored with release order, so that a reader that sees a new
+  // word also sees the odd turn before it.
   const std::uint64_t turn = turn_.load(std::memory_order_relaxed);
   colltune_nccl_call counted = call;
   counted.count = turn / 2 + 1;
@@ -178,8 +180,8 @@ void Communicator::record(const colltune_nccl_call& call) noexcept {
 }
 
 bool Communicator::read_last_call(colltune_nccl_call& into) const noexcept {
-  // A writer needs nanoseconds: whoever meets one a thousand times meets a new one each time, and
-  // may say that there is nothing to say yet.
+  // A writer takes nanoseconds. A reader that meets one a thousand times meets a new one each time,
+  // and may report that there is nothing yet.
   for (int attempt = 0; attempt < 1000; ++attempt) {
     const std::uint64_t before = turn_.load(std::memory_order_acquire);
     if (before == 0) return false;

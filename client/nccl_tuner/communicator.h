@@ -14,15 +14,15 @@
 
 namespace colltune::nccl {
 
-/// The table of costs as NCCL hands it over: one contiguous float[algorithms][protocols].
+/// The cost table as NCCL passes it: one contiguous float[algorithms][protocols].
 struct CostTable {
   float* costs;
   int algorithms;
   int protocols;
 };
 
-/// What this library knows of one of NCCL's communicators: its context. NCCL asks for one call of a
-/// communicator at a time; other threads may set a force and look at what was seen meanwhile.
+/// This library's context for one of NCCL's communicators. NCCL asks for one call of a communicator
+/// at a time; meanwhile other threads may set a force and read the last call.
 class Communicator {
  public:
   Communicator() = default;
@@ -30,27 +30,27 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
 
-  /// Constant from the moment that NCCL has the context, but for `is_claimed`, which the registry's
-  /// mutex guards.
+  /// Constant once NCCL has the context, except for `is_claimed`, which the registry's mutex
+  /// guards.
   colltune_nccl_communicator facts{};
   RuleIndex rules;
-  Communicator* next = nullptr;  ///< of the registry, guarded by its mutex
+  Communicator* next = nullptr;  ///< list of the registry, guarded by its mutex
 
   /// The hot path: neither locks nor allocates.
   void decide(const AskedCall& call, CostTable table, int* channels) noexcept;
 
-  // The rest is called under the registry's mutex.
+  // The other functions are called under the registry's mutex.
 
-  /// Copies `force`; null takes it away. False where there is no memory.
+  /// Copies `force`; null removes it. Returns false if memory ran out.
   [[nodiscard]] bool set_force(const colltune_nccl_force* force) noexcept;
   [[nodiscard]] const colltune_nccl_force* force() const noexcept;
   void observe(bool is_on) noexcept;
-  /// False where nothing was observed.
+  /// Returns false if no call was observed.
   [[nodiscard]] bool read_last_call(colltune_nccl_call& into) const noexcept;
 
  private:
-  /// Immutable once published. Those of the past are kept until the communicator goes: a call may
-  /// still be looking at them. No two are equal.
+  /// Immutable once published. Old forces are kept until the communicator is removed, because a
+  /// call may still read them. No two are equal.
   struct Force {
     colltune_nccl_force wanted{};
     Force* older = nullptr;
@@ -62,9 +62,9 @@ class Communicator {
 
   std::atomic<const Force*> force_ = nullptr;
   std::atomic<bool> is_observed_ = false;
-  Force* forces_ = nullptr;  ///< all of them, the newest first
+  Force* forces_ = nullptr;  ///< all of them, newest first
 
-  /// The last call, word by word. `turn_` is odd while it is written; who reads compares it before
+  /// The last call, word by word. `turn_` is odd while it is written; a reader compares it before
   /// and after.
   static constexpr std::size_t call_words = sizeof(colltune_nccl_call) / sizeof(std::uint64_t);
   std::atomic<std::uint64_t> turn_ = 0;

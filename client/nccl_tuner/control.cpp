@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// The control interface (colltune/nccl/tuner_control.h): finds the communicator, checks what it is
-// given, and leaves the rest to it.
+// The control interface (colltune/nccl/tuner_control.h): finds the communicator, checks the
+// arguments, and delegates the rest to it.
 
 #include <cmath>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr int done = 0;
 constexpr int code(StatusCode status) { return static_cast<int>(status); }
 
-/// `act` of the communicator with that number, or that there is none.
+/// Calls `act` on the communicator with that number, or reports that there is none.
 template <class Act>
 int with(std::uint64_t number, Act act) noexcept {
   int result = code(StatusCode::not_found);

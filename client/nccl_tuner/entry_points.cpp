@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL calls. A call of a collective fails where a tuner's get_coll_info fails, so that it
-// never does; init fails only where this rank would choose otherwise than the others: a
-// communicator of unlike choices hangs or computes nonsense.
+// The functions that NCCL calls. A collective call fails if a tuner's get_coll_info fails, so ours
+// never does. init fails only if this rank would choose differently from the others: a communicator
+// whose ranks choose differently hangs or computes wrong results.
 
 #include <dlfcn.h>
 
@@ -33,7 +33,7 @@ struct World {
   int interface_version;
 };
 
-/// A line in NCCL's log; nothing where NCCL gave no logger.
+/// Writes a line to NCCL's log; does nothing if NCCL gave no logger.
 template <class... Values>
 void log(Logger logger, int level, const char* format, Values... values) noexcept {
   if (logger == nullptr) return;
@@ -42,7 +42,7 @@ void log(Logger logger, int level, const char* format, Values... values) noexcep
   logger(level, log_tuning, "colltune", 0, "%s", text.data());
 }
 
-/// The variable's value; null where it is not set, or to nothing.
+/// The variable's value; null if it is unset or empty.
 const char* read_environment(const char* name) noexcept {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return value == nullptr || *value == '\0' ? nullptr : value;
@@ -55,9 +55,9 @@ DigestText text_of(const std::array<unsigned char, 16>& digest) noexcept {
   return text;
 }
 
-/// The version of the NCCL that calls, by ncclGetVersion of the object that its logger is of; 0
-/// where there is none. Its interface does not tell: 2.30 and 2.31 have the same one, and choose by
-/// unlike rules.
+/// The version of the calling NCCL, from ncclGetVersion of the shared object that contains its
+/// logger; 0 if there is none. The interface does not tell: 2.30 and 2.31 have the same one but
+/// choose by different rules.
 int find_version(Logger logger) noexcept {
   using GetVersion = Result (*)(int*);
   int version = 0;
@@ -74,12 +74,12 @@ int find_version(Logger logger) noexcept {
       dlclose(library);
     }
   }
-  // Linked into the program, or loaded for all of it.
+  // NCCL is linked into the program, or loaded with global symbols.
   if (version == 0) ask(RTLD_DEFAULT);
   return version;
 }
 
-/// NCCL itself takes what these exclude out of its table; nobody puts it back.
+/// NCCL itself removes from its table what these variables exclude, and a tuner cannot put it back.
 void report_restrictions(Logger logger) noexcept {
   for (const char* const name : {"NCCL_ALGO", "NCCL_PROTO"})
     if (const char* const value = read_environment(name); value != nullptr)
@@ -89,8 +89,8 @@ void report_restrictions(Logger logger) noexcept {
           name, value);
 }
 
-/// Takes the rules of the snapshot that the environment names, if any. False where this rank must
-/// not take part: others use a snapshot that it does not have.
+/// Loads the rules of the snapshot that the environment names, if any. Returns false if this rank
+/// must not take part, because other ranks use a snapshot that it does not have.
 bool take_rules(Communicator& communicator, Logger logger) noexcept {
   colltune_nccl_communicator& facts = communicator.facts;
   const char* const path = read_environment(path_variable);
@@ -177,7 +177,7 @@ Result get_coll_info(void* context, int function, std::size_t bytes, int pipe_op
                      int* channels) noexcept {
   if (context == nullptr || costs == nullptr || algorithms <= 0 || protocols <= 0)
     return result_success;
-  // Declared as rows of pointers, handed over as one array.
+  // Declared as rows of pointers, but passed as one array.
   auto* const table = reinterpret_cast<float*>(costs);  // NOLINT
   static_cast<Communicator*>(context)->decide({function, bytes, pipe_operations, registered},
                                               {table, algorithms, protocols}, channels);
@@ -194,7 +194,7 @@ Result finalize(void* context) noexcept {
 
 extern "C" {
 
-// Not const: NCCL declares them as what may be written.
+// Not const, because NCCL declares them as writable.
 [[gnu::visibility("default")]] colltune::nccl::TunerV4 ncclTunerPlugin_v4{
     colltune::nccl::tuner_name, colltune::nccl::init_v4, colltune::nccl::get_coll_info,
     colltune::nccl::finalize};

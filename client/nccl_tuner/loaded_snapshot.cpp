@@ -34,7 +34,8 @@ const char* describe(int error) noexcept {
   }
 }
 
-/// Reads until `into` is full or the file ends; the bytes read, -1 with errno where that failed.
+/// Reads until `into` is full or the file ends. Returns the number of bytes read, or -1 with errno
+/// if reading failed.
 ssize_t read_all(int file, std::span<std::byte> into) noexcept {
   std::size_t size = 0;
   while (size < into.size()) {
@@ -50,7 +51,7 @@ ssize_t read_all(int file, std::span<std::byte> into) noexcept {
 }  // namespace
 
 int LoadedSnapshot::read_file(const char* path) noexcept {
-  // O_NONBLOCK: a path that is no file but a pipe must not hold the process up.
+  // O_NONBLOCK, because a path to a pipe instead of a file must not block the process.
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return errno;
   const auto read_open = [&]() noexcept -> int {

@@ -11,8 +11,9 @@
 
 namespace colltune::nccl {
 
-/// A snapshot's file, read into memory and checked. It is not mapped: where somebody writes into
-/// the file meanwhile, what was read has another digest and is refused, and nothing dies.
+/// A snapshot's file, read into memory and checked. It is not mapped: if another process writes to
+/// the file meanwhile, the bytes read have another digest and are refused, and this process does
+/// not crash.
 class LoadedSnapshot {
  public:
   explicit LoadedSnapshot(const char* path) noexcept;
@@ -20,14 +21,14 @@ class LoadedSnapshot {
   LoadedSnapshot& operator=(const LoadedSnapshot&) = delete;
   ~LoadedSnapshot() = default;
 
-  /// Empty where the snapshot is whole, else why it cannot be used.
+  /// Empty if the snapshot is intact, else why it cannot be used.
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.data(); }
   [[nodiscard]] const CheckedSnapshot& content() const noexcept { return content_; }
   /// Whether every user of the machine may change the file.
   [[nodiscard]] bool is_writable_by_all() const noexcept { return is_writable_by_all_; }
 
  private:
-  /// The reason why it could not be read, as errno; 0 where it was.
+  /// Returns 0, or the errno with which reading failed.
   [[nodiscard]] int read_file(const char* path) noexcept;
 
   std::unique_ptr<std::byte[]> memory_;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL calls where NCCL_PROFILER_PLUGIN names this library, and its control interface
-// (colltune/nccl/profiler_control.h). NCCL goes on without a profiler whose init fails; nothing
-// here fails.
+// The functions that NCCL calls if NCCL_PROFILER_PLUGIN names this library, and the control
+// interface (colltune/nccl/profiler_control.h). NCCL continues without a profiler whose init fails;
+// nothing here fails.
 
 #include "colltune/nccl/profiler_abi.h"
 #include "colltune/nccl/profiler_control.h"
@@ -36,7 +36,7 @@ Result start_event(void*, void** handle, Event* event) noexcept {
   if (event->type == profile_transfer) watches().tell(event->transfer);
   return result_success;
 }
-/// As NCCL 2.27 has it: of a group without a handle it tells nothing.
+/// As in NCCL 2.27, which reports nothing about a group without a handle.
 Result start_event_v4(void* context, void** handle, ProfilerEventV4* event) noexcept {
   static constinit char group = 0;  // nobody reads or writes it
   const Result result = start_event(context, handle, event);
@@ -62,11 +62,11 @@ using namespace colltune::nccl;  // NOLINT
 
 extern "C" {
 
-// Not const: NCCL declares them as what may be written.
+// Not const, because NCCL declares them as writable.
 [[gnu::visibility("default")]] ProfilerV4 ncclProfiler_v4{
     profiler_name, init_v4, start_event_v4, stop_event, record_event_state, finalize};
 [[gnu::visibility("default")]] ProfilerV5 ncclProfiler_v5 = profiler_v5;
-// Collectives and transfers are told as in version 5.
+// Collectives and transfers are reported as in version 5.
 [[gnu::visibility("default")]] ProfilerV5 ncclProfiler_v6 = profiler_v5;
 
 int colltune_nccl_profiler_interface() { return COLLTUNE_NCCL_PROFILER_INTERFACE; }

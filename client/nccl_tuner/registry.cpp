@@ -20,7 +20,7 @@ void Registry::remove(Communicator* communicator) noexcept {
     const std::lock_guard lock(mutex_);
     Communicator** at = &first_;
     while (*at != nullptr && *at != communicator) at = &(*at)->next;
-    // Finalized twice, or not ours.
+    // Finalized twice, or not one of ours.
     if (*at == nullptr) return;
     *at = communicator->next;
   }

@@ -8,22 +8,22 @@
 
 namespace colltune::nccl {
 
-/// The communicators of this process. Thread-safe. There is one, global: NCCL's interface and the
-/// control interface are functions without an object.
+/// The communicators of this process. Thread-safe. There is one global registry, because NCCL's
+/// interface and the control interface are functions without an object.
 class Registry {
  public:
   constexpr Registry() = default;
 
-  /// Takes the communicator and numbers it.
+  /// Adds the communicator and gives it a number.
   void add(Communicator* communicator) noexcept;
   /// Deletes it.
   void remove(Communicator* communicator) noexcept;
 
-  /// False where another thread searches.
+  /// Returns false if another thread is searching.
   [[nodiscard]] bool begin_search() noexcept;
   void end_search() noexcept;
 
-  /// Calls `act` for each, the oldest first, as long as it returns true.
+  /// Calls `act` for each communicator, oldest first, as long as it returns true.
   template <class Act>
   void for_each(Act act) noexcept {
     const std::lock_guard lock(mutex_);
@@ -33,7 +33,7 @@ class Registry {
 
  private:
   std::mutex mutex_;
-  Communicator* first_ = nullptr;  ///< guarded by mutex_, as all below
+  Communicator* first_ = nullptr;  ///< guarded by mutex_, as are all members below
   std::uint64_t last_number_ = 0;
   bool is_searched_ = false;
 };

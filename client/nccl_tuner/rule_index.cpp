@@ -17,7 +17,7 @@ bool RuleIndex::fill(std::span<const SnapshotRule> rules, std::size_t ranks,
   for (const SnapshotRule& rule : rules)
     if (is_ours(rule)) ++answers;
   if (answers == 0) return true;
-  // There is no group without a rule.
+  // Every group has at least one rule.
   answers_.reset(new (std::nothrow) Answer[answers]);
   groups_.reset(new (std::nothrow) Group[answers]);
   if (!answers_ || !groups_) {

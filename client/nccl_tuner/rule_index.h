@@ -13,7 +13,7 @@
 
 namespace colltune::nccl {
 
-/// What a call is matched by.
+/// The properties of a call that rules are matched against.
 struct AskedCall {
   int function;
   std::size_t bytes;
@@ -21,8 +21,8 @@ struct AskedCall {
   int registered;
 };
 
-/// The rules of a snapshot for one communicator, copied out of the file, so that no call depends on
-/// the file any more. Immutable once filled; lookups are thread-safe, lock nothing and allocate
+/// The rules of a snapshot for one communicator, copied out of the file, so that calls do not
+/// depend on the file. Immutable once filled. Lookups are thread-safe, take no lock and allocate
 /// nothing.
 class RuleIndex {
  public:
@@ -35,16 +35,16 @@ class RuleIndex {
     std::uint8_t channels;
   };
 
-  /// Takes the rules for this world; false where there is no memory for them.
+  /// Takes the rules for this world; returns false if memory ran out.
   [[nodiscard]] bool fill(std::span<const SnapshotRule> rules, std::size_t ranks,
                           std::size_t nodes) noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// The rule for `call`; null where there is none.
+  /// The rule for `call`; null if there is none.
   [[nodiscard]] const Answer* find(const AskedCall& call) const noexcept {
     if (call.function < 0 || call.function >= function_count) return nullptr;
     const auto& by_buffers = groups_of_[static_cast<std::size_t>(call.function)];
-    // No call has two rules: whichever group has one has the one.
+    // No call has two rules, so the first group that has one has the right one.
     const Answer* const found = find(by_buffers[call.registered != 0 ? 1 : 0], call);
     return found != nullptr ? found : find(by_buffers[any_registered], call);
   }
@@ -54,13 +54,14 @@ class RuleIndex {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
   };
-  /// Rules of one number of pipe operations, ordered by bytes.
+  /// Rules with one number of pipe operations, ordered by bytes.
   struct Group {
     std::int32_t pipe_operations = 0;
     Range answers;
   };
 
-  /// In groups of one kind of buffers, which are ordered by pipe operations: any number first.
+  /// Searches the groups for one kind of buffers. They are ordered by pipe operations, with "any
+  /// number" first.
   [[nodiscard]] const Answer* find(Range groups, const AskedCall& call) const noexcept {
     static_assert(any_pipe_operations == 0);
     if (groups.begin == groups.end) return nullptr;
@@ -80,7 +81,7 @@ class RuleIndex {
                                                          : nullptr;
   }
 
-  /// A binary search whose steps the processor need not guess.
+  /// A binary search without unpredictable branches.
   [[nodiscard]] const Answer* find(Range answers, std::size_t bytes) const noexcept {
     const Answer* first = &answers_[answers.begin];
     std::uint32_t left = answers.end - answers.begin;

@@ -49,7 +49,7 @@ const char* damage_of(const SnapshotRule& rule) {
   return nullptr;
 }
 
-/// The rules of one key: `begin` to `end` of all.
+/// The rules of one key: those from `begin` to `end`.
 struct Group {
   std::size_t begin;
   std::size_t end;
@@ -61,8 +61,8 @@ Group find_group(Rules rules, const SnapshotKey& key) {
   return {begin, begin + found.size()};
 }
 
-/// The first rule of `one` whose bytes meet those of a rule of `other`, and that one; nothing where
-/// there is none. Both are ordered and free of such among their own.
+/// The first rule of `one` whose byte range overlaps that of a rule of `other`, together with that
+/// rule; empty if there is none. Both groups are ordered and have no overlaps within themselves.
 std::optional<std::pair<std::size_t, std::size_t>> find_meeting(Rules rules, Group one,
                                                                 Group other) {
   const Rules others = rules.subspan(other.begin, other.end - other.begin);
@@ -75,9 +75,9 @@ std::optional<std::pair<std::size_t, std::size_t>> find_meeting(Rules rules, Gro
   return std::nullopt;
 }
 
-/// The keys that `key` shares calls with, besides itself: whoever is for either kind of buffers, or
-/// for any number of pipe operations, is for the calls of others, too. Those for any number are not
-/// asked for a number, since the others ask for them.
+/// Other keys that share calls with `key`. A key for either kind of buffers, or for any number of
+/// pipe operations, also applies to calls of more specific keys. A key for any number need not look
+/// for those with a number, because they look for it.
 std::array<SnapshotKey, 5> keys_beside(const SnapshotKey& key) {
   const auto with = [&](std::uint8_t registered, std::int32_t pipe_operations) {
     SnapshotKey beside = key;
@@ -94,8 +94,8 @@ std::array<SnapshotKey, 5> keys_beside(const SnapshotKey& key) {
           with(kinds[1], any_pipe_operations)};
 }
 
-/// The first rule that is for a call of an earlier one of another key; the number of rules where
-/// there is none. The rules are in order. Costs rules times their number's logarithm.
+/// The first rule that applies to a call of an earlier rule with another key; the number of rules
+/// if there is none. The rules must be in order. Takes time n log n in the number of rules.
 std::size_t find_ambiguous(Rules rules) {
   std::size_t first = rules.size();
   for (std::size_t begin = 0; begin < rules.size();) {

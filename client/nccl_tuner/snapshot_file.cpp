@@ -85,7 +85,7 @@ class TemporaryFile {
       if (written < 0) fail_on(path_, "cannot write");
       bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
-    // Other people's processes read it: mkstemp has given it to this user alone.
+    // Other users' processes read the file, but mkstemp created it for this user alone.
     if (fchmod(file_, 0644) != 0) fail_on(path_, "cannot set its permissions");
     if (fsync(file_) != 0) fail_on(path_, "cannot write");
   }
@@ -121,7 +121,7 @@ std::vector<std::byte> encode(const NcclSnapshot& snapshot) {
     std::memcpy(bytes.data() + sizeof header, rules.data(), bytes.size() - sizeof header);
   header.digest = nccl::digest_of_snapshot(bytes);
   std::memcpy(bytes.data(), &header, sizeof header);
-  // What the tuner would refuse is not written: one check for both.
+  // Uses the tuner's own check, so that nothing is written that the tuner would refuse.
   const nccl::CheckedSnapshot checked = nccl::check_snapshot(bytes);
   if (checked.damage != nullptr)
     throw Error(StatusCode::invalid_argument,

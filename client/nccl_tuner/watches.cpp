@@ -20,9 +20,9 @@ constexpr std::uint32_t told_by(std::uint64_t state) { return static_cast<std::u
 
 constexpr int wanted_events = profile_collective | profile_transfer;
 
-/// What no entry did: its kind, with no algorithm.
+/// For a call that no table entry ran: its kind, without an algorithm.
 constexpr std::uint32_t pack_kind(int kind) { return static_cast<std::uint32_t>(kind); }
-/// Bytes of what was told: the algorithm and the protocol, each 1 more than NCCL's number.
+/// The bytes that are recorded: the algorithm and the protocol, each 1 more than NCCL's number.
 constexpr std::uint32_t pack(int algorithm, int protocol, int channels, int warps) {
   return static_cast<std::uint32_t>(algorithm + 1) << 24 |
          static_cast<std::uint32_t>(protocol + 1) << 16 |
@@ -42,7 +42,7 @@ colltune_nccl_run unpack(std::uint32_t told) {
           .warps = static_cast<std::int32_t>(told & 0xFF)};
 }
 
-/// NCCL writes COLLNET_DIRECT where NCCL_ALGO says collnetdirect.
+/// NCCL writes COLLNET_DIRECT for the word collnetdirect of NCCL_ALGO.
 bool is_same_word(const char* told, std::string_view own) noexcept {
   std::size_t at = 0;
   for (; *told != '\0'; ++told) {
@@ -54,7 +54,7 @@ bool is_same_word(const char* told, std::string_view own) noexcept {
   return at == own.size();
 }
 
-/// The number of the word; -1 where it is none of them.
+/// The number of the word; -1 if it is not one of them.
 template <class Enum>
 int find_word(const char* told) noexcept {
   if (told == nullptr) return -1;
@@ -90,7 +90,7 @@ void Watches::remove(ProfiledLibrary* library) noexcept {
 void Watches::switch_masks() noexcept {
   for (const ProfiledLibrary& library : libraries_) {
     if (library.communicators == 0) continue;
-    // NCCL loads it in the same way, from the threads that call it.
+    // NCCL loads it in the same way, from the threads that call NCCL.
     const std::atomic_ref<int> mask(*library.mask);
     if (watched_ > 0)
       mask.fetch_or(wanted_events, std::memory_order_relaxed);
@@ -148,7 +148,7 @@ void Watches::tell_all(std::uint32_t told, IsOf is_of) noexcept {
 void Watches::tell(const ProfiledCollective& collective) noexcept {
   const int algorithm = find_word<Algorithm>(collective.algorithm);
   const int protocol = find_word<Protocol>(collective.protocol);
-  // Kernels for symmetric windows have no channels here, or words of their own.
+  // Kernels for symmetric windows report no channels here, or use words of their own.
   const bool is_entry = algorithm >= 0 && protocol >= 0 && collective.channels != 0;
   tell_all(is_entry ? pack(algorithm, protocol, collective.channels, collective.warps)
                     : pack_kind(colltune_nccl_ran_kernel),
@@ -158,7 +158,7 @@ void Watches::tell(const ProfiledCollective& collective) noexcept {
 }
 
 void Watches::tell(const ProfiledTransfer& transfer) noexcept {
-  // The block of the first peer begins where the buffer does.
+  // The first peer's block begins at the start of the buffer.
   tell_all(pack_kind(colltune_nccl_ran_transfers), [&](const void* send, const void* receive) {
     return transfer.buffer != nullptr && (transfer.buffer == send || transfer.buffer == receive);
   });

@@ -13,19 +13,20 @@
 
 namespace colltune::nccl {
 
-/// A loaded libnccl: its mask of events, and how many of its communicators know this profiler.
+/// A loaded libnccl: its event mask, and how many of its communicators use this profiler.
 struct ProfiledLibrary {
   int* mask = nullptr;
   std::size_t communicators = 0;
 };
 
-/// The calls of this process whose run somebody wants to know. Thread-safe. There is one, global:
-/// NCCL's interface and the control interface are functions without an object.
+/// The calls of this process whose execution a caller wants to observe. Thread-safe. There is one
+/// global object, because NCCL's interface and the control interface are functions without an
+/// object.
 class Watches {
  public:
   constexpr Watches() = default;
 
-  /// A communicator of the library with that mask comes; null where there are too many libraries.
+  /// Registers a communicator of the library with that mask; null if there are too many libraries.
   ProfiledLibrary* add(int* mask) noexcept;
   void remove(ProfiledLibrary* library) noexcept;
 
@@ -34,32 +35,32 @@ class Watches {
   enum class Ended { told, untold, unknown };
   Ended end(std::uint64_t watch, colltune_nccl_run& into) noexcept;
 
-  /// NCCL tells of one. Neither locks nor allocates.
+  /// NCCL reports a collective. Neither locks nor allocates.
   void tell(const ProfiledCollective& collective) noexcept;
   void tell(const ProfiledTransfer& transfer) noexcept;
 
  private:
   static constexpr std::size_t most_watches = 64;
-  /// libnccl is one library of a process; tests have several that stand for it.
+  /// A process has one libnccl; tests use several stand-ins.
   static constexpr std::size_t most_libraries = 8;
 
-  /// `state`: the watch's number in the upper half, 0 where it is free; what was told in the lower
-  /// one, 0 where that is nothing yet. Who tells swaps it, so that it meets the very watch whose
-  /// buffers it has compared.
+  /// `state` has the watch's number in its upper half (0: the slot is free) and the report in its
+  /// lower half (0: none yet). A reporting thread writes it by compare-and-swap, so it hits exactly
+  /// the watch whose buffers it has compared.
   struct Slot {
     std::atomic<std::uint64_t> state = 0;
     std::atomic<const void*> send = nullptr;
     std::atomic<const void*> receive = nullptr;
   };
 
-  /// Of the watches of whose buffers `is_of(send, receive)` holds.
+  /// For the watches for whose buffers `is_of(send, receive)` holds.
   template <class IsOf>
   void tell_all(std::uint32_t told, IsOf is_of) noexcept;
-  /// Whether NCCL tells at all.
+  /// Sets whether NCCL reports at all.
   void switch_masks() noexcept;
 
   std::array<Slot, most_watches> slots_{};
-  std::mutex mutex_;  ///< guards all below, and which slots are free
+  std::mutex mutex_;  ///< guards all members below, and which slots are free
   std::array<ProfiledLibrary, most_libraries> libraries_{};
   std::size_t watched_ = 0;
   std::uint32_t last_number_ = 0;

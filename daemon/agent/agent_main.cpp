@@ -59,18 +59,20 @@ using colltune::Error;
 using colltune::MpiControlPlane;
 
 constexpr auto start_up_time_out = 60s;
-// Long enough for ranks that fail together to meet, short enough that all are gone within 2 s of an
+// Long enough for ranks that fail together to meet; short enough that all are gone within 2 s of an
 // error.
 constexpr auto farewell_time_out = 1500ms;
 
-/// Rank as the launcher tells it, before MPI is initialized; empty where there is no launcher.
+/// The rank that the launcher's environment names, before MPI is initialized; empty without a
+/// launcher.
 std::optional<int> rank_from_launcher() {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"})
     if (const char* value = std::getenv(variable)) return std::atoi(value);
   return std::nullopt;
 }
 
-/// Under a launcher every rank parses the same words: rank 0 speaks for all.
+/// Whether this process reports for its launch. All ranks parse the same command line, so only rank
+/// 0 reports.
 bool speaks_for_launch() { return rank_from_launcher().value_or(0) == 0; }
 
 void report(const std::string& message) {
@@ -83,8 +85,9 @@ int say_error(const Error& error) {
   return colltune::exit_code_of(error.code());
 }
 
-/// Turns SIGINT and SIGTERM into a request to end with what there is; a second one ends the process
-/// at once. All threads block them (the mask is inherited), this one waits for them.
+/// The first SIGINT or SIGTERM requests to end with the results so far; a second one ends the
+/// process at once. All threads block the signals (the mask is inherited), and this one waits for
+/// them.
 class SignalListener {
  public:
   explicit SignalListener(AbortFlag& stop) {
@@ -113,8 +116,8 @@ class SignalListener {
   std::jthread thread_;
 };
 
-/// Whether a second launch would meet the same error: wrong input, a database or a disk that does
-/// not take it.
+/// Whether a second launch would meet the same error: wrong input, or a database or disk that
+/// refuses data.
 bool would_come_again(colltune::StatusCode code) {
   using colltune::StatusCode;
   switch (code) {
@@ -137,13 +140,13 @@ bool would_come_again(colltune::StatusCode code) {
   return false;
 }
 
-/// Ends a launch in which this rank caught `error`. Where all ranks did (they agreed on it), one of
-/// them says so and all finalize; where this rank is alone, it says so and takes the others down
-/// with it.
+/// Ends a launch in which this rank caught `error`. If all ranks did, since they agreed on it, one
+/// of them reports it and all finalize. If this rank is alone, it reports the error and aborts the
+/// others.
 int end_after(const Error& error, MpiControlPlane* control, colltune::RankWatch* watch, int rank) {
   const int code = colltune::exit_code_of(error.code());
   if (control == nullptr) {
-    // No control plane yet: MPI itself, or the launch, is at fault on this rank.
+    // There is no control plane yet, so the fault lies with MPI or the launch, on this rank.
     report("rank " + std::to_string(rank) + ": " + error.what());
     MPI_Abort(MPI_COMM_WORLD, code);
     return code;
@@ -164,7 +167,7 @@ int end_after(const Error& error, MpiControlPlane* control, colltune::RankWatch*
   return code;
 }
 
-/// A command that all ranks of a launch run together; returns the exit code.
+/// A command that all ranks of a launch run together. Returns the exit code.
 using LaunchedCommand = std::function<int(const colltune::AgentProcess&)>;
 
 /// Collective over the ranks of MPI_COMM_WORLD.
@@ -177,8 +180,8 @@ int rank_on_node() {
   return rank;
 }
 
-/// This rank's GPU: those that it sees go round among the ranks of a node. A launcher that shows
-/// each rank one of its own (Slurm's --gpus-per-task) has its way.
+/// This rank's GPU. The visible GPUs are dealt to the ranks of a node in turn. If the launcher
+/// shows each rank a GPU of its own (Slurm's --gpus-per-task), that choice stands.
 std::unique_ptr<colltune::Device> take_gpu() {
   const int place = rank_on_node();
   const colltune::CudaDevices gpus = colltune::count_cuda_devices();
@@ -187,7 +190,7 @@ std::unique_ptr<colltune::Device> take_gpu() {
   return colltune::open_cuda_device(place % gpus.count);
 }
 
-/// What a launch is made with, besides its command.
+/// The settings of a launch, in addition to its command.
 struct LaunchOptions {
   pid_t parent = 0;
   bool gpus = false;
@@ -207,7 +210,7 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
            ": " + why);
     return colltune::exit_code_of(colltune::StatusCode::failed_precondition);
   }
-  // Before there are threads, and before a library reads its environment.
+  // Before there are threads, and before any library reads its environment.
   if (!options.variables.empty() && !colltune::set_variables(options.variables)) {
     if (speaks_for_launch())
       report(
@@ -230,10 +233,10 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   if (options.gpus) colltune::prepare_nccl_environment();
   AbortFlag stop;
   const SignalListener listener(stop);
-  // As most programs do it. One that asks for threads gets locks in each call, even for
-  // MPI_THREAD_FUNNELED: with Open MPI 4.1.4 a gather of 256 B then takes 0.22 us, else 0.12. The
-  // library's own variable asks for a level. This process has threads, but none calls MPI beside
-  // this one.
+  // MPI_Init, as most programs use it. After a request for threads each call takes locks, even for
+  // MPI_THREAD_FUNNELED: with Open MPI 4.1.4 a gather of 256 B then takes 0.22 us instead of 0.12.
+  // The library's own variable can request a level. This process has threads, but only this one
+  // calls MPI.
   if (MPI_Init(nullptr, nullptr) != MPI_SUCCESS) {
     report("MPI_Init failed");
     return 1;
@@ -299,13 +302,13 @@ int run(const LaunchedCommand& command, const std::function<colltune::Implementa
   return code;
 }
 
-/// A launch's words: up to and with the agent's name, and what follows it.
+/// The words of a launch: up to and including the agent's name, and those that follow it.
 struct LaunchWords {
   std::vector<std::string> launcher;
   std::vector<std::string> agents;
 };
 
-/// Empty where the launch does not name the agent. `program` is this program's name as it was
+/// Empty if the launch does not name the agent. `program` is the name by which this program was
 /// called.
 std::optional<LaunchWords> split_launch(const std::vector<std::string>& command,
                                         const std::string& program) {
@@ -329,8 +332,8 @@ colltune::SweepOptions parse_sweep(std::vector<std::string> words) {
   return sweep;
 }
 
-/// Throws Error(invalid_argument) where the sweep of `words` puts its results elsewhere than into
-/// `database`, which `command` was given.
+/// Throws Error(invalid_argument) if the sweep of `words` stores its results elsewhere than in
+/// `database`, which was given to `command`.
 void require_database(const colltune::SweepOptions& sweep, const std::filesystem::path& database,
                       const std::string& command) {
   const auto absolute = [](const std::filesystem::path& path) {
@@ -347,10 +350,10 @@ void require_database(const colltune::SweepOptions& sweep, const std::filesystem
                   "; give both the same database");
 }
 
-/// The configuration of the sweep that `command` launches; empty where that is hidden (a script) or
-/// cannot be had here: the agent itself says what is wrong, or that it is alone with its launch
-/// environments. Throws Error(invalid_argument) where the configuration is wrong, or the database
-/// another one than `database`.
+/// The configuration of the sweep that `command` launches. Empty if it is hidden (in a script) or
+/// cannot be read here; the agent then reports the problem itself, or that its launch environments
+/// need a supervisor. Throws Error(invalid_argument) if the configuration is wrong, or if its
+/// database is not `database`.
 std::optional<colltune::SweepSpec> spec_of_launch(const std::vector<std::string>& command,
                                                   const std::filesystem::path& database,
                                                   const std::string& program) {
@@ -368,7 +371,7 @@ std::optional<colltune::SweepSpec> spec_of_launch(const std::vector<std::string>
   }
 }
 
-/// The sweep, or those of its series.
+/// Supervises the sweep, or those of its series.
 int run_supervise(const colltune::SuperviseOptions& options, const colltune::SupervisionLock& lock,
                   const std::optional<colltune::SweepSpec>& spec) {
   colltune::StoreFailureLog failures(options.database);
@@ -382,7 +385,7 @@ int run_supervise(const colltune::SuperviseOptions& options, const colltune::Sup
   return colltune::run_series({.supervised = options, .spec = *spec}, supervise_launch, report);
 }
 
-/// Whether the environment has malloc's regime `fresh`.
+/// Whether the environment selects malloc's regime `fresh`.
 bool needs_fresh_processes(const colltune::SweepSpec& spec, const std::string& name) {
   const auto environment =
       std::ranges::find(spec.launch_environments, name, &colltune::LaunchEnvironment::name);
@@ -419,7 +422,7 @@ int run_confirm_of_series(const colltune::ConfirmOptions& options,
   return code;
 }
 
-/// `program` is this program's name as it was called.
+/// `program` is the name by which this program was called.
 int run_confirm(colltune::ConfirmOptions options, const colltune::SupervisionLock& lock,
                 const std::string& program) {
   const std::vector<std::string> whole_command = options.command;
@@ -436,9 +439,9 @@ int run_confirm(colltune::ConfirmOptions options, const colltune::SupervisionLoc
                   "confirm: '" + words->agents.front() +
                       "' follows the agent's name; confirm itself says what the agent is to do (a "
                       "whole sweep command is accepted: its plug-ins are used)");
-    // The sweep whose decisions these are: what it loaded is needed again.
+    // The sweep that made these decisions: the plug-ins that it loaded are needed again.
     const colltune::SweepOptions sweep = parse_sweep(words->agents);
-    // Without one it is these decisions that are meant, as without a sweep.
+    // A sweep command without a database is taken to mean these decisions.
     if (sweep.database) require_database(sweep, options.database, "confirm");
     const colltune::SweepSpec spec = colltune::load_sweep_spec(sweep.configuration);
     for (const auto& plugin : spec.plugins) options.plugins.emplace_back(plugin);
@@ -461,7 +464,7 @@ int run_confirm(colltune::ConfirmOptions options, const colltune::SupervisionLoc
   }
 }
 
-/// The sweep, then the confirmation of what it decided.
+/// Supervises the sweep, then confirms what it decided.
 int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised,
                               const colltune::SupervisionLock& lock, int launches,
                               const std::string& program) {
@@ -480,7 +483,7 @@ int run_supervise_and_confirm(const colltune::SuperviseOptions& supervised,
                                     lock, program));
 }
 
-/// For whoever starts the program with nothing.
+/// Printed if the program is started without arguments.
 constexpr const char* what_to_do =
     "colltune-agent: measures collectives on the ranks of an MPI launch and stores the winners.\n\n"
     "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
@@ -492,7 +495,7 @@ constexpr const char* what_to_do =
     "  colltune-agent --help\n"
     "      all commands\n";
 
-/// A command that supervises launches on `database`; returns the exit code.
+/// Runs a command that supervises launches on `database`. Returns the exit code.
 int run_locked(const std::filesystem::path& database,
                const std::function<int(const colltune::SupervisionLock&)>& command) {
   std::optional<colltune::SupervisionLock> lock;

@@ -8,8 +8,8 @@
 
 namespace colltune {
 
-/// The program `colltune-agent` with the implementations that `make_catalogue` gives. To be called
-/// first thing in main; returns the exit code.
+/// Runs the program `colltune-agent` with the implementations that `make_catalogue` returns. Call
+/// it first in main. Returns the exit code.
 [[nodiscard]] int run_agent(int argc, char** argv,
                             const std::function<Implementations()>& make_catalogue);
 

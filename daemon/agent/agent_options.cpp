@@ -98,7 +98,7 @@ void add_sweep(CLI::App& app, SweepOptions& options) {
                  "not how fast they are; results are kept apart (placement shared_device)")
       ->needs("--gpus");
   add_variables(*sweep, options.variables);
-  // What a supervisor of several launch environments says; not for people.
+  // Written by a supervisor of several launch environments; not for people.
   auto& launch = options.launch_of;
   auto* series = sweep->add_option("--series", launch.series)->group("");
   for (CLI::Option* part :

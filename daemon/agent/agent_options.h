@@ -9,16 +9,16 @@
 #include "commands/retest_command.h"
 #include "commands/sweep_command.h"
 
-/// The command line of the agent. Each adds a command to `app`, whose options are read into the
-/// second argument, which outlives it.
+/// The command line of the agent. Each function adds a command to `app`; its options are read into
+/// the second argument, which outlives `app`.
 namespace colltune {
 
 void add_sweep(CLI::App& app, SweepOptions& options);
-/// `confirm_launches`: in how many launches each decision is confirmed afterwards; as it was where
-/// nobody asks for that.
+/// `confirm_launches`: the number of launches in which each decision is confirmed afterwards;
+/// unchanged if the user does not ask for that.
 void add_supervise(CLI::App& app, SuperviseOptions& options, int& confirm_launches);
 void add_confirm(CLI::App& app, ConfirmOptions& options);
-/// One launch of `confirm`, which writes this command.
+/// One launch of `confirm`, which builds this command line.
 void add_retest(CLI::App& app, RetestOptions& options);
 
 }  // namespace colltune

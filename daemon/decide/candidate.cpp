@@ -20,7 +20,7 @@
 namespace colltune {
 namespace {
 
-/// One trial in each of its passes.
+/// One trial in each of its passes, by pass.
 using Passes = std::map<int, const Measurement*>;
 
 bool may_rank(const Passes& passes) {
@@ -36,7 +36,8 @@ bool may_rank(const Passes& passes) {
          first.numeric_class >= first.key.problem.numeric_class;
 }
 
-/// The values of each pass, which together weigh as much as those of the longest by its weight.
+/// The values of each pass, scaled so that a pass weighs as much as the longest one, times its own
+/// weight.
 std::vector<WeightedValue> balance(const PassRounds& passes, const PassWeights& weights) {
   std::size_t longest = 0;
   for (const auto& [pass, values] : passes) longest = std::max(longest, values.size());
@@ -74,7 +75,7 @@ Candidate to_candidate(const Passes& passes, const PassWeights& weights, double 
   return candidate;
 }
 
-/// The trials of one key, each with its passes.
+/// The trials of one key, each with all its passes.
 std::map<TrialName, Passes> merge_passes(std::span<const Measurement* const> measurements) {
   std::map<TrialName, Passes> trials;
   for (const Measurement* one : measurements)
@@ -87,7 +88,7 @@ std::map<TrialName, Passes> merge_passes(std::span<const Measurement* const> mea
   return trials;
 }
 
-/// What all measurements of a world say of it.
+/// What all measurements of a world together show about it.
 struct WorldFacts {
   double load = -1;
   MachineStates states;

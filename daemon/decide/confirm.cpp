@@ -15,14 +15,15 @@
 namespace colltune {
 namespace {
 
-/// What the launches say about a contest.
+/// What the launches show about a contest.
 struct Evidence {
   std::vector<double> ratios;  ///< of the launches that measured both
-  std::string fault;           ///< of the candidate in a launch, for a person; empty: none
-  std::vector<double> busy;    ///< how long ranks waited for a core in launches that do not count
+  std::string fault;           ///< the candidate's fault in a launch, for a person; empty: none
+  std::vector<double> busy;    ///< share of time waited for a core, in each launch that does not
+                               ///< count
 };
 
-/// One variant's trial in a launch, over all its passes.
+/// One variant's trial in a launch, with all its passes.
 struct LaunchTrial {
   PassRounds rounds;
   std::vector<const Measurement*> passes;
@@ -41,7 +42,8 @@ LaunchTrial find_trial(std::span<const Measurement> launch, const TuningKey& key
   return trial;
 }
 
-/// What share of the launch the ranks of `topology` waited for a core. Negative: not observed.
+/// The share of the launch for which the ranks of `topology` waited for a core. Negative: not
+/// observed.
 double kept_waiting_in(std::span<const Measurement> launch, const Topology& topology) {
   std::vector<const Measurement*> of_world;
   for (const Measurement& measurement : launch)
@@ -49,8 +51,8 @@ double kept_waiting_in(std::span<const Measurement> launch, const Topology& topo
   return kept_waiting_of(of_world);
 }
 
-/// The ratio of a launch in which something else ran, without what that may have done to it. Empty
-/// where that may be all.
+/// The ratio of a launch under load, reduced by what the load may explain. Empty if the load may
+/// explain all of it.
 std::optional<double> beyond_load(double ratio, const LaunchTrial& reference,
                                   const LaunchTrial& candidate) {
   const Duel duel = widened({.ratio = ratio}, lost_in_counted(reference.passes),
@@ -67,7 +69,7 @@ Evidence evidence_of(const TuningKey& key, const ConfirmContest& contest,
   for (const auto& launch : launches) {
     const LaunchTrial candidate = find_trial(launch, key, contest.candidate);
     if (candidate.fault != nullptr) {
-      constexpr std::size_t shown = 200;  // the whole is stored with the measurement
+      constexpr std::size_t shown = 200;  // the whole text is stored with the measurement
       if (const auto& instead = candidate.fault->conditions.executed_instead) {
         evidence.fault = "it ran " + *instead + " instead";
         continue;
@@ -124,17 +126,17 @@ ConfirmStep veto_against_baseline(Decision decision, const std::string& why, std
   const Variant vetoed = decision.ranked.front().variant;
   decision.reason += fmt::format("; {} was vetoed: {}", to_string(vetoed), why);
   std::rotate(decision.ranked.begin(), decision.ranked.begin() + 1, find_baseline(decision) + 1);
-  // Among the rest it keeps the place right behind the baseline.
+  // The vetoed variant now stands right after the baseline.
   if (!decision.ranked.front().is_baseline) return {std::move(decision), ConfirmResult::vetoed};
   return {keep_baseline(std::move(decision), launches), ConfirmResult::confirmed};
 }
 
-/// In a family without a baseline.
+/// The same in a family without a baseline.
 ConfirmStep veto_against_next(Decision decision, const std::string& why,
                               const std::optional<Confirmation>& seen) {
   decision.reason +=
       fmt::format("; {} was vetoed: {}", to_string(decision.ranked.front().variant), why);
-  if (!seen) {  // a fault: it goes to the end
+  if (!seen) {  // a fault moves the variant to the end
     std::rotate(decision.ranked.begin(), decision.ranked.begin() + 1, decision.ranked.end());
     return {std::move(decision), ConfirmResult::vetoed};
   }
@@ -147,7 +149,8 @@ ConfirmStep veto_against_next(Decision decision, const std::string& why,
   return {std::move(decision), ConfirmResult::confirmed};
 }
 
-/// It leads a family that has nothing better, and loses against what runs without it.
+/// Whether the winner leads a family that has nothing better, but is slower than the key's
+/// baseline.
 bool is_slower_than_the_baseline(const Decision& decision) {
   const RankedVariant& winner = decision.ranked.front();
   return !winner.is_baseline && winner.speedup_over_baseline > 0 &&

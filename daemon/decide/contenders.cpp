@@ -24,7 +24,7 @@ struct Runner {
 };
 using Runners = std::vector<Runner>;
 
-/// Of all samples per call, those that do not count too.
+/// The median per call over all samples, including those that do not count.
 double median_of_samples(const Measurement& measurement) {
   std::vector<double> samples;
   for (const auto sample : measurement.samples)
@@ -32,7 +32,7 @@ double median_of_samples(const Measurement& measurement) {
   return median_of(samples);
 }
 
-/// Of the rounds that count; where none does, of all samples.
+/// The median over the rounds that count; if none does, over all samples.
 double typical_time(const Runner& runner) {
   std::vector<double> counted;
   for (const double round : runner.rounds)
@@ -51,26 +51,26 @@ const Runner& fastest_of(const Runners& runners) {
   return *fastest;
 }
 
-/// How slow a variant was beside the fastest of each pass.
+/// How slow a variant was relative to the fastest of each pass.
 struct Slowness {
-  std::vector<PassRatio> logs;      ///< of the passes in which rounds of both count
-  std::vector<double> uncountable;  ///< of the others: by samples that something else met
+  std::vector<PassRatio> logs;      ///< for passes with common rounds that count
+  std::vector<double> uncountable;  ///< for the other passes, from disturbed samples
   int last_pass = 0;
 
-  /// The mean of the middle third of each state's passes: one in which little ran, or something
-  /// else met it, must not end a variant's race, nor the state that most passes met.
+  /// The mean of the middle third of the passes of each machine state. One pass with few or
+  /// disturbed rounds must not end a variant's race, nor must the state that most passes met.
   [[nodiscard]] double typical() const {
     constexpr double trimmed = 1.0 / 3;
     return logs.empty() ? std::exp(trimmed_mean(uncountable, trimmed))
                         : ratio_over_passes(logs, trimmed);
   }
 };
-using Slownesses = std::map<Variant, Slowness>;  ///< of one family
+using Slownesses = std::map<Variant, Slowness>;  ///< within one family
 
-/// A lucky round makes nobody faster than who ran them all.
+/// A lucky round must not rank a variant ahead of one that ran all rounds.
 double log_of(double ratio) { return std::log(std::max(1.0, ratio)); }
 
-/// Passes ascend.
+/// Must be called with ascending passes.
 void take_pass(int pass, const PassWeight& by, const Runners& runners, Slownesses& slownesses) {
   const Runner& fastest = fastest_of(runners);
   for (const Runner& runner : runners) {
@@ -85,7 +85,7 @@ void take_pass(int pass, const PassWeight& by, const Runners& runners, Slownesse
   }
 }
 
-/// The best of a family that ran in `passes`, best first.
+/// The best of a family that ran in `passes`, best first, without `besides`.
 std::vector<Variant> best_of(const std::map<int, Runners>& passes, const PassWeights& weights,
                              const std::set<TrialName>& besides) {
   Slownesses slownesses;
@@ -134,7 +134,7 @@ std::set<TrialName> contenders_of(std::span<const Measurement> of_key) {
   }
   std::vector<const Measurement*> all;
   for (const Measurement& measurement : of_key) all.push_back(&measurement);
-  // By the key alone all weigh the same; what counts is which passes met the same state.
+  // Within one key the weights are equal; what matters here is which passes met the same state.
   const PassWeights weights = MachineStates(all).weights_of(all);
   for (const auto& [family, passes] : families)
     for (const Variant& variant : best_of(passes, weights, contenders))

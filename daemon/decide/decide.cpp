@@ -18,17 +18,16 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// A candidate with what its duel with the reference came to.
+/// A candidate and the result of its duel with the reference.
 struct Entry {
   const Candidate* candidate = nullptr;
   Duel duel;
-  double speedup = 0;  ///< over the reference; 0 where there is none
+  double speedup = 0;  ///< over the reference; 0 if there is none
   Standing standing = Standing::beaten;
-  /// In which it has rounds in common with the reference, or the reference has any; 0 where there
-  /// is no reference.
+  /// Passes in which it and the reference have common rounds; 0 if there is no reference.
   std::size_t passes = 0;
-  /// Whether it ran in as many passes as any other, of each sweep that it took part in. Who did not
-  /// was no contender.
+  /// Whether it ran in as many passes as any other candidate, in each sweep that it took part in.
+  /// If not, it was not always a contender.
   bool has_all_passes = true;
 };
 
@@ -36,8 +35,8 @@ struct Entry {
 struct Field {
   std::vector<Entry> entries;  ///< fastest first; at equal speed the simpler first
   const Candidate* own_baseline = nullptr;
-  const Candidate* reference = nullptr;  ///< that speed-ups refer to
-  double noise = 1;                      ///< what the reference's twin shows
+  const Candidate* reference = nullptr;  ///< speed-ups are relative to it
+  double noise = 1;                      ///< ratio that the reference's twin shows
   double risk = 0;                       ///< of one duel
   PassWeights weights;
 };
@@ -73,21 +72,22 @@ bool is_faster(const Entry& a, const Entry& b) {
   return a.candidate->per_call.median < b.candidate->per_call.median;
 }
 
-/// How much faster `one` is than `other` in the rounds of both; 0 where there are none.
+/// How much faster `one` is than `other` in their common rounds; 0 if there are none.
 double ratio_to(const Entry& other, const Entry& one, const PassWeights& weights) {
   const auto ratios = ratios_by_pass(other.candidate->rounds, one.candidate->rounds);
   return ratios.empty() ? 0 : balanced_ratio(ratios, weights);
 }
 
-/// Of the entries with the most passes, who is the fastest beside the one that was: from the
-/// fastest over the reference on. Two rivals differ less surely by way of a third one, whose own
-/// changes from round to round come in twice.
+/// The fastest entry among those with the most passes, found by direct comparison: it starts with
+/// the fastest relative to the reference and moves to whichever entry beats the current one.
+/// Comparing two rivals through a third one is less certain, because the third one's fluctuation
+/// between rounds enters twice.
 const Entry& find_leader(const Field& field, std::size_t most_common) {
   const Entry* leader = nullptr;
   for (const Entry& entry : field.entries)
     if (entry.passes == most_common && (leader == nullptr || is_faster(entry, *leader)))
       leader = &entry;
-  constexpr int tries = 8;  // who beats whom may go round in a circle
+  constexpr int tries = 8;  // "beats" may be circular, so the search is bounded
   for (int i = 0; i < tries; ++i) {
     const Entry* faster = leader;
     double most = 1;
@@ -109,10 +109,10 @@ std::map<int, std::size_t> passes_by_sweep(const Candidate& candidate) {
   return passes;
 }
 
-/// Speed-ups over unlike passes do not compare: a pass may have met the machine in a state that
-/// favoured whoever was there. So all are put beside one leader, by the rounds of both. Who did not
-/// take part in all passes, not even with rounds that do not count, cannot win, and has beaten the
-/// baseline only where it did so by way of the leader too.
+/// Speed-ups over different passes cannot be compared: a pass may have met a machine state that
+/// favoured the variants that ran in it. So every entry is compared with one leader, in their
+/// common rounds. An entry that missed a pass (a pass with only void rounds is not missed) cannot
+/// win. It has beaten the baseline only if it also does so by way of the leader.
 void rank_by_common_passes(Field& field, const DecisionPolicy& policy) {
   std::map<int, std::size_t> most_run;  ///< by sweep
   std::size_t most_common = 0;
@@ -136,8 +136,8 @@ void rank_by_common_passes(Field& field, const DecisionPolicy& policy) {
   }
 }
 
-/// `whole`, where it is not null, is the field of all families: where both refer to the same
-/// baseline, a variant has the same speed-up in both.
+/// `whole`, if not null, is the field of all families. If both fields have the same reference, a
+/// variant gets the same speed-up in both.
 Field make_field(const Contest& contest, const std::string& family, const DecisionPolicy& policy,
                  const Field* whole) {
   std::vector<const Candidate*> all;
@@ -163,7 +163,7 @@ Field make_field(const Contest& contest, const std::string& family, const Decisi
   return field;
 }
 
-/// Whether `leader` is not faster than `other` by the margin.
+/// Whether `leader` leads `other` by less than the margin.
 bool are_equal(const Entry& leader, const Entry& other, const Field& field,
                const DecisionPolicy& policy) {
   const Duel duel =
@@ -171,7 +171,7 @@ bool are_equal(const Entry& leader, const Entry& other, const Field& field,
   return duel.rounds > 0 && duel.ratio < 1 + policy.minimum_margin;
 }
 
-/// The simplest of those that equal the first of `entries`, which are fastest first.
+/// The simplest of the entries that equal the first of `entries`, which are ordered fastest first.
 const Entry& simplest_equal(const std::vector<const Entry*>& entries, const Field& field,
                             const DecisionPolicy& policy) {
   const Entry* simplest = entries.front();
@@ -188,7 +188,7 @@ std::string as_simpler(const Entry& winner, const Entry& leader) {
                      name_of_variant(*leader.candidate));
 }
 
-/// Who wins, and the order of the rest.
+/// The winner, and the order of the others.
 struct Judgement {
   const Candidate* winner = nullptr;
   Verdict verdict = Verdict::no_baseline;

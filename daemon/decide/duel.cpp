@@ -17,16 +17,17 @@ namespace colltune {
 
 namespace {
 
-// Of a visit, below which its pass says too little by itself to count as much as others: two passes
-// are worth four times the rounds of the shorter one (Kish), and what is shown among some dozens of
-// rivals takes at least 16.
+// A pass with fewer rounds than this says too little by itself to count as much as the others. Two
+// passes are worth four times the rounds of the shorter one (Kish), and to prove something among a
+// few dozen rivals takes at least 16.
 constexpr std::size_t least_rounds = 4;
-constexpr std::size_t shortest_part = 4;  // of the longest one
+constexpr std::size_t shortest_part = 4;  // fraction (1/4) of the longest pass
 
-/// Puts each pass that is shorter than that, and than a quarter of the longest one, together with
-/// that one, of those that met the same state of the machine if there are some: one round of a
-/// visit that ran out of budget must not weigh as much as hundreds of another, nor speak alone for
-/// a state. A rival that left a longer visit early was hopeless there, which counts in full.
+/// Joins short passes to longer ones. A pass is short if it has fewer than least_rounds rounds and
+/// less than a quarter of the longest pass; it is joined to the longest pass of the same machine
+/// state, if any, else to the longest of all. Otherwise one round of a visit that ran out of budget
+/// would weigh as much as hundreds of another, or represent a state alone. A pass in which the
+/// rival left a long visit early counts in full, because the rival was hopeless there.
 void join_short_passes(std::map<int, std::vector<double>>& by_pass, const PassRounds& reference,
                        const PassWeights& weights) {
   for (auto at = by_pass.begin(); at != by_pass.end();) {
@@ -52,7 +53,7 @@ void join_short_passes(std::map<int, std::vector<double>>& by_pass, const PassRo
   }
 }
 
-/// What the passes have in common, not empty: the ratios of each.
+/// The duel over the ratios of each pass; `by_pass` must not be empty.
 Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk,
                 const PassWeights& weights) {
   std::size_t longest = 0;
@@ -70,7 +71,7 @@ Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk,
       rounds.push_back({.value = ratio, .weight = of_round});
       logs.push_back(std::log(ratio));
     }
-    // By logarithms: the median of the inverse ratios is then the inverse median.
+    // Medians of logarithms, so that the median of the inverse ratios is the inverse median.
     medians.push_back({median_of(std::span(logs).subspan(first)), by});
     highest.push_back({std::ranges::max(std::span(logs).subspan(first)), by});
   }
@@ -82,8 +83,8 @@ Duel fight_over(const std::map<int, std::vector<double>>& by_pass, double risk,
             .high = bounds.high,
             .highest = ratio_over_passes(highest),
             .modes = find_modes(logs)};
-  // Where passes disagree, a median over the rounds may lie beside the mean over the passes: it
-  // must not claim more than that.
+  // If passes disagree, the interval of the median over the rounds may not contain the mean over
+  // the passes. It is widened to contain it, since it must not claim more.
   if (by_pass.size() > 1 && duel.low) {
     duel.low = std::min(*duel.low, duel.ratio);
     duel.high = std::max(*duel.high, duel.ratio);

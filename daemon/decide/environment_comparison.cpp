@@ -18,7 +18,7 @@ namespace {
 
 /// A key without its environment.
 using Place = std::pair<Problem, Topology>;
-/// What one environment's launches decided for a key, by round.
+/// What one environment's launches decided for a key, by launch round.
 using Rounds = std::map<int, const Decision*>;
 
 const RankedVariant* baseline_of(const Decision& decision) {
@@ -27,7 +27,7 @@ const RankedVariant* baseline_of(const Decision& decision) {
   return found == decision.ranked.end() ? nullptr : &*found;
 }
 
-/// Nanoseconds; empty where the launch does not rank the variant, or has no time of it.
+/// In nanoseconds; empty if the launch does not rank the variant or has no time for it.
 std::optional<double> time_of(const Decision& decision, const Variant& variant) {
   const auto found = std::ranges::find(decision.ranked, variant, &RankedVariant::variant);
   if (found == decision.ranked.end() || found->median.count() <= 0) return std::nullopt;
@@ -43,13 +43,13 @@ std::optional<double> baseline_time_of(const Decision& decision) {
   return static_cast<double>(baseline->median.count());
 }
 
-/// The winner's time in a round, where the round before chose it.
+/// The time in one round of the winner that the previous round chose.
 std::optional<double> winners_time(const Rounds& rounds, Rounds::const_iterator round) {
   const auto chooser = std::prev(round == rounds.begin() ? rounds.end() : round);
   return time_of(*round->second, chooser->second->ranked.front().variant);
 }
 
-/// What a launch decided over all families; counts the keys in which something else ran.
+/// A launch's decisions over all families, without keys that were under load; counts those keys.
 std::map<Place, const Decision*> quiet_decisions(const EnvironmentLaunch& launch,
                                                  const DecisionPolicy& policy,
                                                  std::size_t& left_out) {
@@ -83,7 +83,7 @@ EnvironmentFinding finding_of(const std::vector<double>& speedups, double margin
   return EnvironmentFinding::open;
 }
 
-/// `rounds` beside those of the first environment, `first`.
+/// `rounds` compared with those of the first environment, `first`.
 EnvironmentTime compare(const std::string& environment, const Rounds& rounds, const Rounds& first,
                         double margin) {
   EnvironmentTime out{.environment = environment, .winner = {}};

@@ -14,17 +14,17 @@
 namespace colltune {
 namespace {
 
-// Two groups of visits are two states where the means of their logarithms lie apart by this factor
-// or more, the split explains this share of the variance, and each is this share of all visits.
+// Two groups of visits are two states if the means of their logarithms differ by this factor or
+// more, the split explains this share of the variance, and each group has this share of all visits.
 constexpr double least_factor = 1.5;
 constexpr double least_explained = 0.75;
 constexpr double least_share = 0.05;
 constexpr double largest_weight = 3;
-// A signal that something interrupted takes a thousand times as long; of all visits two such ones
-// made a split explain 0.748 of the variance that explains 0.98 of the others'.
+// An interrupted signal takes a thousand times as long as others. Two of them among all visits
+// lowered the share of the variance that a split explains to 0.748; without them it was 0.98.
 constexpr double clipped = 0.01;
 
-/// By key and pass: all trials of a visit carry the same.
+/// By key and pass: all trials of a visit carry the same value.
 std::map<std::pair<TuningKey, int>, double> hand_overs_of(
     std::span<const Measurement* const> measurements) {
   std::map<std::pair<TuningKey, int>, double> visits;
@@ -34,8 +34,8 @@ std::map<std::pair<TuningKey, int>, double> hand_overs_of(
   return visits;
 }
 
-/// Where ascending `logs` are best cut in two (Otsu 1979: the least variance within); empty where
-/// they are one state.
+/// The best cut of ascending `logs` into two groups (Otsu 1979: least variance within the groups);
+/// empty if they form one state.
 std::optional<std::size_t> find_cut(std::span<const double> logs, std::size_t least) {
   const auto count = static_cast<double>(logs.size());
   double sum = 0;
@@ -61,7 +61,7 @@ std::optional<std::size_t> find_cut(std::span<const double> logs, std::size_t le
   return best;
 }
 
-/// The groups of ascending `logs`, each cut again as long as it is several states.
+/// The groups of ascending `logs`; each is cut again while it contains several states.
 void cut_up(std::span<const double> logs, std::size_t least,
             std::vector<std::span<const double>>& groups) {
   if (const auto cut = find_cut(logs, least)) {
@@ -97,7 +97,8 @@ MachineStates::MachineStates(std::span<const Measurement* const> of_world) {
 }
 
 std::size_t MachineStates::state_of(double hand_over) const {
-  // As its logarithm's inverse was taken for `from`: what differs by rounding is the same.
+  // `from` is the exponential of a logarithm, so values that differ only by rounding count as
+  // equal.
   constexpr double rounding = 1e-9;
   std::size_t state = 0;
   while (state + 1 < states_.size() && states_[state + 1].from <= hand_over * (1 + rounding))

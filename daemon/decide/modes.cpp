@@ -12,20 +12,20 @@ namespace {
 
 constexpr std::size_t fewest_values = 12;
 
-/// All spans of values ascend: what is asked for at every split costs no pass over the values.
+/// All spans of values ascend, so no query at a split needs a pass over the values.
 double middle_of(std::span<const double> values) {
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// The distance from `center` that `count` of the values have at most: of the nearest below it and
-/// the nearest above it, as many as that.
+/// The distance from `center` within which the `count` nearest values lie, some below it and some
+/// above it.
 double distance_of(std::span<const double> values, double center, std::size_t count) {
   const auto below =
       static_cast<std::size_t>(std::ranges::lower_bound(values, center) - values.begin());
   const auto distance_below = [&](std::size_t i) { return center - values[below - 1 - i]; };
   const auto distance_above = [&](std::size_t i) { return values[below + i] - center; };
-  // How many of them lie below, by bisection.
+  // Bisects for how many of them lie below.
   std::size_t low = count - std::min(count, values.size() - below);
   std::size_t high = std::min(count, below);
   while (low < high) {
@@ -39,7 +39,7 @@ double distance_of(std::span<const double> values, double center, std::size_t co
                   low < count ? distance_above(count - low - 1) : 0);
 }
 
-/// Median distance of the values from their median.
+/// The median distance of the values from their median.
 double spread(std::span<const double> values, double median) {
   const std::size_t half = values.size() / 2;
   const double upper = distance_of(values, median, half + 1);
@@ -69,7 +69,7 @@ std::optional<Modes> find_modes(std::span<const double> values) {
     const double above = spread(upper, high);
     const double share_high = static_cast<double>(upper.size()) / size;
     const double within = std::sqrt((1 - share_high) * below * below + share_high * above * above);
-    // Without any spread within (a coarse clock), whatever lies apart is apart.
+    // If values do not vary within a group (a coarse clock), any distance between groups counts.
     const double distance = high - low;
     const bool is_apart = within > 0 ? distance / within > largest : distance > 0 && !found;
     if (!is_apart) continue;

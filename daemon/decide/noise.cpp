@@ -19,8 +19,8 @@
 namespace colltune {
 namespace {
 
-// What a decision of a few per cent can live with: a key whose ranks lose more of their time, to
-// what it may be, has samples that differ by that much.
+// What a decision about a few per cent can tolerate: if a key's ranks lose more of their time, for
+// any reason, its samples differ by that much.
 constexpr double quiet_steal = 0.02;
 constexpr double quiet_void = 0.05;
 
@@ -32,17 +32,17 @@ std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * frac
 
 struct KeyConditions {
   std::vector<const Measurement*> trials;
-  std::map<int, std::uint64_t> throttle_events;  ///< of each pass
+  std::map<int, std::uint64_t> throttle_events;  ///< for each pass
   bool has_windows = false;
 };
 
-/// A variant under one key, over its passes.
+/// A variant under one key, over all its passes.
 struct Touched {
   std::uint64_t page_faults = 0;
   std::uint64_t samples = 0;
 };
 
-/// Weighted by samples, over the trials of which `share_in` knows one; negative: of none.
+/// Weighted by samples, over the trials for which `share_in` is known; negative if there are none.
 double share_of(std::span<const Measurement* const> of_key,
                 std::optional<double> (*share_in)(const Conditions&)) {
   double sum = 0;
@@ -69,8 +69,8 @@ void count_device(const Conditions& seen, Noise& noise) {
   for (std::string name; std::getline(names, name, ',');) ++noise.device_throttles[name];
 }
 
-/// "the GPUs' clocks were held down in 3 of 40 trials: power_cap (3), thermal (1); the lowest clock
-/// was 1200 MHz".
+/// For example "the GPUs' clocks were held down in 3 of 40 trials: power_cap (3), thermal (1); the
+/// lowest clock was 1200 MHz".
 std::string device_summary(const Noise& noise) {
   std::string names;
   for (const auto& [name, trials] : noise.device_throttles)
@@ -95,7 +95,7 @@ double kept_waiting_of(std::span<const Measurement* const> of_key) {
 }
 
 double lost_in_counted(std::span<const Measurement* const> of_trial) {
-  constexpr double most = 0.9;  // of a loss beyond any number the bounds are wide enough
+  constexpr double most = 0.9;  // at a larger loss the bounds are wide enough in any case
   double counted = 0;
   double lost = 0;
   for (const Measurement* trial : of_trial) {
@@ -124,7 +124,7 @@ Noise noise_of(std::span<const Measurement> measurements) {
   for (const Measurement& trial : measurements) {
     KeyConditions& key = keys[trial.key];
     key.trials.push_back(&trial);
-    // The counters are the cell's: all trials of a pass carry the same.
+    // The counters belong to the cell: all trials of a pass carry the same values.
     std::uint64_t& throttle_events = key.throttle_events[trial.pass];
     throttle_events = std::max(throttle_events, trial.conditions.throttle_events);
     key.has_windows = key.has_windows || trial.synchronization == Synchronization::window;
@@ -217,7 +217,7 @@ std::string noise_summary(std::span<const Measurement> measurements) {
     text += fmt::format("\nthe cores were throttled {} time(s)", noise.throttle_events);
   if (noise.told_by_devices > 0) text += "\n" + device_summary(noise);
   if (!noise.faulting.empty()) {
-    // By implementation: the report lists the variants.
+    // By implementation; the report lists the variants.
     std::map<std::string, std::size_t> trials;
     for (const auto& [variant, count] : noise.faulting)
       trials[variant.substr(0, variant.find('{'))] += count;

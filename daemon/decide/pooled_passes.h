@@ -4,11 +4,11 @@
 
 namespace colltune {
 
-/// Passes of several sweeps stand side by side: those of sweep i have the numbers from i *
-/// pooled_passes on. No sweep has so many.
+/// When sweeps are pooled, the passes of sweep i are numbered from i * pooled_passes on. No sweep
+/// has that many passes.
 inline constexpr int pooled_passes = 1 << 16;
 
-/// Of which sweep a pass is.
+/// The sweep that a pass belongs to.
 [[nodiscard]] constexpr int sweep_of_pass(int pass) { return pass / pooled_passes; }
 
 }  // namespace colltune

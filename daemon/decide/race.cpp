@@ -23,7 +23,7 @@ std::size_t rounds_at(std::size_t look) {
       std::lround(first_look * std::exp2(static_cast<double>(look) / 2)));
 }
 
-/// The last number of rounds, up to `rounds`, at which bounds are asked for; 0: none yet.
+/// The last number of rounds, up to `rounds`, at which bounds are computed; 0: none yet.
 std::size_t last_look(std::size_t rounds) {
   std::size_t last = 0;
   for (std::size_t look = 0; look < looks; ++look)
@@ -35,7 +35,7 @@ double hopeless_factor(std::size_t rounds) { return rounds == 1 ? 3.0 : rounds =
 
 using Rounds = std::span<const double>;
 
-/// The racers of one family, or of all.
+/// The racers of one family, or of all families.
 struct Field {
   std::vector<std::size_t> members;  ///< without twins
   std::optional<std::size_t> baseline;
@@ -78,7 +78,7 @@ class Race {
     return rounds_of(i).first(std::min(look_, rounds_of(i).size()));
   }
 
-  /// The median of its times relative to the reference's; infinite where none counts.
+  /// The median of its times relative to the reference's; infinite if none counts.
   [[nodiscard]] double score(std::size_t i, std::optional<std::size_t> reference) const {
     std::vector<double> times;
     for (std::size_t round = 0; round < rounds_of(i).size(); ++round) {

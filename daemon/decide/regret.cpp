@@ -18,21 +18,21 @@
 namespace colltune {
 namespace {
 
-/// The ratios of two variants in the rounds that both ran, by pass.
+/// The ratios of two variants in their common rounds, by pass.
 using PassRatios = std::map<int, std::vector<double>>;
 
-/// What a launch knows of a variant.
+/// What a launch shows about a variant.
 struct Known {
   PassRounds rounds;
-  PassRatios over_baseline;  ///< 1 of the baseline itself; not empty
+  PassRatios over_baseline;  ///< 1 for the baseline itself; not empty
 };
 struct Speedups {
   std::map<Variant, Known> variants;
   PassWeights weights;
 };
 
-/// How much faster `one` is than `other` in the rounds of both: passes and rounds differ, so only
-/// those compare.
+/// How much faster `one` is than `other` in their common rounds. Passes and rounds differ, so only
+/// common rounds can be compared.
 PassRatios ratios_of(const Known& one, const Known& other) {
   return ratios_by_pass(other.rounds, one.rounds);
 }
@@ -46,8 +46,9 @@ bool have_same_passes(const PassRatios& one, const PassRatios& other) {
                             &PassRatios::value_type::first);
 }
 
-/// What each variant's speed-up comes to where `chosen` has its own: over its passes, or where it
-/// has others by those that both have.
+/// Each variant's speed-up on a scale on which `chosen` has its own speed-up. A variant with the
+/// same passes as `chosen` is taken by its own ratios, any other one by the rounds that it shares
+/// with `chosen`.
 std::map<Variant, double> beside(const Speedups& speedups, const Known& chosen) {
   std::map<Variant, double> out;
   const PassWeights& weights = speedups.weights;
@@ -61,7 +62,7 @@ std::map<Variant, double> beside(const Speedups& speedups, const Known& chosen) 
   return out;
 }
 
-/// Of the variants that share so many of the baseline's `rounds` with it.
+/// Speed-ups of the variants that share at least `least` of the baseline's rounds with it.
 Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t rounds)) {
   std::vector<const Candidate*> all;
   for (const Candidate& candidate : contest.candidates) all.push_back(&candidate);
@@ -84,10 +85,10 @@ Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t ro
   return speedups;
 }
 
-/// Who ran in less than half of the rounds may look fast by chance.
+/// A variant that ran in less than half of the rounds may look fast by chance.
 std::size_t half_of_rounds(std::size_t rounds) { return (rounds + 1) / 2; }
 
-/// `choice` judged by `speedups`; empty where they do not know the chosen one.
+/// Judges `choice` by `speedups`; empty if they lack the chosen variant.
 std::optional<KeyRegret> judge_choice(KeyRegret choice, const std::map<Variant, double>& speedups) {
   const auto chosen = speedups.find(choice.chosen);
   if (chosen == speedups.end()) return std::nullopt;
@@ -100,7 +101,7 @@ std::optional<KeyRegret> judge_choice(KeyRegret choice, const std::map<Variant, 
   return choice;
 }
 
-/// The same by one launch.
+/// The same for one launch.
 std::optional<KeyRegret> judge_choice(KeyRegret choice, const Speedups& speedups) {
   const auto chosen = speedups.variants.find(choice.chosen);
   if (chosen == speedups.variants.end()) return std::nullopt;
@@ -139,12 +140,12 @@ KeyRegret choice_of(const Decision& decision, const std::string& sweep_uuid) {
           .chosen = decision.ranked.front().variant};
 }
 
-/// Whether a choice is one that can be compared with a baseline over all families.
+/// Whether a choice can be compared with a baseline over all families.
 bool can_be_judged(const Decision& decision) {
   return decision.family == any_family && decision.verdict != Verdict::no_baseline;
 }
 
-/// The same trials, where samples of the other half of each pass's rounds do not count.
+/// The same trials, but samples of the other half of each pass's rounds do not count.
 std::vector<Measurement> half_of(std::span<const Measurement> measurements, int half) {
   std::vector<Measurement> out(measurements.begin(), measurements.end());
   for (Measurement& trial : out) {
@@ -156,11 +157,12 @@ std::vector<Measurement> half_of(std::span<const Measurement> measurements, int 
   return out;
 }
 
-/// Also who left the rounds early: that is how a launch says that it is slow there.
+/// Includes variants that left the rounds early, because leaving shows that the variant is slow in
+/// that launch.
 std::size_t few_rounds(std::size_t rounds) { return std::min<std::size_t>(rounds, 3); }
 
-/// Of the variants that ran in half of the rounds; of `chosen` in any case. Were choices that left
-/// the rounds early not judged, those would be left out that are slow there.
+/// Speed-ups of the variants that ran in half of the rounds, and always of `chosen`. Otherwise
+/// choices that left the rounds early, because they are slow, would not be judged.
 Speedups speedups_with(const Contest& contest, const Variant& chosen) {
   Speedups speedups = speedups_of(contest, half_of_rounds);
   const Speedups all = speedups_of(contest, few_rounds);
@@ -169,7 +171,7 @@ Speedups speedups_with(const Contest& contest, const Variant& chosen) {
   return speedups;
 }
 
-/// Per key what one launch says, where it was quiet.
+/// What one quiet launch shows for each key; keys that were not quiet are left out.
 std::map<TuningKey, Speedups> quiet_speedups(const Launch& launch, double steal_limit) {
   std::map<TuningKey, std::vector<const Measurement*>> cells;
   for (const Measurement& trial : launch.measurements) cells[trial.key].push_back(&trial);
@@ -179,13 +181,13 @@ std::map<TuningKey, Speedups> quiet_speedups(const Launch& launch, double steal_
   return out;
 }
 
-/// Speed-ups over launches: the chosen one's is the median of its speed-ups, another one's that
-/// times the median of its ratios to the chosen one in the same rounds of a launch. Launches are of
-/// different kinds (two cores that share a cache, or do not), and a variant leaves the rounds early
-/// just where it is slow: medians over unlike sets of launches could not be compared. A launch
-/// weighs as many as the passes that speak in it: who stays away after a few passes was unlucky in
-/// them, and would look as slow as that for all of them. Of variants known from half of the
-/// launches.
+/// Pools speed-ups over launches. The chosen variant's is the median of its speed-ups. Another
+/// variant's is that median times the median of its ratios to the chosen one in the same rounds of
+/// a launch. Medians over different sets of launches cannot be compared: launches differ in kind
+/// (two cores may or may not share a cache), and a variant leaves the rounds early exactly in
+/// launches where it is slow. A launch weighs as many as the passes that it contributes. Otherwise
+/// a variant that stopped after a few unlucky passes would count as if it were that slow in all of
+/// them. Only variants known from half of the launches are included.
 std::map<Variant, double> pool(const std::vector<const Speedups*>& launches,
                                const Variant& chosen) {
   std::vector<WeightedValue> of_chosen;

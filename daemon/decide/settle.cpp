@@ -21,14 +21,14 @@
 namespace colltune {
 namespace {
 
-/// What the sweeps measured of one key.
+/// What the sweeps measured for one key.
 struct KeyEvidence {
-  std::vector<Measurement> pool;                 ///< passes of sweep i from i * pooled_passes on
-  std::vector<std::vector<Measurement>> sweeps;  ///< as they are, those that came to the key
+  std::vector<Measurement> pool;                 ///< passes of sweep i start at i * pooled_passes
+  std::vector<std::vector<Measurement>> sweeps;  ///< unchanged; only sweeps that measured the key
 };
 
-/// Without the trials that did not end well, of a sweep before the last one: what failed then was
-/// measured again since, or is not there any more. Wrong once is wrong for ever.
+/// Removes trials that did not end well in a sweep before the last one: what failed then was
+/// measured again since, or is gone. Trials with wrong results are never removed.
 void leave_out_failed(std::vector<Measurement>& of_key) {
   std::set<TrialName> failed;
   for (const Measurement& one : of_key)
@@ -67,7 +67,7 @@ PassRounds pooled_rounds(const KeyEvidence& evidence, const Variant& variant) {
   return rounds;
 }
 
-/// Why the winner may not stay whatever it was: it was wrong or failed in the last sweep.
+/// Why the winner cannot stay in any case: it was wrong or failed in the last sweep.
 std::optional<std::string> fault_in_last(const KeyEvidence& evidence, const Variant& variant) {
   for (const Measurement& one : evidence.sweeps.back())
     if (!one.is_twin && one.variant == variant && is_fault(one.outcome))
@@ -75,7 +75,7 @@ std::optional<std::string> fault_in_last(const KeyEvidence& evidence, const Vari
   return {};
 }
 
-/// How often faster `rival` is than `reference`, by sweep: each is a launch.
+/// How much faster `rival` is than `reference`, by sweep; each sweep is a launch.
 std::vector<double> ratios_by_sweep(const KeyEvidence& evidence, const std::string& without,
                                     const std::vector<std::string>& uuids, const Variant& reference,
                                     const Variant& rival) {
@@ -95,7 +95,7 @@ std::vector<double> ratios_by_sweep(const KeyEvidence& evidence, const std::stri
   return ratios;
 }
 
-/// One published decision beside what all evidence says.
+/// Compares one published decision with all evidence.
 class Settler {
  public:
   Settler(const KeyEvidence& evidence, std::vector<std::string> uuids, DecisionPolicy policy)
@@ -158,7 +158,7 @@ class Settler {
     return {std::move(found), Settlement::replaced, seen};
   }
 
-  /// The new winner beside the old one, over all sweeps.
+  /// The duel of the new winner with the old one, over all sweeps.
   [[nodiscard]] Duel pooled_duel(const Decision& published, const Decision& found) const {
     return fight_in_passes(pooled_rounds(evidence_, published.ranked.front().variant),
                            pooled_rounds(evidence_, found.ranked.front().variant),
@@ -187,7 +187,7 @@ std::vector<Settled> settle(std::span<const Decision> published,
   for (const Decision& decision : published)
     before.emplace(std::pair(decision.key, decision.family), &decision);
 
-  // What a world went through decides about all of its keys: they are decided together.
+  // The load on a world affects all of its keys, so they are decided together.
   std::vector<Measurement> pool;
   std::map<TuningKey, DecisionPolicy> policies;
   for (const auto& [key, evidence] : keys) {

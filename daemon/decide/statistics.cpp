@@ -18,8 +18,8 @@ std::vector<double> sorted(std::span<const double> values) {
   return copy;
 }
 
-/// The k-th smallest value exceeds the median with the chance P(Binomial(n, 1/2) < k). Both
-/// functions return k - 1 for the largest k for which that is at most `risk`: how many values lie
+/// The k-th smallest value exceeds the median with the probability P(Binomial(n, 1/2) < k). Both
+/// functions return k - 1 for the largest k for which that is at most `risk`: the number of values
 /// outside the bound.
 std::optional<std::size_t> exact_left_out(std::size_t n, double risk) {
   double term = std::exp2(-static_cast<double>(n));  // P(Binomial = 0)
@@ -44,7 +44,7 @@ double normal_quantile(double risk) {
 }
 
 std::optional<std::size_t> left_out_on_one_side(std::size_t n, double risk) {
-  constexpr std::size_t most_exact = 500;  // beyond, the normal distribution is as good
+  constexpr std::size_t most_exact = 500;  // beyond this the normal distribution is as good
   if (n <= most_exact) return exact_left_out(n, risk);
   const double size = static_cast<double>(n);
   const double k = (size - normal_quantile(risk) * std::sqrt(size)) / 2;
@@ -68,8 +68,8 @@ class WeightedOrder {
   [[nodiscard]] std::size_t worth() const {
     return static_cast<std::size_t>(worth_ * (1 + rounding));
   }
-  /// The first value, from the smallest or from the largest, that has the weight of `outside` equal
-  /// values outside of it and does not belong to them itself.
+  /// The first value, counted from the smallest or from the largest, that has the weight of
+  /// `outside` equal values outside of it and is not one of these values itself.
   [[nodiscard]] double after(std::size_t outside, bool from_largest) const {
     const double weight_outside = static_cast<double>(outside) * weight_ / worth_;
     double sum = 0;

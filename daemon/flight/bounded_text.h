@@ -13,7 +13,7 @@
 
 namespace colltune {
 
-/// Text that grows inside memory given by the caller and is cut at its end. Allocates nothing.
+/// Text that grows in memory given by the caller and is cut where that ends. Allocates nothing.
 class BoundedText {
  public:
   explicit BoundedText(std::span<char> out) : out_(out) {}
@@ -28,11 +28,11 @@ class BoundedText {
   BoundedText& operator<<(Number number) {
     std::array<char, 24> digits{};
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    // The bound says to gcc 12 what it does not see: that `end` lies within `digits`.
+    // The bound tells gcc 12 that `end` lies within `digits`, which it cannot see.
     const auto size = static_cast<std::size_t>(end - digits.data());
     return *this << std::string_view(digits.data(), std::min(size, digits.size()));
   }
-  /// Seconds with three digits behind the point.
+  /// Appends seconds with three decimals.
   BoundedText& operator<<(std::chrono::nanoseconds time) {
     const auto milliseconds =
         std::chrono::duration_cast<std::chrono::milliseconds>(time < time.zero() ? -time : time)

@@ -13,7 +13,7 @@
 namespace colltune {
 namespace {
 
-// A rank's lines with the longest texts and a few steps before them.
+// Enough for a rank's lines with the longest texts and a few steps before them.
 constexpr std::size_t text_per_rank = 8192;
 
 void append_step(BoundedText& text, const StepRecord& step) {
@@ -80,7 +80,7 @@ bool is_counted(const RankPosition& position) {
   return position.fate != Fate::finished && position.steps > 0;
 }
 
-/// Those that are stopped, or were when another rank was late.
+/// Ranks that are stopped now, or were stopped when another rank was late.
 std::vector<int> find_stopped_ranks(std::span<const RankPosition> positions,
                                     std::uint64_t collective_steps) {
   std::vector<int> stopped;
@@ -91,8 +91,8 @@ std::vector<int> find_stopped_ranks(std::span<const RankPosition> positions,
   return stopped;
 }
 
-/// Of ranks in the same step: those that died without a word, else the only one that sleeps while
-/// others run (who waits inside a collective polls).
+/// Among ranks in the same step: those that died without recording an end, otherwise the only one
+/// that sleeps while others run (ranks that wait inside a collective poll).
 std::vector<int> find_conspicuous_ranks(std::span<const RankPosition> positions) {
   std::vector<int> dead;
   std::vector<int> asleep;
@@ -108,8 +108,8 @@ std::vector<int> find_conspicuous_ranks(std::span<const RankPosition> positions)
   return asleep.size() == 1 && running > 0 ? asleep : std::vector<int>{};
 }
 
-/// Those that are in code of their own while others are inside the communication library: who waits
-/// there waits for them. Empty where that tells nobody apart.
+/// Ranks that are in code of their own while others wait for them inside the communication library.
+/// Empty if that does not distinguish any rank.
 std::vector<int> find_ranks_elsewhere(std::span<const RankPosition> positions,
                                       std::uint64_t collective_steps) {
   std::vector<int> elsewhere;

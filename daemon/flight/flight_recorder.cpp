@@ -24,7 +24,8 @@ constexpr std::uint64_t magic_word = 0x7468676c66746c63;  // "cltflght" in memor
 constexpr std::uint64_t layout_version = 1;
 constexpr std::size_t alignment = 64;
 
-/// One step. `lock` is 2n+1 while step n is written and 2n+2 once it stands; 0: never used.
+/// One step. `lock` is 2n+1 while step n is being written and 2n+2 once it is complete; 0: never
+/// used.
 struct Slot {
   Word lock;
   Word collective_steps;
@@ -32,7 +33,8 @@ struct Slot {
   Word run;
   Word begin;
   Word deadline;  // 0: none
-  Word sizes;     // bytes of phase, key digest and variant, 16 bits each; then 1 where it was cut
+  Word sizes;     // bytes of phase, key digest and variant, 16 bits each; then 1 if the variant was
+                  // cut
   std::array<Word, 4> phase;
   std::array<Word, 4> key_digest;
   std::array<Word, longest_recorded_variant / sizeof(Word)> variant;
@@ -40,9 +42,9 @@ struct Slot {
 };
 static_assert(sizeof(Slot) == 512);
 
-// Text goes word by word through atomics, so that a torn read is no data race. Release stores keep
-// the odd lock before the data, acquire loads the data before the second look at the lock; a fence
-// would do the same, but ThreadSanitizer knows none.
+// Copies text word by word through atomics, so that a torn read is not a data race. Release stores
+// order the odd lock before the data; acquire loads order the data before the second look at the
+// lock. Fences would do the same, but ThreadSanitizer does not support them.
 template <std::size_t Words>
 std::size_t store_text(std::array<Word, Words>& words, std::string_view text) noexcept {
   const std::size_t size = std::min(text.size(), Words * sizeof(Word));
@@ -57,7 +59,7 @@ std::size_t store_text(std::array<Word, Words>& words, std::string_view text) no
 template <std::size_t Words, std::size_t Capacity>
 void load_text(const std::array<Word, Words>& words, std::size_t size, FixedText<Capacity>& text) {
   static_assert(Words * sizeof(Word) == Capacity);
-  text.size = std::min(size, Capacity);  // a torn size must not reach beyond the array
+  text.size = std::min(size, Capacity);  // a torn size must not reach past the array
   for (std::size_t at = 0; at < text.size; at += sizeof(Word)) {
     const std::uint64_t word = words[at / sizeof(Word)].load(std::memory_order_acquire);
     std::memcpy(text.bytes.data() + at, &word, std::min(sizeof word, text.size - at));
@@ -74,7 +76,7 @@ SteadyTime time_of(std::uint64_t ticks) {
       std::chrono::nanoseconds(static_cast<std::int64_t>(ticks))));
 }
 
-/// The step in `slot`; empty where it is unused or being written.
+/// The step in `slot`; empty if the slot is unused or being written.
 std::optional<StepRecord> load_step(const Slot& slot) {
   const std::uint64_t lock = slot.lock.load(std::memory_order_acquire);
   if (lock == 0 || lock % 2 != 0) return std::nullopt;
@@ -103,12 +105,12 @@ std::uint64_t sequence_of(const Slot& slot) {
 }  // namespace
 
 struct FlightRecorder::Layout {
-  Word magic;  // stored last: who sees it sees the rest of the header
+  Word magic;  // stored last: a reader that sees it sees the rest of the header
   Word version;
   Word rank;
   Word pid;
   Word start_ticks;
-  Word next;  // sequence of the next step, less one
+  Word next;  // sequence number of the next step, minus one
   Word collective_steps;
   Word fate;  // Fate + 256 * code
   Word board_claim;
@@ -121,7 +123,7 @@ struct FlightRecorder::Layout {
   std::array<Slot, steps_kept> ring;
 };
 
-/// Access to the layout for the functions that read.
+/// Gives the reading functions access to the layout.
 struct FlightReader {
   using Layout = FlightRecorder::Layout;
   static_assert(sizeof(Layout) == flight_region_size);
@@ -140,8 +142,8 @@ struct FlightReader {
   }
 
   static std::optional<StepRecord> newest(const Layout& layout) {
-    // The writer can lap the reader: each look then finds a newer step. The bound is for a record
-    // that was damaged.
+    // The writer can lap the reader: each look then finds a newer step. The bound is for a damaged
+    // record.
     for (int look = 0; look < 1000; ++look) {
       const Slot* best = nullptr;
       std::uint64_t sequence = 0;
@@ -198,7 +200,7 @@ FlightRecorder::FlightRecorder(std::span<std::byte> region, int rank) : region_(
 }
 
 void FlightRecorder::enter(const FlightStep& step, SteadyTime now) noexcept {
-  // A signal handler that interrupts this and enters a step of its own gets the next slot.
+  // If a signal handler interrupts this and enters a step of its own, it gets the next slot.
   const std::uint64_t sequence = layout_->next.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint64_t collective_steps =
       layout_->collective_steps.fetch_add(step.is_collective ? 1 : 0, std::memory_order_relaxed) +
@@ -260,7 +262,7 @@ void note_stopped(std::span<std::byte> region) noexcept {
 }
 
 bool claim_board(std::span<std::byte> board) noexcept {
-  // The first region that is one of ours carries the claim.
+  // The first of our regions holds the claim.
   for (; board.size() >= flight_region_size; board = board.subspan(flight_region_size)) {
     const auto region = board.first(flight_region_size);
     if (FlightReader::find(region) == nullptr) continue;

@@ -41,8 +41,8 @@ std::optional<ProcessStatus> read_process_status(pid_t pid) noexcept {
   close(file);
   if (length <= 0) return std::nullopt;
 
-  // The second field is the program's name in parentheses and may hold anything: the last ')' ends
-  // it.
+  // The second field is the program's name in parentheses, which may itself contain any character;
+  // the last ')' ends it.
   std::string_view text(buffer.data(), static_cast<std::size_t>(length));
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string_view::npos) return std::nullopt;

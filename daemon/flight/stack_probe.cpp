@@ -20,13 +20,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int most_frames = 64;
-// The handler itself and the kernel's way back from it.
+// The handler itself, and the kernel's frame that returns from it.
 constexpr int frames_of_handler = 2;
-// What /proc/self/maps of an MPI process takes several times over; what is beyond it has no name.
+// Several times the size of /proc/self/maps in an MPI process. Addresses beyond it have no name.
 constexpr std::size_t map_size = 512 << 10;
 
-// A real-time signal carries the request's address, so that no global is needed. Away from the ends
-// of the range, where debuggers and profilers take theirs.
+// A real-time signal carries the request's address, so that no global variable is needed. This one
+// is away from the ends of the range, where debuggers and profilers take theirs.
 int probe_signal() { return SIGRTMIN + 7; }
 
 }  // namespace
@@ -34,7 +34,7 @@ int probe_signal() { return SIGRTMIN + 7; }
 struct StackProbe::Request {
   std::array<void*, most_frames> frames{};
   std::array<std::uintptr_t, most_frames> addresses{};
-  std::atomic<int> count{-1};  ///< -1: not answered
+  std::atomic<int> count{-1};  ///< -1: no answer yet
   std::atomic<bool> is_pending{false};
 
   static void answer(int, siginfo_t* info, void*) {
@@ -50,13 +50,13 @@ struct StackProbe::Request {
 };
 
 StackProbe::StackProbe() : request_(new Request), thread_(static_cast<pid_t>(syscall(SYS_gettid))) {
-  // The first call loads the unwinder, which no handler may.
+  // The first call loads the unwinder, which a signal handler must not do.
   (void)backtrace(request_->frames.data(), most_frames);
   struct sigaction action {};
   action.sa_sigaction = &Request::answer;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  // Stays for good: an answer that comes late must not end the process.
+  // The handler is never removed: a late signal must not end the process.
   sigaction(probe_signal(), &action, nullptr);
   sigset_t own;
   sigemptyset(&own);
@@ -65,7 +65,7 @@ StackProbe::StackProbe() : request_(new Request), thread_(static_cast<pid_t>(sys
 }
 
 StackProbe::~StackProbe() {
-  // A thread that never answered may still do so, and then writes here.
+  // A thread that has not answered may still answer, and then writes here.
   if (!request_->is_pending.load(std::memory_order_acquire)) delete request_;
 }
 

@@ -15,20 +15,20 @@
 
 namespace colltune {
 
-/// Where a thread of this process is, asked from another one when it hangs: until then it costs
-/// nothing. The thread walks its own stack in a signal's handler; what it finds is told by the
-/// object files it lies in, from the innermost call outwards.
+/// Finds where a thread of this process is, on request from another thread when it hangs; until
+/// then it costs nothing. The thread walks its own stack in a signal handler. The result is the
+/// object files on the stack, from the innermost call outwards.
 class StackProbe {
  public:
-  /// Of the thread that constructs it.
+  /// Probes the thread that constructs it.
   StackProbe();
   ~StackProbe();
   StackProbe(const StackProbe&) = delete;
   StackProbe& operator=(const StackProbe&) = delete;
 
-  /// The thread's return addresses, the innermost first; empty where it does not answer within
-  /// `patience` (it is stopped, or inside the kernel). Takes no lock and allocates nothing. Not for
-  /// the thread itself.
+  /// The thread's return addresses, the innermost first; empty if it does not answer within
+  /// `patience` (it is stopped, or inside the kernel). Takes no lock and allocates nothing. Must
+  /// not be called on the probed thread.
   [[nodiscard]] std::span<const std::uintptr_t> take(std::chrono::milliseconds patience);
 
  private:
@@ -37,13 +37,13 @@ class StackProbe {
   pid_t thread_;
 };
 
-/// Which file's code lies where in this process, as the kernel lists it. Reading takes no lock and
-/// allocates nothing: the memory for it is taken by the constructor.
+/// Which file's code lies at which addresses of this process, as the kernel lists it. Reading takes
+/// no lock and allocates nothing, since the constructor allocates the memory.
 class CodeMap {
  public:
   CodeMap();
   void read();
-  /// Name of the file that holds this address, without its folders; empty where none does. Valid
+  /// Name of the file that contains this address, without its folders; empty if none does. Valid
   /// until the next `read`.
   [[nodiscard]] std::string_view file_at(std::uintptr_t address) const;
 

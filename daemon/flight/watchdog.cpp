@@ -26,21 +26,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A look costs a microsecond; ten of them in a second disturb no measurement.
+// A look costs a microsecond, so ten per second do not disturb a measurement.
 constexpr auto shortest_interval = 100ms;
 constexpr std::size_t text_per_rank = 8192;
-// A report goes out in one write where the reader takes it: lines of several ranks stay whole.
+// A report is one write if the reader accepts it at once, so that lines of several ranks do not
+// mix.
 constexpr std::size_t longest_report = 1 << 20;
 
-// A thread that runs, or sits in a system call that a signal interrupts, answers within
-// microseconds once it has a core.
+// A thread that runs, or is in a system call that a signal interrupts, answers within microseconds
+// once it has a core.
 constexpr auto patience_with_thread = 100ms;
-// For the watchdogs of ranks in the same step, or behind, to look as well: as long as one of their
-// intervals, and less than the supervisor's grace.
+// Gives the watchdogs of ranks in the same step, or behind, time to look too: as long as one of
+// their intervals, and less than the supervisor's grace.
 constexpr auto patience_with_peers = 300ms;
 constexpr auto look_at_peers = 10ms;
 
-/// No signal of the process shall run its handler on the watchdog's thread.
+/// Blocks all signals, so that no handler of the process runs on the watchdog's thread.
 std::jthread start_without_signals(auto body) {
   sigset_t all;
   sigset_t before;
@@ -51,7 +52,7 @@ std::jthread start_without_signals(auto body) {
   return thread;
 }
 
-/// Its address tells which file this code is in.
+/// Its address identifies the file that contains this code.
 void anchor() {}
 
 }  // namespace
@@ -95,7 +96,7 @@ void Watchdog::watch(const std::stop_token& stop) {
     const auto step = read_current_step(recorder_.region());
     const SteadyTime now = std::chrono::steady_clock::now();
     const bool is_late = step && step->deadline && now > *step->deadline + options_.grace;
-    // Another rank is late: where this one is tells who waits for whom.
+    // Another rank is late: this rank's whereabouts help to tell which rank waits for which.
     if (!is_late && !is_located && is_claimed(options_.board)) is_located = (locate_thread(), true);
     if (!is_late || step->sequence == reported) continue;
     reported = step->sequence;

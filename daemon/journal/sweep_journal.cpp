@@ -15,7 +15,7 @@
 namespace colltune {
 namespace {
 
-/// Killed, or interrupted by the user: not ended by its own budget.
+/// Whether the sweep was killed or interrupted by the user, and not ended by its own budget.
 bool was_cut_short(const SweepRecord& sweep) {
   if (sweep.state == SweepState::running) return true;
   return read_sweep_summary(sweep.summary, sweep.uuid).end == SweepEnd::stopped;
@@ -116,7 +116,7 @@ void SweepJournal::begin(const SweepPlan& plan) {
                   WorldMembers{sweep_.uuid, digest_of_value(world.topology), world.members});
   for (const Composition& composition : compositions)
     lines_->write(JournalRecord::composition, composition);
-  // The file of the launch that stopped may end in the middle of a line: it is written anew.
+  // The stopped launch's file may end in the middle of a line, so it is written anew.
   for (const Measurement& measurement : stored_)
     lines_->write(JournalRecord::measurement, measurement);
 }
@@ -139,10 +139,10 @@ std::optional<Generation> SweepJournal::finish(SweepState state, std::span<const
     lines_->write(JournalRecord::end, sweep_);
   }
   if (!store_) return std::nullopt;
-  // In this order: a kill in between leaves an unfinished sweep, which is then continued and
-  // published again, never a finished one without decisions.
+  // The order matters: if the process is killed in between, an unfinished sweep remains. It is
+  // continued and published again; a finished sweep without decisions can never remain.
   std::optional<Generation> generation;
-  // What was quarantined leaves the table with the next generation.
+  // Quarantined variants leave the table with the next generation.
   if (!published.empty() || !store_->quarantines().empty())
     generation = store_->publish(published, sweep_.finished_at);
   store_->finish_sweep(sweep_.uuid, state, sweep_.finished_at, summary);

@@ -19,7 +19,8 @@ namespace colltune {
 /// process ran out of descriptors, so it is not used.
 ///
 /// No more than `most_connections` are open at once: others wait in the listeners' queues until one
-/// is closed. Where the system refuses (no descriptors, no memory) it is tried again a little later.
+/// is closed. Where the system refuses (no descriptors, no memory) it is tried again a little
+/// later.
 class Acceptor {
  public:
   struct Callbacks {

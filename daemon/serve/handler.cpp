@@ -18,8 +18,8 @@ namespace {
 // gRPC's default limit for what a client receives; a client of another language may keep it.
 constexpr std::size_t largest_response = 4U << 20U;
 
-// A request up to here is answered on gRPC's own thread, within a millisecond or two; a lookup takes
-// some hundred bytes.
+// A request up to here is answered on gRPC's own thread, within a millisecond or two; a lookup
+// takes some hundred bytes.
 constexpr std::size_t largest_short_request = 16U << 10U;
 // Requests that wait in a lane: four of the largest.
 constexpr std::size_t most_lane_bytes = 16U << 20U;

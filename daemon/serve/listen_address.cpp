@@ -49,7 +49,8 @@ std::string unescaped(std::string_view text, std::string_view path) {
   return out;
 }
 
-/// What gRPC's clients read as `path`: all but the characters that a URI's path may hold is escaped.
+/// What gRPC's clients read as `path`: all but the characters that a URI's path may hold is
+/// escaped.
 std::string escaped(std::string_view path) {
   constexpr std::string_view plain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/";

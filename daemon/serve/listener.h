@@ -36,8 +36,8 @@ class FileDescriptor {
   int descriptor_;
 };
 
-/// A locked file, removed at the end while it is locked still: whoever opened it meanwhile sees that
-/// it is gone, and makes another.
+/// A locked file, removed at the end while it is locked still: whoever opened it meanwhile sees
+/// that it is gone, and makes another.
 class LockFile {
  public:
   LockFile() = default;
@@ -58,9 +58,9 @@ class LockFile {
 /// socket that it bound is removed at the end.
 class Listener {
  public:
-  /// Listens. Throws Error(already_exists) where someone else does, Error(failed_precondition) where
-  /// the address cannot be bound for another reason: the path is something else than a socket, its
-  /// folder is missing or not writable, the host is not this one.
+  /// Listens. Throws Error(already_exists) where someone else does, Error(failed_precondition)
+  /// where the address cannot be bound for another reason: the path is something else than a
+  /// socket, its folder is missing or not writable, the host is not this one.
   explicit Listener(const ListenAddress& address);
   ~Listener();
   Listener(Listener&&) noexcept = default;

@@ -16,7 +16,8 @@
 namespace colltune {
 namespace {
 
-/// Nodes, ranks per node (the most on any) and the number of members must be able to hold together.
+/// Throws if nodes, ranks per node (the most on any node) and the number of members contradict each
+/// other.
 void check_members(const LookupQuery& query) {
   check(*query.members);
   const std::size_t ranks = query.members->kind_of_rank.size();
@@ -32,15 +33,15 @@ void check_members(const LookupQuery& query) {
                   " ranks; with the nodes and ranks per node asked for there are " + allowed);
 }
 
-/// What is looked at before anything that was measured fits; more than that only where it does, so
-/// that no question costs more than its size and what is stored.
+/// How much of a query is examined before any stored entry fits. Only a query that fits costs more,
+/// so no query costs more than its size and the stored data.
 constexpr std::uint64_t most_work_unseen = 1U << 20U;
 
 bool needs_merging(const LookupQuery& query) {
   return query.form && *query.form != CompositionMode::sequential && query.problem.mesh;
 }
 
-/// A form that gives another result than the steps is no answer to them.
+/// A form whose result differs from that of the steps cannot answer for them.
 void check_merges(const LookupQuery& query) {
   if (const Merge merge = merge_steps(*query.problem.mesh, query.problem.data_type);
       !merge.why_not.empty())
@@ -82,8 +83,8 @@ void check_query(const LookupQuery& query, const Generation& generation) {
   if (query.form) check_form(query);
 }
 
-/// Keeps the curves of the environment asked for. True where there is none and the query takes
-/// another one.
+/// Keeps the curves of the environment asked for. True if there are none and the query accepts
+/// another environment.
 bool narrow_environment(const LookupQuery& query, std::vector<const Curve*>& fitting) {
   if (!query.environment_digest) return false;
   const auto is_other = [&](const Curve* curve) {
@@ -95,7 +96,8 @@ bool narrow_environment(const LookupQuery& query, std::vector<const Curve*>& fit
   return false;
 }
 
-/// The measured sizes around the asked one: one where it was measured itself or lies beyond them.
+/// The measured sizes around the asked size: one if it was measured itself or lies outside their
+/// range.
 struct Neighbours {
   const Decision* lower = nullptr;
   const Decision* upper = nullptr;
@@ -128,7 +130,7 @@ const Decision& nearer(const Neighbours& around, Bytes size) {
   return position_between(low, high, size) < 0.5 ? *around.lower : *around.upper;
 }
 
-/// Answers from the sizes around `asked`; leaves match and generation to the caller.
+/// Answers from the sizes around `asked`; the caller fills in match and generation.
 LookupAnswer answer_from(const Neighbours& around, const Asked& asked) {
   const bool is_measured = around.lower == around.upper;
   const bool is_between = !is_measured && around.lower != nullptr && around.upper != nullptr;
@@ -171,7 +173,8 @@ Asked rounded(const Problem& problem, int ranks) {
   return asked;
 }
 
-/// The curve's decisions around the asked size that rank `variant` as a baseline.
+/// Whether those of the curve's decisions that are around the asked size rank `variant` as a
+/// baseline.
 bool has_baseline(const Curve& curve, const Variant& variant, Bytes size) {
   const Neighbours around = find_neighbours(curve, size);
   return std::ranges::any_of(std::array{around.lower, around.upper}, [&](const Decision* decision) {
@@ -182,8 +185,8 @@ bool has_baseline(const Curve& curve, const Variant& variant, Bytes size) {
   });
 }
 
-/// The baseline that can run the problem and that all curves rank, without times: it was not
-/// measured with the asking members. Empty where there is none.
+/// The baseline that can run the problem and that all curves rank. It has no times, because it was
+/// not measured with the asking members. Empty if there is none.
 std::optional<RankedVariant> common_baseline(const Decision& decision,
                                              const std::vector<const Curve*>& curves,
                                              const Asked& asked) {
@@ -202,8 +205,8 @@ std::optional<RankedVariant> common_baseline(const Decision& decision,
   return {};
 }
 
-/// The answer for members that nothing measured may answer for: `fitting` were measured with
-/// members that can do more, or it is not known. Leaves match and generation to the caller.
+/// The answer for members for which no measurement may answer: `fitting` was measured with members
+/// that can do more, or unknown ones. The caller fills in match and generation.
 LookupAnswer baseline_answer(const std::vector<const Curve*>& fitting, const LookupQuery& query) {
   const Curve& closest = closest_by_members(fitting, *query.members);
   Asked asked = rounded(query.problem, closest.topology->ranks);

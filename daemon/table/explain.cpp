@@ -9,7 +9,7 @@
 namespace colltune {
 namespace {
 
-// Enough for a person to see the pattern, and short enough for an RPC's status.
+// Enough for a person to see the pattern, and short enough for the status of an RPC.
 constexpr std::size_t listed_at_most = 8;
 constexpr std::size_t shown_value_at_most = 60;
 
@@ -44,7 +44,7 @@ std::string describe_curve(const Curve& curve) {
          short_digest(curve.environment_digest);
 }
 
-/// What a stored curve has that the question does not admit, the weightiest first.
+/// Where a stored curve differs from what the query admits, the most important difference first.
 std::vector<std::string_view> differences(const LookupQuery& query, const Curve& curve) {
   std::vector<std::string_view> out;
   const auto compare = [&](bool is_equal, std::string_view name) {
@@ -93,7 +93,7 @@ const Environment* find_environment(EnvironmentList environments, std::string_vi
   return nullptr;
 }
 
-/// For each digest the facts in which the environments are not all alike.
+/// For each digest, the facts in which the environments differ.
 std::string compare_environments(const std::set<std::string_view>& digests,
                                  EnvironmentList environments) {
   std::set<std::string_view> differing;
@@ -124,7 +124,7 @@ std::string compare_environments(const std::set<std::string_view>& digests,
   return out;
 }
 
-/// Whether `value_of` is not the same for all curves.
+/// Whether `value_of` differs between the curves.
 template <class Projection>
 bool differs(std::span<const Curve* const> curves, Projection value_of) {
   return std::ranges::any_of(
@@ -144,8 +144,8 @@ std::string describe_sizes(const Curve& curve) {
 std::string explain_absence(const LookupQuery& query, const std::vector<const Curve*>& stored) {
   std::string out = "nothing is stored for " + describe_query(query);
   if (stored.empty()) return out + "; the table is empty";
-  // Few differences first; another collective is further away than anything else. Decisions lie in
-  // the order of their keys, so their addresses break ties.
+  // Orders by few differences first; another collective is further away than anything else. Ties
+  // are broken by the decisions' addresses, since decisions are stored in the order of their keys.
   struct Distance {
     bool is_other_collective = false;
     std::size_t differences = 0;

@@ -13,16 +13,16 @@ namespace colltune {
 
 using EnvironmentList = std::span<const std::pair<std::string, Environment>>;
 
-/// Why nothing was found, and the stored problems and worlds that come closest.
+/// Why nothing was found, and the closest stored problems and worlds.
 [[nodiscard]] std::string explain_absence(const LookupQuery& query,
                                           const std::vector<const Curve*>& stored);
 
-/// Which worlds fit a question, what tells them apart and how to say it.
+/// Which worlds fit a query, how they differ and how to ask for one of them.
 [[nodiscard]] std::string explain_ambiguity(const LookupQuery& query,
                                             std::span<const Curve* const> fitting,
                                             EnvironmentList environments);
 
-/// "1KiB..4MiB (13 sizes)"
+/// For example "1KiB..4MiB (13 sizes)".
 [[nodiscard]] std::string describe_sizes(const Curve& curve);
 
 }  // namespace colltune

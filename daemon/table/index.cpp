@@ -12,8 +12,8 @@
 namespace colltune {
 namespace {
 
-/// Everything of a problem but its size, with the family: what curves are hashed by. Each field has
-/// room for far more enumerators than there are.
+/// Everything in a problem except its size, and the family: the key by which curves are hashed.
+/// Each field has room for far more enumerators than exist.
 std::uint64_t pack(const Problem& problem, NumericClass numeric_class, std::uint32_t family) {
   std::uint64_t packed = family;
   const auto append = [&](auto value, unsigned bits) {
@@ -30,7 +30,8 @@ std::uint64_t pack(const Problem& problem, NumericClass numeric_class, std::uint
   return packed;
 }
 
-/// What curves of a family are hashed by: mesh reductions apart by their meshes.
+/// The key by which the curves of a family are hashed; mesh reductions are separated by their
+/// meshes.
 std::string family_key(const std::string& family, const MeshReduction& mesh) {
   return family + '\n' + shape_text(mesh) + '\n' + steps_text(mesh);
 }
@@ -55,7 +56,7 @@ bool is_same_world(const Curve& a, const Curve& b) {
   return a.environment_digest == b.environment_digest && *a.topology == *b.topology;
 }
 
-/// The members of a sweep's worlds, equal ones by one pointer.
+/// The members of a sweep's worlds; equal members share one pointer.
 class KnownMembers {
  public:
   explicit KnownMembers(std::span<const WorldMembers> worlds) {
@@ -78,7 +79,7 @@ class KnownMembers {
   std::map<std::pair<std::string, std::string>, const Members*> known_;
 };
 
-/// Says whose members measured `curve`; takes it apart where they were unlike.
+/// Records which members measured `curve`; splits the curve if they differed.
 void set_members(Curve& curve, const KnownMembers& known) {
   const std::string topology_digest = digest_of_value(*curve.topology);
   for (const Decision* decision : curve.decisions) {

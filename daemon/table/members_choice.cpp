@@ -11,7 +11,7 @@
 namespace colltune {
 namespace {
 
-/// A feature may be 4096 bytes long, and a reason has to fit into a string of the wire.
+/// A feature may be 4096 bytes long, but a reason must fit into a string of the wire format.
 constexpr std::size_t shown_lack_at_most = 300;
 
 std::string shortened(std::string text) {
@@ -25,7 +25,8 @@ bool can_do_all_of(const Members& own, const Members& others) {
   return why_less(own, others).empty();
 }
 
-/// By the key of the first decision: the same in every process that has these decisions.
+/// Ordered by the key of the first decision, which is the same in every process that has these
+/// decisions.
 std::vector<const Curve*> in_order_of_keys(std::vector<const Curve*> curves) {
   std::ranges::sort(curves, {}, [](const Curve* curve) -> const TuningKey& {
     return curve->decisions.front()->key;

@@ -44,7 +44,7 @@ RankedVariant interpolate(const RankedVariant& low, const RankedVariant& high, B
   return out;
 }
 
-/// Whether a decision ranks `variant` and proves it: it stands before the baseline.
+/// Whether a decision proves `variant`, which means that it ranks before the baseline.
 bool is_proven(const Decision& decision, const Variant& variant) {
   for (const RankedVariant& ranked : decision.ranked) {
     if (ranked.is_baseline) return false;
@@ -62,8 +62,9 @@ bool is_any_proven(const Decision& decision, const std::string& implementation) 
   return false;
 }
 
-/// The fastest that `nearer` proves and that applies, if its implementation is proven at `farther`,
-/// too: which parameters a sweep tries there depends on the size. Null: there is none.
+/// The fastest applicable variant that `nearer` proves, if `farther` proves a variant of the same
+/// implementation. Parameters may differ, because the parameters that a sweep tries depend on the
+/// size. Null if there is none.
 const RankedVariant* find_of_kind(const Decision& nearer, const Decision& farther,
                                   const Asked& asked) {
   for (const RankedVariant& ranked : nearer.ranked) {
@@ -74,7 +75,7 @@ const RankedVariant* find_of_kind(const Decision& nearer, const Decision& farthe
   return nullptr;
 }
 
-/// `variant`, as many times as fast as `baseline` as it is at its own size.
+/// `variant` with times such that its speed-up over `baseline` is that at its own size.
 RankedVariant beside(const RankedVariant& baseline, const RankedVariant& variant) {
   RankedVariant out = variant;
   const double factor = static_cast<double>(baseline.median.count()) /
@@ -85,7 +86,7 @@ RankedVariant beside(const RankedVariant& baseline, const RankedVariant& variant
   return out;
 }
 
-/// One step merges into itself; what unlike ranks do together is the merged form.
+/// One step is its own merged form; compositions of unlike ranks are the merged form.
 bool is_of_form(const Variant& variant, const Asked& asked) {
   const auto mode = mode_named_by(variant);
   if (!mode || mode == asked.form) return mode.has_value();
@@ -98,8 +99,8 @@ bool is_winner(const Decision& decision, const Variant& variant) {
   return decision.ranked.front().variant == variant;
 }
 
-/// The first of `ranked` (sorted by median) that, where there is a baseline, is proven at both
-/// neighbours, and of those `must_win` at one of them.
+/// The first entry of `ranked` (sorted by median) that, if there is a baseline, is proven at both
+/// neighbours and has won at one of them if `must_win`.
 std::vector<RankedVariant>::iterator find_safe(std::vector<RankedVariant>& ranked,
                                                const Decision& lower, const Decision& upper,
                                                bool has_baseline, bool must_win) {
@@ -111,7 +112,7 @@ std::vector<RankedVariant>::iterator find_safe(std::vector<RankedVariant>& ranke
   });
 }
 
-/// What may be said of an interpolated ranking whose first entry is settled.
+/// What may be claimed for an interpolated ranking whose first entry is settled.
 void judge_between(Ranking& ranking, const Decision& lower, const Decision& upper,
                    bool has_baseline) {
   const RankedVariant& winner = ranking.ranked.front();
@@ -125,7 +126,7 @@ void judge_between(Ranking& ranking, const Decision& lower, const Decision& uppe
   };
   if (!confirms(lower) || !confirms(upper)) return;
   ranking.status = DecisionStatus::confirmed;
-  // The weaker of the two.
+  // The weaker of the two confirmations.
   ranking.confirmation =
       lower.confirmation.low <= upper.confirmation.low ? lower.confirmation : upper.confirmation;
 }

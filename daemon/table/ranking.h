@@ -11,17 +11,17 @@
 
 namespace colltune {
 
-/// A problem to be answered on so many ranks; its size is rounded.
+/// A problem to answer for that many ranks; its size is rounded.
 struct Asked {
   Problem problem;
   int ranks = 1;
-  /// Variants for certain members are ranked, too: the asking ones are those for which they say
-  /// what each runs.
+  /// Whether variants for certain members are ranked too. The asking members are then those that
+  /// the variants' compositions name parts for.
   bool takes_composed = true;
-  std::optional<CompositionMode> form{};  ///< of a mesh_reduce: no other form is ranked
+  std::optional<CompositionMode> form{};  ///< for a mesh_reduce: the only form that is ranked
 };
 
-/// A ranking computed for an asked problem; empty where no variant can run it.
+/// The ranking computed for an asked problem; empty if no variant can run it.
 struct Ranking {
   std::vector<RankedVariant> ranked;
   std::string reason;
@@ -30,26 +30,28 @@ struct Ranking {
   Confirmation confirmation;
 };
 
-/// Empty where `variant` can run the problem for those who ask and guarantees the numeric class it
-/// demands.
+/// Why `variant` cannot run the problem for the asking members, or does not guarantee the demanded
+/// numeric class; empty if it can and does.
 [[nodiscard]] std::string why_not(const RankedVariant& variant, const Asked& asked);
 
-/// The decision of this very size without the variants that cannot run the problem. Where the
-/// winner falls, the next one follows: the order of a decision puts what is not proven behind the
-/// baseline. What fresh launches confirmed of the winner does not hold for it.
+/// The decision for exactly this size, without the variants that cannot run the problem. If the
+/// winner is removed, the next variant follows; the decision's order already places unproven ones
+/// behind the baseline. What fresh launches confirmed about the winner does not hold for the next
+/// one.
 [[nodiscard]] Ranking rank_at(const Decision& decision, const Asked& asked);
 
-/// Between two measured sizes: the variants ranked at both, by interpolated median. Conservative: a
-/// variant other than the baseline comes first only if it stands before the baseline at both, the
-/// winners of the neighbours before others; or, where a sweep tries other parameters at each, its
-/// implementation does at both: then with the nearer size's. Else the baseline does. Without a
-/// baseline the faster of the neighbours' winners does. Confirmed only where both neighbours are,
-/// for this very winner; kept only where both are.
+/// For a size between two measured ones: ranks the variants that both rank, by interpolated median.
+/// It is conservative. A variant other than the baseline comes first only if it ranks before the
+/// baseline at both sizes; winners at either size are preferred. If a sweep tries other parameters
+/// at each size, it is enough that the implementation ranks before the baseline at both; the nearer
+/// size's parameters are used. Otherwise the baseline comes first. Without a baseline, the faster
+/// of the two winners does. The result is confirmed only if both neighbours are, for this same
+/// winner, and `kept` only if both are.
 [[nodiscard]] Ranking rank_between(const Decision& lower, const Decision& upper,
                                    const Asked& asked);
 
-/// Beyond the measured sizes: the nearest size's ranking with extrapolated times; nothing was
-/// confirmed there.
+/// For a size outside the measured range: the ranking of the nearest size with extrapolated times.
+/// Nothing was confirmed there.
 [[nodiscard]] Ranking rank_beyond(const Decision& nearest, const Asked& asked);
 
 }  // namespace colltune

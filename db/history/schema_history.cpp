@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The schema's history. SCHEMA.md says what every column means.
+// The schema's history. SCHEMA.md describes every column.
 
 #include <array>
 
@@ -153,9 +153,8 @@ CREATE TABLE ranked_variant (
 ) STRICT;
 )sql";
 
-// Released: never edit; add a step instead.
-// The columns of `meta` are exchanged in place, so that its text stays at the file's start, where a
-// damaged header is told from a foreign file.
+// Released: never edit; add a step instead. The columns of `meta` are exchanged in place. So its
+// text stays at the start of the file, where it distinguishes a damaged header from a foreign file.
 constexpr const char* version_2 = R"sql(
 ALTER TABLE meta DROP COLUMN row_checksum;
 ALTER TABLE meta ADD COLUMN failure_count INTEGER NOT NULL DEFAULT 0;

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The step to version 3: twins, marks and conditions of measurements, what a launch was for,
-// verdict and confirmation of decisions. Released: never edit; add a step instead. It takes the old
-// columns from the file and names the new ones itself, so that it does not change with the
-// program's types. Rows keep their ids; their checksums and the sweeps' journals are written anew,
-// after the old ones were verified.
+// The step to version 3: twins, marks and conditions of measurements, the purpose of a launch,
+// verdict and confirmation of decisions. Released: never edit; add a step instead. It reads the old
+// columns from the file and names the new ones itself, so it does not change with the program's
+// types. Rows keep their ids. Their checksums and the sweeps' journals are rewritten after the old
+// ones were verified.
 
 #include "measurement_steps.h"
 #include "schema.h"
@@ -89,14 +89,14 @@ void change_sweeps_and_measurements(Connection& connection) {
   connection.execute_script(new_sweep_columns);
   const Table after = present_table(connection, "sweep");
   for (auto& [id, row] : rows) {
-    row.resize(index_of(before, "measurement_count"));  // and the journal's digest behind it
+    row.resize(index_of(before, "measurement_count"));  // and the journal's digest after it
     row.insert(row.end(),
                {std::string("choose"), std::string(), journals[id].count, journals[id].digest});
     update_row(connection, after, id, row);
   }
 }
 
-/// What the ranking of each decision says about the baseline.
+/// What the ranking of each decision implies about the baseline.
 std::map<std::int64_t, std::string> read_verdicts(Connection& connection) {
   const Table table = present_table(connection, "ranked_variant");
   const std::size_t decision_id = index_of(table, "decision_id");

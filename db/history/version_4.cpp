@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The step to version 4: the pass of a measurement. Released: never edit; add a step instead. It
-// takes the old columns from the file and names the new one itself. Rows keep their ids; their
-// checksums and the sweeps' journals are written anew, after the old ones were verified.
+// reads the old columns from the file and names the new one itself. Rows keep their ids. Their
+// checksums and the sweeps' journals are rewritten after the old ones were verified.
 
 #include "measurement_steps.h"
 #include "schema.h"
@@ -52,7 +52,7 @@ void apply_version_4(Connection& connection) {
   const Table sweeps = present_table(connection, "sweep");
   auto rows = read_table(connection, sweeps);
   verify_measurements(connection, sweeps, rows);
-  // Until now a sweep came to each key once.
+  // Before this version a sweep visited each key once.
   Journals journals =
       rebuild_measurements(connection, new_measurement, {{"pass", std::int64_t{0}}});
   const std::size_t digest = index_of(sweeps, "journal_digest");

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The step to version 6: keys of mesh reductions. Released: never edit; add a step instead. Keys
-// keep their ids and digests; their rows are verified and written anew with the new column, since
-// columns stand in the order of the program's types.
+// keep their ids and digests. Their rows are verified and rewritten with the new column, because
+// columns are in the order of the program's types.
 
 #include "measurement_steps.h"
 #include "schema.h"
@@ -11,8 +11,8 @@
 namespace colltune::db {
 namespace {
 
-// Rows of other tables refer to the keys, which are there again, by the same ids, before the end of
-// the transaction.
+// Rows of other tables refer to the keys, which exist again with the same ids before the
+// transaction ends.
 constexpr const char* new_tuning_key = R"sql(
 PRAGMA defer_foreign_keys=ON;
 DROP TABLE tuning_key;
@@ -50,7 +50,7 @@ void apply_version_6(Connection& connection) {
   const Table after = present_table(connection, "tuning_key");
   const auto mesh = static_cast<std::ptrdiff_t>(index_of(after, "mesh"));
   for (auto& [id, row] : rows) {
-    row.insert(row.begin() + mesh, std::string());  // until now all were collectives
+    row.insert(row.begin() + mesh, std::string());  // before this version all were collectives
     insert_row(connection, after, id, row);
   }
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The step to version 7: variables of the process in environments. Released: never edit; add a step
-// instead. Environments keep their ids and digests, which leave out variables where there are none;
-// their rows are verified and written anew with the new column.
+// instead. Environments keep their ids and digests, which leave out variables if there are none.
+// Their rows are verified and rewritten with the new column.
 
 #include "measurement_steps.h"
 #include "schema.h"
@@ -11,8 +11,7 @@
 namespace colltune::db {
 namespace {
 
-// Rows of other tables refer to the digests, which are there again before the end of the
-// transaction.
+// Rows of other tables refer to the digests, which exist again before the transaction ends.
 constexpr const char* new_environment = R"sql(
 PRAGMA defer_foreign_keys=ON;
 DROP TABLE environment;
@@ -51,7 +50,7 @@ void apply_version_7(Connection& connection) {
   const Table after = present_table(connection, "environment");
   const auto variables = static_cast<std::ptrdiff_t>(index_of(after, "variables"));
   for (auto& [id, row] : rows) {
-    row.insert(row.begin() + variables, std::string());  // until now nobody looked at them
+    row.insert(row.begin() + variables, std::string());  // not recorded before this version
     insert_row(connection, after, id, row);
   }
 }

@@ -17,12 +17,12 @@
 
 namespace colltune::db {
 
-// How the fields of a described type become columns: by its visit_fields, so that there is no
-// second list. Whole numbers, times and sizes are INTEGER (64 bits; unsigned ones by their bits),
-// enums, variants and text TEXT, lists of numbers packed BLOBs, all other composites JSON text,
-// nothing at all where they are optional and empty.
+// How the fields of a described type become columns: through its visit_fields, so that there is no
+// second list. Integers, times and sizes become INTEGER (64 bits; unsigned ones by their bits);
+// enums, variants and text become TEXT; lists of numbers become packed BLOBs; all other composites
+// become JSON text, or NULL if they are optional and empty.
 
-/// Fields that become the columns of their own fields.
+/// Fields whose own fields become columns.
 template <class T>
 concept Flattened = std::same_as<T, Problem> || std::same_as<T, Topology>;
 /// Fields that are rows of another table.
@@ -43,7 +43,7 @@ void add_columns(std::vector<std::string>& names) {
   });
 }
 
-/// The table called `name` with the columns `before`, those of T, and `after`.
+/// The table `name` with the columns `before`, those of T, and `after`.
 template <class T>
 [[nodiscard]] Table table_of(std::string name, const std::vector<std::string>& before,
                              const std::vector<std::string>& after) {
@@ -84,7 +84,7 @@ template <class T>
   } else {
     try {
       return to_json_value(value).dump();
-    } catch (const nlohmann::json::exception& error) {  // text that is no UTF-8
+    } catch (const nlohmann::json::exception& error) {  // text that is not UTF-8
       throw Error(StatusCode::invalid_argument, std::string("cannot be stored: ") + error.what());
     }
   }
@@ -100,7 +100,7 @@ void put_fields(Row& row, const T& value) {
   });
 }
 
-/// Walks over the values of one row that was read.
+/// Walks over the values of a row that was read.
 class RowCursor {
  public:
   explicit RowCursor(const Row& row) : row_(row) {}
@@ -142,7 +142,7 @@ class RowCursor {
       value = from_json_value<T>(json, text);
     }
   }
-  /// Empty where the column is NULL.
+  /// Empty if the column is NULL.
   [[nodiscard]] std::optional<std::int64_t> get_number_or_null() {
     if (std::holds_alternative<Null>(row_.at(at_))) {
       ++at_;
@@ -172,7 +172,7 @@ class RowCursor {
   std::size_t at_ = 0;
 };
 
-/// Reads every selected row into a T by `read(cursor, id)`; what cannot be understood is an
+/// Reads every selected row into a T by `read(cursor, id)`. A row that cannot be understood gives
 /// Error(data_loss) that names table and row.
 template <class Read>
 void read_rows(Connection& connection, const Table& table, const std::string& condition,

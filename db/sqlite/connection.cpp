@@ -11,8 +11,8 @@
 namespace colltune::db {
 namespace {
 
-/// How long a connection waits for another one's short exclusive moment (recovery, a checkpoint's
-/// end, a person's sqlite3 shell) before it reports it.
+/// How long a connection waits for another connection's short exclusive lock (recovery, the end of
+/// a checkpoint, a person's sqlite3 shell) before it reports it.
 constexpr int busy_timeout_ms = 5000;
 
 StatusCode status_of(int code, int system_error) {
@@ -61,7 +61,7 @@ StatusCode status_of(int code, int system_error) {
   throw SqliteError(status, code, message);
 }
 
-/// `path` as a file: URI, so that '?', '#' and '%' in it mean themselves.
+/// `path` as a file: URI in which '?', '#' and '%' stand for themselves.
 std::string uri_of(const std::filesystem::path& path, OpenMode access) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string uri = "file:";
@@ -145,7 +145,7 @@ bool Statement::step() {
     reset();
     return false;
   }
-  // A length beyond reason in a stored row is damage, not a request of ours.
+  // An absurd length in a stored row means damage, not a request of ours.
   const bool reads = sqlite3_stmt_readonly(statement_) != 0;
   if (reads && (code & 0xff) == SQLITE_TOOBIG)
     fail(connection_, code, StatusCode::data_loss, sqlite3_sql(statement_));
@@ -197,9 +197,9 @@ void Connection::Close::operator()(sqlite3* handle) const noexcept { sqlite3_clo
 
 Connection::Connection(const std::filesystem::path& path, OpenMode access)
     : path_(path), access_(access) {
-  const int flags =
-      SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-      (access == OpenMode::owner ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+  const int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                    (access == OpenMode::owner ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                               : SQLITE_OPEN_READONLY);
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(uri_of(path, access).c_str(), &handle, flags, nullptr);
   handle_.reset(handle);
@@ -278,7 +278,8 @@ Transaction::Transaction(Connection& connection, Kind kind) : connection_(connec
 }
 
 Transaction::~Transaction() {
-  // After some errors (a full disk) SQLite has rolled back already; a second ROLLBACK would fail.
+  // After some errors (a full disk) SQLite has already rolled back, and a second ROLLBACK would
+  // fail.
   if (sqlite3_get_autocommit(connection_.handle()) == 0)
     sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
 }

@@ -26,29 +26,29 @@ struct Blob {
 struct Null {
   friend bool operator==(const Null&, const Null&) = default;
 };
-/// What one column of one row holds.
+/// The value of one column of one row.
 using Value = std::variant<Null, std::int64_t, double, std::string, Blob>;
 using Row = std::vector<Value>;
 
-/// An Error that SQLite reported, with its extended result code.
+/// An Error reported by SQLite, with its extended result code.
 class SqliteError final : public Error {
  public:
   SqliteError(StatusCode code, int extended_code, const std::string& message)
       : Error(code, message), extended_code_(extended_code) {}
   [[nodiscard]] int extended_code() const noexcept { return extended_code_; }
-  /// A UNIQUE or PRIMARY KEY constraint refused the row.
+  /// A UNIQUE or PRIMARY KEY constraint rejected the row.
   [[nodiscard]] bool is_duplicate() const noexcept;
-  /// The file or one of its companions could not be opened or created.
+  /// The file or one of its companion files could not be opened or created.
   [[nodiscard]] bool is_cannot_open() const noexcept;
 
  private:
   int extended_code_;
 };
 
-/// Throws SqliteError unless `code` is one of success; `what` names what was tried.
+/// Throws SqliteError unless `code` means success; `what` names the attempted operation.
 void check(sqlite3* connection, int code, std::string_view what);
 
-/// A prepared statement. Lives no longer than its connection.
+/// A prepared statement. It must not outlive its connection.
 class Statement {
  public:
   Statement(sqlite3* connection, std::string_view sql);
@@ -56,15 +56,15 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  /// Makes it ready for another run, with `parameters` in the order of its question marks.
+  /// Prepares another run, with `parameters` in the order of the question marks.
   void start(const Row& parameters);
-  /// True where there is a (next) row.
+  /// True if there is a (next) row.
   bool step();
-  /// Runs to the end, expecting no row.
+  /// Runs to the end; the statement must return no row.
   void run(const Row& parameters);
   [[nodiscard]] Value column(int index) const;
   [[nodiscard]] int columns() const;
-  /// Ends a run early, so that no lock outlives it.
+  /// Ends a run early, so that its locks are released.
   void reset() noexcept;
 
  private:
@@ -74,13 +74,13 @@ class Statement {
 
 /// How a file is opened.
 enum class OpenMode {
-  owner,      ///< reads, writes and checkpoints; creates the file where there is none
-  reader,     ///< reads beside an owner; never writes, never checkpoints
-  immutable,  ///< reads a file that nobody changes: takes no lock, needs no file beside it
+  owner,      ///< reads, writes and checkpoints; creates the file if it is missing
+  reader,     ///< reads while an owner may write; never writes or checkpoints
+  immutable,  ///< reads a file that nobody changes: takes no lock, needs no companion file
 };
 
-/// One connection with the rules of the house set (see README.md). Not thread-safe, not to be
-/// carried over fork().
+/// One connection with the project's settings (see README.md). Not thread-safe, and must not be
+/// used across fork().
 class Connection {
  public:
   Connection(const std::filesystem::path& path, OpenMode access);
@@ -88,20 +88,20 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Reads up to `bytes` raw bytes of the main file from its start, by SQLite's own handle:
-  /// closing another one on the same file would drop this process's locks.
+  /// Reads up to `bytes` raw bytes from the start of the main file, through SQLite's own handle.
+  /// Closing another handle on the same file would drop this process's locks.
   [[nodiscard]] std::string read_start_of_file(std::size_t bytes) const;
-  /// Settings that read the file; called once the header is known to be sound.
+  /// Applies settings that read the file; called once the header is known to be intact.
   void configure();
 
   void execute(const std::string& sql, const Row& parameters = {});
-  /// Several statements without parameters, for the schema.
+  /// Runs several statements without parameters; used for the schema.
   void execute_script(const char* sql);
   /// The only column of the only row.
   [[nodiscard]] Value value(const std::string& sql, const Row& parameters = {});
   [[nodiscard]] std::int64_t integer(const std::string& sql, const Row& parameters = {});
   [[nodiscard]] std::string text(const std::string& sql, const Row& parameters = {});
-  /// The statement for `sql`, prepared once. Not to be used again before its run ended.
+  /// The statement for `sql`, prepared once. It must not be used again before its run has ended.
   [[nodiscard]] Statement& prepared(const std::string& sql);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }

@@ -21,8 +21,8 @@ struct KnownFileSystem {
   std::uint64_t magic;
   std::string_view name;
 };
-/// From linux/magic.h, statfs(2), and the sources of those outside the kernel. Their locks or their
-/// shared memory are not those of one host, on which SQLite's WAL rests.
+/// From linux/magic.h, statfs(2), and the sources of file systems outside the kernel. Their locks
+/// or their shared memory do not work as on one host, which SQLite's WAL depends on.
 constexpr std::array<KnownFileSystem, 20> network_file_systems{{
     {0x6969, "NFS"},          {0x517b, "SMB"},        {0xff534d42, "CIFS"},
     {0xfe534d42, "SMB2"},     {0x5346414f, "AFS"},    {0x6b414653, "AFS"},
@@ -74,7 +74,7 @@ void refuse_network_file_system(const std::filesystem::path& database) {
   const auto folder = real_path(database).parent_path();
   struct statfs found {};
   if (statfs(folder.c_str(), &found) != 0) fail(folder, "cannot look at the folder");
-  // f_type is signed on some architectures; the magic numbers are 32 bits.
+  // f_type is signed on some architectures; the magic numbers have 32 bits.
   refuse_network_file_system(static_cast<std::uint64_t>(found.f_type) & 0xffffffffU, database);
 }
 

@@ -13,13 +13,13 @@ namespace colltune::db {
 /// any other.
 [[nodiscard]] std::string_view network_file_system_name(std::uint64_t magic);
 
-/// Throws Error(failed_precondition) that says what to do instead where `magic` is a network file
-/// system's. `database` is for the message.
+/// Throws Error(failed_precondition) that says what to do instead if `magic` belongs to a network
+/// file system. `database` appears in the message.
 void refuse_network_file_system(std::uint64_t magic, const std::filesystem::path& database);
-/// The same for the file system that holds `database`, or will hold it.
+/// The same for the file system that holds, or will hold, `database`.
 void refuse_network_file_system(const std::filesystem::path& database);
 
-/// `database` with symbolic links resolved and made absolute, so that one file has one name.
+/// `database` as an absolute path with symbolic links resolved, so that one file has one name.
 [[nodiscard]] std::filesystem::path real_path(const std::filesystem::path& database);
 
 /// Makes the file's content durable.

@@ -38,8 +38,8 @@ std::string read_holder(int file) {
                     : "a process that has not yet said its name";
 }
 
-/// Whether it was made for this: another user's file, or one that has a second name, is locked and
-/// not written to.
+/// Whether the file was made for this purpose. Another user's file, or one with a second name, is
+/// locked but not written to.
 bool is_own_file(int file) {
   struct stat facts {};
   return fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1 &&
@@ -70,7 +70,7 @@ OwnerLock::OwnerLock(const std::filesystem::path& database) {
                 database.string() + " is owned by " + holder +
                     "; wait until it ends, or use another database");
   }
-  // Only for the message: that it may not fit on a full disk does not matter to the lock.
+  // The content is only for the message; if it does not fit on a full disk, the lock still holds.
   is_ours_ = is_own_file(file_);
   if (!is_ours_) return;
   const std::string text = describe_this_process();

@@ -7,12 +7,12 @@
 
 namespace colltune::db {
 
-/// The right to own one database: a lock on `<path>.lock` that the kernel releases when the process
-/// ends, however it ends. The file says who holds it, for the message to the second one; it stays
-/// behind, empty, when the lock is given back.
+/// The right to own one database: a lock on `<path>.lock`, which the kernel releases whenever and
+/// however the process ends. The file says who holds it, for the message to a second owner. It
+/// remains, empty, after the lock is released.
 class OwnerLock {
  public:
-  /// Throws Error(failed_precondition) that says who holds it.
+  /// Throws Error(failed_precondition) that names the holder.
   explicit OwnerLock(const std::filesystem::path& database);
   ~OwnerLock();
   OwnerLock(const OwnerLock&) = delete;
@@ -20,7 +20,7 @@ class OwnerLock {
 
  private:
   int file_ = -1;
-  bool is_ours_ = false;  ///< the file may be written to
+  bool is_ours_ = false;  ///< whether the file may be written to
 };
 
 }  // namespace colltune::db

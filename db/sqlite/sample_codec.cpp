@@ -31,7 +31,7 @@ std::uint64_t get_varint(std::span<const std::byte>& rest) {
   fail("holds a number beyond 64 bits");
 }
 
-/// Small numbers of either sign become small unsigned ones. The differences wrap modulo 2^64.
+/// Maps small numbers of either sign to small unsigned ones. The differences wrap modulo 2^64.
 constexpr std::uint64_t zigzag(std::uint64_t value) {
   return (value << 1) ^ (value >> 63 ? ~std::uint64_t{0} : 0);
 }

@@ -15,14 +15,14 @@ namespace colltune {
           problem.reduce_op == ReduceOp::avg);
 }
 
-/// Of all ranks' values combined by one call of reduce_in_rank_order: narrow types are accumulated
-/// in float; float and double have no wider accumulator.
+/// If one call of reduce_in_rank_order combines all ranks' values: narrow types are accumulated in
+/// float; float and double have no wider accumulator.
 [[nodiscard]] inline Rounding rounding_at_once(const Problem& problem) {
   const bool is_wide = problem.data_type == DataType::f32 || problem.data_type == DataType::f64;
   return !rounds(problem) ? Rounding::exact : is_wide ? Rounding::each_step : Rounding::once;
 }
 
-/// Of partial results that are handed on in the element type.
+/// If partial results are passed on in the element type.
 [[nodiscard]] inline Rounding rounding_handed_on(const Problem& problem) {
   return rounds(problem) ? Rounding::each_step : Rounding::exact;
 }

@@ -9,10 +9,10 @@ namespace colltune {
 
 /// Tells the processor that this is a spin loop.
 void relax_processor() noexcept;
-/// Asks for the cache line at `place` to be this core's own, before it is written.
+/// Prefetches the cache line at `place` for writing (in exclusive state).
 void prefetch_for_writing(const std::byte* place) noexcept;
-/// "x86_64-avx512", "x86_64-avx2", "x86_64", "aarch64-neon", "aarch64-sve256": the
-/// word that decisions are keyed by. Of isa_names().
+/// "x86_64-avx512", "x86_64-avx2", "x86_64", "aarch64-neon", "aarch64-sve256": the architecture
+/// under which decisions are filed. Derived from isa_names().
 [[nodiscard]] std::string cpu_architecture();
 
 }  // namespace colltune

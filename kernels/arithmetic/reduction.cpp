@@ -10,13 +10,13 @@ namespace colltune {
 
 namespace {
 
-/// What this processor has. Looked up once.
+/// The best instruction set of this processor. Determined once.
 const Isa& widest_isa() {
   static const Isa& widest = *supported_isas().back();
   return widest;
 }
 
-// In line: of 8 bytes the sum itself takes less than a few calls do.
+// Inlined: for 8 bytes the sum itself takes less time than a few calls.
 [[gnu::always_inline]] inline void reduce(const Isa& isa, std::span<const std::byte* const> sources,
                                           const Destination& destination, const Destination& second,
                                           std::size_t count, const Reduction& reduction) {

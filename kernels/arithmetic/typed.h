@@ -11,7 +11,7 @@
 
 namespace colltune {
 
-/// Calls `act` with a value of the C++ type that stands for `type`.
+/// Calls `act` with a value of the C++ type for `type`.
 template <class Act>
 constexpr decltype(auto) with_element_type(DataType type, Act&& act) {
   switch (type) {
@@ -43,11 +43,11 @@ constexpr decltype(auto) with_element_type(DataType type, Act&& act) {
   return act(std::uint8_t{});  // not reached: the switch is complete
 }
 
-/// Whether elements are kept as bits and computed with as float.
+/// Whether elements are stored as bits and computed as float.
 template <class T>
 inline constexpr bool is_narrow_float = !std::is_arithmetic_v<T>;
 
-/// What elements of type T are accumulated in.
+/// The type in which elements of type T are accumulated.
 template <class T>
 using Accumulator = std::conditional_t<is_narrow_float<T>, float, T>;
 

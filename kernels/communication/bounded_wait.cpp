@@ -12,13 +12,13 @@
 namespace colltune {
 namespace {
 
-// A cache line arrives from another core in some 0.13 us: who waits for one looks without a pause.
+// A cache line arrives from another core in about 0.13 us: a wait that short should not pause.
 constexpr std::uint32_t steps_before_pausing = 32;
-// A pause is 15 to 45 ns on x86-64, a read of the clock about 25 ns: 4096 pauses are some 0.1 ms,
-// after which nobody gains by spinning on.
+// A pause takes 15 to 45 ns on x86-64, a read of the clock about 25 ns. 4096 pauses are about 0.1
+// ms; after that, more spinning gains nothing.
 constexpr std::uint32_t steps_before_yielding = 4096;
-// A yield is 0.2 us, or a peer's time slice. Who has waited for that many waits for a rank that is
-// stopped, or far behind: a core that sleeps is one that somebody else can have.
+// A yield takes 0.2 us, or a peer's time slice. After this many yields the awaited rank must be
+// stopped or far behind; sleeping frees the core for other work.
 constexpr std::uint32_t steps_before_sleeping = steps_before_yielding + 16384;
 constexpr auto sleep_between_looks = std::chrono::microseconds(50);
 constexpr std::uint32_t steps_between_clock_reads = 64;

@@ -33,7 +33,7 @@ RankPlaces renumber_places(const RankPlaces& raw, int ranks) {
   const std::vector<int> nodes = raw.node.empty() ? std::vector<int>(count) : renumber(raw.node);
   const auto within_nodes = [&](const std::vector<int>& places) {
     if (places.empty()) return nodes;
-    std::set<int> shared;  // nodes on which somebody is bound to no place alone
+    std::set<int> shared;  // nodes with a rank that is bound to no single place
     for (std::size_t rank = 0; rank < count; ++rank)
       if (places[rank] < 0) shared.insert(nodes[rank]);
     std::map<std::pair<int, int>, int> numbers;

@@ -10,13 +10,13 @@
 
 namespace colltune {
 
-/// `raw` as Communicator::places gives it.
+/// Turns `raw` into the form that Communicator::places returns.
 [[nodiscard]] RankPlaces renumber_places(const RankPlaces& raw, int ranks);
-/// The places of `members` alone, in their order.
+/// The places of `members` only, in their order.
 [[nodiscard]] RankPlaces places_of_members(const RankPlaces& all, std::span<const int> members);
 
-/// The feature that says in how many places of `level` the ranks of a rank's node are, and its
-/// value; 0 where the rank does not know.
+/// The name of the feature that holds how many places of `level` the ranks of a rank's node occupy,
+/// and its value; 0 if the rank does not know.
 [[nodiscard]] std::string places_feature(Locality level);
 [[nodiscard]] int count_places(const Capability& capability, Locality level);
 

@@ -9,7 +9,7 @@
 
 namespace colltune {
 
-// Ranks may be processes: an atomic that hides a lock would not work between them.
+// Ranks may be separate processes: an atomic implemented with a lock would not work between them.
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
 
 Signals::Signals(const Communicator& communicator, const SymmetricMemory& memory,

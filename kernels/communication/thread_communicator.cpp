@@ -21,7 +21,7 @@
 namespace colltune {
 namespace {
 
-/// Of ranks that may each run wherever the process may.
+/// For ranks that may each run on any core of the process.
 bool threads_share_cores(std::size_t ranks) {
   return have_to_share_cores(std::vector(ranks, own_cores()));
 }
@@ -52,7 +52,7 @@ class LiveMemory {
   std::vector<std::span<const std::byte>> parts_;
 };
 
-/// One rank's part, known to be live as long as somebody has it.
+/// One rank's part of symmetric memory, listed as live as long as this object exists.
 class LivePart {
  public:
   LivePart(Bytes bytes, std::shared_ptr<LiveMemory> live)
@@ -69,7 +69,7 @@ class LivePart {
   std::shared_ptr<LiveMemory> live_;
 };
 
-/// What one rank shows to the others: written before a barrier, read after it.
+/// What one rank publishes to the others: written before a barrier, read after it.
 struct Board {
   int color = 0;
   int key = 0;
@@ -81,10 +81,10 @@ struct Board {
   std::optional<Error> failure{};
 };
 
-/// What the ranks of one communicator share.
+/// The state that the ranks of one communicator share.
 class ThreadGroup {
  public:
-  /// `shares_cores`: whether ranks that run at the same time do.
+  /// `shares_cores`: whether ranks that run at the same time share cores.
   ThreadGroup(AbortFlag& abort, RankPlaces rank_places, std::vector<Device*> rank_devices,
               std::shared_ptr<LiveMemory> memory, bool shares_cores)
       : abort_flag(abort),
@@ -98,7 +98,8 @@ class ThreadGroup {
 
   [[nodiscard]] int size() const { return static_cast<int>(places.node.size()); }
 
-  /// Every rank writes its own epoch and reads the others': who is missing has a name.
+  /// Every rank writes its own epoch and reads the others', so a time-out can name the missing
+  /// rank.
   void barrier(int rank, std::uint64_t epoch, Deadline deadline) {
     arrivals_[static_cast<std::size_t>(rank)].epoch.store(epoch, std::memory_order_release);
     BoundedWait wait(deadline, abort_flag, is_oversubscribed);
@@ -111,7 +112,7 @@ class ThreadGroup {
 
   std::int64_t all_reduce_max(int rank, std::uint64_t epoch, std::int64_t value,
                               Deadline deadline) {
-    // Two slots: who is one call ahead writes the other one; two ahead is nobody.
+    // Two slots: a rank that is one call ahead writes the other slot; no rank can be two ahead.
     arrivals_[static_cast<std::size_t>(rank)].values[epoch % 2] = value;
     barrier(rank, epoch, deadline);
     for (const Arrival& arrival : arrivals_) value = std::max(value, arrival.values[epoch % 2]);
@@ -147,7 +148,7 @@ class ThreadGroup {
     std::atomic<std::uint64_t> epoch{0};
     std::array<std::int64_t, 2> values{};  ///< guarded by the epoch
   };
-  /// A rank's word on its way; `to` is -1 where there is none, and guards the word.
+  /// A rank's word in transit. `to` guards the word and is -1 if there is none.
   struct alignas(128) Outbox {
     std::atomic<int> to{-1};
     std::int64_t word = 0;
@@ -158,7 +159,7 @@ class ThreadGroup {
 
 class ThreadMemory final : public SymmetricMemory {
  public:
-  /// `parts`: null for the ranks of other nodes.
+  /// `parts`: null for ranks on other nodes.
   explicit ThreadMemory(std::vector<std::shared_ptr<const LivePart>> parts)
       : parts_(std::move(parts)) {}
   std::span<std::byte> part(int rank) const override {
@@ -261,7 +262,7 @@ class ThreadCommunicator final : public Communicator {
   Board& board(int rank) const { return group_->boards[static_cast<std::size_t>(rank)]; }
   Board& own_board() const { return board(rank_); }
 
-  /// Runs what may fail on this rank alone; all ranks learn of it in finish_exchange.
+  /// Runs code that may fail on this rank only; finish_exchange tells all ranks.
   template <class Act>
   void attempt(Act act) {
     try {
@@ -273,7 +274,8 @@ class ThreadCommunicator final : public Communicator {
     }
   }
 
-  /// Ends an exchange: throws on all ranks what failed on one; boards may be written again.
+  /// Ends an exchange: if `attempt` failed on one rank, throws on all. Afterwards boards may be
+  /// written again.
   void finish_exchange(Deadline deadline) {
     std::optional<Error> failure;
     for (int r = 0; r < size(); ++r)

@@ -27,7 +27,7 @@ struct Address {
 
 class Mailbox {
  public:
-  /// A message that was sent; what it holds is guarded by the mailbox.
+  /// A sent message; its fields are guarded by the mailbox's mutex.
   struct Letter {
     std::span<const std::byte> bytes;
     bool is_taken = false;
@@ -40,7 +40,7 @@ class Mailbox {
     return letter;
   }
 
-  /// Copies the next letter into `bytes`; false where there is none.
+  /// Copies the next letter into `bytes`; false if there is none.
   bool take(const Address& address, std::span<std::byte> bytes) {
     const std::scoped_lock lock(mutex_);
     const auto found = letters_.find(address);

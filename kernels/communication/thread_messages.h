@@ -9,12 +9,12 @@
 
 namespace colltune {
 
-/// Where messages between threads lie until they are taken. Thread-safe.
+/// Holds messages between threads until they are received. Thread-safe.
 class Mailbox;
 [[nodiscard]] std::shared_ptr<Mailbox> make_mailbox();
 
-/// Messages of rank `rank` over `mailbox`. A send is done when its bytes were taken, as a large one
-/// is under MPI.
+/// Messages of rank `rank` over `mailbox`. A send completes when its bytes have been received, like
+/// a large (rendezvous) send under MPI.
 [[nodiscard]] std::unique_ptr<Messages> make_thread_messages(std::shared_ptr<Mailbox> mailbox,
                                                              int rank, std::size_t numbers);
 

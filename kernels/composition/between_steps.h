@@ -10,13 +10,13 @@
 #include "colltune/kernels/device.h"
 #include "colltune/vocabulary/problem.h"
 
-// What a rank does by itself between the collectives that it calls one after the other. `device`,
-// wherever it is given: where the memory lies; null: the host's.
+// What a rank does alone between successive collectives. `device` is always where the memory lies;
+// null: in host memory.
 
 namespace colltune {
 
-/// Copies within one rank's memory, written down beforehand: what follows one another on both sides
-/// is one.
+/// A prepared list of copies within one rank's memory. Copies that are adjacent on both sides are
+/// merged.
 class Copies {
  public:
   void add(std::byte* to, const std::byte* from, std::size_t size);
@@ -31,12 +31,12 @@ class Copies {
   std::vector<One> all_;
 };
 
-/// A sum of all ranks' values that becomes their average where it lies.
+/// Turns a sum over all ranks into their average, in place.
 class Division {
  public:
   Division() = default;
   Division(std::span<std::byte> sum, DataType type, int ranks, Device* device);
-  /// On a device by way of the host's memory, which this has as much of.
+  /// On a device the data goes through host memory of the same size, which this object owns.
   void run(Device* device);
 
  private:
@@ -46,10 +46,10 @@ class Division {
   std::vector<std::byte> on_host_{};
 };
 
-/// What lies between the steps; stays where it is when more is added.
+/// Memory between the steps; its address stays the same when more is added.
 class StepMemory {
  public:
-  /// Zeroed, from the start of a cache line.
+  /// Zeroed, aligned to a cache line.
   [[nodiscard]] std::span<std::byte> add(Bytes size, Device* device);
 
  private:

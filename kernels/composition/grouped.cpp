@@ -13,7 +13,7 @@
 namespace colltune {
 namespace {
 
-/// Step problems of one call.
+/// Builds the problems of one call's steps.
 class StepWriter {
  public:
   explicit StepWriter(const Problem& whole) : whole_(whole) {}
@@ -25,14 +25,16 @@ class StepWriter {
             .reduce_op = reduces ? op() : ReduceOp::none,
             .message_size = {bytes},
             .in_place = in_place,
-            // Levels work on memory of their own, too, so registered buffers serve as plain ones.
+            // Steps also work on memory that the operation owns, so registered buffers are treated
+            // as plain ones.
             .registered = false,
-            // What moves data changes no bits.
+            // Moving data does not change bits.
             .numeric_class = reduces ? whole_.numeric_class : NumericClass::any};
   }
 
  private:
-  /// Averages of groups' averages are other numbers: sums go across, and are divided once.
+  /// An average of the groups' averages would be another number: sums go across, and are divided
+  /// once.
   [[nodiscard]] ReduceOp op() const {
     return whole_.reduce_op == ReduceOp::avg ? ReduceOp::sum : whole_.reduce_op;
   }
@@ -51,7 +53,7 @@ Topology topology_among(std::span<const int> nodes, const std::vector<int>& rank
   return topology;
 }
 
-/// Those of the leaders, unlike ones alone: of all, whoever is the root.
+/// The distinct topologies of the leaders, for every possible root.
 std::set<Topology> bridge_topologies(std::span<const int> nodes, const Groups& groups,
                                      Collective collective) {
   std::set<Topology> all{topology_among(nodes, groups.leaders)};
@@ -64,7 +66,7 @@ std::set<Topology> bridge_topologies(std::span<const int> nodes, const Groups& g
   return all;
 }
 
-/// Of either, the worse.
+/// The worse of the two in each field.
 Numerics together(const Numerics& a, const Numerics& b) {
   return {std::max(a.rounding, b.rounding), std::min(a.numeric_class, b.numeric_class)};
 }
@@ -79,7 +81,7 @@ Cost largest_of(const Cost& a, const Cost& b) {
           std::max(a.reduced_bytes, b.reduced_bytes)};
 }
 
-/// A step as those are asked who do it.
+/// A step in the form in which implementations are asked about it.
 struct Question {
   const Implementation& implementation;
   const Variant& variant;
@@ -104,7 +106,7 @@ Support supports_step(const Question& step, const std::vector<int>& ranks,
   return Support::yes();
 }
 
-/// `what` is given for as many as there are.
+/// Throws unless the number of `what` given equals the number needed.
 void require_each(std::string_view what, std::size_t given, std::size_t needed) {
   if (given != needed)
     throw Error(StatusCode::invalid_argument, "a collective by groups: " + std::string(what) +
@@ -129,7 +131,7 @@ GroupedSteps grouped_steps(const Problem& problem, std::span<const int> sizes, i
   const auto own = static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(group)]);
   const auto largest = static_cast<std::uint64_t>(*std::ranges::max_element(sizes));
   const std::uint64_t block = block_elements(problem, ranks) * size_of(problem.data_type);
-  const std::uint64_t blocks = block * static_cast<std::uint64_t>(ranks);  // one for each rank
+  const std::uint64_t blocks = block * static_cast<std::uint64_t>(ranks);  // one block per rank
   const StepWriter writer(problem);
   const auto in_group = [&](Collective collective, std::uint64_t bytes, bool in_place) {
     return own == 1 ? std::optional<Problem>{} : writer.step(collective, bytes, in_place);
@@ -230,12 +232,12 @@ Numerics grouped_numerics(const Problem& problem, const Grouping& grouping,
     const GroupVariants& own = grouping.inside[group];
     if (before != nullptr) {
       all = together(all, before->numerics(*steps.before, *own.before));
-      // Rounded once inside, and once more across.
+      // Rounded once inside, and once again across.
       if (all.rounding == Rounding::once) all.rounding = Rounding::each_step;
     }
     if (after != nullptr) all = together(all, after->numerics(*steps.after, *own.after));
   }
-  // The sum is rounded before it is divided, and what overflows in the type does so before, too.
+  // The sum is rounded before it is divided, and overflows before, if the type is too narrow.
   if (problem.reduce_op == ReduceOp::avg && all.rounding == Rounding::once)
     all.rounding = Rounding::each_step;
   return all;

@@ -20,7 +20,7 @@ std::string names_for(Collective collective, const Implementations& catalogue) {
   return names.empty() ? "none" : names;
 }
 
-/// One step and what is to do it.
+/// One step and the variant that does it.
 struct Asked {
   const std::optional<Problem>& problem;
   const std::optional<Variant>& variant;

@@ -10,9 +10,9 @@
 
 namespace colltune {
 
-/// Who is in which group, and who leads it.
+/// Which rank is in which group, and the leader of each.
 struct Groups {
-  /// `root`: of the call, where the collective has one. Throws as group_sizes.
+  /// `root`: the call's root, if the collective has one. Throws as group_sizes does.
   Groups(std::span<const int> group_of_rank, std::optional<int> root);
 
   [[nodiscard]] int count() const { return static_cast<int>(sizes.size()); }
@@ -26,7 +26,7 @@ struct Groups {
   [[nodiscard]] int size(int group) const { return sizes[static_cast<std::size_t>(group)]; }
   [[nodiscard]] int largest() const;
   [[nodiscard]] int leader(int group) const { return leaders[static_cast<std::size_t>(group)]; }
-  /// Where the leader stands among the ranks of its group.
+  /// The index of the leader among the ranks of its group.
   [[nodiscard]] int place_of_leader(int group) const;
 
   std::vector<int> group_of_rank;
@@ -36,7 +36,7 @@ struct Groups {
   int root_group = 0;                     ///< 0 without a root
 };
 
-/// The implementations of the steps, none of them null but where there is no step.
+/// The implementations of the steps; null only if there is no such step.
 struct GroupedImplementations {
   struct Inside {
     const Implementation* before = nullptr;
@@ -46,13 +46,13 @@ struct GroupedImplementations {
   const Implementation* bridge = nullptr;
 };
 
-/// Finds them. Throws Error(invalid_argument) where the grouping does not fit the problem: what is
-/// wrong, and what is allowed.
+/// Finds them. Throws Error(invalid_argument), with what is wrong and what is allowed, if the
+/// grouping does not fit the problem.
 [[nodiscard]] GroupedImplementations find_implementations(const Problem& problem,
                                                           const Grouping& grouping,
                                                           const Implementations& catalogue);
 
-/// Throws Error(invalid_argument) where a step lies outside the limits of its variant.
+/// Throws Error(invalid_argument) if a step is outside the limits of its variant.
 void check_limits(const Problem& problem, const Grouping& grouping,
                   const GroupedImplementations& implementations);
 

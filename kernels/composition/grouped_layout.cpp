@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// The steps of each collective by groups, as buffers and copies; averages are sums that leaders
-// divide behind the bridge. "Slot" of a rank: its block among
-// those of the bridge, where each group has as many as the largest one has ranks. A slot without a
-// rank holds zeros, which no result is made of.
+// The steps of each collective by groups, as buffers and copies. Averages are sums that leaders
+// divide after the bridge. A rank's "slot" is its block among those of the bridge, where each group
+// has as many slots as the largest group has ranks. A slot without a rank holds zeros, which enter
+// no result.
 
 #include "grouped_layout.h"
 
@@ -64,7 +64,7 @@ class LayoutWriter {
   using Memory = std::span<std::byte>;
   using Input = std::span<const std::byte>;
 
-  /// Memory of this operation, zeroed; nothing on ranks that lead no group.
+  /// Zeroed memory that the operation owns; nothing on ranks that lead no group.
   Memory of_leader(std::size_t bytes) {
     return is_leader_ ? memory_.add({bytes}, device_) : Memory{};
   }
@@ -72,7 +72,7 @@ class LayoutWriter {
   [[nodiscard]] std::size_t bridge_size() const {
     return static_cast<std::size_t>(groups_.count()) * slots_ * block_;
   }
-  /// The slots of this rank's group among all.
+  /// The slots of this rank's group within `all`.
   [[nodiscard]] Memory own_slots(Memory all) const {
     return all.subspan(static_cast<std::size_t>(group_) * slots_ * block_, slots_ * block_);
   }
@@ -95,26 +95,26 @@ class LayoutWriter {
     });
   }
 
-  /// The group's inputs come to `slots` of its leader.
+  /// Gathers the group's inputs into `slots` of its leader.
   void gather_into(Memory slots) {
     if (is_inside_)
       layout_.before.buffers = {input_, is_leader_ ? slots.first(own_size()) : Memory{}};
     else
       layout_.before.copies.add(slots.data(), input_.data(), block_);
   }
-  /// What came to `slots` of the leader is the group's.
+  /// Scatters `slots` of the leader to its group.
   void scatter_from(Memory slots) {
     if (is_inside_)
       layout_.after.buffers = {is_leader_ ? slots.first(own_size()) : Memory{}, output_};
     else
       layout_.after.copies.add(output_.data(), slots.data(), block_);
   }
-  /// The leader's output becomes everyone's.
+  /// Broadcasts the leader's output to its group.
   void hand_output_on() {
     if (is_inside_) layout_.after.buffers = {is_leader_ ? output_ : Memory{}, output_};
   }
 
-  /// What the bridge leaves in `sums` is divided, where that is asked for.
+  /// Divides what the bridge leaves in `sums`, if the collective averages.
   void average(Memory sums) {
     if (call_.problem.reduce_op == ReduceOp::avg)
       layout_.division = Division(sums, call_.problem.data_type, groups_.ranks(), device_);
@@ -198,8 +198,9 @@ class LayoutWriter {
     scatter_from(own);
   }
 
-  /// Rows are what one rank of the group sends to all, and then what it receives from all. Between
-  /// two groups go as many rows as there are slots, with a block for each slot of the other.
+  /// A row is what one rank of the group sends to all, or later what it receives from all. Between
+  /// two groups there are as many rows as slots, and each row has a block for each slot of the
+  /// other group.
   void write_all_to_all() {
     const std::size_t row = ranks_ * block_;
     Input sent = input_;
@@ -208,7 +209,7 @@ class LayoutWriter {
       received = of_leader(own_ranks_.size() * row);
       layout_.before.buffers = {input_, received};
       layout_.after.buffers = {received, output_};
-      sent = received;  // free again once its blocks are in their slots
+      sent = received;  // reused once its blocks are in their slots
     }
     const Memory to = of_leader(bridge_size() * slots_);
     const Memory from = of_leader(bridge_size() * slots_);
@@ -227,7 +228,7 @@ class LayoutWriter {
       });
   }
 
-  Device* device_;  ///< null: the host's memory
+  Device* device_;  ///< null: host memory
   StepMemory& memory_;
   const Call& call_;
   const Groups& groups_;

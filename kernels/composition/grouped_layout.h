@@ -7,8 +7,9 @@
 
 namespace colltune {
 
-/// Where one rank's data lies in each step of a collective by groups, and what it copies before.
-/// Steps that this rank has no part in have no buffers; their copies are its own all the same.
+/// Where one rank's data lies in each step of a collective by groups, and what it copies before
+/// each. A step in which this rank takes no part has no buffers, but its copies are still this
+/// rank's.
 struct GroupedLayout {
   struct Step {
     Copies copies{};
@@ -17,12 +18,12 @@ struct GroupedLayout {
 
   Step before{};
   Step bridge{};
-  Division division{};  ///< behind the bridge, on leaders where the collective averages
+  Division division{};  ///< after the bridge, on leaders if the collective averages
   Step after{};
 };
 
-/// That of `rank`. `call.buffers` are those of the rank; `device` is where they lie, null: in the
-/// host's memory. What lies between the steps goes into `memory`, zeros where nothing is put.
+/// The layout for `rank`. `call.buffers` are that rank's; `device` is where they lie, null: in host
+/// memory. Intermediate data goes into `memory`, which stays zero wherever nothing is written.
 [[nodiscard]] GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank,
                                                 Device* device, StepMemory& memory);
 

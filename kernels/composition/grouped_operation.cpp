@@ -15,12 +15,12 @@ constexpr std::string_view joint_words = "a collective by groups";
 constexpr std::string_view inside_words = "its part inside the group";
 constexpr std::string_view bridge_words = "its part of the bridge between groups";
 
-/// What does not fit on this rank; others may have no such fault.
+/// Checks what may be wrong on this rank only.
 void check_own(const Communicator& communicator, const Call& call, const Implementation& bridge) {
   const int ranks = communicator.size();
   const bool is_root = communicator.rank() == call.root;
   const std::string who = "rank " + std::to_string(communicator.rank());
-  // All steps are alike in this (find_implementations).
+  // All steps agree on this (find_implementations).
   const bool is_on_device = communicator.device() != nullptr;
   if (bridge.runs_on_device() != is_on_device)
     throw Error(StatusCode::invalid_argument,
@@ -62,7 +62,8 @@ class GroupedOperation final : public Operation {
     const Implementation* const before = implementations.inside[at].before;
     const Implementation* const after = implementations.inside[at].after;
     const int place = groups.place_of_leader(group);
-    // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
+    // One group after the other, each on all ranks: if a rank fails in one, no rank enters the
+    // next.
     attempt_together(communicator, joint_words, deadline, [&] {
       JointStep step{.members = groups.of_group(group),
                      .waiting_for = inside_words,
@@ -105,7 +106,7 @@ class GroupedOperation final : public Operation {
 
  private:
   std::unique_ptr<Communicator> inside_{};
-  std::unique_ptr<Communicator> across_{};  ///< null where this rank leads no group
+  std::unique_ptr<Communicator> across_{};  ///< null if this rank leads no group
   JointSteps steps_;
 };
 

@@ -21,8 +21,8 @@ JointSteps::JointSteps(std::string_view what, const Communicator& communicator)
     : what_(what), is_one_node_(communicator.is_one_node()), device_(communicator.device()) {}
 
 JointSteps::~JointSteps() {
-  // What lies between the steps is to them as a caller's buffers: after a call that failed, a
-  // message that the library does not let go of may still touch it (operation.h).
+  // To the steps, the memory between them is like a caller's buffers: after a failed call, a
+  // message that the library does not release may still touch it (operation.h).
   if (is_under_way_ && !is_one_node_) keep_for_good(std::move(memory_));
 }
 

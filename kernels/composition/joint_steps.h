@@ -18,8 +18,8 @@
 
 namespace colltune {
 
-/// Does `act` on a communicator of `members` alone: whoever is missing there is named as the rank
-/// that it is among all.
+/// Runs `act` on a communicator of `members`: a rank that is missing there is reported by its
+/// number among all ranks.
 template <class Act>
 auto with_ranks_of_all(const std::vector<int>& members, std::string_view waiting_for, Act act) {
   try {
@@ -30,13 +30,13 @@ auto with_ranks_of_all(const std::vector<int>& members, std::string_view waiting
   }
 }
 
-/// Does on each rank what may fail on some alone: then all throw, with one code. `what` is what a
-/// rank has a part of. Collective.
+/// Runs on each rank code that may fail on some ranks only: then all ranks throw, with the same
+/// code. `what` names the joint work, for the error text. Collective.
 template <class Act>
 void attempt_together(Communicator& communicator, std::string_view what, Deadline deadline,
                       Act act) {
-  // Of UnavailableHere, in the place of its code, which is none of gRPC's for errors: anything that
-  // went wrong counts more.
+  // The code for UnavailableHere, which is not one of gRPC's error codes: any real error takes
+  // precedence.
   constexpr std::int64_t unavailable_code = 1;
   std::optional<Error> failure;
   std::int64_t own_code = 0;
@@ -73,55 +73,55 @@ struct ImplementedBy {
   const Variant& variant;
 };
 
-/// One rank's part of a step: what it does to its memory by itself, then its collective.
+/// One rank's part of a step: what it does to its own memory, then its collective.
 struct JointStep {
-  std::vector<int> members{};  ///< of the collective, as ranks among all
+  std::vector<int> members{};  ///< of the collective, as ranks of the whole communicator
   std::string_view waiting_for{};
   Division division{};
   Copies copies{};
-  std::unique_ptr<Operation> operation{};  ///< null where this rank has no part in it
+  std::unique_ptr<Operation> operation{};  ///< null if this rank has no part in it
 
   void prepare(Communicator& communicator, const ImplementedBy& by, const Call& call,
                Deadline deadline);
 };
 
 /// Runs this rank's steps one after the other: `start` begins the first, `wait` does the rest.
-/// Goes before the communicators that the steps stand on.
+/// Destroy it before the communicators that the steps use.
 class JointSteps {
  public:
-  /// `what` they make together, for errors; among the ranks of `communicator`.
+  /// `what`: the name of the whole, for errors; among the ranks of `communicator`.
   JointSteps(std::string_view what, const Communicator& communicator);
   JointSteps(const JointSteps&) = delete;
   JointSteps& operator=(const JointSteps&) = delete;
   ~JointSteps();
 
   [[nodiscard]] StepMemory& memory() { return *memory_; }
-  /// Where the buffers lie; null: in the host's memory.
+  /// Where the buffers lie; null: in host memory.
   [[nodiscard]] Device* device() const { return device_; }
 
   void add(JointStep step) { steps_.push_back(std::move(step)); }
   void start();
   void wait(Deadline deadline);
-  /// The sum over the collectives; nothing where none has its own.
+  /// The sum over the collectives; nothing if none has a device time.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const;
-  /// What libraries that choose for themselves did, a part for each step of this rank's that says
-  /// it, in their order: "algorithm=ring,protocol=ll; algorithm=tree,protocol=ll". One that did
-  /// something else than its variant names makes it so for all.
+  /// What libraries that choose for themselves did: one part for each of this rank's steps that
+  /// reports it, in order: "algorithm=ring,protocol=ll; algorithm=tree,protocol=ll". If one did
+  /// something other than its variant names, the whole counts as such.
   [[nodiscard]] std::optional<Executed> executed() const;
   [[nodiscard]] bool is_lost() const;
   void give_up() noexcept;
 
  private:
-  /// Does what comes before the next collective that this rank has a part in, and begins that.
+  /// Does everything before the next collective in which this rank takes part, and starts that.
   void begin_next();
 
   std::string_view what_;
-  bool is_one_node_;  ///< so that the steps send no messages
+  bool is_one_node_;  ///< then the steps send no messages
   Device* device_;
   std::unique_ptr<StepMemory> memory_ = std::make_unique<StepMemory>();
   std::vector<JointStep> steps_{};
   std::size_t at_ = 0;
-  bool is_under_way_ = false;  ///< for good after a call that failed
+  bool is_under_way_ = false;  ///< stays true after a call that failed
 };
 
 }  // namespace colltune

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which collectives a form of a mesh reduction is made of: pure.
+// Determines the collectives of a form of a mesh reduction. Pure functions.
 
 #include <algorithm>
 #include <map>
@@ -17,7 +17,7 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) / to * to;
 }
 
-/// A collective of the form: the message's type and class, other groups.
+/// A collective of the form: the message's type and numeric class, but other groups.
 Problem part_problem(const Problem& whole, Collective collective, ReduceOp op, Bytes size,
                      bool in_place) {
   return {.collective = collective,
@@ -26,7 +26,7 @@ Problem part_problem(const Problem& whole, Collective collective, ReduceOp op, B
           .message_size = size,
           .in_place = in_place,
           .registered = whole.registered,
-          // What moves data changes no bits.
+          // Moving data does not change bits.
           .numeric_class = op == ReduceOp::none ? NumericClass::any : whole.numeric_class};
 }
 
@@ -42,7 +42,7 @@ const Part* part_in(const Composition& composition, PartRole role) {
   return found == composition.parts.end() ? nullptr : &*found;
 }
 
-/// Across the groups: the ranks of a component that stand at the same place in their groups.
+/// The groups across `groups`: ranks of a component with the same position in their groups.
 std::vector<int> across(const std::vector<int>& groups, const std::vector<int>& component_of_rank) {
   const auto members = ranks_by_group(groups);
   std::vector<int> place(groups.size());
@@ -117,7 +117,7 @@ MeshForm hierarchical_form(const Problem& problem, const Composition& compositio
   form.padded = {round_up(problem.message_size.value, shares * size_of(problem.data_type))};
   const bool is_padded = form.padded != problem.message_size;
   Problem asked = problem;
-  // Padded messages lie in memory of the operation's own.
+  // Padded messages lie in the operation's own memory.
   if (is_padded) asked.registered = false;
   form.calls.push_back({.group_of_rank = form.sharing,
                         .problem = part_problem(asked, Collective::reduce_scatter, merge.op,
@@ -139,7 +139,7 @@ bool is_of_unlike_ranks(CompositionMode mode) {
   return mode == CompositionMode::substituted || mode == CompositionMode::grouped;
 }
 
-/// Of either, the worse.
+/// The worse of the two in each field.
 Numerics together(const Numerics& a, const Numerics& b) {
   return {std::max(a.rounding, b.rounding), std::min(a.numeric_class, b.numeric_class)};
 }
@@ -163,7 +163,7 @@ bool rounds(const Problem& problem) {
 
 std::string why_not_mesh(const Problem& problem, const Composition& composition) {
   if (problem.graph_capture) return "it runs on the processor; no device graph can hold it";
-  // Throws where the parts are not those of the mode.
+  // Throws if the parts do not fit the mode.
   static_cast<void>(name_composition(operation_name(problem), composition));
   const MeshReduction& mesh = *problem.mesh;
   if (composition.mode == CompositionMode::sequential) {
@@ -244,8 +244,9 @@ Numerics mesh_numerics(const Problem& problem, const Composition& composition,
     all = together(all,
                    implementation_of(call, catalogue).numerics(call.problem, call.part->variant));
   const bool is_one_all_reduce = form.calls.size() == 1;
-  // Ranks of unlike groups reduce what other ranks reduced: in rank order nowhere. In sequence each
-  // group may take its own order, but where that is the ranks' it is alike for all.
+  // Ranks of different groups reduce what other ranks reduced, so the whole is never in rank order.
+  // In sequence each group may choose its own order, but if every step is in rank order, all ranks
+  // get the same bits.
   if (!is_one_all_reduce)
     all.numeric_class = composition.mode != CompositionMode::sequential ||
                                 all.numeric_class == NumericClass::rank_order

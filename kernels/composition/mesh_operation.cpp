@@ -25,7 +25,7 @@ class MeshOperation final : public Operation {
   explicit MeshOperation(const Communicator& all) : steps_(joint_words, all) {}
 
   [[nodiscard]] JointSteps& steps() { return steps_; }
-  /// Adds what a step stands on, which took `making` to make.
+  /// Keeps a communicator that a step uses, and counts the time `making` that it took to make.
   void keep(std::shared_ptr<Communicator> communicator, std::chrono::nanoseconds making) {
     communicators_.push_back(std::move(communicator));
     communicators_time_ += making;
@@ -49,7 +49,7 @@ class MeshOperation final : public Operation {
   JointSteps steps_;
 };
 
-/// Whether this rank's buffers fit; others' may.
+/// Checks this rank's buffers only; other ranks' may be right.
 void check_buffers(const Communicator& communicator, const Call& call) {
   const auto require = [&](std::string_view which, std::size_t given) {
     if (given != call.problem.message_size.value)
@@ -69,7 +69,7 @@ const Implementation& implementation_of(const MeshCall& call, const Implementati
   return *found;
 }
 
-/// What does not fit on this rank; others may have no such fault.
+/// Checks what may be wrong on this rank only.
 void check_own(const Communicator& communicator, const Call& call, const MeshForm& form,
                const Implementations& catalogue) {
   const bool is_on_device = communicator.device() != nullptr;
@@ -81,7 +81,7 @@ void check_own(const Communicator& communicator, const Call& call, const MeshFor
   check_buffers(communicator, call);
 }
 
-/// What all ranks give alike: nobody waits for another before it.
+/// Checks what all ranks pass alike; no rank waits for another before this.
 void check_calls(const MeshForm& form, const Communicator& all, const Implementations& catalogue) {
   for (const MeshCall& call : form.calls) {
     const Implementation& implementation = implementation_of(call, catalogue);
@@ -94,7 +94,7 @@ void check_calls(const MeshForm& form, const Communicator& all, const Implementa
   }
 }
 
-/// The buffers of each call on this rank, and what is copied before and behind all of them.
+/// The buffers of each call on this rank, and the copies before and after all calls.
 class MeshBuffers {
  public:
   MeshBuffers(const Call& call, const MeshForm& form, int rank, JointSteps& steps)
@@ -117,7 +117,7 @@ class MeshBuffers {
       share_ = whole_.subspan(place * size, size);
     }
     is_first_in_place_ = call.problem.in_place || is_padded;
-    // Who is alone in the first call has its input taken over by nobody.
+    // A group of one rank has no first collective, so its input is copied here.
     const auto& first = form.calls.empty() ? form.component_of_rank : form.calls[0].group_of_rank;
     const bool is_alone =
         form.calls.empty() || std::ranges::count(first, first[static_cast<std::size_t>(rank)]) == 1;
@@ -187,7 +187,7 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
     const bool is_first = std::none_of(
         form.calls.begin(), form.calls.begin() + static_cast<std::ptrdiff_t>(i), has_group);
     operation->keep(group.communicator, is_first ? group.making : std::chrono::nanoseconds{});
-    // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
+    // One call after the other, each on all ranks: if a rank fails in one, no rank enters the next.
     attempt_together(all, joint_words, deadline, [&] {
       JointStep step{.members = group.members, .waiting_for = step_words};
       if (step.members.size() > 1)
@@ -204,7 +204,7 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
   return operation;
 }
 
-/// The merged all_reduce, done by ranks that cannot all run one variant.
+/// The merged all_reduce, among ranks that cannot all run one variant.
 std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& call,
                                                 const Composition& composition,
                                                 const Members& members,

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Bruck's algorithms for any number of ranks: ceil(log2 n) rounds with partners at doubling
-// distance. All-gather: each round takes all blocks that the partner has, (n - 1) S / n bytes.
-// All-to-all: a block travels the bits of its distance, S log2(n) / 2 bytes (Bruck et al. 1997).
+// Bruck's algorithms for any number of ranks: ceil(log2 n) rounds, with partners at doubling
+// distances. All-gather: each round receives all blocks that the partner has; (n - 1) S / n bytes
+// in all. All-to-all: each set bit of a block's distance is one hop of the block; S log2(n) / 2
+// bytes (Bruck et al. 1997).
 
 #include <algorithm>
 #include <bit>
@@ -29,7 +30,8 @@ void draw_all_to_all(ScheduleWriter& writer, const Variant&) {
   const int ranks = writer.ranks();
   for (int rank = 0; rank < ranks; ++rank)
     writer.copy(writer.output(rank, rank), writer.input(rank, rank));
-  // By rank and distance to go: where the block is. In place its rank overwrites what has not left.
+  // By rank and remaining distance: where the block is. In place a rank keeps copies, since it
+  // overwrites blocks that have not left yet.
   std::vector<std::vector<Block>> has(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank)
     for (int distance = 0; distance < ranks; ++distance) {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Chains: each rank hands the message on to the next one, chunk after chunk, so that all links work
+// Chains: each rank passes the message on to the next one, chunk by chunk, so that all links work
 // at once. n - 1 rounds, S bytes per rank (Open MPI's "pipeline").
 
 #include "schedule/scheduled_implementation.h"

@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Double binary tree: each half of the message goes along one in-order binary tree, whose leaves
-// are the places with even numbers; in the second one every rank has moved on by one place, so that
-// who is a leaf in one works in the other (of an odd number of ranks one is a leaf in both). An
-// all-reduce reduces along both and sends back along them, over all ranks; with a root the trees
-// span all other ranks, and the root serves the top of each. About log2 n rounds each way, S bytes
-// per rank each way (Sanders, Speck, Traeff 2009; NCCL's "tree"). In-order: each node combines its
-// left subtree, itself and its right one.
+// Double binary tree: each half of the message uses one in-order binary tree, whose leaves are the
+// even places. In the second tree every rank is shifted by one place, so that a leaf in one tree is
+// an inner node in the other (for an odd number of ranks, one rank is a leaf in both). An
+// all-reduce reduces along both trees and broadcasts back along them, over all ranks. With a root,
+// the trees span all other ranks, and the root communicates with the top of each. About log2 n
+// rounds each way, S bytes per rank each way (Sanders, Speck, Traeff 2009; NCCL's "tree").
+// In-order: each tree node combines its left subtree, itself and its right subtree.
 
 #include "schedule/scheduled_implementation.h"
 
 namespace colltune::cpu {
 namespace {
 
-/// One share along one tree over the places [first, end), counted from a rank.
+/// One share along one tree over the places [first, end), counted from some rank.
 class TreeOfShare {
  public:
   struct Span {
@@ -25,18 +25,19 @@ class TreeOfShare {
   TreeOfShare(ScheduleWriter& writer, int share, const Span& span)
       : writer_(writer), share_(share), span_(span) {}
 
-  /// The rank at the top of it.
+  /// The rank at the top of the tree.
   [[nodiscard]] int top() const { return rank(middle(span_.first, span_.end)); }
 
-  /// Where the sum over the tree is: in `top_sum` where that is given, which is then all ranks'
-  /// result; else wherever the tree's top has it.
+  /// Reduces over the tree and returns where the sum is: in `top_sum` if given, and then the sum is
+  /// the result of all ranks; else wherever the top of the tree holds it.
   Block reduce(const Block* top_sum) { return reduce(span_.first, span_.end, top_sum); }
 
-  /// Every rank of the tree has in its output what its top has there.
+  /// Copies the output of the tree's top to every rank's output.
   void spread() { spread(span_.first, span_.end); }
 
  private:
-  /// Of a subtree, which begins at a leaf: an odd number of places from there, unless it is one.
+  /// The middle of a subtree that begins at a leaf: an odd number of places after that leaf, unless
+  /// the subtree is a single place.
   static int middle(int first, int end) {
     return end - first == 1 ? first : first + (((end - first) / 2) | 1);
   }
@@ -45,7 +46,7 @@ class TreeOfShare {
     return (span_.first + moved + span_.counted_from) % writer_.ranks();
   }
 
-  /// Where the sum of [first, end) is, at its middle.
+  /// Reduces over [first, end) and returns where the sum is, at the middle place.
   Block reduce(int first, int end, const Block* result) {
     const int place = middle(first, end);
     std::vector<Block> sources;

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Flat: every rank that needs a block takes it from the rank that has it (pull), or is given it
-// (push), all at once: 1 round. The linear algorithms of Open MPI's coll/basic, and of its coll/sm
-// where memory is shared; peers are visited in rotated order, so that not all read from one.
+// Flat: every rank that needs a block reads it from the rank that has it (pull), or that rank
+// stores it there (push), all at once: 1 round. These are the linear algorithms of Open MPI's
+// coll/basic, and of its coll/sm with shared memory. Peers are visited in rotated order, so that
+// not all ranks read from one.
 
 #include "schedule/scheduled_implementation.h"
 
@@ -40,7 +41,7 @@ void draw_all_gather(ScheduleWriter& writer, const Variant& variant) {
 
 void draw_all_to_all(ScheduleWriter& writer, const Variant& variant) {
   const int ranks = writer.ranks();
-  // In place a rank overwrites what others may not have read.
+  // In place, a rank would overwrite what others may not have read yet.
   if (writer.shape().in_place)
     for (int rank = 0; rank < ranks; ++rank)
       for (int distance = 1; distance < ranks; ++distance)

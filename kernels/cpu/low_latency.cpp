@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Low latency for short messages, all eight collectives: every rank that gives something writes it
-// once, and whoever needs it polls the message itself instead of a signal beside it: 1 round, one
-// transfer of a cache line where the message fits into one. NCCL's LL protocol (data and flag in
-// one word), TensorRT-LLM's Lamport buffers (a poison word), and a line whose first word is the
-// flag.
+// Low latency for short messages, all eight collectives. Every rank that contributes data writes it
+// once; the ranks that need it poll the message itself instead of a separate signal. 1 round, and
+// one transfer of a cache line if the message fits into a line. Formats: NCCL's LL protocol (data
+// and flag in one word), TensorRT-LLM's Lamport buffers (a poison word), and a line whose first
+// word is the flag.
 
 #include "low_latency.h"
 
@@ -30,33 +30,34 @@ namespace colltune::cpu {
 namespace {
 
 constexpr Bytes largest_message{64 << 10};
-// Messages that are copied out, and those that are looked at word by word, pay for it where they
-// are longer: at 512 bytes half as much again, and more.
+// Longer messages in formats that copy the message out, or check it word by word, take longer: at
+// 512 bytes by half, and more.
 constexpr Bytes largest_tried_by_lines{256};
 constexpr Bytes largest_tried_by_word{256};
-// Where all give and take, so that each polls what the other is about to write, a number in each
-// line is never slower by more than noise up to here, and up to 1.8 times as fast between distant
-// cores. With a root, who gives does not poll, and nothing is gained.
+// If all ranks send and receive, each polls the line that another is about to write. Then a number
+// in each line is never slower by more than noise up to this size, and up to 1.8 times as fast
+// between distant cores. With a root, the sender does not poll, and nothing is gained.
 constexpr Bytes largest_by_lines_alone{128};
-// A number in the message's first line costs copies that lie in two lines, one in a line of its own
-// a line more: which is less is found out from here on, by the bytes for one reader.
+// A number in the message's first line makes copies straddle two lines; a number in a line of its
+// own costs one more line. From this size on, by the bytes for one reader, a sweep tries both.
 constexpr std::size_t shortest_by_header = 256;
-// Of a message of few lines all are taken back, as many as a core has requests on their way at a
-// time; whether of a longer one, too, is found out.
+// All lines of a short message are taken back, as many as a core can have in flight at a time. For
+// a longer one a sweep tries whether that helps.
 constexpr std::size_t surely_taken_back = 512;
 constexpr std::size_t line = 64;
-constexpr int has_read = 0;  ///< signal: the number of the last message that I have read
-// Whether they adapt or not: ranks that store in unlike ways meet in one call.
+constexpr int has_read = 0;  ///< signal: the number of the last message that this rank has read
+// Always with the words for times, since ranks with different settings of `stores` can meet in one
+// call.
 constexpr int words = 1 + SharedTimes::words;
 constexpr std::string_view cached = "cached";
 constexpr std::string_view adaptive = "adaptive";
 
-/// What is done ahead about the place of a message that is still to be written, which the readers
-/// have in their caches: from when they read what it held.
+/// How the writer takes back, ahead of time, the lines of a message that it will write later. The
+/// readers have them in their caches, since they read the previous contents.
 enum class TakenBack {
-  cleared,   ///< a store to each line takes it back for certain, two messages ahead
-  fetched,   ///< each line is asked for, while the message before is on its way
-  one_line,  ///< the first one is
+  cleared,   ///< a store to each line, two messages ahead, takes it back for certain
+  fetched,   ///< each line is prefetched while the message before is in flight
+  one_line,  ///< only the first line is prefetched
 };
 constexpr std::array<Named<TakenBack>, 3> enum_names(TakenBack) {
   return {{{TakenBack::cleared, "cleared"},
@@ -77,7 +78,7 @@ StoreChoice::Rhythm rhythm_of(const Settings& settings, const Problem& problem) 
   return StoreChoice::rhythm_of(1, static_cast<int>(settings.slots), problem.message_size);
 }
 
-/// Who gives and who takes what.
+/// Which ranks send and receive what.
 struct Roles {
   Roles(const Problem& problem, int rank, int ranks, int root)
       : shape(shape_of(problem.collective)),
@@ -88,13 +89,14 @@ struct Roles {
       if (gives(rank, root) && takes(peer, root)) to.push_back(peer);
     }
   }
-  /// Messages that a rank writes: one for each other rank, or the same one for all.
+  /// Messages that a rank writes: one for each other rank, or one for all.
   [[nodiscard]] int messages(int ranks) const { return shape.sends_block_per_rank ? ranks : 1; }
-  /// Which of them is for `rank`.
+  /// The index of the message for `rank`.
   [[nodiscard]] std::size_t message_for(int rank) const {
     return shape.sends_block_per_rank ? static_cast<std::size_t>(rank) : 0;
   }
-  /// Where in a send buffer the message for `rank` begins, and in a receive buffer that of `rank`.
+  /// Offset of the message for `rank` in a send buffer, and of the one from `rank` in a receive
+  /// buffer.
   [[nodiscard]] std::size_t offset_in_send(int rank) const { return block * message_for(rank); }
   [[nodiscard]] std::size_t offset_in_receive(int rank) const {
     return shape.receives_block_per_rank ? block * static_cast<std::size_t>(rank) : 0;
@@ -107,7 +109,7 @@ struct Roles {
   }
 
   BlockLayout shape;
-  std::size_t block;  ///< bytes that one rank gives another
+  std::size_t block;  ///< bytes from one rank to another
   std::vector<int> from;
   std::vector<int> to;
 };
@@ -144,7 +146,7 @@ class LowLatency final : public Operation {
         format_->clear(message(rank_, peer, number), roles_.block);
     if (settings.adapts)
       adaptive_.emplace(rhythm_of(settings, call.problem), signals_, communicator, 1);
-    communicator.barrier(deadline);  // nobody looks into a slot before it is empty
+    communicator.barrier(deadline);  // no rank may look into a slot before it is empty
   }
 
   void start() override {
@@ -167,13 +169,13 @@ class LowLatency final : public Operation {
   }
 
  private:
-  /// Where `from` puts what `reader` reads.
+  /// The address at which `from` writes what `reader` reads.
   [[nodiscard]] std::byte* message(int from, int reader, std::uint64_t number) const {
     return parts_[static_cast<std::size_t>(from)] + (number & (slots_ - 1)) * slot_size_ +
            roles_.message_for(reader) * message_size_;
   }
 
-  /// One for each message that this rank writes.
+  /// One reader for each message that this rank writes.
   [[nodiscard]] std::span<const int> readers() const {
     const std::span<const int> all(roles_.to);
     return roles_.shape.sends_block_per_rank ? all
@@ -190,25 +192,24 @@ class LowLatency final : public Operation {
     written_ = number_;
   }
 
-  /// While this message is on its way there is time to ask for the place, before it is written (or
-  /// cleared: see below).
+  /// Prefetches the place of a later message for writing. While this message is in flight there is
+  /// time for that, before the place is written (or cleared: see below).
   void take_back(const std::byte* place) const {
     for (std::size_t offset = 0; offset < taken_back_size_; offset += line)
       prefetch_for_writing(place + offset);
   }
 
-  /// A format may need it. For the others a store takes a line back for certain, where the peers'
-  /// looking for the next message may undo what was only asked for: between distant cores a message
-  /// of a line takes 0.7 us instead of 1.1. Where there is a root it would have to wait for
-  /// readers.
+  /// Some formats need clearing. For the others a store takes a line back for certain, whereas a
+  /// peer that polls for the next message may undo a prefetch: between distant cores a message of
+  /// one line takes 0.7 us instead of 1.1 us. With a root, clearing would have to wait for readers.
   void clear_ahead(Deadline deadline) const {
     wait_for_readers(MailFormat::cleared_ahead, deadline);
     for (const int peer : readers())
       format_->clear(message(rank_, peer, number_ + MailFormat::cleared_ahead), roles_.block);
   }
 
-  /// Whether what was sent `ago` messages ago has been read. Without a root everybody gives and
-  /// takes: who has come to this message has read the ones before the last.
+  /// Whether the message of `ago` messages before has been read. Without a root all ranks send and
+  /// receive: a rank that has reached this message has read all messages before the last.
   [[nodiscard]] bool have_read(std::uint64_t ago) const {
     return !roles_.shape.has_root || number_ <= ago ||
            std::ranges::all_of(
@@ -261,16 +262,16 @@ class LowLatency final : public Operation {
   Reduction reduction_;
   std::size_t count_;
   std::size_t message_size_;
-  /// Of the messages that go out together. A single one leaves a gap behind: what a reader's
-  /// prefetcher fetches beyond it would be taken from the next one, before that is written.
+  /// Of the messages that are sent together. A single message leaves a gap after it: otherwise a
+  /// reader's prefetcher would fetch part of the next message before it is written.
   std::size_t slot_size_;
   std::size_t taken_back_size_;  ///< of a message
   bool clears_ahead_;
-  /// A slot may be written again when all have read what it held: so many messages may be on their
-  /// way.
+  /// A slot may be rewritten when all have read what it held, so this many messages may be in
+  /// flight.
   std::uint64_t slots_;
   std::unique_ptr<SymmetricMemory> memory_;
-  std::vector<std::byte*> parts_;  ///< of it, by rank
+  std::vector<std::byte*> parts_;  ///< parts of `memory_`, by rank
   Signals signals_;
   std::optional<AdaptiveStores> adaptive_{};
   CopyMode stores_ = CopyMode::cached;
@@ -279,8 +280,8 @@ class LowLatency final : public Operation {
   std::size_t space_size_;
   std::vector<std::byte> space_;  ///< for each peer's message
   std::vector<const std::byte*> sources_;
-  std::uint64_t number_ = 0;   ///< of the message under way
-  std::uint64_t written_ = 0;  ///< the last one that was written
+  std::uint64_t number_ = 0;   ///< of the current message
+  std::uint64_t written_ = 0;  ///< number of the last message that was written
 };
 
 class LowLatencyImplementation final : public Implementation {
@@ -373,7 +374,7 @@ class LowLatencyImplementation final : public Implementation {
              {"stores", std::string(settings.adapts ? adaptive : cached)},
              {"taken_back", std::string(name_of(settings.taken_back))}}};
   }
-  /// Of a variant that is a possible one; its words are the variant's own.
+  /// Requires a valid variant; the returned words point into the variant.
   static Settings settings_of(const Variant& variant) {
     return {.format = word(variant, "format"),
             .adapts = word(variant, "stores") == adaptive,
@@ -389,8 +390,8 @@ class LowLatencyImplementation final : public Implementation {
     if (format == "lines") return all_poll() && size <= largest_tried_by_lines;
     return size <= largest_tried_by_word;
   }
-  /// Where there is a root, clearing would have to wait for readers; where all poll, what was only
-  /// asked for is undone by them.
+  /// With a root, clearing would have to wait for readers. If all ranks poll, polling undoes a
+  /// prefetch.
   [[nodiscard]] std::vector<TakenBack> tried_ways(const MailFormat& format,
                                                   std::size_t block) const {
     if (format.needs_clearing()) return {TakenBack::cleared};

@@ -6,7 +6,7 @@
 
 namespace colltune::cpu {
 
-/// Short messages that are their own signals, for each collective: what compositions have inside a
+/// Short messages that are their own signals, for each collective. Compositions use them inside a
 /// node.
 [[nodiscard]] Implementations make_low_latency();
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// One-shot all-reduce: every rank reads everybody's input and reduces it itself. 1 round, (n - 1) S
-// bytes read and n S bytes reduced per rank; DeepSpeed's "symmetric_naive" (csrc/cpu/comm/shm.cpp).
+// One-shot all-reduce: every rank reads all ranks' inputs and reduces them itself. 1 round, (n - 1)
+// S bytes read and n S bytes reduced per rank; DeepSpeed's "symmetric_naive"
+// (csrc/cpu/comm/shm.cpp).
 
 #include "schedule/scheduled_implementation.h"
 
@@ -9,7 +10,7 @@ namespace colltune::cpu {
 namespace {
 
 void draw(ScheduleWriter& writer, const Variant&) {
-  // In place a rank overwrites what others may not have read.
+  // In place, a rank would overwrite what others may not have read yet.
   const auto publish = [&](const Block& block) {
     return writer.shape().in_place && writer.ranks() > 1 ? writer.keep(block) : writer.share(block);
   };

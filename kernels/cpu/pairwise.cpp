@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Pairwise: n - 1 rounds; in round k a rank deals with the ones k before and k behind it and with
-// nobody else, so that nobody's memory is read by two at a time. (n - 1) S / n bytes per rank
-// (MPICH's and Open MPI's "pairwise"). The reduce-scatter adds one block per round.
+// Pairwise: n - 1 rounds; in round k a rank exchanges only with the ranks k before and k after it,
+// so no rank's memory is read by two at a time. (n - 1) S / n bytes per rank (MPICH's and Open
+// MPI's "pairwise"). The reduce-scatter adds one block per round.
 
 #include <utility>
 
@@ -29,7 +29,7 @@ void draw_all_to_all(ScheduleWriter& writer, const Variant&) {
       writer.push(delivered, from);
       arrived.emplace_back(writer.output(to, rank), delivered);
     }
-    // In place nothing may be overwritten before all has left.
+    // In place, nothing may be overwritten before everything has left.
     if (in_place && distance < ranks - 1) continue;
     for (const auto& [to, from] : std::exchange(arrived, {})) writer.copy(to, from);
   }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 // Rabenseifner's algorithm: recursive halving leaves each rank one share of the result, recursive
-// doubling collects the shares. 2 log2 n rounds, 2 (n - 1) S / n bytes per rank (Rabenseifner
-// 2004). Where n is no power of two, neighbours first join into one and part at the end. The
+// doubling gathers the shares. 2 log2 n rounds, 2 (n - 1) S / n bytes per rank (Rabenseifner 2004).
+// If n is not a power of two, neighbours first join into one member and separate at the end. The
 // halving alone is a reduce-scatter.
 
 #include <functional>
@@ -14,13 +14,13 @@
 namespace colltune::cpu {
 namespace {
 
-/// Where each member has which share.
+/// By member and share: the block that holds it.
 using Has = std::vector<std::vector<Block>>;
 
-/// Where member `member` has the result of share `share`, which is one of its own.
+/// Where member `member` puts the result of `share`, which is one of its own.
 using ResultOf = std::function<Block(int member, int share)>;
 
-/// The members, each with `shares` shares.
+/// Forms the members, each with `shares` shares.
 Has join(ScheduleWriter& writer, const JoinedRanks& members, int shares) {
   Has all;
   for (int member = 0; member < members.count; ++member) {
@@ -37,7 +37,7 @@ Has join(ScheduleWriter& writer, const JoinedRanks& members, int shares) {
   return all;
 }
 
-/// Each member is left with the results of its own shares, those that `owner_of` says.
+/// Leaves each member with the results of its own shares, as `owner_of` assigns them.
 void halve(ScheduleWriter& writer, const JoinedRanks& members, Has has_all,
            const std::function<int(int share)>& owner_of, const ResultOf& result_of) {
   const int shares = static_cast<int>(has_all.front().size());

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Recursive doubling: in round k a rank exchanges everything that it has with the one 2^k away.
-// All-reduce: log2 n rounds, S log2 n bytes per rank. Both of a pair combine in the same order, so
-// all ranks get the same bits. All-gather: log2 n rounds, (n - 1) S / n bytes. Where n is no power
-// of two, neighbours first join into one and part at the end: 2 rounds more (Thakur, Rabenseifner,
-// Gropp 2005).
+// Recursive doubling: in round k a rank exchanges everything that it has with the rank 2^k away.
+// All-reduce: log2 n rounds, S log2 n bytes per rank. Both ranks of a pair combine in the same
+// order, so all ranks get the same bits. All-gather: log2 n rounds, (n - 1) S / n bytes. If n is
+// not a power of two, neighbours first join into one member and separate at the end: 2 more rounds
+// (Thakur, Rabenseifner, Gropp 2005).
 
 #include "joined_ranks.h"
 #include "schedule/scheduled_implementation.h"
@@ -15,7 +15,7 @@ namespace {
 void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
   const JoinedRanks members(writer.ranks());
   if (writer.ranks() == 1) return writer.combine(writer.output(0), {writer.input(0)}, true);
-  // In place a rank overwrites what others may not have read.
+  // In place, a rank would overwrite what others may not have read yet.
   const auto publish = [&](const Block& block) {
     return writer.shape().in_place ? writer.keep(block) : writer.share(block);
   };

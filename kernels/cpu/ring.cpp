@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Rings: each block travels from neighbour to neighbour; nobody talks to more than two. All-reduce
-// is a reduce-scatter and an all-gather: 2 (n - 1) rounds, 2 (n - 1) S / n bytes per rank
-// (Patarasuk and Yuan, 2009). The all-gather can go both ways at once, which halves its rounds. The
-// ring order of each block is the same on all ranks, so all get the same bits.
+// Rings: each block travels from neighbour to neighbour; no rank communicates with more than two.
+// An all-reduce is a reduce-scatter and an all-gather: 2 (n - 1) rounds, 2 (n - 1) S / n bytes per
+// rank (Patarasuk and Yuan, 2009). The all-gather can go both ways at once, which halves its
+// rounds. The ring order of each block is the same on all ranks, so all get the same bits.
 
 #include "schedule/scheduled_implementation.h"
 
 namespace colltune::cpu {
 namespace {
 
-/// Block b goes from rank b + 1 around to rank b, and everyone adds what he has to it.
+/// Block b travels from rank b + 1 around to rank b, and every rank adds its contribution.
 void reduce_around(ScheduleWriter& writer, const std::vector<Block>& results) {
   const int ranks = writer.ranks();
   const auto first_of = [&](int block) { return (block + 1) % ranks; };
@@ -31,7 +31,7 @@ void reduce_around(ScheduleWriter& writer, const std::vector<Block>& results) {
     }
 }
 
-/// Each rank's block goes around.
+/// Each rank's block travels around the ring.
 void gather_around(ScheduleWriter& writer, bool both_ways) {
   const int ranks = writer.ranks();
   const int forwards = both_ways ? ranks / 2 : ranks - 1;

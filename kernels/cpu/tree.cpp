@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// k-nomial trees: in each round every rank that is in it serves k - 1 more (fan-out k; 2 is the
-// binomial tree), ceil(log_k n) rounds. Broadcast, reduce, both after one another as an all-reduce,
+// k-nomial trees: in each round every rank in the tree serves k - 1 more (fan-out k; 2 is the
+// binomial tree), ceil(log_k n) rounds. Broadcast, reduce, all-reduce as a reduce and a broadcast,
 // and gather and scatter of whole subtrees (Open MPI's coll/base and MPICH use the same trees).
 // Subtrees are intervals of ranks counted from the root, combined in that order.
 
@@ -14,7 +14,7 @@ namespace {
 
 int fanout_of(const Variant& variant) { return static_cast<int>(number(variant, "fanout")); }
 
-/// Ranks counted from the root.
+/// A tree over the ranks, which are counted from the root as places.
 class Tree {
  public:
   Tree(int ranks, int root, int fanout) : ranks_(ranks), root_(root), fanout_(fanout) {
@@ -22,7 +22,7 @@ class Tree {
       spans_.push_back(static_cast<int>(span));
   }
   [[nodiscard]] int rank(int place) const { return (place + root_) % ranks_; }
-  /// Places that a child of each level stands for, the smallest first.
+  /// Number of places in the subtree of a child on each level, smallest first.
   [[nodiscard]] const std::vector<int>& spans() const { return spans_; }
   /// Calls `act(parent, child)` for each edge of a level.
   template <class Act>
@@ -33,7 +33,7 @@ class Tree {
            child < std::min<std::int64_t>(parent + family, ranks_); child += span)
         act(static_cast<int>(parent), static_cast<int>(child));
   }
-  /// Places of the subtree of `child`: [child, this).
+  /// End of the subtree of `child`: its places are [child, end).
   [[nodiscard]] int end(int child, int span) const { return std::min(child + span, ranks_); }
 
  private:
@@ -43,7 +43,7 @@ class Tree {
   std::vector<int> spans_;
 };
 
-/// Every rank has what the root has at `from`, in its output.
+/// Copies `from`, which the root has, to every rank's output.
 void spread(ScheduleWriter& writer, const Tree& tree, const Block& from) {
   for (auto span = tree.spans().rbegin(); span != tree.spans().rend(); ++span)
     tree.for_each_edge(*span, [&](int parent, int child) {
@@ -52,7 +52,7 @@ void spread(ScheduleWriter& writer, const Tree& tree, const Block& from) {
     });
 }
 
-/// The tree's root has what all ranks gave, in its output.
+/// Reduces all ranks' inputs into the output of the tree's root.
 void collect(ScheduleWriter& writer, const Tree& tree) {
   std::vector<Block> sums;
   for (int place = 0; place < writer.ranks(); ++place)
@@ -94,7 +94,7 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant& variant) {
 void draw_gather(ScheduleWriter& writer, const Variant& variant) {
   const int root = writer.shape().root;
   const Tree tree(writer.ranks(), root, fanout_of(variant));
-  std::vector<Block> at;  // by place: where the block of its rank has come to
+  std::vector<Block> at;  // by place: where the block of its rank is now
   for (int place = 0; place < writer.ranks(); ++place) at.push_back(writer.input(tree.rank(place)));
   for (const int span : tree.spans())
     tree.for_each_edge(span, [&](int parent, int child) {
@@ -112,7 +112,7 @@ void draw_gather(ScheduleWriter& writer, const Variant& variant) {
 void draw_scatter(ScheduleWriter& writer, const Variant& variant) {
   const int root = writer.shape().root;
   const Tree tree(writer.ranks(), root, fanout_of(variant));
-  std::vector<Block> at;  // by place: where the block for its rank has come to
+  std::vector<Block> at;  // by place: where the block for its rank is now
   for (int place = 0; place < writer.ranks(); ++place)
     at.push_back(writer.input(root, tree.rank(place)));
   for (auto span = tree.spans().rbegin(); span != tree.spans().rend(); ++span)

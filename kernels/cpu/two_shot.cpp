@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Two-shot: each rank reduces its share of everybody's input, then the shares are collected: by all
+// Two-shot: each rank reduces its share of all ranks' inputs, then the shares are gathered: by all
 // (all-reduce, 2 rounds, 2 (n - 1) S / n bytes per rank; DeepSpeed's "distributed_naive",
-// csrc/cpu/comm/shm.cpp) or by the root (reduce). A broadcast goes the other way: the root scatters
-// shares, which are collected by all (van de Geijn's algorithm, with direct reads for its
-// all-gather). Each share is reduced by one rank, in rank order.
+// csrc/cpu/comm/shm.cpp) or by the root (reduce). A broadcast scatters shares from the root, and
+// all gather them (van de Geijn's algorithm, with direct reads for its all-gather). Each share is
+// reduced by one rank, in rank order.
 
 #include "schedule/scheduled_implementation.h"
 

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// All-gather in one round, (n - 1) S bytes per rank for blocks of S: pull (everyone reads the
-// others' blocks), push (everyone writes its block to the others; NCCL's symmetric kernel "ST",
+// All-gather in one round, (n - 1) S bytes per rank for blocks of S. Pull: every rank reads the
+// others' blocks. Push: every rank writes its block to the others (NCCL's symmetric kernel "ST",
 // src/device/symmetric/all_gather.cuh). Plain blocks are staged in two slots in turn. Registered
-// buffers are read or written where they are, in place too, since a rank's own block is nobody
-// else's to write.
+// buffers are read or written directly, in place too, since no other rank writes a rank's own
+// block.
 
 #include "device_code/device_algorithm.h"
 #include "device_code/staging.h"
@@ -50,8 +50,9 @@ struct AllGatherPush {
     const std::uint64_t slot =
         staging_slot(team.base() / 2, static_cast<std::uint64_t>(call.ranks) * block);
     const auto place = [&](int of) { return slot + static_cast<std::uint64_t>(of) * block; };
-    // Nobody's receive buffer is written before its call. Slots of scratch memory are free: who
-    // begins a call has seen the end of the one before, which all had begun.
+    // No rank's receive buffer is written before it has begun the call. Slots of scratch memory are
+    // free: a rank that begins a call has seen the end of the one before, which all ranks had
+    // begun.
     if (is_direct && !team.barrier(1)) return;
     for (int distance = 1; distance < call.ranks; ++distance) {
       const int peer = (call.rank + distance) % call.ranks;

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce in which the data itself tells that it has come: a flag in each word (NCCL's LL; twice
-// the bytes), one in each line of 128 bytes (NCCL's LL128; 16/15 of the bytes) or a word that is
-// not poison any more (TensorRT-LLM). One-shot: every rank writes its whole input to every other
-// one: 1 hop, (n - 1) S bytes. Two-shot: it writes each rank its share, and the reduced share to
-// all: 2 hops, 2 (n - 1) S / n bytes (MSCCL++'s "packet").
+// All-reduce in which the data itself shows that it has arrived: by a flag in each word (NCCL's LL;
+// twice the bytes), a flag in each line of 128 bytes (NCCL's LL128; 16/15 of the bytes) or a word
+// that is no longer poison (TensorRT-LLM). One-shot: every rank writes its whole input to every
+// other one: 1 hop, (n - 1) S bytes. Two-shot: it writes each rank that rank's share, and its own
+// reduced share to all: 2 hops, 2 (n - 1) S / n bytes (MSCCL++'s "packet").
 
 #include "device_code/device_algorithm.h"
 #include "device_code/line_wire.h"
@@ -77,7 +77,7 @@ struct AllReduceTwoShotWords {
             wire.clear(peer, index);
           });
         });
-    // The shares side by side: the longest has one unit more than the shortest.
+    // The shares are taken side by side; the longest has one unit more than the shortest.
     const auto pieces = [&](int rank) {
       const PacketRange share = part_of(units, rank, call.ranks);
       return PacketRange{share.first * Wire<Context>::pieces_of_unit,
@@ -91,7 +91,7 @@ struct AllReduceTwoShotWords {
           wire, call, 1, [&](int rank) { return place(rank) < pieces(rank).last; }, place,
           [] { return Packet{}; },
           [&](int rank, const Packet& packet) {
-            if (rank != call.rank)  // whose share is there already
+            if (rank != call.rank)  // whose share is already there
               Wire<Context>::write_to(call.receive, place(rank), call.bytes, packet);
           });
     });
@@ -102,7 +102,7 @@ struct AllReduceTwoShotWords {
 
 namespace {
 
-/// Lines between two ranks: of inputs, and of results.
+/// Lines between two ranks: one for inputs and, in two-shot, one for results.
 template <template <class> class Wire, int lines>
 std::uint64_t scratch_bytes(const device::DeviceCall& call) {
   return Wire<device::HostContext>::size(call, call.bytes, lines);

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// One-shot: every rank reads everybody's input and reduces all of it, in rank order: 1 round,
-// (n - 1) S bytes read per rank (vLLM csrc/custom_all_reduce.cuh, PyTorch's
-// one_shot_all_reduce). Plain inputs are staged in scratch memory of two slots in turn: who begins
-// a call has seen that all began the one before, so that nobody reads the slot of two calls ago,
-// and no second barrier is needed. Registered inputs are read where they are, and a barrier at the
-// end tells that nobody reads them any more.
+// One-shot: every rank reads every rank's input and reduces all of it, in rank order. 1 round, (n -
+// 1) S bytes read per rank (vLLM csrc/custom_all_reduce.cuh, PyTorch's one_shot_all_reduce). Plain
+// inputs are staged in scratch memory of two slots in turn. A rank that begins a call has seen that
+// all ranks began the one before, so no rank still reads the slot of two calls ago, and no second
+// barrier is needed. Registered inputs are read directly, and a barrier at the end ensures that no
+// rank reads them any more.
 
 #include "device_code/device_algorithm.h"
 #include "device_code/staging.h"

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Reduce-scatter and all-gather in a pipeline: the message goes in windows of n segments of `chunk`
-// bytes, one for each rank. Every rank writes the others' segments to them, reduces its own in rank
-// order, and writes the result to all: 2 (n - 1) S / n bytes per rank. While the inputs of a window
-// are under way the one before is reduced and the one before that is collected, so that the links
-// are never idle between two rounds of a window (PyTorch's and Triton-distributed's pipelined
-// two-shot). `slots` windows are under way at most. What whole windows leave over is one more,
-// however short; where nothing is left there is none. All through scratch memory: where buffers are
-// registered two_shot moves the message without, in one window.
+// Reduce-scatter and all-gather in a pipeline. The message goes in windows of n segments of `chunk`
+// bytes, one segment per rank. Every rank writes the others' segments to them, reduces its own in
+// rank order, and writes the result to all: 2 (n - 1) S / n bytes per rank. While the inputs of one
+// window are in flight, the window before is reduced and the one before that is collected, so the
+// links never idle between the two rounds of a window (PyTorch's and Triton-distributed's pipelined
+// two-shot). At most `slots` windows are in flight. A remainder after the whole windows is one more
+// window, however short. All data goes through scratch memory: for registered buffers, two_shot
+// moves the message without it, in one window.
 
 #include "device_code/device_algorithm.h"
 #include "device_code/staging.h"
@@ -16,7 +16,7 @@
 namespace colltune::cuda {
 namespace {
 
-/// What a rank has come to, as it tells it: it does window k's inputs, then window k - 1's results.
+/// The step that a rank announces: it handles window k's inputs, then window k - 1's results.
 COLLTUNE_DEVICE std::uint64_t inputs_of(std::uint64_t window) { return 2 * window + 1; }
 COLLTUNE_DEVICE std::uint64_t results_of(std::uint64_t window) { return 2 * window + 4; }
 
@@ -41,8 +41,8 @@ struct AllReducePipeline {
       const PacketRange part = part_of(here, of, call.ranks);
       return PacketRange{first + part.first, first + part.last};
     };
-    // In scratch memory the segment `of` a rank: of inputs (round 0) from that rank, of results
-    // (round 1) by that rank.
+    // A segment in scratch memory: in round 0 the inputs from rank `of`, in round 1 the results by
+    // rank `of`.
     const auto place = [&](std::uint64_t window, std::uint64_t round, int of) {
       const std::uint64_t row = window % slots * 2 + round;
       return (row * static_cast<std::uint64_t>(call.ranks) + static_cast<std::uint64_t>(of)) *
@@ -61,7 +61,7 @@ struct AllReducePipeline {
     };
 
     const auto send_inputs = [&](std::uint64_t window) {
-      // Who has sent the results of a window has read its inputs.
+      // A rank that has sent the results of a window has read its inputs.
       if (window >= slots && !await_all(results_of(window - slots), Channel::progress))
         return false;
       for (int distance = 1; distance < call.ranks; ++distance) {
@@ -82,8 +82,7 @@ struct AllReducePipeline {
       if (!await_all(inputs_of(window), Channel::progress)) return false;
       if (window >= slots && !await_all(window - slots + 1, Channel::credit)) return false;
       const PacketRange segment = range(window, call.rank);
-      // Packet by packet: with several at once, and all peers to store to, registers do not
-      // suffice.
+      // Packet by packet: with several packets at once, and stores to all peers, registers run out.
       combine_packets<false>(
           context, call, segment, reducer,
           [&](int rank, std::uint64_t index) {
@@ -125,8 +124,8 @@ struct AllReducePipeline {
       if (turn >= 1 && turn - 1 < windows && !reduce_segment(turn - 1)) return;
       if (turn >= 2 && !collect_results(turn - 2)) return;
     }
-    // No barrier: who has all results knows that its inputs have been read everywhere, and results
-    // of the next call come to a rank that has begun it.
+    // No barrier is needed: a rank that has all results knows that every rank has read its inputs,
+    // and results of the next call reach only ranks that have begun it.
     team.finish(results_of(windows));
   }
 

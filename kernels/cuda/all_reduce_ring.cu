@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Ring: the message goes round in windows of n segments of `chunk` bytes; a reduce-scatter and an
-// all-gather of n - 1 steps each, 2 (n - 1) S / n bytes per rank through one neighbour (Patarasuk,
-// Yuan 2009; NCCL's ring). Each block runs a ring of its own over its packets of each segment. A
-// neighbour's slots are written again `slots` windows later, when it has given back the credit.
-// What whole windows leave over goes round in one more, however short, and never in pieces; where
-// nothing is left, as of powers of two, there is none: each costs the ring's steps once more.
-// Partial sums are handed on in the element type. The all-gather may go round both ways at once, in
-// half as many steps: links carry as much in either direction.
+// Ring: the message goes round in windows of n segments of `chunk` bytes. A reduce-scatter and an
+// all-gather of n - 1 steps each; 2 (n - 1) S / n bytes per rank, all through one neighbour
+// (Patarasuk, Yuan 2009; NCCL's ring). Each block runs its own ring over its packets of each
+// segment. A neighbour's slots are written again `slots` windows later, after it has given back the
+// credit. A remainder after the whole windows goes round in one more window, however short, and
+// never in pieces, since each window costs the ring's steps once more; messages of a power of two
+// have no remainder. Partial sums are handed on in the element type. The all-gather may go round
+// both ways at once, in half as many steps, since links carry as much in each direction.
 
 #include "device_code/device_algorithm.h"
 #include "device_code/staging.h"
@@ -16,7 +16,7 @@
 namespace colltune::cuda {
 namespace {
 
-/// Steps that the all-gather goes forwards.
+/// Steps of the all-gather in the forward direction.
 COLLTUNE_DEVICE int forward_steps(int ranks, bool both_ways) {
   return both_ways ? ranks / 2 : ranks - 1;
 }
@@ -53,14 +53,14 @@ struct AllReduceRing {
     std::uint64_t number = 0;  // of the window
     for (std::uint64_t first = 0; first < packets; first += window, ++number) {
       const std::uint64_t here = packets - first < window ? packets - first : window;
-      // Of a segment's packets, as indices into the message. A segment ends its sums at the rank of
-      // its number, and starts them at the next one.
+      // A segment's packets, as indices into the message. A segment's sums start at the rank after
+      // its number, and end at the rank of its number.
       const auto range = [&](int of) {
         const PacketRange part = part_of(here, (of + ranks) % ranks, ranks);
         return PacketRange{first + part.first, first + part.last};
       };
-      // The segment that arrives by hop `hop` of the window: of the sums, then forwards, then
-      // backwards.
+      // The slot of the segment that arrives by hop `hop` of the window. Hops of the sums come
+      // first, then forward hops, then backward hops.
       const auto slot = [&](int hop) {
         return (number % slots * hops + static_cast<std::uint64_t>(hop)) * segment;
       };
@@ -142,7 +142,7 @@ struct AllReduceRing {
       if (backwards > 0) team.post(next, number + 1, Channel::credit);
       step += hops;
     }
-    // Nobody's slots are written by a call that it has not begun.
+    // No call writes a rank's slots before that rank has begun it.
     if (!team.barrier(step + 1)) return;
     team.finish(step + 1);
   }

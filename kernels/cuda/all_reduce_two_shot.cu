@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Two-shot: each rank reduces its share of everybody's input, in rank order, then the shares are
-// collected: 2 rounds, 2 (n - 1) S / n bytes per rank (vLLM csrc/custom_all_reduce.cuh, PyTorch's
-// two_shot_all_reduce_). The second round pulls (everyone reads the others' shares) or pushes (a
-// share is written to everyone as it is made). Plain buffers are staged in two slots in turn, as in
-// one-shot. Registered ones are read and written where they are, in place too: only its owner reads
-// a share before it is overwritten.
+// Two-shot: each rank reduces its share of every rank's input, in rank order, then the shares are
+// collected. 2 rounds, 2 (n - 1) S / n bytes per rank (vLLM csrc/custom_all_reduce.cuh, PyTorch's
+// two_shot_all_reduce_). The second round pulls (every rank reads the others' shares) or pushes
+// (each share is written to every rank as it is made). Plain buffers are staged in two slots in
+// turn, as in one-shot. Registered ones are read and written directly, in place too: before a share
+// is overwritten, only its owner reads it.
 
 #include "device_code/device_algorithm.h"
 #include "device_code/staging.h"
@@ -49,7 +49,7 @@ struct AllReduceTwoShot {
       copy_packets(context, call, share(rank), to, call.bytes, from, call.bytes);
     };
 
-    // Share by share: a block stages what the peers' blocks of its number will read.
+    // Share by share: a block stages what the peers' blocks of the same number will read.
     if (!is_direct)
       for (int rank = 0; rank < call.ranks; ++rank)
         copy_share(rank, data_of(call, call.rank) + slot, call.send);
@@ -82,7 +82,7 @@ struct AllReduceTwoShot {
                                                 : data_of(call, peer) + results;
         copy_share(peer, call.receive, from);
       }
-    // Nobody returns while a peer reads its results.
+    // No rank returns while a peer reads its results.
     if (is_direct && !pushes && !team.barrier(3)) return;
     team.finish(steps);
   }

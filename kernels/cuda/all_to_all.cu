@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// All-to-all in one round, (n - 1) S bytes per rank for blocks of S: pull (everyone reads its
-// blocks from the others), push (everyone writes them; NVSHMEM's all-to-all). Plain buffers are
-// staged in two slots in turn. In place a block is overwritten whose reader may not have read it
-// yet: then everything is staged.
+// All-to-all in one round, (n - 1) S bytes per rank for blocks of S. Pull: every rank reads its
+// blocks from the others. Push: every rank writes them (NVSHMEM's all-to-all). Plain buffers are
+// staged in two slots in turn. In place a call could overwrite a block before its reader has read
+// it, so everything is staged.
 
 #include "device_code/device_algorithm.h"
 #include "device_code/staging.h"

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 // Broadcast down a chain from the root, chunk by chunk: S bytes in and out of each rank, n - 1 hops
-// until the first chunk is at the end (pipelined chain; NCCL's broadcast). What whole chunks leave
-// over is one more, however short; where nothing is left there is none. Registered buffers are
-// written where they are. Plain ones go through `slots` slots of a chunk on each rank, which are
-// written again when they have been given back.
+// until the first chunk reaches the end (pipelined chain; NCCL's broadcast). A remainder after the
+// whole chunks is one more chunk, however short. Registered buffers are written in place. Plain
+// ones go through `slots` slots of one chunk on each rank; a slot is written again once it has been
+// given back.
 
 #include "device_code/device_algorithm.h"
 #include "device_code/staging.h"
@@ -37,7 +37,7 @@ struct BroadcastChain {
     const std::uint64_t chunk = chunk_bytes(call);
     const auto slots = static_cast<std::uint64_t>(call.slots);
     std::uint64_t number = 0;
-    // Nobody's receive buffer is written before its call.
+    // No rank's receive buffer is written before it has begun the call.
     if (!team.barrier(1)) return;
     for (std::uint64_t first = 0; first < call.bytes; first += chunk, ++number) {
       const std::uint64_t size = call.bytes - first < chunk ? call.bytes - first : chunk;
@@ -56,7 +56,7 @@ struct BroadcastChain {
       if (is_root || !is_direct) copy_bytes(context, call, call.receive + first, from, size);
       if (!is_root && !is_direct) team.post(before, number + 2, Channel::credit);
     }
-    // Slots of scratch memory are written by the next call only when they have been read.
+    // The next call writes slots of scratch memory only after they have been read.
     if (!team.barrier(number + 2)) return;
     team.finish(number + 2);
   }

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Blocks moved by the copy engines, which leave the processors to others: the ranks meet, everyone
-// copies, the ranks meet again: 1 round, the bytes of a flat algorithm (Triton-distributed's
-// copy-engine all-gather, push and pull; MSCCL++). Only between registered buffers: the engines
-// know no staging. A reduce-scatter moves the blocks in this way, and then each rank reduces what
-// it got (Triton-distributed's copy-engine scatter with local reduction): few blocks are enough for
-// that, so that most processors stay with others.
+// Blocks moved by the copy engines, which leaves the multiprocessors to other kernels. The ranks
+// meet, each copies, the ranks meet again: 1 round, the bytes of a flat algorithm
+// (Triton-distributed's copy-engine all-gather, push and pull; MSCCL++). Only between registered
+// buffers: copy engines cannot stage. A reduce-scatter moves the blocks this way, then each rank
+// reduces what it received (Triton-distributed's copy-engine scatter with local reduction). A few
+// blocks suffice for that, so most multiprocessors stay free.
 
 #include "device_code/device_algorithm.h"
 #include "device_code/staging.h"
@@ -13,7 +13,7 @@
 
 namespace colltune::cuda {
 
-/// All that the kernel does.
+/// The kernel only lets the ranks meet.
 struct Meeting {
   static constexpr bool reduces = false;
 
@@ -26,8 +26,8 @@ struct Meeting {
   }
 };
 
-/// Before the copies the ranks meet; after them they meet again and reduce what came. Which of the
-/// two it is the counts tell, since both are calls of the body.
+/// Before the copies the ranks meet; after them they meet again and reduce what arrived. Both are
+/// calls of the body, which tells them apart by the counters.
 struct MeetingThenReduction {
   static constexpr bool reduces = true;
 
@@ -63,20 +63,20 @@ using device::DeviceCall;
 using device::DeviceCopies;
 
 std::uint64_t no_scratch(const DeviceCall&) { return 0; }
-/// A block from every rank.
+/// Room for a block from every rank.
 std::uint64_t scratch_for_blocks(const DeviceCall& call) {
   return static_cast<std::uint64_t>(call.ranks) * device::whole_packets(call.bytes);
 }
-/// Where rank `at` gets the block of rank `from`.
+/// Where rank `at` receives the block of rank `from`.
 std::byte* place_of_block(const DeviceCall& call, int at, int from) {
   return block_of(device::data_of(call, at), from, device::whole_packets(call.bytes));
 }
 
-/// The blocks of all others are read, or written, by each rank.
+/// Each rank reads, or writes, the blocks of all others.
 Cost cost_of_all(const DeviceCall& call) {
   return {1, device::peers_of(call) * device::size_of_message(call), 0};
 }
-/// By the root, or from it.
+/// The root reads or writes them all.
 Cost cost_of_root(const DeviceCall& call) { return cost_of_all(call); }
 Cost cost_of_reduction(const DeviceCall& call) {
   return {1, device::peers_of(call) * device::size_of_message(call),
@@ -84,7 +84,8 @@ Cost cost_of_reduction(const DeviceCall& call) {
 }
 Cost cost_of_one(const DeviceCall& call) { return {1, device::size_of_message(call), 0}; }
 
-/// Calls `act(rank)` for all others, from the next one on, so that not all meet at one.
+/// Calls `act(rank)` for all other ranks, starting at the next one, so that they do not all address
+/// the same rank at once.
 template <class Act>
 void for_each_peer(const DeviceCall& call, Act act) {
   for (int distance = 1; distance < call.ranks; ++distance)
@@ -190,7 +191,7 @@ DeviceAlgorithms make_copy_engine() {
                                call.bytes});
            })};
   for (DeviceAlgorithm& algorithm : all)
-    // In place a block would be overwritten before its reader has read it.
+    // In place a block would be overwritten before its reader had read it.
     algorithm.works_in_place = algorithm.collective != Collective::all_to_all;
   return all;
 }

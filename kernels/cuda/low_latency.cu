@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Blocks from each rank to each, whose words tell by themselves that they have come: with a flag
-// each (NCCL's LL; twice the bytes), with one for each line of 128 bytes (NCCL's LL128; 16/15), or
-// by not being poison any more (NCCL's custom algorithms): 1 hop, (n - 1) S bytes per rank for
-// blocks of S. All-gather (one block to all), all-to-all (another one to each), reduce-scatter (the
-// same, combined in rank order).
+// Blocks between all ranks, whose words show by themselves that they have arrived: by a flag in
+// each word (NCCL's LL; twice the bytes), by a flag in each line of 128 bytes (NCCL's LL128; 16/15
+// of the bytes), or by no longer being poison (NCCL's custom algorithms). 1 hop, (n - 1) S bytes
+// per rank for blocks of S. All-gather sends one block to all ranks, all-to-all a different one to
+// each; reduce-scatter is an all-to-all whose blocks are combined in rank order.
 
 #include "device_code/device_algorithm.h"
 #include "device_code/line_wire.h"

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// What NVLink's switches can do (NVLS): a packet stored once reaches the memory of all ranks, and
-// one load gives the sum over all. All through scratch memory, in two slots in turn as elsewhere.
-// One-shot all-reduce: inputs into scratch memory, then everyone loads the sums of all: 1 round, S
-// bytes per rank. Two-shot: everyone loads the sums of its share and stores them to all: 2 rounds,
-// 2 S / n bytes. Reduce-scatter: everyone loads the sums of its block. Broadcast and all-gather:
-// the message is stored to all. (PyTorch's multimem_one_shot and two_shot, NCCL's symmetric kernels
-// LDMC, STMC.) The multicast address and the plain one are two names of one memory, whose accesses
-// nothing orders but a fence for aliases on both sides of a barrier (PTX ISA 8.6, proxies).
+// Collectives through NVLink's switches (NVLS): one store of a packet reaches the memory of all
+// ranks, and one load returns the sum over all. All data goes through scratch memory, in two slots
+// in turn as elsewhere. One-shot all-reduce: inputs go into scratch memory, then every rank loads
+// the sums of the whole message: 1 round, S bytes per rank. Two-shot: every rank loads the sums of
+// its share and stores them to all: 2 rounds, 2 S / n bytes. Reduce-scatter: every rank loads the
+// sums of its block. Broadcast and all-gather: the message is stored to all ranks. (PyTorch's
+// multimem_one_shot and two_shot, NCCL's symmetric kernels LDMC, STMC.) The multicast address and
+// the plain one are aliases of one memory. Only an alias fence on both sides of a barrier orders
+// accesses through one with accesses through the other (PTX ISA 8.6, proxies).
 
 #include "device_code/device_algorithm.h"
 #include "device_code/staging.h"
@@ -16,14 +17,14 @@
 namespace colltune::cuda {
 namespace {
 
-/// The last result from the sum: averages are divided.
+/// The final result from the sum: averages are divided.
 template <class Reducer>
 COLLTUNE_DEVICE device::Packet result_of(const Reducer& reducer, const device::Packet& sum) {
   return reducer.finish(reducer.first(sum), true);
 }
 
-/// Copies the packets `range` of `call.bytes` bytes to this rank's scratch memory at `to`, zeros
-/// behind them: all of a packet is added up.
+/// Copies the packets `range` of the `call.bytes` bytes to this rank's scratch memory at `to`. The
+/// last packet is padded with zeros, since packets are added up whole.
 template <class Context>
 COLLTUNE_DEVICE void stage(Context& context, const device::DeviceCall& call,
                            const device::PacketRange& range, std::byte* to, const std::byte* from) {
@@ -35,7 +36,7 @@ COLLTUNE_DEVICE void stage(Context& context, const device::DeviceCall& call,
       });
 }
 
-/// Copies the packets `range` of what came into this rank's scratch memory at `from`.
+/// Copies the packets `range` of what arrived in this rank's scratch memory at `from`.
 template <class Context>
 COLLTUNE_DEVICE void take(Context& context, const device::DeviceCall& call,
                           const device::PacketRange& range, std::byte* to, const std::byte* from) {
@@ -46,12 +47,12 @@ COLLTUNE_DEVICE void take(Context& context, const device::DeviceCall& call,
       });
 }
 
-/// Where slot `slot`'s packet `index` lies in everybody's scratch memory.
+/// Offset of slot `slot`'s packet `index` in every rank's scratch memory.
 COLLTUNE_DEVICE std::uint64_t place_of(std::uint64_t slot, std::uint64_t index) {
   return device::signals_size + slot + index * device::packet_bytes;
 }
 
-/// The sums of what all ranks have at `slot`, as the caller's results.
+/// Loads the sums over all ranks' data in `slot` into the caller's results.
 template <class Context, class Reducer>
 COLLTUNE_DEVICE void receive_sums(Context& context, const device::DeviceCall& call,
                                   std::uint64_t slot, const Reducer& reducer) {
@@ -65,7 +66,7 @@ COLLTUNE_DEVICE void receive_sums(Context& context, const device::DeviceCall& ca
       });
 }
 
-/// What the caller sends, to all ranks' `slot`.
+/// Stores what the caller sends into all ranks' `slot`.
 template <class Context>
 COLLTUNE_DEVICE void send_to_all(Context& context, const device::DeviceCall& call,
                                  std::uint64_t slot) {
@@ -79,7 +80,7 @@ COLLTUNE_DEVICE void send_to_all(Context& context, const device::DeviceCall& cal
       });
 }
 
-/// A barrier behind which each name of the memory shows what was written by the other one.
+/// A barrier after which each address of the memory shows what was written through the other.
 template <class Context>
 [[nodiscard]] COLLTUNE_DEVICE bool barrier_of_aliases(device::Team<Context>& team,
                                                       std::uint64_t step) {
@@ -173,7 +174,8 @@ struct AllGatherMulticast {
     const std::uint64_t block = whole_packets(call.bytes);
     const std::uint64_t slot =
         staging_slot(team.base(), static_cast<std::uint64_t>(call.ranks) * block);
-    // Slots are free: who begins a call has seen the end of the one before, which all had begun.
+    // Slots are free: a rank that begins a call has seen the end of the one before, which all ranks
+    // had begun.
     send_to_all(context, call, slot + static_cast<std::uint64_t>(call.rank) * block);
     if (!barrier_of_aliases(team, 1)) return;
     for (int rank = 0; rank < call.ranks; ++rank)
@@ -240,7 +242,7 @@ DeviceAlgorithm make(const char* name, const char* description, Collective colle
 
 DeviceAlgorithms make_multicast() {
   return {
-      // Each rank's load is a sum of its own: nobody promises the same order.
+      // Each rank's load is a separate sum; nothing guarantees the same order for all.
       make<AllReduceOneShotMulticast>(
           "cuda.all_reduce_one_shot_multicast",
           "every rank loads the sums of all inputs from the switch: 1 round, S bytes (PyTorch)",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Reduce-scatter in one round: every rank reads its block of everybody's input and reduces them in
-// rank order, (n - 1) S bytes for blocks of S (NCCL's symmetric kernel "LD",
+// Reduce-scatter in one round: every rank reads its block of every rank's input and reduces the
+// blocks in rank order, (n - 1) S bytes for blocks of S (NCCL's symmetric kernel "LD",
 // src/device/symmetric/reduce_scatter.cuh). Plain inputs are staged in two slots in turn.
 
 #include "device_code/device_algorithm.h"
@@ -18,7 +18,7 @@ struct ReduceScatterPull {
                                   const Reducer& reducer) {
     using namespace device;
     Team<Context> team(context, call);
-    // In place a rank overwrites its own block of its input, which nobody else reads.
+    // In place a rank overwrites its own block of its input, which no other rank reads.
     const bool is_direct = call.registered;
     const std::uint64_t steps = is_direct ? 2 : 1;
     const std::uint64_t block = whole_packets(call.bytes);

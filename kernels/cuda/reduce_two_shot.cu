@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Reduce: each rank reduces its share of everybody's input, in rank order, and writes it to the
-// root: 1 round, (n - 1) S / n bytes read per rank, as many written to the root. Plain buffers are
+// Reduce: each rank reduces its share of every rank's input, in rank order, and writes it to the
+// root. 1 round; (n - 1) S / n bytes read per rank, as many written to the root. Plain buffers are
 // staged in two slots in turn, each with the input and, at the root, the results.
 
 #include "device_code/device_algorithm.h"
@@ -18,7 +18,7 @@ struct ReduceTwoShot {
                                   const Reducer& reducer) {
     using namespace device;
     Team<Context> team(context, call);
-    // In place the root's input is its output: each share is overwritten by its only reader.
+    // In place the root's input is its output; each share is overwritten by its only reader.
     const bool is_direct = call.registered;
     const std::uint64_t whole = whole_packets(call.bytes);
     const std::uint64_t slot = staging_slot(team.base() / 2, 2 * whole);

@@ -21,9 +21,9 @@
 namespace colltune {
 namespace {
 
-constexpr int milliseconds_between_looks = 2;  // at the deadline and the flag
+constexpr int milliseconds_between_looks = 2;  // between checks of the deadline and the abort flag
 
-/// What goes beside a descriptor.
+/// The data sent with a descriptor.
 struct Label {
   std::uint64_t token = 0;
   std::uint32_t round = 0;
@@ -57,7 +57,7 @@ struct Message {
   Message& operator=(const Message&) = delete;
 };
 
-/// The descriptor that came with `message`, which this process has to close; none where none came.
+/// The descriptor that came with `message`, which this process has to close; none if none came.
 Descriptor descriptor_of(const Message& message) {
   const ::cmsghdr* const with = CMSG_FIRSTHDR(&message.header);
   if (with == nullptr || with->cmsg_level != SOL_SOCKET || with->cmsg_type != SCM_RIGHTS ||
@@ -75,7 +75,7 @@ DescriptorMailbox::DescriptorMailbox(int rank)
   if (socket_.get() < 0) fail("socket");
   ::sockaddr_un name{};
   name.sun_family = AF_UNIX;
-  // Without a name the kernel chooses one, in a name space beside the file system's.
+  // Without a name the kernel chooses one in the abstract namespace, outside the file system.
   if (::bind(socket_.get(), reinterpret_cast<::sockaddr*>(&name), sizeof name.sun_family) != 0)
     fail("bind");
   ::socklen_t length = sizeof name;
@@ -106,7 +106,7 @@ bool DescriptorMailbox::send(std::uint32_t round, const Letter& letter) const {
   with->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(with), &letter.descriptor, sizeof letter.descriptor);
   if (::sendmsg(socket_.get(), &message.header, MSG_NOSIGNAL) >= 0) return true;
-  // Its mailbox is full, or too many are under way: it will take some.
+  // The receiver's queue is full, or too many descriptors are in flight; a later try will succeed.
   if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS) return false;
   throw Error(StatusCode::unavailable,
               "rank " + std::to_string(letter.to) + " takes no file descriptor (" +
@@ -140,7 +140,7 @@ std::vector<Descriptor> DescriptorMailbox::exchange(std::uint32_t round,
   std::vector<Letter> left(letters.begin(), letters.end());
   const auto is_missing = [](const Descriptor& one) { return one.get() < 0; };
   for (;;) {
-    std::set<int> full;  // whoever has no room for one gets none of those behind it
+    std::set<int> full;  // ranks whose queue was full get no later letter either, to keep the order
     std::erase_if(left, [&](const Letter& letter) {
       if (full.contains(letter.to)) return false;
       const bool is_sent = send(round, letter);

@@ -12,17 +12,17 @@
 
 namespace colltune {
 
-/// Where a rank gets file descriptors from other ranks of its node, in whichever process: a Unix
-/// socket, since a process may always send what it has open (to take it from another one, by
-/// pidfd_getfd, many systems forbid). It needs no name in a file system: ranks in containers of
-/// their own must share the network's namespace. Not thread-safe.
+/// A mailbox through which a rank receives file descriptors from other ranks of its node, in any
+/// process. It is a Unix socket, since a process may always send what it has open; taking it from
+/// another process (pidfd_getfd) is forbidden on many systems. The socket needs no name in a file
+/// system, but ranks in separate containers must share the network namespace. Not thread-safe.
 class DescriptorMailbox {
  public:
-  /// For memory that others read: plain data.
+  /// Plain data, for memory that other ranks read.
   struct Address {
-    std::array<char, 14> name{};  ///< that the kernel chose
+    std::array<char, 14> name{};  ///< chosen by the kernel
     std::uint16_t name_length = 0;
-    std::uint64_t token = 0;  ///< of this mailbox: what comes without it is a stranger's
+    std::uint64_t token = 0;  ///< identifies this mailbox; messages without it come from strangers
   };
   struct Letter {
     int to = 0;  ///< a rank
@@ -30,16 +30,15 @@ class DescriptorMailbox {
     int descriptor = -1;
   };
 
-  /// Of `rank`. Throws Error(resource_exhausted).
+  /// The mailbox of `rank`. Throws Error(resource_exhausted).
   explicit DescriptorMailbox(int rank);
   [[nodiscard]] const Address& address() const { return address_; }
 
-  /// Sends `letters`, and returns what came from `senders`, in their order. A rank that sends
-  /// several here is named as often: they come in the order of its letters. Who shares a mailbox's
-  /// address exchanges as often as its owner, with the same `round` on both sides. Throws
-  /// RankMissing for the first from whom nothing has come, or who has taken nothing, until
-  /// `deadline` or when the flag is raised; Error(unavailable) where a mailbox does not exist (any
-  /// more).
+  /// Sends `letters`, and returns the descriptors from `senders`, in their order. A rank that sends
+  /// several is named once for each; they arrive in the order of its letters. All ranks that
+  /// exchange make the same number of exchanges, with the same `round` in each. Throws RankMissing,
+  /// at `deadline` or when the flag is raised, for the first rank that has sent nothing or taken
+  /// nothing; Error(unavailable) if a mailbox does not exist, or no longer.
   [[nodiscard]] std::vector<Descriptor> exchange(std::uint32_t round,
                                                  std::span<const Letter> letters,
                                                  std::span<const int> senders, Deadline deadline,
@@ -47,7 +46,7 @@ class DescriptorMailbox {
 
  private:
   [[nodiscard]] bool send(std::uint32_t round, const Letter& letter) const;
-  /// What lies in the mailbox; false where nothing does.
+  /// Receives one message; false if there is none.
   [[nodiscard]] bool receive(std::uint32_t round, std::span<const int> senders,
                              std::vector<Descriptor>& got) const;
 

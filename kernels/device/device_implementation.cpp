@@ -21,17 +21,16 @@
 namespace colltune {
 namespace {
 
-// What a sweep tries. A block of 256 threads moves 4 KiB in one step; NCCL's symmetric kernels and
-// vLLM's use 512. Up to 64 blocks (device::most_blocks).
-// Two blocks of 256 on a processor move bytes by turns: one waits for a signal while the other
-// copies.
+// The values that a sweep tries. A block of 256 threads moves 4 KiB in one step; NCCL's symmetric
+// kernels and vLLM's use 512. Up to 64 blocks (device::most_blocks). Two blocks of 256 threads on
+// one multiprocessor overlap: one waits for a signal while the other copies.
 constexpr std::array<std::int64_t, 5> block_counts{1, 4, 16, 32, 64};
 constexpr std::array<std::int64_t, 2> thread_counts{256, 512};
 constexpr std::array<std::int64_t, 4> chunk_sizes{128 << 10, 512 << 10, 1 << 20, 2 << 20};
-// One that is filled while the other is read; more where ranks do not keep in step.
+// One slot is filled while the other is read; more help ranks that do not keep in step.
 constexpr std::array<std::int64_t, 2> slot_counts{2, 4};
 constexpr std::int64_t most_slots = 16;
-// Bytes that a thread has loaded before it stores the first: one packet, or several at a time.
+// Bytes that a thread loads before it stores the first: one packet, or several.
 constexpr auto packet_vector = static_cast<std::int64_t>(device::packet_bytes);
 constexpr std::array<std::int64_t, 2> vectors{packet_vector, device::most_packets* packet_vector};
 // Where scratch memory lies.
@@ -40,13 +39,13 @@ constexpr std::string_view in_host = "host";
 // How a call is started.
 constexpr std::string_view by_stream = "stream";
 constexpr std::string_view by_graph = "graph";
-// Queues on which copies go at the same time: each keeps one copy engine busy.
+// Queues on which copies run at the same time; each keeps one copy engine busy.
 constexpr std::array<std::int64_t, 2> queue_counts{1, 4};
 constexpr std::int64_t most_queues = 16;
-// A submission costs some microseconds: for longer messages that hardly matters, unless there are
-// several.
+// A graph saves submissions, some microseconds each. For longer messages that hardly matters,
+// unless there are several.
 constexpr std::uint64_t most_bytes_of_graph = std::uint64_t{1} << 20;
-// Of scratch memory on each rank.
+// Limit of the scratch memory on each rank.
 constexpr Bytes most_scratch{std::uint64_t{4} << 30};
 
 std::optional<std::int64_t> find_number(const Variant& variant, std::string_view name) {
@@ -110,12 +109,12 @@ class DeviceImplementation final : public Implementation {
       }
     };
     if (is_copied && !shape_of(algorithm_.collective).reduces) {
-      add(1, 32, 0, 0, in_device);  // its kernels only meet
+      add(1, 32, 0, 0, in_device);  // its kernels only let the ranks meet
       return all;
     }
     for (const std::int64_t blocks : block_counts)
       for (const std::int64_t threads : thread_counts) {
-        // Blocks without a packet of their own only wait.
+        // Blocks without a packet of their own would only wait.
         const bool has_work = blocks * threads * packet_vector < 2 * bytes_at_once(call);
         const bool is_smallest = blocks == 1 && threads == thread_counts.front();
         if (!is_smallest && (blocks > blocks_of_a_rank(capability, threads) || !has_work)) continue;
@@ -126,7 +125,7 @@ class DeviceImplementation final : public Implementation {
                  static_cast<std::uint64_t>(chunk * slots) < 2 * call.bytes))
               add(blocks, threads, chunk, slots, in_device);
       }
-    // For devices that do not reach each other: the link to the host needs few blocks.
+    // For devices that cannot reach each other. The link to the host needs few blocks.
     if (!problem.registered && has_host_form())
       for (const std::int64_t blocks : {std::int64_t{1}, std::int64_t{8}})
         if (blocks == 1 || blocks <= blocks_of_a_rank(capability, 256))
@@ -210,7 +209,8 @@ class DeviceImplementation final : public Implementation {
          .call = common,
          .grid = {.blocks = static_cast<int>(number(variant, "blocks")),
                   .threads = static_cast<int>(number(variant, "threads")),
-                  // Where the caller captures, start() replays what it would.
+                  // For a call that the caller captures, start() replays what the caller's graph
+                  // would.
                   .replays_graph =
                       call.problem.graph_capture || word(variant, "launch") == by_graph,
                   .copy_queues = algorithm_.list_copies == nullptr
@@ -223,7 +223,7 @@ class DeviceImplementation final : public Implementation {
   }
 
  private:
-  /// Why a rank with `capability` cannot run kernels; empty where it can.
+  /// Why a rank with `capability` cannot run kernels; empty if it can.
   static std::string why_not_on(const Capability& capability) {
     if (!capability.is_on_device()) {
       const std::string_view why = capability.value("cuda.unavailable");
@@ -236,7 +236,8 @@ class DeviceImplementation final : public Implementation {
     return {};
   }
 
-  /// Whether lines are seen whole between all ranks: on one device, or on its peers too.
+  /// Whether lines are seen whole between all ranks: all are on one device, or peers see them whole
+  /// too.
   static bool sees_whole_lines(const Topology& topology, const Capability& capability) {
     const std::string_view where = capability.value("device.whole_lines");
     return where == "peers" ||
@@ -256,14 +257,15 @@ class DeviceImplementation final : public Implementation {
     return {};
   }
 
-  /// How many blocks of `threads` threads of each rank run at once, where all ranks on its device
-  /// have as many. A processor has room for the most threads that kernels are compiled for.
+  /// How many blocks of `threads` threads of each rank can run at once, if all ranks on its device
+  /// have the same number. A multiprocessor has room for as many threads as kernels are compiled
+  /// for.
   static std::int64_t blocks_of_a_rank(const Capability& capability, std::int64_t threads) {
     return capability.number("device.processors") * (device::most_threads / threads) /
            std::max<std::int64_t>(1, capability.number("device.ranks"));
   }
 
-  /// Whether it works through the host's memory.
+  /// Whether the algorithm can work through host memory.
   [[nodiscard]] bool has_host_form() const {
     return algorithm_.list_copies == nullptr && !algorithm_.needs_whole_lines &&
            !algorithm_.needs_multicast;
@@ -305,8 +307,8 @@ class DeviceImplementation final : public Implementation {
     return {};
   }
 
-  /// Whether `threads` threads that hold `vector` bytes each have that much to do at once, and it
-  /// is done so: kernels for all types and operators combine packet by packet (Context::packs).
+  /// Whether `threads` threads with `vector` bytes each have that much to do at once and the kernel
+  /// does it so: kernels for all types and operators combine packet by packet (Context::packs).
   [[nodiscard]] bool fills_vectors(const Problem& problem, const device::DeviceCall& call,
                                    std::int64_t threads, std::int64_t vector,
                                    std::int64_t chunk) const {
@@ -317,8 +319,8 @@ class DeviceImplementation final : public Implementation {
     return threads * vector <= at_once;
   }
 
-  /// Of the message, or of a block where there is one per rank, what a rank does between two steps
-  /// if no chunk is less.
+  /// Bytes of the message, or of a block if there is one per rank, that a rank handles between two
+  /// steps, unless a chunk is smaller.
   [[nodiscard]] std::int64_t bytes_at_once(const device::DeviceCall& call) const {
     const auto all = static_cast<std::int64_t>(call.bytes);
     return algorithm_.does_shares ? all / call.ranks : all;
@@ -341,7 +343,7 @@ class DeviceImplementation final : public Implementation {
   DeviceAlgorithm algorithm_;
 };
 
-/// What a rank tells about its device.
+/// What a rank tells the others about its device.
 struct Seat {
   ProcessIdentity process{};
   bool has_device = false;
@@ -367,7 +369,7 @@ void detect_device(Communicator& communicator, Capability& capability) {
   const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   Device* const device = communicator.device();
   const std::string identity = device == nullptr ? std::string() : device->identity();
-  // What one rank's device refuses all ranks throw: they go on together.
+  // If one rank's device refuses, all ranks throw, so that they stay in step.
   std::string refused;
   if (device != nullptr) {
     try {
@@ -401,7 +403,7 @@ void detect_device(Communicator& communicator, Capability& capability) {
     if (std::ranges::find(processes, seat.process) == processes.end())
       processes.push_back(seat.process);
   }
-  neighbours->barrier(deadline);  // nobody unmaps what another still reads
+  neighbours->barrier(deadline);  // keeps the memory mapped until all have read it
   if (device == nullptr) {
     const CudaDevices gpus = count_cuda_devices();
     if (gpus.count == 0) capability.features["cuda.unavailable"] = gpus.why_none;

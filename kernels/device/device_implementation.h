@@ -7,15 +7,14 @@
 
 namespace colltune {
 
-/// The device algorithms as entries of the catalogue: family "colltune". They run where the ranks'
-/// buffers lie on devices (Communicator::device), several ranks on one of them too.
+/// The device algorithms as entries of the catalogue, of family "colltune". They run if the ranks'
+/// buffers lie on devices (Communicator::device); several ranks may share a device.
 [[nodiscard]] Implementations make_device_implementations();
 
-/// What all ranks' calls of `problem` have in common.
+/// The part of a call of `problem` that is common to all ranks.
 [[nodiscard]] device::DeviceCall describe_device_call(const Problem& problem, int ranks, int root);
 
-/// Adds what the device of this rank can do, and who shares it; where there is none, why.
-/// Collective.
+/// Adds what this rank's device can do and which ranks share it, or why there is none. Collective.
 void detect_device(Communicator& communicator, Capability& capability);
 
 }  // namespace colltune

@@ -23,18 +23,18 @@
 namespace colltune {
 namespace {
 
-/// What a device writes to its peers to see whether it comes there.
+/// The byte that a device writes to its peers, to check that it arrives there.
 constexpr unsigned char probe_byte = 0xC5;
 
-/// Of a registered buffer in the driver's virtual memory that somebody else allocated: so many
-/// descriptors go to each other device, and each is a system call or two.
+/// Limit for a registered buffer in virtual memory that another allocator made: each piece is a
+/// descriptor sent to every other device, and costs a system call or two.
 constexpr std::size_t most_pieces = 64;
 
-/// Bytes of a rank, as those of its process see them and as others open them.
+/// Bytes of a rank: their address in its own process, and how others open them.
 struct SharedBytes {
   std::byte* here = nullptr;
   DeviceHandle handle{};
-  // In the place of `handle`, where they are virtual memory (SharedPieces).
+  // Used instead of `handle` for virtual memory (SharedPieces).
   std::size_t pieces = 0;
   std::size_t offset = 0;
   std::array<std::size_t, most_pieces> sizes{};
@@ -42,26 +42,27 @@ struct SharedBytes {
 
 struct Failure {
   bool happened = false;
-  bool is_unavailable = false;  ///< UnavailableHere: nothing went wrong
+  bool is_unavailable = false;  ///< UnavailableHere: not an error
   StatusCode code{};
   char what[480] = {};
 };
 
-/// What a rank shows to the others, in the host's memory.
+/// What a rank shows to the others, through host memory.
 struct Board {
   ProcessIdentity process{};
-  Device* device = nullptr;  ///< as its process sees it
+  Device* device = nullptr;  ///< its address in its own process
   bool has_virtual_memory = false;
   bool has_multicast = false;
-  DescriptorMailbox::Address mailbox{};  ///< where it has virtual memory
+  DescriptorMailbox::Address mailbox{};  ///< if the device has virtual memory
   SharedBytes scratch{};
   std::byte* counters = nullptr;
   SharedBytes send{};
   SharedBytes receive{};
-  JointLaunch::Participant* member = nullptr;  ///< to be moved from by the first of its group
-  std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< of the first of a process
-  std::shared_ptr<JointLaunch>* joint = nullptr;               ///< of the first of a group
-  Failure failures[14]{};                                      ///< of each step
+  JointLaunch::Participant* member = nullptr;  ///< moved from by the first rank of its group
+  std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< set by the first rank of a
+                                                               ///< process
+  std::shared_ptr<JointLaunch>* joint = nullptr;               ///< set by the first rank of a group
+  Failure failures[14]{};                                      ///< one for each step
 };
 
 class DeviceOperation final : public Operation {
@@ -119,7 +120,7 @@ class Preparation {
     agree([this] { share_memory(); });
     if (is_virtual_) agree([&] { map_memory(leads); });
     if (is_virtual_ && plan_.call.registered) {
-      // One after the other: the mailbox is for one round at a time.
+      // One after the other, since the mailbox handles one round at a time.
       agree([&] { mapped_sends_ = map_pieces(3, leads, own_send_, &Board::send); });
       agree([&] { mapped_receives_ = map_pieces(4, leads, own_receive_, &Board::receive); });
     }
@@ -141,7 +142,7 @@ class Preparation {
     });
     if (!leads) joint = *board(group_.front()).joint;
     agree([this] { check_probes(); });
-    communicator_.barrier(deadline_);  // nobody's board goes away before it has been read
+    communicator_.barrier(deadline_);  // keeps each board until all have read it
     const auto place = std::ranges::find(group_, communicator_.rank()) - group_.begin();
     return std::make_unique<DeviceOperation>(std::move(joint), static_cast<std::size_t>(place),
                                              communicator_, plan_.is_captured);
@@ -153,7 +154,8 @@ class Preparation {
   }
   [[nodiscard]] Board& own_board() const { return board(communicator_.rank()); }
 
-  /// Runs what may fail on this rank alone; all ranks throw what failed on one.
+  /// Runs `act`, which may fail on this rank alone; if it failed on any rank, all ranks throw that
+  /// rank's error.
   template <class Act>
   void agree(Act act) {
     const std::size_t step = steps_++;
@@ -177,13 +179,13 @@ class Preparation {
     const int rank = who_failed(step);
     if (rank == communicator_.size()) return;
     const Failure failure = board(rank).failures[step];
-    communicator_.barrier(deadline_);  // all have read it
+    communicator_.barrier(deadline_);  // until all have read it
     const std::string what = "rank " + std::to_string(rank) + ": " + failure.what;
     if (failure.is_unavailable) throw UnavailableHere(what);
     throw Error(failure.code, what);
   }
-  /// The first rank where `step` failed; where nothing went wrong anywhere, the first that found
-  /// something unavailable. `size()`: none.
+  /// The first rank where `step` failed with an error; if there was none, the first that found
+  /// something unavailable. `size()`: no rank.
   [[nodiscard]] int who_failed(std::size_t step) const {
     int found = communicator_.size();
     for (int rank = communicator_.size() - 1; rank >= 0; --rank) {
@@ -196,8 +198,9 @@ class Preparation {
     return found;
   }
 
-  /// `act` has this device reach the memory of `rank`. Where it cannot, which no rank's
-  /// capabilities tell, nothing went wrong: scratch memory on the host is for such devices.
+  /// Runs `act`, which makes the memory of `rank` reachable for this device. That some devices
+  /// cannot reach it, which no rank's capabilities tell, is not an error: such devices use scratch
+  /// memory on the host.
   template <class Act>
   static auto come_to(int rank, Act act) {
     try {
@@ -234,7 +237,7 @@ class Preparation {
     own.has_virtual_memory = true;
   }
 
-  /// By what all ranks' devices can do, so that all choose the same.
+  /// Depends only on what all ranks' devices can do, so that all ranks choose alike.
   void choose_memory() {
     bool all_have_it = true;
     bool is_alone = true;
@@ -265,7 +268,7 @@ class Preparation {
     member_.rank = communicator_.rank();
     Board& own = own_board();
     const std::uint64_t counters = std::uint64_t{device::most_blocks} * sizeof(std::uint64_t);
-    // Behind the scratch memory, the counts of this rank's blocks.
+    // The counters of this rank's blocks follow the scratch memory.
     const bool is_elsewhere = plan_.has_host_scratch || is_virtual_;
     const std::uint64_t in_front = is_elsewhere ? 0 : scratch_size();
     member_.scratch = DeviceMemory(device_, {in_front + counters});
@@ -279,7 +282,7 @@ class Preparation {
       device_.fill(scratch, 0);
     }
     const unsigned char fill = plan_.algorithm.scratch_fill;
-    if (plan_.has_host_scratch) {  // which is zeroed
+    if (plan_.has_host_scratch) {  // host memory starts zeroed
       const std::span<std::byte> part = host_memory_->part(communicator_.rank());
       std::ranges::fill(part.subspan(device::signals_size, plan_.call.scratch_bytes),
                         std::byte{fill});
@@ -292,7 +295,7 @@ class Preparation {
     own.receive = show(buffers_.receive);
   }
 
-  /// Where ranks live in several processes, or on several devices.
+  /// Shares memory with ranks in other processes or on other devices.
   void share_memory() {
     Board& own = own_board();
     bool is_alone = true;
@@ -307,7 +310,7 @@ class Preparation {
     share_buffer("receive", buffers_.receive, !is_alone, own.receive, own_receive_);
   }
 
-  /// `bytes` for other processes, which their allocator or the system may not allow.
+  /// Shares `bytes` with other processes; their allocator or the system may not allow it.
   DeviceHandle share_or_say(const std::string& name, std::span<const std::byte> bytes) {
     try {
       return device_.share(bytes);
@@ -317,8 +320,8 @@ class Preparation {
                             " cannot be opened by other processes: " + error.what());
     }
   }
-  /// A registered buffer: by descriptors where it is virtual memory of somebody's, which other
-  /// devices of this process have to map, too.
+  /// Shares a registered buffer. If another allocator made it of virtual memory, it goes by
+  /// descriptors, which other devices of this process also have to map.
   void share_buffer(const char* name, std::span<const std::byte> bytes, bool has_other_processes,
                     SharedBytes& shown, std::vector<Descriptor>& descriptors) {
     if (bytes.empty()) return;
@@ -340,7 +343,8 @@ class Preparation {
     }
   }
 
-  /// Every device maps the scratch memory of all ranks on others, in this process or another one.
+  /// Every device maps the scratch memory of all ranks on other devices, in this process or
+  /// another.
   void map_memory(bool leads) {
     std::vector<DescriptorMailbox::Letter> letters;
     std::vector<int> others;
@@ -358,8 +362,8 @@ class Preparation {
     mapped_ranks_ = std::move(others);
   }
 
-  /// Every device maps the registered buffers of all ranks on others that come by descriptors. The
-  /// addresses by rank; null where a rank has none.
+  /// Every device maps the registered buffers that ranks on other devices share by descriptors.
+  /// Returns the addresses by rank; null if a rank has none.
   std::vector<std::byte*> map_pieces(std::uint32_t round, bool leads,
                                      std::span<const Descriptor> own, SharedBytes Board::*buffer) {
     std::vector<DescriptorMailbox::Letter> letters;
@@ -388,8 +392,9 @@ class Preparation {
     return addresses;
   }
 
-  /// One object of the memory of all ranks' devices. No device binds its memory, or maps the
-  /// object, before all have been added: the driver would wait for them however long.
+  /// Makes one multicast object of the memory of all ranks' devices. No device binds its memory or
+  /// maps the object before all have been added: the driver would block until they are, without
+  /// limit.
   void make_multicast() {
     VirtualMemory& memory = *device_.virtual_memory();
     const std::shared_ptr<SymmetricMemory> parting =
@@ -415,7 +420,7 @@ class Preparation {
       object->bind(member_.own);
       multicast_ = object->map();
     });
-    // From here on the others may look at this rank's part.
+    // From here on other ranks may access this rank's part.
     member_.multicast = {.memory = std::move(member_.own),
                          .multicast = std::move(object),
                          .parting = parting,
@@ -451,7 +456,8 @@ class Preparation {
     return {own_board().scratch.here, scratch_size()};
   }
 
-  /// The calls of the ranks of `group`, this process's addresses in `peers_`.
+  /// The calls of the ranks of `group_`, with their peers' addresses in `peers_`. `opened` collects
+  /// the memory of other processes that was opened.
   [[nodiscard]] std::vector<device::DeviceCall> describe_calls(std::vector<std::byte*>& opened,
                                                                device::Control& control) {
     const auto reach = [&](int rank, const SharedBytes& bytes) -> std::byte* {
@@ -500,13 +506,14 @@ class Preparation {
     return calls;
   }
 
-  /// The scratch memory of `rank`, which is on another device, as this one's leader has mapped it.
+  /// The scratch memory of `rank`, which is on another device, as this device's leader has mapped
+  /// it.
   [[nodiscard]] std::byte* mapped_scratch(int rank) const {
     const auto place = std::ranges::find(mapped_ranks_, rank) - mapped_ranks_.begin();
     return member_.mapped[static_cast<std::size_t>(place)].bytes().data();
   }
 
-  /// The first word that a rank signals with in the scratch memory at `scratch`.
+  /// The first of the words with which a rank signals in the scratch memory at `scratch`.
   static std::span<std::byte> signal_word(std::byte* scratch, int rank) {
     return {scratch + 2 * sizeof(std::uint64_t) * static_cast<std::size_t>(rank),
             sizeof(std::uint64_t)};
@@ -515,15 +522,15 @@ class Preparation {
     return of.process == own_board().process && of.device == &device_;
   }
 
-  /// That drivers say that a device reaches another one does not make it so: what its own engines
-  /// write must have come.
+  /// Drivers may claim access between devices that does not work. So each device writes a probe to
+  /// the others, and they check that it arrived.
   void write_probes(const device::DeviceCall& call) {
     if (plan_.has_host_scratch) return;
     for (int rank = 0; rank < communicator_.size(); ++rank)
       if (!shares_device(board(rank)))
         device_.fill(signal_word(call.scratch[rank], call.rank), probe_byte);
   }
-  /// Of the leaders of all other devices, in this rank's memory; nothing is left of them.
+  /// Checks the probes of all other devices' leaders in this rank's memory, and clears them.
   void check_probes() {
     if (plan_.has_host_scratch) return;
     for (int rank = 0; rank < communicator_.size(); ++rank) {
@@ -569,19 +576,20 @@ class Preparation {
   std::unique_ptr<SymmetricMemory> boards_;
   std::unique_ptr<SymmetricMemory> host_memory_;
   std::shared_ptr<const HostScratch> host_scratch_;  ///< of this process
-  std::size_t steps_ = 0;                            ///< that were agreed on
+  std::size_t steps_ = 0;                            ///< number of agreed steps so far
   std::vector<int> group_;                           ///< the ranks of this process on this device
   bool is_virtual_ = false;     ///< scratch memory is shared by file descriptors
-  bool has_multicast_ = false;  ///< and is one with that of all ranks
+  bool has_multicast_ = false;  ///< and bound to one multicast object with that of all ranks
   std::optional<DescriptorMailbox> mailbox_;
-  Descriptor own_memory_;             ///< of this rank's scratch memory
-  std::vector<Descriptor> own_send_;  ///< of its registered buffers, where they have pieces
+  Descriptor own_memory_;             ///< for this rank's scratch memory
+  std::vector<Descriptor> own_send_;  ///< for its registered buffers, if they have pieces
   std::vector<Descriptor> own_receive_;
-  std::vector<std::byte*> mapped_sends_;  ///< of other devices, by rank, where they have pieces
+  std::vector<std::byte*> mapped_sends_;  ///< on other devices, by rank; null unless shared in
+                                          ///< pieces
   std::vector<std::byte*> mapped_receives_;
-  std::vector<int> mapped_ranks_;   ///< whose memory member_.mapped is
-  std::byte* multicast_ = nullptr;  ///< the address of all ranks' scratch memory
-  device::PeerMemory peers_;        ///< of the calls of this device's ranks
+  std::vector<int> mapped_ranks_;   ///< the ranks whose memory member_.mapped holds
+  std::byte* multicast_ = nullptr;  ///< address of all ranks' scratch memory at once
+  device::PeerMemory peers_;        ///< for the calls of this device's ranks
   JointLaunch::Participant member_;
 };
 

@@ -15,18 +15,18 @@ namespace colltune {
 /// How `algorithm` is to run for a call.
 struct DevicePlan {
   const DeviceAlgorithm& algorithm;
-  device::DeviceCall call;  ///< what all ranks' calls have in common
+  device::DeviceCall call;  ///< the part common to all ranks' calls
   DeviceGrid grid;
-  /// Scratch memory, and the signals in it, in the host's memory: no device need reach another one.
-  /// For plain buffers.
+  /// Scratch memory and its signals lie in host memory, so no device needs to reach another. For
+  /// plain buffers only.
   bool has_host_scratch = false;
   bool is_captured = false;                                    ///< by the caller
   std::chrono::nanoseconds longest_wait = usual_longest_wait;  ///< Call::longest_wait
 };
 
-/// `plan` for this rank's `buffers`, which lie on its device. Collective; all ranks throw, or none,
-/// except for RankMissing: UnavailableHere where a device does not reach another one, which is
-/// tried out. The algorithm outlives the operation.
+/// Prepares `plan` for this rank's `buffers`, which lie on its device. Collective. All ranks throw
+/// or none, except for RankMissing. Throws UnavailableHere if a device cannot reach another, which
+/// is tested by a write. The algorithm outlives the operation.
 [[nodiscard]] std::unique_ptr<Operation> prepare_on_device(Communicator& communicator,
                                                            const DevicePlan& plan,
                                                            const CallBuffers& buffers,

@@ -9,29 +9,29 @@
 
 namespace colltune {
 
-/// Where the CUDA driver is looked for; a dynamic linker's name or a path.
+/// Where the CUDA driver's library is looked for: a name for the dynamic linker, or a path.
 inline constexpr const char* cuda_driver_library = "libcuda.so.1";
 
-/// The functions of the CUDA driver for virtual memory, from its library, which is opened at run
-/// time: programs start on machines without one. Thread-safe.
+/// The functions of the CUDA driver for virtual memory. The library is opened at run time, so that
+/// programs start on machines without it. Thread-safe.
 class Driver {
  public:
-  /// Null where `library` is not there, lacks a function, or finds no device; `why_not` says it.
+  /// Null if `library` is missing, lacks a function, or finds no device; `why_not` says which.
   [[nodiscard]] static std::shared_ptr<const Driver> open(const char* library,
                                                           std::string& why_not);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
   ~Driver();
 
-  /// Throws Error where `result` is not success: resource_exhausted for memory, else
-  /// failed_precondition, with what the driver says.
+  /// Throws Error unless `result` is success, with the driver's message: resource_exhausted for
+  /// memory, otherwise failed_precondition.
   void check(driver::Result result, const char* what) const;
-  /// The same, for destructors: says it on stderr.
+  /// The same for destructors: prints to stderr instead.
   void report(driver::Result result, const char* what) const noexcept;
   [[nodiscard]] std::string name_of(driver::Result result) const;
-  /// 0 where the driver is older than the attribute.
+  /// 0 if the driver is older than the attribute.
   [[nodiscard]] int attribute(driver::Number device, int which) const;
-  /// Whether it has the functions of multicast objects (530 and later).
+  /// Whether it has the functions for multicast objects (driver 530 and later).
   [[nodiscard]] bool knows_multicast() const { return multicast_create != nullptr; }
 
   driver::Result (*get_device)(driver::Number* device, int ordinal) = nullptr;
@@ -43,10 +43,11 @@ class Driver {
   driver::Result (*export_handle)(void* descriptor, driver::Handle, int type,
                                   unsigned long long flags) = nullptr;
   driver::Result (*import_handle)(driver::Handle*, void* descriptor, int type) = nullptr;
-  /// What `address` is mapped to, to be released; fails where it is no virtual memory.
+  /// The handle that `address` is mapped to, to be released by the caller; fails if `address` is
+  /// not virtual memory.
   driver::Result (*retain)(driver::Handle*, void* address) = nullptr;
   driver::Result (*get_properties)(driver::AllocationProperties*, driver::Handle) = nullptr;
-  /// The beginning and size of what `address` lies in: of virtual memory, what was mapped at once.
+  /// The range that `address` lies in: for virtual memory, the range of one mapping.
   driver::Result (*get_range)(driver::Address* begin, std::size_t* bytes,
                               driver::Address address) = nullptr;
   driver::Result (*reserve)(driver::Address*, std::size_t bytes, std::size_t alignment,
@@ -57,7 +58,7 @@ class Driver {
   driver::Result (*unmap)(driver::Address, std::size_t bytes) = nullptr;
   driver::Result (*set_access)(driver::Address, std::size_t bytes, const driver::MappingRights*,
                                std::size_t count) = nullptr;
-  // All or none of them.
+  // All of these are set, or none.
   driver::Result (*multicast_create)(driver::Handle*, const driver::MulticastProperties*) = nullptr;
   driver::Result (*multicast_add)(driver::Handle, driver::Number device) = nullptr;
   driver::Result (*multicast_bind)(driver::Handle, std::size_t offset, driver::Handle memory,

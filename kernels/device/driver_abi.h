@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
-/// The part of the CUDA driver's interface that we use, as its library has it: builds without CUDA
-/// have no cuda.h. Of the driver API's reference ("Virtual Memory Management", "Multicast Object
-/// Management"); builds with CUDA compare it with cuda.h (cuda/driver_abi_check.cpp).
+/// The part of the CUDA driver's binary interface that we use, since builds without CUDA have no
+/// cuda.h. From the driver API's reference ("Virtual Memory Management", "Multicast Object
+/// Management"). Builds with CUDA compare it with cuda.h (cuda/driver_abi_check.cpp).
 namespace colltune::driver {
 
 using Result = int;  ///< CUresult

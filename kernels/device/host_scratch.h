@@ -14,16 +14,17 @@
 
 namespace colltune {
 
-/// All ranks' scratch memory in the host's memory, as the devices of this process reach it: where
-/// they cannot reach each other. One for each process; it goes with the last launch that uses it.
+/// All ranks' scratch memory in host memory, mapped for the devices of this process; for devices
+/// that cannot reach each other. There is one per process, and the last kernel launch that uses it
+/// releases it.
 class HostScratch {
  public:
-  /// `device`: any of this process. The ranks' parts of `memory` have `bytes` each.
-  /// Throws Error where it refuses one of them; then none is mapped.
+  /// `device`: any of this process. Each rank's part of `memory` has `bytes` bytes. Throws Error if
+  /// the device refuses one of them; then none is mapped.
   HostScratch(Device& device, std::unique_ptr<SymmetricMemory> memory, int ranks,
               std::uint64_t bytes)
       : device_(device), memory_(std::move(memory)) {
-    // What is mapped is noted without fail.
+    // Reserved first, so that recording a mapping cannot fail.
     mapped_.reserve(static_cast<std::size_t>(ranks));
     parts_.reserve(static_cast<std::size_t>(ranks));
     try {
@@ -49,8 +50,8 @@ class HostScratch {
 
   Device& device_;
   std::unique_ptr<SymmetricMemory> memory_;
-  std::vector<std::span<std::byte>> parts_;  ///< that are mapped
-  std::vector<std::byte*> mapped_;           ///< of each rank
+  std::vector<std::span<std::byte>> parts_;  ///< the parts mapped so far
+  std::vector<std::byte*> mapped_;           ///< address of each rank's part
 };
 
 }  // namespace colltune

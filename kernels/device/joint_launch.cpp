@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A kernel whose waits are told to end looks at the flag every few microseconds.
+// Far more than needed: once told to end, a waiting kernel checks the flag every few microseconds.
 constexpr auto time_to_end = 10s;
 
 std::atomic_ref<std::uint64_t> atomic(std::uint64_t& word) { return std::atomic_ref(word); }
@@ -35,7 +35,7 @@ JointLaunch::JointLaunch(Device& device, std::vector<Participant> members, Devic
 
 JointLaunch::~JointLaunch() {
   if (launched_.load() > 0 && !end_kernel()) {
-    // It may write to its memory as long as it runs: that stays.
+    // A kernel may write to its memory as long as it runs, so the memory is kept.
     keep_for_good(std::move(launch_));
     keep_for_good(std::make_unique<std::vector<Participant>>(std::move(members_)));
     keep_for_good(std::make_unique<DeviceMemory>(std::move(control_)));
@@ -63,7 +63,7 @@ std::optional<Error> JointLaunch::launch() {
   if (who_gave_up_ >= 0)
     return Error(StatusCode::aborted, "rank " + std::to_string(who_gave_up_) +
                                           " has given up waiting for this call on its device");
-  // Nobody else looks at it now: all have come back from the last call.
+  // No kernel reads the flag now: all members have returned from the last call.
   atomic(control().abort).store(0);
   try {
     launch_->start();
@@ -92,7 +92,7 @@ bool JointLaunch::end_kernel() noexcept {
     }
     return true;
   } catch (const Error&) {
-    return true;  // a device that reports a fault runs nothing any more
+    return true;  // a device that reports a fault no longer runs anything
   }
 }
 
@@ -109,7 +109,7 @@ void JointLaunch::wait(std::size_t place, Deadline deadline, const AbortFlag& ab
       who_gave_up_ = members_[place].rank;
       throw;
     }
-    // Launched at the last moment: what runs is waited for below, and ended.
+    // It was launched at the last moment; below, this waits for the kernel and ends it.
   }
   if (failure_) throw Error(*failure_);
   try {
@@ -120,7 +120,7 @@ void JointLaunch::wait(std::size_t place, Deadline deadline, const AbortFlag& ab
                                             std::to_string(members_[place].rank) +
                                             " did not end within 10 s after it was told to");
   }
-  // Told to end, a kernel that waits for nobody comes to its end all the same.
+  // A kernel that never had to wait finishes normally even when told to end.
   check(abort_flag.is_raised());
 }
 

@@ -19,65 +19,66 @@
 
 namespace colltune {
 
-/// The ranks of this process on one device, whose kernels start together: started apart, one that
-/// waits for another could keep it from starting. Whoever arrives last launches for all. Shared by
-/// those ranks; thread-safe.
+/// The ranks of this process on one device, whose kernels start together. If they started one by
+/// one, a kernel that waits for another could keep that one from starting. The last rank to arrive
+/// launches for all. Shared by those ranks; thread-safe.
 class JointLaunch {
  public:
-  /// What a rank brings: it goes with the launch, since a peer's kernel may still look at it when
-  /// the rank has given up.
+  /// What a rank contributes. It lives as long as the kernel launch, since a peer's kernel may
+  /// still access it after the rank has given up.
   struct Participant {
     int rank = 0;
     DeviceMemory scratch{};
-    std::shared_ptr<const HostScratch> host_scratch{};  ///< in place of it
-    std::vector<std::byte*> opened{};                   ///< of other processes
-    MappedMemory own{};                                 ///< in place of `scratch`, for descriptors
-    std::vector<MappedMemory> mapped{};                 ///< the same of other devices
-    std::optional<VirtualMemory::MulticastPart> multicast{};  ///< in place of `own`
+    std::shared_ptr<const HostScratch> host_scratch{};  ///< instead of `scratch`
+    std::vector<std::byte*> opened{};                   ///< memory of other processes
+    MappedMemory own{};                                 ///< instead of `scratch`, if shared by
+                                                        ///< descriptors
+    std::vector<MappedMemory> mapped{};                 ///< the same on other devices
+    std::optional<VirtualMemory::MulticastPart> multicast{};  ///< instead of `own`
   };
 
-  /// `control`: a device::Control, which `launch` looks at.
+  /// `control`: holds a device::Control, which `launch` reads.
   JointLaunch(Device& device, std::vector<Participant> members, DeviceMemory control,
               std::unique_ptr<DeviceLaunch> launch);
   JointLaunch(const JointLaunch&) = delete;
   JointLaunch& operator=(const JointLaunch&) = delete;
   ~JointLaunch();
 
-  /// Participant `place` begins its next call. Never waits.
+  /// Member `place` begins its next call. Never waits.
   void arrive(std::size_t place);
-  /// Returns when the call that member `place` began has ended. Throws RankMissing where a member
-  /// has not begun it until `deadline`, or where a kernel waited for a rank in vain. Once a member
-  /// has given up nothing is launched any more: its buffers may be gone, and whoever comes late
-  /// gets Error(aborted).
+  /// Returns when the call that member `place` began has ended. Throws RankMissing if a member has
+  /// not begun it by `deadline`, or if a kernel waited for a rank in vain. Once a member has given
+  /// up, nothing is launched any more, since its buffers may be gone; members that arrive later get
+  /// Error(aborted).
   void wait(std::size_t place, Deadline deadline, const AbortFlag& abort_flag, bool yields_at_once);
-  /// Puts a call of the only member on `queue` instead. Throws Error where there are others: their
-  /// kernels start together, and no queue of one of them can hold that.
+  /// Puts a call of the only member on `queue`. Throws Error if there are several members: their
+  /// kernels start together, which no single member's queue can express.
   void submit(void* queue);
-  /// Has all waits of the kernels end, now and later.
+  /// Makes all waits of the kernels end, now and later.
   void end_submitted();
-  /// Throws RankMissing where a kernel has waited for a rank in vain.
+  /// Throws RankMissing if a kernel has waited for a rank in vain.
   void check(bool was_aborted) const;
-  /// Of the last call, by the device's clock; after `wait`.
+  /// Duration of the last call, by the device's clock; valid after `wait`.
   [[nodiscard]] std::chrono::nanoseconds duration() const { return launch_->duration(); }
 
  private:
   [[nodiscard]] device::Control& control() const;
-  /// What keeps a call from being launched; empty: nothing did.
+  /// Launches the call. Returns why it could not; empty on success.
   [[nodiscard]] std::optional<Error> launch();
   /// The first member that has not begun call `number`.
   [[nodiscard]] int who_is_late(std::uint64_t number) const;
-  /// Has the kernel's waits end; whether the kernel ended with them.
+  /// Makes the kernel's waits end; returns whether the kernel ended too.
   bool end_kernel() noexcept;
 
   Device& device_;
   std::vector<Participant> members_;
   DeviceMemory control_;
   std::unique_ptr<DeviceLaunch> launch_;
-  std::deque<std::atomic<std::uint64_t>> begun_;  ///< calls of each member
-  std::atomic<std::uint64_t> arrivals_{0};        ///< of all members, in all calls
-  std::mutex mutex_;                              ///< between launching and giving up
+  std::deque<std::atomic<std::uint64_t>> begun_;  ///< number of calls that each member has begun
+  std::atomic<std::uint64_t> arrivals_{0};        ///< of all members, over all calls
+  std::mutex mutex_;                              ///< makes launching and giving up exclusive
   int who_gave_up_ = -1;                          ///< a rank; guarded by mutex_
-  std::atomic<std::uint64_t> launched_{0};        ///< calls; guards failure_
+  std::atomic<std::uint64_t> launched_{0};        ///< number of launched calls; publishes failure_
   std::optional<Error> failure_;
 };
 

@@ -18,8 +18,8 @@ struct Closer {
 };
 using Library = std::unique_ptr<void, Closer>;
 
-// Of NVML's reference manual ("Device Queries", "Clocks Event Reasons", "NvLink Methods"): all
-// functions return 0 where they succeed; handles are pointers.
+// From NVML's reference manual ("Device Queries", "Clocks Event Reasons", "NvLink Methods"). All
+// functions return 0 on success; handles are pointers.
 constexpr int success = 0;
 constexpr int of_processors = 1;  // NVML_CLOCK_SM
 constexpr int most_power_state = 15;
@@ -83,7 +83,7 @@ struct NvmlDevice::Functions {
 std::unique_ptr<NvmlDevice> NvmlDevice::open(const std::string& bus_id, const char* library) {
   auto all = std::make_unique<Functions>();
   all->library.reset(::dlopen(library, RTLD_NOW | RTLD_LOCAL));
-  // The older name of the throttle reasons, which newer libraries keep.
+  // The older name of the clock event reasons, which newer libraries keep.
   const bool is_whole =
       all->library && find(all->library, "nvmlInit_v2", all->initialize) &&
       find(all->library, "nvmlShutdown", all->shut_down) &&
@@ -104,7 +104,7 @@ std::unique_ptr<NvmlDevice> NvmlDevice::open(const std::string& bus_id, const ch
 NvmlDevice::NvmlDevice(std::unique_ptr<const Functions> functions, void* device)
     : functions_(std::move(functions)), device_(device) {}
 
-// NVML counts how often it was initialized.
+// NVML counts its initializations, so each needs a shutdown.
 NvmlDevice::~NvmlDevice() { static_cast<void>(functions_->shut_down()); }
 
 DeviceState NvmlDevice::state() const {
@@ -127,7 +127,7 @@ int NvmlDevice::count_links() const {
   int links = 0;
   for (unsigned link = 0; link < most_links; ++link) {
     int is_active = 0;
-    // A GPU has so many; asked for another one, the library says that there is none.
+    // Not every GPU has that many links; the library returns an error for the others.
     if (functions_->link_state(device_, link, &is_active) == success && is_active != 0) ++links;
   }
   return links;

@@ -9,15 +9,15 @@
 
 namespace colltune {
 
-/// Where NVML is looked for; a dynamic linker's name or a path.
+/// Where NVML is looked for: a name for the dynamic linker, or a path.
 inline constexpr const char* nvml_library = "libnvidia-ml.so.1";
 
 /// A GPU as NVML, NVIDIA's management library, sees it. The library comes with the driver and is
-/// opened at run time; what it does not tell stays untold, and is no error. Thread-safe.
+/// opened at run time. What it does not report is left out, without an error. Thread-safe.
 class NvmlDevice {
  public:
-  /// The GPU at `bus_id` ("0000:3b:00.0"); null where `library` is not there, or lacks a function,
-  /// or knows no such GPU.
+  /// The GPU at `bus_id` ("0000:3b:00.0"). Null if `library` is missing, lacks a function, or does
+  /// not know the GPU.
   [[nodiscard]] static std::unique_ptr<NvmlDevice> open(const std::string& bus_id,
                                                         const char* library = nvml_library);
   NvmlDevice(const NvmlDevice&) = delete;
@@ -25,7 +25,7 @@ class NvmlDevice {
   ~NvmlDevice();
 
   [[nodiscard]] DeviceState state() const;
-  /// NVLink lanes that are up.
+  /// Number of NVLink lanes that are up.
   [[nodiscard]] int count_links() const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace colltune {
 
-/// A process of this node. Its number alone is not enough: each container counts for itself.
+/// A process of this node. Its pid alone is not unique: each container has its own pid namespace.
 struct ProcessIdentity {
   std::int64_t number = 0;
   std::uint64_t number_space = 0;

@@ -52,7 +52,7 @@ MappedAddress::MappedAddress(std::shared_ptr<const Driver> driver,
   mapped_.reserve(sizes.size());
   size_ = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
   driver->check(driver->reserve(&address_, size_, alignment, 0, 0), "cuMemAddressReserve");
-  driver_ = std::move(driver);  // from here on the destructor gives it back
+  driver_ = std::move(driver);  // from here on the destructor releases it
   const auto check = [this](driver::Result result, const char* what) {
     if (result == driver::success) return;
     const MappedAddress given_back = std::move(*this);
@@ -125,7 +125,8 @@ std::unique_ptr<VirtualMemory> VirtualMemory::open(int ordinal, std::string& why
     driver->check(
         driver->get_granularity(&memory->granularity_, &properties, driver::least_granularity),
         "cuMemGetAllocationGranularity");
-    // What attributes say, containers may forbid.
+    // Containers may forbid what the attributes report, so one granule is shared and mapped to test
+    // it.
     const MappedMemory granule = memory->create(memory->granularity_);
     static_cast<void>(memory->open_shared(granule.handle.share(), memory->granularity_));
   } catch (const Error& error) {
@@ -152,7 +153,7 @@ std::size_t VirtualMemory::multicast_granularity(int devices, std::size_t bytes)
 std::size_t VirtualMemory::size_for(std::uint64_t bytes, int devices) const {
   const std::size_t size = in_granules(bytes, granularity_);
   if (devices == 0) return size;
-  // Both are powers of two.
+  // Both granularities are powers of two.
   return in_granules(size, std::max(granularity_, multicast_granularity(devices, size)));
 }
 
@@ -172,7 +173,7 @@ MappedMemory VirtualMemory::create(std::size_t bytes) {
 
 DriverHandle VirtualMemory::import(const Descriptor& descriptor) const {
   driver::Handle made = 0;
-  // The descriptor itself in the place of a pointer, as the driver wants it.
+  // The driver takes the descriptor's value in place of a pointer.
   auto* const as_pointer = reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor.get()));
   driver_->check(driver_->import_handle(&made, as_pointer, driver::as_file_descriptor),
                  "cuMemImportFromShareableHandle");
@@ -226,7 +227,7 @@ std::optional<SharedPieces> VirtualMemory::share_foreign(std::span<const std::by
 
 MappedMemory VirtualMemory::open_pieces(std::span<const Descriptor> descriptors,
                                         std::span<const std::size_t> sizes) const {
-  // What is mapped stays when its handles go.
+  // Mappings keep the memory after its handles are released.
   std::vector<DriverHandle> handles;
   for (const Descriptor& one : descriptors) handles.push_back(import(one));
   return {{}, MappedAddress(driver_, handles, sizes, granularity_, ordinal_)};

@@ -19,7 +19,7 @@
 
 namespace colltune {
 
-/// What the driver calls an allocation or a multicast object; released with the object.
+/// The driver's handle of an allocation or a multicast object; released with this object.
 class DriverHandle {
  public:
   DriverHandle() = default;
@@ -35,7 +35,7 @@ class DriverHandle {
     if (driver_) driver_->report(driver_->release(handle_), "cuMemRelease");
   }
   [[nodiscard]] driver::Handle get() const { return handle_; }
-  /// For another process. Throws Error(failed_precondition).
+  /// A file descriptor of it for another process. Throws Error(failed_precondition).
   [[nodiscard]] Descriptor share() const;
 
  private:
@@ -43,16 +43,16 @@ class DriverHandle {
   driver::Handle handle_ = 0;
 };
 
-/// An address of this process at which one device's kernels reach what a handle stands for, or
-/// several, one behind the other; unmapped and given back with the object. Moved, not copied.
+/// An address of this process at which one device's kernels access the memory of one handle, or of
+/// several in sequence. Unmapped and freed with this object. Move-only.
 class MappedAddress {
  public:
   MappedAddress() = default;
-  /// All `bytes` of `handle`. Throws Error.
+  /// Maps all `bytes` of `handle`. Throws Error.
   MappedAddress(std::shared_ptr<const Driver> driver, const DriverHandle& handle, std::size_t bytes,
                 std::size_t alignment, int device)
       : MappedAddress(std::move(driver), {&handle, 1}, {&bytes, 1}, alignment, device) {}
-  /// All `sizes` bytes of each of `handles`.
+  /// Maps `sizes[i]` bytes of each of `handles`.
   MappedAddress(std::shared_ptr<const Driver> driver, std::span<const DriverHandle> handles,
                 std::span<const std::size_t> sizes, std::size_t alignment, int device);
   MappedAddress(MappedAddress&& other) noexcept = default;
@@ -75,9 +75,9 @@ class MappedAddress {
   std::vector<std::size_t> mapped_;  ///< the size of each
 };
 
-/// Memory of a device at an address of this process. At its end the address goes, then the handle;
-/// nothing that this process runs may look at it any more. The memory itself stays as long as
-/// anybody has it mapped.
+/// Memory of a device at an address of this process. The destructor unmaps the address, then
+/// releases the handle; by then nothing that this process runs may access the memory. The memory
+/// itself stays as long as any process has it mapped.
 struct MappedMemory {
   DriverHandle handle;
   MappedAddress address;
@@ -85,9 +85,9 @@ struct MappedMemory {
   [[nodiscard]] std::span<std::byte> bytes() const { return address.bytes(); }
 };
 
-/// Memory of several devices under one address, as one of them has it: its own memory is bound to
-/// it. All devices are added before any binds: functions of the driver would block. At its end the
-/// address goes, then what is bound, then the handle.
+/// Memory of several devices under one address, as one of those devices has it, with its own memory
+/// bound. All devices must be added before any binds, or functions of the driver would block. The
+/// destructor releases the address, then the binding, then the handle.
 class Multicast {
  public:
   Multicast(std::shared_ptr<const Driver> driver, DriverHandle handle, driver::Number device,
@@ -103,11 +103,11 @@ class Multicast {
   ~Multicast();
 
   [[nodiscard]] Descriptor share() const { return handle_.share(); }
-  // In this order; each throws Error.
+  // Call these in this order; each throws Error.
   void add_device();
-  /// All of `memory`, which outlives this and is as large as this.
+  /// Binds all of `memory`, which outlives this object and has the same size.
   void bind(const MappedMemory& memory);
-  /// The address of all devices' memory; all of them have bound theirs when it is used.
+  /// The address of all devices' memory. Use it only after all of them have bound theirs.
   [[nodiscard]] std::byte* map();
 
  private:
@@ -121,60 +121,63 @@ class Multicast {
   MappedAddress address_;
 };
 
-/// Somebody else's memory as file descriptors: in the pieces that it was mapped of.
+/// Memory of another allocator as file descriptors, one per piece that it was mapped from.
 struct SharedPieces {
   std::vector<Descriptor> descriptors;
   std::vector<std::size_t> sizes;
-  std::size_t offset = 0;  ///< of the bytes that are meant, in the first piece
+  std::size_t offset = 0;  ///< offset of the bytes in the first piece
 };
 
 /// A device's memory that other devices and other processes of the node map by a file descriptor,
-/// which a process passes to another one (descriptor_mailbox.h). Of the driver's virtual memory:
-/// physical memory, addresses, and who may look there are made one by one, in whole granules.
-/// (Fabric handles, by which GPUs of several nodes reach each other, are not taken: no launch runs
+/// which one process passes to another (descriptor_mailbox.h). Uses the driver's virtual memory,
+/// where physical memory, addresses and access rights are made separately, in whole granules.
+/// (Fabric handles, by which GPUs of several nodes reach each other, are not used: no launch runs
 /// our kernels across nodes.) Thread-safe.
 class VirtualMemory {
  public:
-  /// That of device `ordinal`; null where the device or its driver does not offer it, or where a
-  /// granule that was shared does not come back: `why_not` says it.
+  /// The virtual memory of device `ordinal`. Null, with the reason in `why_not`, if the device or
+  /// its driver does not offer it, or if a granule cannot be shared and opened again.
   [[nodiscard]] static std::unique_ptr<VirtualMemory> open(
       int ordinal, std::string& why_not, const char* library = cuda_driver_library);
 
-  /// Why its memory cannot be one with that of other devices; empty: it can.
+  /// Why its memory cannot join a multicast object; empty if it can.
   [[nodiscard]] const std::string& why_no_multicast() const { return why_no_multicast_; }
 
-  /// At least `bytes`, in whole granules; of a multicast object of `devices`, if there are any.
+  /// The size to allocate for `bytes`, in whole granules; large enough for a multicast object if
+  /// `devices` is not 0.
   [[nodiscard]] std::size_t size_for(std::uint64_t bytes, int devices = 0) const;
-  // They throw Error: resource_exhausted for memory, failed_precondition for all else.
-  /// New memory of this device, of a size_for.
+  // These throw Error: resource_exhausted for memory, otherwise failed_precondition.
+  /// New memory of this device; `bytes` is a result of size_for.
   [[nodiscard]] MappedMemory create(std::size_t bytes);
-  /// The memory behind `descriptor`, which is `bytes` large, for this device's kernels.
+  /// Maps the memory behind `descriptor`, of `bytes` bytes, for this device's kernels.
   [[nodiscard]] MappedMemory open_shared(const Descriptor& descriptor, std::size_t bytes) const;
-  /// `bytes`, which an allocator other than this made of the driver's virtual memory, for other
-  /// devices and processes. Nothing where they are none, but cudaMalloc's. Throws UnavailableHere
-  /// where their allocation allows no file descriptors, or with more than `most_pieces`.
+  /// Shares `bytes`, which another allocator made of the driver's virtual memory, with other
+  /// devices and processes. Nothing if they are not virtual memory but cudaMalloc's. Throws
+  /// UnavailableHere if their allocation allows no file descriptors, or if there are more than
+  /// `most_pieces`.
   [[nodiscard]] std::optional<SharedPieces> share_foreign(std::span<const std::byte> bytes,
                                                           std::size_t most_pieces) const;
-  /// The pieces behind `descriptors`, so large, one behind the other, for this device's kernels.
+  /// Maps the pieces behind `descriptors`, of the given sizes, in sequence for this device's
+  /// kernels.
   [[nodiscard]] MappedMemory open_pieces(std::span<const Descriptor> descriptors,
                                          std::span<const std::size_t> sizes) const;
-  /// A multicast object of `devices`, each with `bytes`; of a size_for.
+  /// Makes a multicast object of `devices` with `bytes` each, a result of size_for.
   [[nodiscard]] std::unique_ptr<Multicast> create_multicast(int devices, std::size_t bytes) const;
   [[nodiscard]] std::unique_ptr<Multicast> open_multicast(const Descriptor& descriptor, int devices,
                                                           std::size_t bytes) const;
 
   /// This rank's part of a multicast object, and how its ranks tell each other that they have left.
   struct MulticastPart {
-    MappedMemory memory;  ///< this device's own; goes last
+    MappedMemory memory;  ///< this device's own; released last
     std::unique_ptr<Multicast> multicast;
-    std::shared_ptr<SymmetricMemory> parting;  ///< a word of each rank, 0 until it has left
+    std::shared_ptr<SymmetricMemory> parting;  ///< one word per rank, 0 until it has left
     int rank = 0;
     int ranks = 0;
   };
-  /// This rank has left; the others' kernels may still look at its part. So it is kept until all
-  /// have left, or this object goes: looked at whenever memory is made or left.
+  /// Records that this rank has left. Other ranks' kernels may still access its part, so it is kept
+  /// until all have left or this object ends. Checked whenever memory is made or left.
   void leave(MulticastPart part);
-  /// Parts that are kept.
+  /// Number of parts that are kept.
   [[nodiscard]] std::size_t count_kept() const;
 
  private:

@@ -12,9 +12,9 @@
 
 namespace colltune::device {
 
-/// A thread of a kernel on a GPU: device/team.h says what each function is for. Several ranks may
-/// share one launch: each has `blocks` blocks of it. `whole`: its calls move whole aligned packets
-/// alone.
+/// A thread of a kernel on a GPU; team.h documents each function. Several ranks may share one
+/// kernel launch, each with `blocks` of its blocks. `whole`: its calls move only whole aligned
+/// packets.
 template <bool whole>
 class CudaContext {
  public:
@@ -27,7 +27,7 @@ class CudaContext {
   [[nodiscard]] __device__ int threads() const { return static_cast<int>(blockDim.x); }
   __device__ bool sync_block(bool any) { return __syncthreads_or(any ? 1 : 0) != 0; }
 
-  // The block's barrier before a store, and after a load, makes them speak for all its threads.
+  // The block's barrier before a store, and after a load, extends the ordering to all its threads.
   [[nodiscard]] __device__ static std::uint64_t load_signal(const std::uint64_t* word) {
     return atomic(word).load(::cuda::memory_order_acquire);
   }
@@ -57,8 +57,8 @@ class CudaContext {
                  : "memory");
   }
 
-  // Peers are mapped: a put is a store, and complete when a signal behind the block's barrier is
-  // seen, whose order is cumulative.
+  // Peers are mapped, so a put is a plain store. It is complete for whoever sees a signal stored
+  // after the block's barrier, since release and acquire are cumulative.
   using Remote = std::byte*;
   [[nodiscard]] __device__ static Remote reach_scratch(const DeviceCall& call, int peer,
                                                        std::uint64_t at) {
@@ -76,11 +76,11 @@ class CudaContext {
   __device__ static void put_signal(Remote to, std::uint64_t value) {
     store_signal(reinterpret_cast<std::uint64_t*>(to), value);
   }
-  /// Of every type and operator the code is too large to stand there four times.
+  /// The code for every type and operator is too large to be repeated four times.
   template <class Reducer>
   static constexpr bool packs = Reducer::is_typed;
 
-  // Of a line of 128 bytes: eight neighbouring threads, 16 bytes each, in one store and one load.
+  // Lines of 128 bytes: eight neighbouring threads, 16 bytes each, in one store and one load.
   static constexpr int threads_of_line = 8;
   [[nodiscard]] __device__ static bool any_of_line(bool any) {
     return __any_sync(line_mask(), any ? 1 : 0) != 0;
@@ -103,7 +103,7 @@ class CudaContext {
     load_pair(line + 2 * lane, found.words);
     return found;
   }
-  /// `lane`: in its line; the last one's second half is the flag.
+  /// `lane`: index in its line. The second half of the last lane is the flag.
   [[nodiscard]] __device__ static Packet packet_of(Lane found, int lane) {
     if (lane + 1 == threads_of_line) found.words[1] = 0;
     Packet packet;
@@ -114,8 +114,8 @@ class CudaContext {
     return __shfl_sync(line_mask(), found.words[1], threads_of_line - 1, threads_of_line) == flag;
   }
 
-  // Of all ranks' scratch memory, by what NVLink's switches add up and spread (sm_90 on). The sums
-  // of 16-bit types are made in float, rounded once.
+  // Access to all ranks' scratch memory through NVLink's switches, which add and multicast (sm_90
+  // on). Sums of 16-bit types are accumulated in float and rounded once.
   template <class Reducer>
   [[nodiscard]] __device__ static Packet sum_everywhere(const DeviceCall& call, std::uint64_t at,
                                                         const Reducer&) {
@@ -138,7 +138,7 @@ class CudaContext {
   [[nodiscard]] __device__ static Packet load_alias(const std::byte* from, std::uint64_t index) {
     return *reinterpret_cast<const Packet*>(from + index * packet_bytes);
   }
-  // Between this thread's accesses to one memory by two addresses, in either direction.
+  // Orders this thread's accesses to one memory through two addresses, in both directions.
   __device__ static void release_aliases() { asm volatile("fence.proxy.alias;" ::: "memory"); }
   __device__ static void acquire_aliases() { release_aliases(); }
   [[nodiscard]] __device__ static std::uint64_t now_ns() {
@@ -146,8 +146,8 @@ class CudaContext {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
   }
-  /// Short waits, as between ranks in step, are spun through: a pause takes up to twice what it is
-  /// asked for.
+  /// Spins through short waits, as between ranks in step: a pause takes up to twice the time
+  /// requested.
   __device__ static void pause(int look) {
     if (look >= 256) __nanosleep(20);
   }
@@ -187,7 +187,7 @@ class CudaContext {
     return {};
   }
 #endif
-  /// The threads of this thread's line, in its warp.
+  /// Mask of the threads in its warp that share this thread's line.
   [[nodiscard]] __device__ static unsigned line_mask() {
     return 0xffU << (threadIdx.x % 32 / threads_of_line * threads_of_line);
   }
@@ -207,9 +207,9 @@ __device__ __forceinline__ void run_body(int block, int blocks, const DeviceCall
   Body::run(context, call, Reducer(call));
 }
 
-/// The kernel of `Body`: block b of the launch is block b % blocks of the rank of own[b / blocks].
-/// The call becomes local values, and peers are looked up in the kernel's arguments: no store of
-/// the kernel can change them, so loops need not load them again.
+/// The kernel of `Body`: block b of the kernel launch is block b % blocks of the rank in own[b /
+/// blocks]. The call becomes local values, and peers are looked up in the kernel's arguments: no
+/// store of the kernel can change either, so loops need not reload them.
 template <class Body, class Reducer>
 __global__ void __launch_bounds__(most_threads, 1)
     run_ranks(const __grid_constant__ LaunchArguments arguments) {
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(most_threads, 1)
   call.send = arguments.own[place].send;
   call.receive = arguments.own[place].receive;
   call.counters = arguments.own[place].counters;
-  // What goes type by type takes its time in the arithmetic, and is not compiled twice.
+  // The untyped kernels spend their time in the arithmetic, so they are not compiled twice.
   if constexpr (Reducer::is_typed || !Body::reduces)
     if (arguments.is_whole) return run_body<true, Body, Reducer>(block, blocks, call);
   run_body<false, Body, Reducer>(block, blocks, call);

@@ -15,15 +15,15 @@ template <class Body, class Reducer>
   return reinterpret_cast<const void*>(kernel);
 }
 
-/// Whether `Body` leaves sums to what lies between the devices, which knows few types.
+/// Whether `Body` leaves sums to the switches between the devices, which support few types.
 template <class Body>
 constexpr bool sums_in_the_network = [] {
   if constexpr (requires { Body::sums_in_the_network; }) return Body::sums_in_the_network;
   return false;
 }();
 
-/// The kernels of `Body`. A pair of type and operator of its own where training and inference spend
-/// their time; all others share one kernel, so that they do not multiply what is compiled.
+/// The kernels of `Body`. The pairs of type and operator where training and inference spend their
+/// time have kernels of their own. All others share one, to limit what is compiled.
 template <class Body>
 [[nodiscard]] Kernels kernels_of() {
   Kernels kernels;

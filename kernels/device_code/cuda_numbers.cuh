@@ -15,12 +15,12 @@
 
 namespace colltune::device {
 
-/// What PortableNumbers (reducer.h) does, by the GPU's own conversions: the same bits. They differ
-/// from ours in NaNs alone, which these functions make ours again (number_format.h).
+/// Does what PortableNumbers (reducer.h) does with the GPU's own conversions, to the same bits.
+/// They differ from ours only in NaNs, which these functions turn into ours (number_format.h).
 class CudaNumbers {
  public:
-  /// `keeps_nans`: the value is one of the inputs, so what a NaN looks like matters; a sum's NaN is
-  /// written anew in the end.
+  /// `keeps_nans`: the value is one of the inputs, so the bits of a NaN matter. A sum's NaN is
+  /// replaced at the end.
   template <class T, bool keeps_nans>
   static __host__ __device__ __forceinline__ void widen(const Packet& packet,
                                                         float (&values)[packet_bytes / sizeof(T)]) {
@@ -121,8 +121,8 @@ class CudaNumbers {
     __builtin_memcpy(&bits, &pair, sizeof bits);
     return bits;
   }
-  /// Two of `bits`' halves, those of `nans` replaced by what `nan_of(value)` says. A sum's NaN is
-  /// the positive quiet one.
+  /// The two halves of `bits`, with the halves in `nans` replaced by `nan_of(value)`. A sum's NaN
+  /// is the positive quiet one.
   template <bool keeps_nans, class NanOf>
   static __device__ __forceinline__ std::uint32_t with_own_nans(std::uint32_t bits,
                                                                 std::uint32_t nans, float low,

@@ -13,7 +13,7 @@
 #include "device_call.h"
 #include "host_context.h"
 #include "reducer.h"
-#ifdef __CUDACC__  // a file of kernels/cuda is compiled by nvcc where there is one
+#ifdef __CUDACC__  // nvcc, if there is one, compiles the files of kernels/cuda
 #include "cuda_kernels.cuh"
 #else
 #include "no_kernels.h"
@@ -22,7 +22,7 @@
 namespace colltune {
 namespace device {
 
-/// Bytes that a copy engine moves.
+/// A copy for a copy engine.
 struct DeviceCopy {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
@@ -39,52 +39,53 @@ using DeviceCopies = std::vector<DeviceCopy>;
 ///     template <class Context, class Reducer>
 ///     static void run(Context&, const device::DeviceCall&, const Reducer&)
 ///
-/// which all threads of a rank's launch call. All ranks launch as many blocks of as many threads.
+/// which all threads of a rank's kernel call. All ranks launch the same number of blocks and
+/// threads.
 struct DeviceAlgorithm {
   std::string name;
   std::string description;
   Collective collective = Collective::all_reduce;
-  /// Data that each rank's scratch memory needs for a call, behind the signals.
+  /// Bytes of data that a call needs in each rank's scratch memory, after the signals.
   std::uint64_t (*scratch_bytes)(const device::DeviceCall& call) = nullptr;
-  /// By its published analysis.
+  /// From its published analysis.
   Cost (*cost)(const device::DeviceCall& call) = nullptr;
-  /// What the data of the scratch memory is filled with before the first call.
+  /// The byte that fills the data of the scratch memory before the first call.
   unsigned char scratch_fill = 0;
-  /// Rank order means that every result is combined at once.
+  /// Rank order means that each result is combined in one go.
   NumericClass numeric_class = NumericClass::rank_order;
   /// Whether `DeviceCall::chunk` and `slots` matter.
   bool has_chunks = false;
-  /// Whether a rank does the message share by share, one for each rank: threads find no more to do
-  /// at once than that.
+  /// Whether a rank works on the message one rank's share at a time, so threads never find more to
+  /// do at once than one share.
   bool does_shares = false;
-  /// Whether a rank writes results into the peers' receive buffers where they are registered, or
-  /// reads their inputs there.
+  /// Whether a rank writes results into the peers' receive buffers, or reads their inputs in place,
+  /// if the buffers are registered.
   bool uses_registered = true;
   bool works_in_place = true;
-  /// Whether puts and posts alone go to peers, whose memory it does not read: it could run where
-  /// that is not mapped (Team::put).
+  /// Whether it reaches peers by puts and posts alone and never reads their memory: it could run
+  /// where that memory is not mapped (Team::put).
   bool reaches_by_puts = false;
   /// Whether it moves a message by packets, so that `DeviceCall::packets` matters.
   bool moves_packets = true;
-  /// Whether it takes `DeviceCall::multicast`.
+  /// Whether it needs `DeviceCall::multicast`.
   bool needs_multicast = false;
-  /// Whether it takes 128 bytes that threads write together to be seen whole or not at all.
+  /// Whether it relies on 128 bytes that threads write together being seen whole or not at all.
   bool needs_whole_lines = false;
-  /// Where it is set: between registered buffers alone; the body is run, then the device's copy
-  /// engines make the copies that a rank's call is listed, then the body is run again.
+  /// If set, the algorithm works between registered buffers only: the body runs, the device's copy
+  /// engines make the copies that this lists for a rank's call, then the body runs again.
   void (*list_copies)(const device::DeviceCall& call, device::DeviceCopies& copies) = nullptr;
-  // The entries of its body; set by make_device.
-  /// One thread of it on the host.
+  // The entry points of its body; set by make_device.
+  /// Runs one of its threads on the host.
   void (*run_on_host)(device::HostContext& context, const device::DeviceCall& call) = nullptr;
   device::Kernels kernels{};
 };
 using DeviceAlgorithms = std::vector<DeviceAlgorithm>;
 
-/// Those of all files in kernels/cuda, from each of which CMake expects `make_<name>()` in
-/// namespace colltune::cuda.
+/// The algorithms of all files in kernels/cuda. CMake expects `make_<name>()` in namespace
+/// colltune::cuda from each of them.
 [[nodiscard]] DeviceAlgorithms make_device_algorithms();
 
-/// Those of all `calls` that move something.
+/// The copies of all `calls` that move something.
 [[nodiscard]] inline device::DeviceCopies copies_of(const DeviceAlgorithm& algorithm,
                                                     std::span<const device::DeviceCall> calls) {
   device::DeviceCopies copies;
@@ -96,7 +97,7 @@ using DeviceAlgorithms = std::vector<DeviceAlgorithm>;
   return copies;
 }
 
-/// `algorithm` with the entries of its body.
+/// `algorithm` with the entry points of its body.
 template <class Body>
 [[nodiscard]] DeviceAlgorithm make_device(DeviceAlgorithm algorithm) {
   algorithm.run_on_host = [](device::HostContext& context, const device::DeviceCall& call) {
@@ -112,8 +113,8 @@ template <class Body>
 
 namespace device {
 
-/// What the costs of algorithms are made of: the other ranks, and the message (or each rank's
-/// block).
+/// The terms of the algorithms' costs: the number of other ranks, and the size of the message (or
+/// of each rank's block).
 [[nodiscard]] inline double peers_of(const DeviceCall& call) { return call.ranks - 1; }
 [[nodiscard]] inline double size_of_message(const DeviceCall& call) {
   return static_cast<double>(call.bytes);

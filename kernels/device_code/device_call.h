@@ -11,29 +11,29 @@ namespace colltune::device {
 
 constexpr int most_ranks = 16;
 constexpr int most_blocks = 64;
-constexpr int most_threads = 512;  ///< of a block: kernels are compiled for so many
+constexpr int most_threads = 512;  ///< of a block: kernels are compiled for this many
 
-/// What the host and a rank's kernel tell each other while it runs; the host and the device both
-/// reach it. All words are read and written as atomics.
+/// What the host and a rank's kernel tell each other while it runs, in memory that both reach. All
+/// words are read and written as atomics.
 struct Control {
-  /// Not 0: all waits end, and the kernel with them. Raised by the host at the call's deadline, or
+  /// Nonzero: all waits end, and the kernel with them. Set by the host at the call's deadline, or
   /// by a kernel whose wait took too long.
   std::uint64_t abort = 0;
-  /// Who a wait that ended so had waited for, plus 1; the first of them. 0: nobody.
+  /// The rank, plus 1, that the first wait to end this way had waited for. 0: none.
   std::uint64_t missing = 0;
 };
 
 /// Where the ranks' memory lies, as one device addresses it.
 struct PeerMemory {
-  /// The ranks' buffers, where they are registered.
+  /// The ranks' buffers, if they are registered.
   const std::byte* sends[most_ranks] = {};
   std::byte* receives[most_ranks] = {};
   /// The ranks' scratch memory: signals first (`signals_size`), then `scratch_bytes` of data.
   std::byte* scratch[most_ranks] = {};
 };
 
-/// One rank's call as its kernel sees it. Plain data: a kernel's argument, frozen in a captured
-/// graph; what changes from call to call lies behind `counters`.
+/// One rank's call as its kernel sees it. Plain data: it is a kernel argument, frozen in a captured
+/// graph. What changes from call to call is in the memory behind `counters`.
 struct DeviceCall {
   int rank = 0;
   int ranks = 1;
@@ -42,26 +42,28 @@ struct DeviceCall {
   ReduceOp op = ReduceOp::sum;
   bool in_place = false;
   bool registered = false;
-  /// Of the message, or of each rank's block where there is one per rank.
+  /// Size of the message, or of each rank's block if there is one per rank.
   std::uint64_t bytes = 0;
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
-  // By rank, of a PeerMemory that outlives the call. Pointers, not arrays: so a kernel keeps the
-  // call in registers, and looks peers up in its arguments.
+  // Indexed by rank; they point into a PeerMemory that outlives the call. Pointers, not arrays, so
+  // that a kernel keeps the call in registers and looks peers up in its arguments.
   const std::byte* const* sends = nullptr;
   std::byte* const* receives = nullptr;
   std::byte* const* scratch = nullptr;
   std::uint64_t scratch_bytes = 0;
-  /// All ranks' scratch memory at once, for a device's own instructions: what is stored here is
-  /// stored with every rank, what is loaded is the sum over all. Null: there is no such address.
+  /// An address of all ranks' scratch memory at once, for a device's multicast instructions: a
+  /// store writes to every rank, a load returns the sum over all. Null: there is no such address.
   std::byte* multicast = nullptr;
-  /// This rank's own, one per block: how far its signals have counted.
+  /// This rank's own counters, one per block: how far its signals have counted.
   std::uint64_t* counters = nullptr;
   Control* control = nullptr;
   std::uint64_t chunk = 0;     ///< bytes; for bodies that cut the message
-  int slots = 2;               ///< chunks between two ranks that are under way at most; the same
-  int packets = 1;             ///< of 16 bytes that a thread has loaded before it stores the first
-  std::uint64_t limit_ns = 0;  ///< of each wait, by the device's own clock
+  int slots = 2;               ///< most chunks in flight between two ranks; also for bodies that
+                               ///< cut the message
+  int packets = 1;             ///< packets of 16 bytes that a thread loads before it stores the
+                               ///< first
+  std::uint64_t limit_ns = 0;  ///< limit of each wait, by the device's own clock
 
   constexpr void look_up_peers_in(const PeerMemory& peers) {
     sends = peers.sends;
@@ -70,8 +72,8 @@ struct DeviceCall {
   }
 };
 
-/// What one launch is for: the calls of all ranks of this process on one device. They differ in
-/// `own` alone.
+/// The arguments of one kernel launch: the calls of all ranks of this process on one device. They
+/// differ in `own` alone.
 struct LaunchArguments {
   struct Own {
     int rank = 0;
@@ -83,13 +85,13 @@ struct LaunchArguments {
   PeerMemory peers;
   Own own[most_ranks];
   int blocks = 1;         ///< of each rank
-  bool is_whole = false;  ///< moves_whole_packets of all calls
+  bool is_whole = false;  ///< moves_whole_packets holds for all calls
 };
 
-/// What a block of one rank tells the block of the same number of another one; each is a word of
-/// its own with one writer, which only grows.
+/// What a block of one rank tells the block with the same number of another rank. Each is a word of
+/// its own with one writer, and only grows.
 enum class Channel : std::uint8_t {
-  progress = 0,  ///< how far it has come
+  progress = 0,  ///< how far the block has come
   credit = 1,    ///< how much of what it was given it has taken
 };
 /// The words of all blocks, ranks and channels, at the beginning of each rank's scratch memory.

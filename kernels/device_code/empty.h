@@ -6,8 +6,8 @@
 
 namespace colltune::device {
 
-/// A kernel that does nothing: what a launch takes by itself, the zero line of device times. No
-/// entry of the catalogue.
+/// A kernel that does nothing. It measures a bare kernel launch, the zero line of device times. Not
+/// in the catalogue.
 [[nodiscard]] DeviceAlgorithm make_empty_algorithm();
 
 }  // namespace colltune::device

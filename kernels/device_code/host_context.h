@@ -16,26 +16,27 @@
 
 namespace colltune::device {
 
-/// What a test leaves out of a kernel's synchronization, to see that it is noticed.
+/// Faults that a test injects into a kernel's synchronization, to check that it detects them.
 struct HostFaults {
   bool relaxes_signals = false;       ///< posts and awaits order nothing
   bool skips_block_barriers = false;  ///< threads of a block do not wait for each other
-  bool breaks_lines = false;          ///< the flag of a line is seen before its data
-  bool ignores_credit = false;        ///< nobody waits until what it gave has been taken
-  bool ignores_progress = false;      ///< nobody waits until others have come to a step
-  std::uint64_t ignored_step = 0;     ///< the same, of this step of each call alone; 0: of none
-  bool ignores_flags = false;         ///< a wire's words are taken whether they have come or not
-  bool keeps_words = false;           ///< nobody clears a wire's words behind it
-  bool skips_alias_release = false;   ///< no fence for aliases behind stores
-  bool skips_alias_acquire = false;   ///< none before loads
-  bool forgets_puts = false;          ///< signals overtake what was put over a network
-  /// No fault: it comes to what a signal announced a moment later, so that who does not wait for it
-  /// is there before.
+  bool breaks_lines = false;          ///< readers see a line's flag before its data
+  bool ignores_credit = false;        ///< senders do not wait until earlier data has been taken
+  bool ignores_progress = false;      ///< ranks do not wait for their peers' progress
+  std::uint64_t ignored_step = 0;     ///< ignores_progress for this step of each call alone; 0: off
+  bool ignores_flags = false;         ///< readers take a wire's words whether they have arrived or
+                                      ///< not
+  bool keeps_words = false;           ///< readers do not clear a wire's words after use
+  bool skips_alias_release = false;   ///< no alias fence after stores
+  bool skips_alias_acquire = false;   ///< no alias fence before loads
+  bool forgets_puts = false;          ///< signals overtake puts sent over a network
+  /// Not a fault: the rank acts on each signal a moment late, so a peer that fails to wait for it
+  /// gets ahead.
   bool is_slow = false;
 };
 
-/// The ranks' memory where a call has no addresses of it but of the rank's own: what is put comes
-/// when the puts are completed, as over a network, and no sooner.
+/// Memory of ranks that are not mapped, so a call has addresses of its own memory only. Puts arrive
+/// when they are completed, never earlier, as over a network.
 struct HostNetwork {
   std::array<std::byte*, most_ranks> scratch{};
   std::array<std::byte*, most_ranks> receives{};
@@ -59,17 +60,17 @@ class HostBlock {
   [[nodiscard]] const HostFaults& faults() const { return faults_; }
   /// Null: peers are mapped.
   [[nodiscard]] const HostNetwork* network() const { return network_; }
-  /// Counts a wait that a fault leaves out.
+  /// Counts a wait that an injected fault skipped.
   void note_left_out() { ++left_out_; }
   [[nodiscard]] int count_left_out() const { return left_out_; }
 
-  /// Whether any of the threads said `any` in its `round`-th call.
+  /// Block barrier. Returns whether any thread passed a true `any` in its `round`-th call.
   bool sync(bool any, std::uint64_t round) {
     if (faults_.skips_block_barriers) return any;
     if (any) said_[round % 3].store(true, std::memory_order_relaxed);
     barrier_.arrive_and_wait();
-    // All have read what was said the round before, and nobody says anything there until all have
-    // come to the next one.
+    // All threads have read the previous round's entry, and none writes it again before all have
+    // reached the next round.
     said_[(round + 2) % 3].store(false, std::memory_order_relaxed);
     return said_[round % 3].load(std::memory_order_relaxed);
   }
@@ -85,7 +86,7 @@ class HostBlock {
   std::array<std::atomic<bool>, 3> said_{};
 };
 
-/// A thread of a kernel that runs on the host: device/team.h says what each function is for.
+/// A thread of a kernel that runs on the host; team.h documents each function.
 class HostContext {
  public:
   HostContext(HostBlock& block, int thread) : block_(&block), thread_(thread) {}
@@ -135,7 +136,7 @@ class HostContext {
     store_relaxed(words + 1, second);
   }
 
-  using Remote = std::byte*;  ///< of a network too: it is this process's
+  using Remote = std::byte*;  ///< also across a network, whose memory is in this process
   [[nodiscard]] Remote reach_scratch(const DeviceCall& call, int peer, std::uint64_t at) const {
     const HostNetwork* const network = block_->network();
     return (network != nullptr ? network->scratch[static_cast<std::size_t>(peer)]
@@ -166,8 +167,8 @@ class HostContext {
   template <class Reducer>
   static constexpr bool packs = true;
 
-  // Of a line of 128 bytes: one thread does all lanes, from the first to the last. The order of
-  // memory stands for the line's being seen whole.
+  // Lines of 128 bytes: one thread handles all lanes in order. The order of its accesses stands in
+  // for the line being seen whole.
   static constexpr int threads_of_line = 1;
   [[nodiscard]] static bool any_of_line(bool any) { return any; }
   void store_lane(std::uint64_t* line, int lane, const Packet& packet, std::uint64_t flag) const {
@@ -184,7 +185,7 @@ class HostContext {
     else if (!flag_is_first)
       store_signal(line + flag_of_line, flag);
   }
-  /// What was found of a lane.
+  /// What a thread read of one lane.
   struct Lane {
     bool has_come = false;
     std::uint64_t words[2] = {};
@@ -200,10 +201,10 @@ class HostContext {
   }
   [[nodiscard]] static bool has_line(const Lane& lane, std::uint64_t) { return lane.has_come; }
 
-  // Of all ranks' scratch memory: a host has no address for it, and goes from rank to rank. What a
-  // GPU need not order without a fence comes as late as it may here: what is stored by one name of
-  // the memory, to be loaded by the other, at the next fence behind it; what is loaded is zeros
-  // unless a fence stands before it.
+  // Access to all ranks' scratch memory. A host has no multicast address, so this goes from rank to
+  // rank. Whatever a GPU leaves unordered without a fence is delayed as long as possible here: a
+  // store by one address reaches loads by the other address only at the next fence after it, and a
+  // load that no fence precedes returns zeros.
   template <class Reducer>
   [[nodiscard]] Packet sum_everywhere(const DeviceCall& call, std::uint64_t at,
                                       const Reducer& reducer) const {
@@ -240,7 +241,7 @@ class HostContext {
   static void pause(int) { std::this_thread::yield(); }
 
  private:
-  static constexpr int flag_of_line = 15;  ///< its place among the words
+  static constexpr int flag_of_line = 15;  ///< its index among the line's words
 
   static std::atomic_ref<std::uint64_t> atomic(const std::uint64_t* word) {
     return std::atomic_ref(*const_cast<std::uint64_t*>(word));
@@ -261,7 +262,7 @@ class HostContext {
   std::vector<std::pair<std::byte*, Packet>> unreleased_;
 };
 
-/// The same of a call that moves whole aligned packets alone: the path that a GPU takes then.
+/// The context of a call that moves only whole aligned packets: the path that a GPU takes then.
 class WholeHostContext final : public HostContext {
  public:
   static constexpr bool is_whole = true;

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// CUDA needs words that a C++ compiler does not know: on a function that runs on a GPU and as a
-// host thread; on one that must stay a call there, since inlined at every packet it would fill the
-// instruction cache; and on a loop whose array must become registers.
+// Keywords that CUDA needs and a C++ compiler does not know. They mark functions that run both on a
+// GPU and as a host thread; functions that must not be inlined on a GPU, since inlining them at
+// every packet would fill the instruction cache; and loops to unroll so that their array becomes
+// registers.
 #ifdef __CUDACC__
 #define COLLTUNE_DEVICE __host__ __device__ __forceinline__
 #define COLLTUNE_DEVICE_CALL __host__ __device__ __noinline__ inline

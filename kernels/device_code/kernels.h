@@ -6,17 +6,17 @@
 
 namespace colltune::device {
 
-/// The kernels of a body, as the CUDA runtime takes them; null in builds without CUDA, and where
-/// the body combines nothing. Each takes LaunchArguments.
+/// The kernels of a body, as the CUDA runtime takes them. Null in builds without CUDA; the typed
+/// ones are also null if the body combines nothing. Each takes LaunchArguments.
 struct Kernels {
   const void* any = nullptr;  ///< for every type and operator
-  // Faster than `any`: sums, averages too.
+  // Faster than `any`; they serve averages as well as sums.
   const void* f32_sum = nullptr;
   const void* f16_sum = nullptr;
   const void* bf16_sum = nullptr;
 };
 
-/// Which of them is for calls of `type` and `op` alone; null: none.
+/// The kernel made for `type` and `op` alone; null: there is none.
 [[nodiscard]] constexpr const void* Kernels::*typed_kernel(DataType type, ReduceOp op) {
   if (op != ReduceOp::sum && op != ReduceOp::avg) return nullptr;
   if (type == DataType::f32) return &Kernels::f32_sum;

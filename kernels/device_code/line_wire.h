@@ -8,15 +8,15 @@
 
 namespace colltune::device {
 
-/// As FlaggedWire, with one flag for each line of 128 bytes: in its last 8 bytes, behind 120 of
-/// data (NCCL's LL128). 1 hop, 16/15 of the bytes. A line's lanes, 16 bytes each, are written by
-/// neighbouring threads in one store, and read in one load: where such a line is seen whole or not
-/// at all, who finds the flag has the data. That holds within a GPU and over NVLink; no standard
-/// promises it, so algorithms with this wire say `needs_whole_lines`.
+/// Like FlaggedWire, with one flag per line of 128 bytes: 120 bytes of data, then an 8-byte flag
+/// (NCCL's LL128). 1 hop, 16/15 of the bytes. Neighbouring threads write a line's 16-byte lanes in
+/// one store and read them in one load. If the hardware shows such a line whole or not at all, a
+/// reader that finds the flag has the data. That holds within a GPU and over NVLink, but no
+/// standard promises it, so algorithms with this wire set `needs_whole_lines`.
 ///
-/// Two lines carry 15 packets of a message: 7 each in their first lanes, and half of the 15th
-/// beside each flag, so that all pieces of a message but these lie at multiples of 16 bytes. The
-/// slots are those of FlaggedWire.
+/// Two lines carry 15 packets of a message: 7 each in their first lanes, and half of the 15th next
+/// to each flag. All other pieces of a message thus lie at multiples of 16 bytes. The slots are
+/// those of FlaggedWire.
 template <class Context>
 class LineWire {
  public:
@@ -30,8 +30,8 @@ class LineWire {
     const std::uint64_t rest = bytes % two_lines;
     return bytes / two_lines * 2 + (rest == 0 ? 0 : rest <= half ? 1 : 2);
   }
-  /// Calls `act(piece)` for the pieces of the lines of `range` that this thread has to do. The
-  /// lanes of a line go on together.
+  /// Calls `act(piece)` for the pieces of the lines of `range` that belong to this thread. The
+  /// threads of one line stay together.
   template <class Act>
   static COLLTUNE_DEVICE void for_each_piece(const Context& context, const PacketRange& range,
                                              Act act) {
@@ -44,7 +44,8 @@ class LineWire {
       for (std::uint64_t lane = own % threads; lane < lanes; lane += threads)
         act(line * lanes + lane);
   }
-  /// Piece `piece` of the `bytes` bytes at `from`: zeros behind their end and its own.
+  /// Piece `piece` of the `bytes` bytes at `from`, padded with zeros after the end of the buffer
+  /// and of the piece.
   [[nodiscard]] static COLLTUNE_DEVICE Packet read_from(const std::byte* from, std::uint64_t piece,
                                                         std::uint64_t bytes) {
     const Place place = place_of(piece, bytes);
@@ -69,7 +70,7 @@ class LineWire {
     }
   }
 
-  /// As FlaggedWire's.
+  /// As in FlaggedWire.
   COLLTUNE_DEVICE LineWire(Team<Context>& team, const DeviceCall& call, std::uint64_t bytes,
                            std::uint64_t call_number, int lines = 1)
       : team_(team),
@@ -87,7 +88,7 @@ class LineWire {
     team_.context().store_lane(place(peer, call_.rank, line, piece), lane_of(piece), packet, flag_);
   }
 
-  /// As FlaggedWire's, of a line's lanes.
+  /// As in FlaggedWire, for the lanes of a line.
   using Arrival = typename Context::Lane;
   [[nodiscard]] COLLTUNE_DEVICE Arrival begin_read(int peer, std::uint64_t piece, int line = 0) {
     return team_.context().load_lane(place(call_.rank, peer, line, piece), lane_of(piece), flag_);
@@ -98,7 +99,7 @@ class LineWire {
   [[nodiscard]] COLLTUNE_DEVICE Packet packet_of(const Arrival& found, std::uint64_t piece) const {
     return Context::packet_of(found, lane_of(piece));
   }
-  /// A line's lanes wait, and give up, together.
+  /// The threads of a line wait together, and give up together.
   template <class Condition>
   COLLTUNE_DEVICE void wait_until(const int& peer, Condition is_there) {
     Context& context = team_.context();
@@ -133,7 +134,7 @@ class LineWire {
     if (at >= bytes) return {};
     return {at, bytes - at < size ? bytes - at : size};
   }
-  /// In the memory of `at`, the line of `piece` of what comes from `from`.
+  /// The line of `piece` in the memory of rank `at` for data from rank `from`.
   [[nodiscard]] COLLTUNE_DEVICE std::uint64_t* place(int at, int from, int line,
                                                      std::uint64_t piece) const {
     std::byte* const all = block_of(data_of(call_, at) + slot_, line * call_.ranks + from, size_);
@@ -144,7 +145,7 @@ class LineWire {
   const DeviceCall& call_;
   std::uint64_t size_;  ///< of all lines between two ranks
   std::uint64_t slot_;
-  std::uint64_t flag_;  ///< never 0, which memory holds at first
+  std::uint64_t flag_;  ///< never 0, the initial content of memory
   bool is_lost_ = false;
 };
 

@@ -8,21 +8,22 @@
 
 namespace colltune::device {
 
-/// What the ranks send each other in a call, with data and flag in one word: 4 bytes of each,
-/// written and read at once, so that who finds the flag has the data (NCCL's LL). Needs no order
-/// between words, and no barrier: 1 hop, twice the bytes.
+/// Messages between all ranks of a call, with data and flag in one word: 4 bytes of each, written
+/// and read at once, so a reader that finds the flag has the data (NCCL's LL). It needs no ordering
+/// between words and no barrier: 1 hop, twice the bytes.
 ///
-/// There is a line from each rank to each, in two slots that calls use in turn: who writes a slot
-/// again has read the words of the call between from everyone, who so had ended the call before
-/// that. So every rank must read something from every other one in each call.
+/// There is a line from each rank to each other, in two slots that calls use in turn. A rank that
+/// writes a slot again has read words of the intervening call from every rank, so every rank had
+/// finished with the call before it. This requires that in each call every rank reads something
+/// from every other rank.
 template <class Context>
 class FlaggedWire : public PacketPieces<Context> {
  public:
   static constexpr unsigned char poison_byte = 0;
-  static constexpr int expansion = 2;  ///< bytes on the wire for each of a message
+  static constexpr int expansion = 2;  ///< bytes on the wire per byte of a message
 
-  /// `bytes`: of a line at most; the same on all ranks. `call_number` differs by 1 between
-  /// neighbouring calls. Each call may use `lines` lines between two ranks.
+  /// `bytes`: the longest line; the same on all ranks. `call_number` grows by 1 from call to call.
+  /// Each call may use `lines` lines between two ranks.
   COLLTUNE_DEVICE FlaggedWire(Team<Context>& team, const DeviceCall& call, std::uint64_t bytes,
                               std::uint64_t call_number, int lines = 1)
       : team_(team),
@@ -31,13 +32,13 @@ class FlaggedWire : public PacketPieces<Context> {
         slot_(call_number % 2 * size(call, bytes, lines) / 2),
         flag_(flag_of(call_number)) {}
 
-  /// Of the scratch memory that all lines take on each rank.
+  /// Bytes of each rank's scratch memory that all lines take.
   [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t size(const DeviceCall& call,
                                                           std::uint64_t bytes, int lines = 1) {
     return 2 * static_cast<std::uint64_t>(call.ranks * lines) * 2 * whole_packets(bytes);
   }
 
-  /// Packet `index` of line `line` to `peer`.
+  /// Sends packet `index` of line `line` to `peer`.
   COLLTUNE_DEVICE void write(int peer, std::uint64_t index, const Packet& packet, int line = 0) {
     std::uint64_t* const words = word_of(place(peer, call_.rank, line), index);
     const auto word = [&](int i) { return std::uint64_t{flag_} << 32 | packet.words[i]; };
@@ -45,12 +46,12 @@ class FlaggedWire : public PacketPieces<Context> {
     Context::store_pair(words + 2, word(2), word(3));
   }
 
-  /// What was found of a packet, which may not have come yet.
+  /// What a look at a packet found; the packet may not have arrived yet.
   struct Arrival {
     std::uint64_t low[2];
     std::uint64_t high[2];
   };
-  /// Looks for packet `index` of line `line` from `peer`, without waiting.
+  /// Reads packet `index` of line `line` from `peer`, without waiting.
   [[nodiscard]] COLLTUNE_DEVICE Arrival begin_read(int peer, std::uint64_t index, int line = 0) {
     const std::uint64_t* const words = word_of(place(call_.rank, peer, line), index);
     Arrival found;
@@ -70,28 +71,28 @@ class FlaggedWire : public PacketPieces<Context> {
     return {{static_cast<std::uint32_t>(found.low[0]), static_cast<std::uint32_t>(found.low[1]),
              static_cast<std::uint32_t>(found.high[0]), static_cast<std::uint32_t>(found.high[1])}};
   }
-  /// Waits until `is_there()`, unless a wait was given up before (is_lost).
+  /// Waits until `is_there()`, unless an earlier wait was given up (is_lost).
   template <class Condition>
   COLLTUNE_DEVICE void wait_until(const int& peer, Condition is_there) {
     if (!is_lost_) is_lost_ = !team_.wait_until(peer, is_there);
   }
-  /// For wires that have to be cleared.
+  /// A no-op here; other wires have to be cleared.
   COLLTUNE_DEVICE void clear(int, std::uint64_t, int = 0) {}
   [[nodiscard]] COLLTUNE_DEVICE bool is_lost() const { return is_lost_; }
 
  private:
-  /// Never 0, which memory holds at first, and never that of the call two before, whose words lie
-  /// in the same slot. Only 32 bits of the count fit; when they come round again, the slot has been
-  /// written over and over.
+  /// Never 0, the initial content of memory, and never the flag of two calls before, whose words
+  /// lie in the same slot. Only 32 bits of the count fit; by the time they repeat, the slot has
+  /// been overwritten many times.
   [[nodiscard]] static COLLTUNE_DEVICE std::uint32_t flag_of(std::uint64_t call_number) {
     return static_cast<std::uint32_t>(call_number % 0xffffffffU) + 1;
   }
-  /// Of packet `index`, the first of its four words.
+  /// The first of packet `index`'s four words.
   [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t* word_of(std::byte* line,
                                                               std::uint64_t index) {
     return reinterpret_cast<std::uint64_t*>(line) + 4 * index;
   }
-  /// In the memory of `at`, what comes from `from`.
+  /// Where data from rank `from` lies in the memory of rank `at`.
   [[nodiscard]] COLLTUNE_DEVICE std::byte* place(int at, int from, int line) const {
     return block_of(data_of(call_, at) + slot_, line * call_.ranks + from, line_);
   }
@@ -104,10 +105,10 @@ class FlaggedWire : public PacketPieces<Context> {
   bool is_lost_ = false;
 };
 
-/// Calls `take(rank, packet)` in rank order for what comes on line `line` of `wire` from those
-/// others that `sends(rank)` says, at `place(rank)` of the line, and for what this rank has itself:
-/// `own()`. A thread looks for the packets of several ranks before it waits for any of them. Once a
-/// wait was given up nothing is waited for any more, and packets are of any value (is_lost).
+/// Calls `take(rank, packet)` in rank order. Packets of the other ranks for which `sends(rank)`
+/// holds come from line `line` of `wire`, at `place(rank)`; this rank's own packet is `own()`. A
+/// thread reads the packets of several ranks before it waits for any of them. After a wait was
+/// given up it waits for nothing more, and packets have arbitrary values (is_lost).
 template <class Wire, class Sends, class Place, class Own, class Take>
 COLLTUNE_DEVICE void take_from_all(Wire& wire, const DeviceCall& call, int line, Sends sends,
                                    Place place, Own own, Take take) {
@@ -141,7 +142,7 @@ COLLTUNE_DEVICE void take_from_all(Wire& wire, const DeviceCall& call, int line,
   }
 }
 
-/// The same, combined in rank order.
+/// As take_from_all, combining the packets in rank order.
 template <class Wire, class Reducer, class Own>
 [[nodiscard]] COLLTUNE_DEVICE Packet combine_from_all(Wire& wire, const DeviceCall& call,
                                                       const Reducer& reducer, std::uint64_t place,

@@ -6,7 +6,7 @@
 
 namespace colltune::device {
 
-/// Of a build without CUDA: none.
+/// A build without CUDA has no kernels.
 template <class Body>
 [[nodiscard]] Kernels kernels_of() {
   return {};

@@ -11,7 +11,7 @@
 
 namespace colltune::device {
 
-/// What one thread moves at a time: the widest load and store that a GPU has. Of any element type.
+/// What one thread moves at a time: the widest load and store of a GPU. Holds any element type.
 struct alignas(16) [[gnu::may_alias]] Packet {
   std::uint32_t words[4];
 };
@@ -25,9 +25,9 @@ constexpr std::uint64_t packet_bytes = sizeof(Packet);
   return reinterpret_cast<std::uintptr_t>(place) % packet_bytes == 0;
 }
 
-/// Whether a call moves nothing but whole packets at multiples of 16 bytes. Then its kernel takes a
-/// path without a branch per packet (Context::is_whole). What goes between ranks is the same on
-/// both paths, so each rank chooses for itself.
+/// Whether a call moves nothing but whole packets at multiples of 16 bytes. If so, its kernel takes
+/// a path without a branch per packet (Context::is_whole). Both paths exchange the same data
+/// between ranks, so each rank chooses for itself.
 [[nodiscard]] inline bool moves_whole_packets(const DeviceCall& call) {
   if (call.bytes % packet_bytes != 0 || !is_aligned(call.send) || !is_aligned(call.receive))
     return false;
@@ -39,7 +39,7 @@ constexpr std::uint64_t packet_bytes = sizeof(Packet);
 /// A word of a message, which may be of any type.
 using Word [[gnu::may_alias]] = std::uint32_t;
 
-/// The first `size` bytes (16 at most) at `from`, of any alignment; zeros behind them.
+/// The first `size` bytes (16 at most) at `from`, of any alignment, padded with zeros.
 [[nodiscard]] COLLTUNE_DEVICE_CALL Packet read_part(const std::byte* from, std::uint64_t size) {
   Packet packet{};
   if (reinterpret_cast<std::uintptr_t>(from) % sizeof(Word) == 0 && size % sizeof(Word) == 0) {
@@ -67,8 +67,8 @@ COLLTUNE_DEVICE_CALL void write_part(std::byte* to, std::uint64_t size, Packet p
     if (i < size) to[i] = static_cast<std::byte>(packet.words[i / 4] >> (8 * (i % 4)));
 }
 
-/// Packet `index` of `bytes` bytes at `from`: zeros behind its end. Any alignment, unless
-/// `Context::is_whole`; whole aligned packets are one load.
+/// Packet `index` of the `bytes` bytes at `from`, padded with zeros after their end. `from` may
+/// have any alignment unless `Context::is_whole`; a whole aligned packet is one load.
 template <class Context>
 [[nodiscard]] COLLTUNE_DEVICE Packet read_packet(const std::byte* from, std::uint64_t index,
                                                  std::uint64_t bytes) {
@@ -88,20 +88,20 @@ COLLTUNE_DEVICE void write_packet(std::byte* to, std::uint64_t index, std::uint6
     write_part(to + at, bytes - at < packet_bytes ? bytes - at : packet_bytes, packet);
 }
 
-/// Some packets of a message, behind one another.
+/// Consecutive packets of a message.
 struct PacketRange {
   std::uint64_t first = 0;
-  std::uint64_t last = 0;  ///< one behind
+  std::uint64_t last = 0;  ///< one past the end
 };
 
-/// Part `part` of `parts` of `packets` packets. The parts differ by one packet at most.
+/// Part `part` of `parts` of `packets` packets. The parts differ by at most one packet.
 [[nodiscard]] COLLTUNE_DEVICE PacketRange part_of(std::uint64_t packets, int part, int parts) {
   const auto n = static_cast<std::uint64_t>(parts);
   const auto i = static_cast<std::uint64_t>(part);
   return {packets * i / n, packets * (i + 1) / n};
 }
 
-/// Those of a range's packets that a thread has to do: the first, and every stride-th behind it.
+/// The packets of a range that belong to this thread: a first one, then every stride-th.
 struct ThreadPackets {
   template <class Context>
   COLLTUNE_DEVICE ThreadPackets(const Context& context, const PacketRange& range)
@@ -113,23 +113,23 @@ struct ThreadPackets {
         stride(static_cast<std::uint64_t>(context.blocks()) *
                static_cast<std::uint64_t>(context.threads())) {}
 
-  /// The one `steps` behind `index`.
+  /// The packet `steps` strides after `index`.
   [[nodiscard]] COLLTUNE_DEVICE std::uint64_t at(std::uint64_t index, int steps) const {
     return index + static_cast<std::uint64_t>(steps) * stride;
   }
-  /// Whether there are `count` of them from `index` on.
+  /// Whether this thread has at least `count` packets from `index` on.
   [[nodiscard]] COLLTUNE_DEVICE bool has(std::uint64_t index, int count) const {
     return at(index, count - 1) < last;
   }
 
   std::uint64_t first;
-  std::uint64_t last;  ///< of the range, one behind
+  std::uint64_t last;  ///< of the range, one past the end
   std::uint64_t stride;
 };
 
-/// Calls `act(index)` for the packets of `range` that this thread has to do. Which block does which
-/// packet of a range follows from its place in the range alone: the blocks with the same number of
-/// two ranks do the same ones.
+/// Calls `act(index)` for the packets of `range` that belong to this thread. A packet's position in
+/// the range alone decides which block handles it, so blocks with the same number on two ranks
+/// handle the same packets.
 template <class Context, class Act>
 COLLTUNE_DEVICE void for_each_packet(const Context& context, const PacketRange& range, Act act) {
   const ThreadPackets own(context, range);
@@ -137,21 +137,21 @@ COLLTUNE_DEVICE void for_each_packet(const Context& context, const PacketRange& 
   for (std::uint64_t index = own.first; index < range.last; index += own.stride) act(index);
 }
 
-/// The most packets that a thread loads before it stores the first of them; the other choice is 1.
+/// The most packets that a thread loads before it stores the first; the only other choice is 1.
 constexpr int most_packets = 4;
 
-/// `store(index, load(index))` for the packets of `range` that this thread has to do, the same ones
-/// as of for_each_packet. Where `call.packets` says so a thread loads several packets before it
-/// stores the first, so that their ways through a link are gone at the same time: what one packet's
-/// load returns may not depend on another one's store. `may_pack` false: never; for loads whose
-/// code is too large to stand there as often.
+/// Calls `store(index, load(index))` for the packets of `range` that belong to this thread, as
+/// for_each_packet divides them. If `call.packets` allows it, a thread loads several packets before
+/// it stores the first, so that their trips through a link overlap: a load must not depend on
+/// another packet's store. `may_pack` false forbids that; for loads whose code is too large to be
+/// repeated that often.
 template <bool may_pack = true, class Context, class Load, class Store>
 COLLTUNE_DEVICE void move_packets(const Context& context, const DeviceCall& call,
                                   const PacketRange& range, Load load, Store store) {
   const ThreadPackets own(context, range);
   std::uint64_t index = own.first;
-  // Braces: without them nvcc 13.0 takes the loop behind, with its pragma, for a part of what is
-  // discarded.
+  // The braces are needed: without them nvcc 13.0 takes the following loop, with its pragma, for
+  // part of the discarded statement.
   if constexpr (may_pack) {
     if (call.packets == most_packets)
       for (; own.has(index, most_packets); index += most_packets * own.stride) {
@@ -166,11 +166,11 @@ COLLTUNE_DEVICE void move_packets(const Context& context, const DeviceCall& call
   for (; index < range.last; index += own.stride) store(index, load(index));
 }
 
-/// Of how many ranks a thread loads a packet before it looks at the first.
+/// Number of ranks whose packets a thread loads before it looks at the first.
 constexpr int ranks_at_once = 4;
 
-/// How wires that carry packet by packet cut a message: `units_of` are what ranks share out among
-/// each other, and each has one piece or several.
+/// How wires that carry single packets divide a message. Ranks share out units (`units_of`) among
+/// themselves, and each unit has one or more pieces.
 template <class Context>
 struct PacketPieces {
   static constexpr bool needs_whole_lines = false;
@@ -194,8 +194,8 @@ struct PacketPieces {
   }
 };
 
-/// Copies the packets `range` of `from_bytes` bytes at `from` to the same places of `to_bytes`
-/// bytes at `to`, by all blocks.
+/// Copies the packets `range` of the `from_bytes` bytes at `from` to the same offsets of the
+/// `to_bytes` bytes at `to`. All blocks take part.
 template <class Context>
 COLLTUNE_DEVICE void copy_packets(const Context& context, const DeviceCall& call,
                                   const PacketRange& range, std::byte* to, std::uint64_t to_bytes,
@@ -208,7 +208,7 @@ COLLTUNE_DEVICE void copy_packets(const Context& context, const DeviceCall& call
       });
 }
 
-/// Copies `bytes` bytes, by all blocks.
+/// Copies `bytes` bytes. All blocks take part.
 template <class Context>
 COLLTUNE_DEVICE void copy_bytes(const Context& context, const DeviceCall& call, std::byte* to,
                                 const std::byte* from, std::uint64_t bytes) {

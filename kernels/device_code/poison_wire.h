@@ -8,21 +8,22 @@
 
 namespace colltune::device {
 
-/// As FlaggedWire, without the flags: a word of 8 bytes has come when it is not the poison word any
-/// more (TensorRT-LLM's and NCCL's "Lamport"; Lamport 1977). Once the bytes, but three slots in
-/// turn, of which each call clears the one of the call before: who writes it again, two calls
-/// later, has read the words of the call between from everyone, who so had cleared it. All scratch
-/// memory is filled with `poison_byte` before the first call.
+/// Like FlaggedWire, without the flags: a word of 8 bytes has arrived when it no longer equals the
+/// poison word (TensorRT-LLM's and NCCL's "Lamport"; Lamport 1977). It moves the bytes once, but
+/// needs three slots in turn. Each call clears the slot of the call before. A rank that writes a
+/// slot again, two calls after it was cleared, has read words of the intervening call from every
+/// rank, so every rank had cleared the slot. All scratch memory is filled with `poison_byte` before
+/// the first call.
 ///
-/// A payload word that equals the poison, or the one value that stands for such words, is told in a
-/// word beside, with the number of the call.
+/// A payload word that equals the poison, or the substitute that stands for such words, is
+/// announced in a side word that holds the number of the call.
 template <class Context>
 class PoisonWire : public PacketPieces<Context> {
  public:
   static constexpr unsigned char poison_byte = 0xA9;
   static constexpr int expansion = 1;
 
-  /// As FlaggedWire's.
+  /// As in FlaggedWire.
   COLLTUNE_DEVICE PoisonWire(Team<Context>& team, const DeviceCall& call, std::uint64_t bytes,
                              std::uint64_t call_number, int lines = 1)
       : team_(team),
@@ -31,7 +32,7 @@ class PoisonWire : public PacketPieces<Context> {
         slot_bytes_(size(call, bytes, lines) / (2 * slots)),
         number_(call_number) {}
 
-  /// The words, and as many beside them.
+  /// Bytes for the words, and as many for the side words.
   [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t size(const DeviceCall& call,
                                                           std::uint64_t bytes, int lines = 1) {
     return 2 * slots * static_cast<std::uint64_t>(call.ranks * lines) * whole_packets(bytes);
@@ -52,10 +53,10 @@ class PoisonWire : public PacketPieces<Context> {
     Context::store_pair(words, payload[0], payload[1]);
   }
 
-  /// As FlaggedWire's.
+  /// As in FlaggedWire.
   struct Arrival {
     std::uint64_t words[2];
-    std::uint64_t told[2];  ///< beside them, where one of them stands for another word
+    std::uint64_t told[2];  ///< the side words, read if a word is the substitute
   };
   [[nodiscard]] COLLTUNE_DEVICE Arrival begin_read(int peer, std::uint64_t index, int line = 0) {
     const std::uint64_t* const words = place(call_.rank, peer, line, number_ % slots) + 2 * index;
@@ -85,8 +86,8 @@ class PoisonWire : public PacketPieces<Context> {
   COLLTUNE_DEVICE void wait_until(const int& peer, Condition is_there) {
     if (!is_lost_) is_lost_ = !team_.wait_until(peer, is_there);
   }
-  /// Clears packet `index` of what came on line `line` from `peer` a call before. In every call, by
-  /// the thread that read it.
+  /// Clears packet `index` that came on line `line` from `peer` in the previous call. The thread
+  /// that read it must do this in every call.
   COLLTUNE_DEVICE void clear(int peer, std::uint64_t index, int line = 0) {
     if (!team_.context().clears_words()) return;
     std::uint64_t* const words =

@@ -14,15 +14,15 @@
 
 namespace colltune::device {
 
-/// What a call's last results are divided by; 0: not at all.
+/// What a call's final results are divided by; 0: no division.
 [[nodiscard]] COLLTUNE_DEVICE int divisor_of(const DeviceCall& call) {
   return call.op == ReduceOp::avg ? call.ranks : 0;
 }
 
-/// Narrow floating types to and from float by their definition (number_format.h). A GPU has its own
-/// with the same results: cuda_numbers.cuh.
+/// Converts narrow floating types to and from float by their definition (number_format.h). A GPU
+/// uses its own conversions with the same results: cuda_numbers.cuh.
 struct PortableNumbers {
-  /// `keeps_nans`: what is computed is one of the inputs.
+  /// `keeps_nans`: the result is one of the inputs.
   template <class T, bool keeps_nans>
   static COLLTUNE_DEVICE void widen(const Packet& packet,
                                     float (&values)[packet_bytes / sizeof(T)]) {
@@ -47,8 +47,8 @@ struct PortableNumbers {
   }
 };
 
-/// Combines packets of elements of T by Op, from left to right, as reduction.h says: narrow types
-/// in float, rounded once; the same bits as on a processor.
+/// Combines packets of elements of T by Op, from left to right, as reduction.h specifies: narrow
+/// types in float, rounded once. The bits are the same as on a CPU.
 template <class T, class Op, class Numbers = PortableNumbers>
 class TypedReducer {
  public:
@@ -73,7 +73,7 @@ class TypedReducer {
     COLLTUNE_UNROLL
     for (int i = 0; i < elements; ++i) sums.values[i] = Op::combine(sums.values[i], values[i]);
   }
-  /// `is_last`: the sums hold what all ranks gave.
+  /// `is_last`: the sums hold the contributions of all ranks.
   [[nodiscard]] COLLTUNE_DEVICE Packet finish(const Sums& sums, bool is_last) const {
     if constexpr (Op::averages)
       if (is_last && divisor_ != 0) return narrow(divided(sums).values);
@@ -117,14 +117,14 @@ class TypedReducer {
   int divisor_;
 };
 
-/// The same for every type and operator, found out for each packet by a call: one kernel instead of
-/// one for each pair. Kernels for the pairs that matter are made of TypedReducer.
+/// A reducer for every type and operator, which it looks up for each packet: one kernel instead of
+/// one for each pair. The pairs that matter have kernels with TypedReducer.
 template <class Numbers>
 class BasicAnyReducer {
  public:
   static constexpr bool is_typed = false;
   struct Sums {
-    alignas(16) std::byte bytes[64];  // of 16 floats, the most that there are
+    alignas(16) std::byte bytes[64];  // 16 floats, the most elements there are
   };
 
   COLLTUNE_DEVICE explicit BasicAnyReducer(const DeviceCall& call)
@@ -175,8 +175,8 @@ class BasicAnyReducer {
 };
 using AnyReducer = BasicAnyReducer<PortableNumbers>;
 
-/// All ranks' packets, combined in rank order; `load(rank)` reads one: of several ranks at once,
-/// where the reducer's code is short enough to stand there as often.
+/// All ranks' packets, combined in rank order. `load(rank)` reads one; several ranks are loaded at
+/// once if the reducer's code is short enough to be repeated that often.
 template <class Reducer, class Load>
 [[nodiscard]] COLLTUNE_DEVICE Packet combine_all(const Reducer& reducer, int ranks, Load load) {
   constexpr int at_once = Reducer::is_typed ? ranks_at_once : 1;
@@ -198,10 +198,10 @@ template <class Reducer, class Load>
   return reducer.finish(sums, true);
 }
 
-/// `store(index, ...)` of all ranks' packets, combined in rank order, for the packets of `range`
-/// that this thread has to do; `input(rank, index)` reads one. As move_packets: several inputs of a
-/// rank are loaded before the first is added, unless `may_pack` is false; of several ranks they are
-/// always.
+/// Calls `store(index, ...)` with all ranks' packets, combined in rank order, for the packets of
+/// `range` that belong to this thread; `input(rank, index)` reads one. As in move_packets, several
+/// packets of a rank are loaded before the first is added, unless `may_pack` is false. Packets of
+/// several ranks are always loaded together.
 template <bool may_pack = true, class Context, class Reducer, class Input, class Store>
 COLLTUNE_DEVICE void combine_packets(const Context& context, const DeviceCall& call,
                                      const PacketRange& range, const Reducer& reducer, Input input,

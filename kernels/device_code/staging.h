@@ -8,7 +8,7 @@
 
 namespace colltune::device {
 
-/// The data of a rank's scratch memory, behind its signals.
+/// The data of a rank's scratch memory, after its signals.
 [[nodiscard]] COLLTUNE_DEVICE std::byte* data_of(const DeviceCall& call, int rank) {
   return call.scratch[rank] + signals_size;
 }
@@ -24,8 +24,8 @@ template <class Byte>
   return packets_of(bytes) * packet_bytes;
 }
 
-/// Where a message is cut into segments, one for each rank, again and again: their bytes. Whole
-/// packets, at least one: `call.chunk`, or all of it.
+/// Bytes of a segment, for messages cut again and again into one segment per rank. Whole packets,
+/// at least one: `call.chunk`, or all of it.
 [[nodiscard]] COLLTUNE_DEVICE std::uint64_t segment_bytes(const DeviceCall& call) {
   const auto ranks = static_cast<std::uint64_t>(call.ranks);
   const std::uint64_t even = (packets_of(call.bytes) + ranks - 1) / ranks;
@@ -34,7 +34,7 @@ template <class Byte>
   return (segment == 0 ? 1 : segment) * packet_bytes;
 }
 
-/// Two slots of `bytes` that calls use in turn: where the one of the `number`-th call begins.
+/// Where the slot of the `number`-th call begins; calls use two slots of `bytes` in turn.
 [[nodiscard]] COLLTUNE_DEVICE std::uint64_t staging_slot(std::uint64_t number,
                                                          std::uint64_t bytes) {
   return number % 2 * whole_packets(bytes);

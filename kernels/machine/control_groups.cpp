@@ -21,7 +21,7 @@ std::string read_text(const std::filesystem::path& path) {
   return std::move(text).str();
 }
 
-/// A file with one number; empty where it is not there or says "max".
+/// The number in a file; empty if the file is missing or says "max".
 std::optional<std::uint64_t> read_number(const std::filesystem::path& path) {
   const std::string text = read_text(path);
   std::uint64_t number = 0;
@@ -29,7 +29,7 @@ std::optional<std::uint64_t> read_number(const std::filesystem::path& path) {
   return error == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
-/// The number behind `name` in a file of lines "name number".
+/// The number after `name` in a file with lines "name number".
 std::optional<std::uint64_t> read_named(const std::filesystem::path& path, std::string_view name) {
   std::istringstream lines(read_text(path));
   std::string found;
@@ -48,7 +48,7 @@ bool names(std::string_view controllers, std::string_view controller) {
   return false;
 }
 
-/// `group` under `root`, and those around it.
+/// Appends `group` under `root`, and its ancestors.
 void append_with_parents(std::filesystem::path root, std::string_view group,
                          std::vector<std::filesystem::path>& groups) {
   while (group.starts_with('/')) group.remove_prefix(1);
@@ -57,14 +57,14 @@ void append_with_parents(std::filesystem::path root, std::string_view group,
   groups.push_back(std::move(root));
 }
 
-/// Version 1 writes a number of that size where there is no limit.
+/// Version 1 reports a number of this size if there is no limit.
 constexpr std::uint64_t unlimited = std::uint64_t{1} << 62;
 
 std::optional<MemoryLimit> limit_of(const std::filesystem::path& group) {
   struct Names {
     const char* limit;
     const char* used;
-    const char* given_back;  ///< in memory.stat
+    const char* given_back;  ///< its name in memory.stat
   };
   for (const Names& names :
        {Names{"memory.max", "memory.current", "inactive_file"},
@@ -95,7 +95,7 @@ std::vector<std::filesystem::path> control_groups(std::string_view membership,
     if (controllers.empty()) {
       append_with_parents(root, group, groups);
     } else if (names(controllers, controller)) {
-      // "cpu,cpuacct" is mounted by that name; links have the single names.
+      // "cpu,cpuacct" is mounted under that joint name; links have the single names.
       std::error_code error;
       const std::filesystem::path joint = root / controllers;
       append_with_parents(std::filesystem::exists(joint, error) ? joint : root / controller, group,
@@ -119,7 +119,7 @@ std::optional<MemoryLimit> own_memory_limit() {
 }
 
 Bytes available_memory() {
-  // "MemAvailable:    123 kB"; no limit where it cannot be read.
+  // "MemAvailable:    123 kB"; no limit if it cannot be read.
   std::uint64_t available = std::numeric_limits<std::uint64_t>::max();
   std::istringstream lines(read_text("/proc/meminfo"));
   for (std::string line; std::getline(lines, line);) {

@@ -63,7 +63,7 @@ int HardwareTopology::place_of(int type, const cpu_set_t& threads) const {
   if (!topology_ || CPU_COUNT(&threads) == 0) return -1;
   const auto kind = static_cast<hwloc_obj_type_t>(type);
   const Bitmap set = bitmap_of(threads);
-  // Memories of several kinds next to the same cores are one place: the first of them.
+  // Several kinds of memory next to the same cores count as one place: the first of them.
   for (int i = 0; i < count_of(topology_.get(), kind); ++i)
     if (hwloc_bitmap_isincluded(set.get(), object(topology_.get(), kind, i)->cpuset) != 0) return i;
   return -1;

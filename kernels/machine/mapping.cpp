@@ -26,15 +26,15 @@ namespace {
                   " of symmetric memory failed: " + std::strerror(error));
 }
 
-/// Huge pages where the system allows them on request (a hint: elsewhere it does nothing).
+/// Requests huge pages (a hint: on systems that do not grant them it does nothing).
 void prefer_huge_pages(std::span<std::byte> pages) {
   if (pages.size() >= Mapping::alignment) ::madvise(pages.data(), pages.size(), MADV_HUGEPAGE);
 }
 
-/// All pages of the file, so that none is missing at first touch, where memory that has run out
-/// means SIGBUS. Returns errno's value.
+/// Allocates all pages of the file now: at first touch, lack of memory would mean SIGBUS. Returns
+/// an errno value.
 int make_pages(int descriptor, Bytes bytes) {
-  // Through a mapping: the file's own call (fallocate) asks for no huge pages.
+  // Through a mapping, because fallocate does not use huge pages.
   const int error = Mapping::shared(descriptor, bytes).fill_page_tables();
   if (error != EINVAL) return error;
   return ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes.value));
@@ -64,7 +64,7 @@ Mapping::~Mapping() {
 }
 
 Mapping Mapping::at_aligned_address(Bytes bytes, int flags, int descriptor) {
-  // Reserve enough to find an aligned address in it, then map over it and give the rest back.
+  // Reserve enough address space to contain an aligned address, map over it and release the rest.
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t length = std::max<std::size_t>((bytes.value + page - 1) / page * page, page);
   void* reserved = ::mmap(nullptr, length + alignment, PROT_NONE,
@@ -89,7 +89,7 @@ Mapping Mapping::anonymous(Bytes bytes) {
   require_free_memory(bytes);
   Mapping mapping = at_aligned_address(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   prefer_huge_pages(mapping.bytes());
-  // First touch decides which NUMA node it is on.
+  // The first touch decides the NUMA node of each page.
   const int error = mapping.fill_page_tables();
   if (error == EINVAL)
     std::memset(mapping.start_, 0, mapping.size_);

@@ -24,7 +24,7 @@ std::string read_text(const std::filesystem::path& path) {
   return std::move(text).str();
 }
 
-/// The cores of a group; 0 where it sets no limit. In version 1 the quota is -1 then.
+/// The cores that a group allows; 0 if it sets no limit. Version 1's quota is then -1.
 int cores_of_group(const std::filesystem::path& group) {
   if (const int cores = cores_of_quota(read_text(group / "cpu.max")); cores > 0) return cores;
   std::string text = read_text(group / "cpu.cfs_quota_us");

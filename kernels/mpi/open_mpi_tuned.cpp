@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Open MPI's named algorithms (component coll/tuned), each forced in the running launch: the
-// component reads its control variables when a communicator is made, so that one communicator per
-// variant, duplicated while they are set, keeps that variant for its life (ompi/mca/coll/tuned,
-// coll_tuned_module.c). Names and numbers are asked of the running library.
+// Open MPI's named algorithms (component coll/tuned), each forced in the running launch. The
+// component reads its control variables when a communicator is made, so a communicator that is
+// duplicated while a variant's variables are set keeps that variant for its life; there is one
+// communicator per variant (ompi/mca/coll/tuned, coll_tuned_module.c). Names and numbers are
+// queried from the running library.
 
 #include <algorithm>
 #include <array>
@@ -43,8 +44,8 @@ constexpr std::array<Target, 9> targets{{
     {Collective::scatter, ReduceScatterCall::block, "scatter", "scatter"},
 }};
 
-/// Which knobs an algorithm has, by its name in the library (coll_tuned_*_decision.c of 4.1 passes
-/// them on to these alone); an unknown name has none.
+/// Which parameters an algorithm has, by its name in the library: coll_tuned_*_decision.c of 4.1
+/// passes them only to these algorithms. An unknown name has none.
 bool takes_segments(std::string_view component_name, std::string_view algorithm) {
   constexpr std::array<std::string_view, 10> names{
       "segmented_ring", "chain",           "pipeline", "split_binary_tree", "binary_tree",
@@ -62,7 +63,7 @@ std::int64_t number_or(const Variant& variant, std::string_view name, std::int64
   return otherwise;
 }
 
-/// The algorithm that `variant` names; empty where it names none.
+/// The algorithm that `variant` names; empty if it names none.
 std::string algorithm_of(const Variant& variant) {
   for (const Parameter& parameter : variant.parameters)
     if (parameter.name == "algorithm") return to_string(parameter.value);
@@ -119,7 +120,7 @@ std::vector<Variant> OpenMpiTuned::variants(const Problem& problem, const Topolo
        feature != capability.features.end() && feature->first.starts_with(feature_prefix_);
        ++feature) {
     const std::string algorithm = feature->first.substr(feature_prefix_.size());
-    std::vector<std::int64_t> segments{-1};  // -1: has no such knob
+    std::vector<std::int64_t> segments{-1};  // -1: the algorithm has no such parameter
     if (takes_segments(target_.component_name, algorithm)) {
       segments = {0};  // 0: one segment
       for (const std::int64_t size : {std::int64_t{64} << 10, std::int64_t{1} << 20})
@@ -127,7 +128,7 @@ std::vector<Variant> OpenMpiTuned::variants(const Problem& problem, const Topolo
     }
     std::vector<std::int64_t> fanouts{-1};
     if (takes_fanout(algorithm)) {
-      fanouts = {1};  // a chain of 1 is the pipeline; all that two or three ranks can form
+      fanouts = {1};  // a chain of fanout 1 is the pipeline; 2 or 3 ranks can form nothing else
       if (topology.ranks > 3) fanouts = {2};
       if (topology.ranks > 5) fanouts.push_back(4);
     }
@@ -139,7 +140,7 @@ std::vector<Variant> OpenMpiTuned::variants(const Problem& problem, const Topolo
         all.push_back(std::move(variant));
       }
   }
-  if (all.empty()) all.push_back({name_, {}});  // so that `supports` can say why there is none
+  if (all.empty()) all.push_back({name_, {}});  // so that `supports` can give the reason
   return all;
 }
 
@@ -187,8 +188,8 @@ Limits OpenMpiTuned::limits(const Variant& variant) const {
   return limits;
 }
 
-/// By the shape that the name tells (Thakur, Rabenseifner, Gropp 2005): rings, chains and linear
-/// forms take a step per rank, trees and doublings a step per power of two.
+/// By the shape that the name implies (Thakur, Rabenseifner, Gropp 2005): rings, chains and linear
+/// algorithms take a step per rank, trees and recursive doublings a step per power of two.
 Cost OpenMpiTuned::cost(const Problem& problem, const Topology& topology,
                         const Variant& variant) const {
   const std::string algorithm = algorithm_of(variant);

@@ -72,14 +72,14 @@ ControlVariable::~ControlVariable() {
 }
 
 int ControlVariable::read() const {
-  // A bool fills one byte only, an int four; both are little-endian and never longer than this.
+  // A bool fills only one byte, an int four. Both are little-endian and never longer than this.
   std::array<int, 4> value{};
   check_mpi(MPI_T_cvar_read(handle_, value.data()), "MPI_T_cvar_read of " + name_);
   return value[0];
 }
 
 std::string ControlVariable::read_text() const {
-  // Open MPI says 2048 for every text and copies the whole of it.
+  // Open MPI reports 2048 for every text, and copies all of it.
   std::vector<char> bytes(longest_text);
   check_mpi(MPI_T_cvar_read(handle_, bytes.data()), "MPI_T_cvar_read of " + name_);
   const auto value_of = [&]<class T>(T value) {
@@ -91,7 +91,7 @@ std::string ControlVariable::read_text() const {
   if (type_ == MPI_UNSIGNED_LONG || type_ == MPI_UNSIGNED_LONG_LONG || type_ == MPI_COUNT)
     return value_of(0ULL);
   if (type_ == MPI_UNSIGNED) return value_of(0U);
-  return value_of(0);  // also a bool, which fills one byte
+  return value_of(0);  // also for a bool, which fills one byte
 }
 
 void ControlVariable::write(int value) {
@@ -136,7 +136,7 @@ TemporarySettings::~TemporarySettings() {
     try {
       entry->first.write(entry->second);
     } catch (const Error&) {
-      // It was written a moment ago; a destructor has nobody to tell.
+      // The variable accepted a write before; a destructor cannot report a failure.
     }
   }
 }

@@ -11,7 +11,8 @@
 
 namespace colltune {
 
-/// The tool interface of the MPI library (MPI_T), open while the object lives. After MPI_Init.
+/// The tool interface of the MPI library (MPI_T), open as long as the object lives. Use it after
+/// MPI_Init.
 class MpiToolSession {
  public:
   MpiToolSession();
@@ -20,14 +21,15 @@ class MpiToolSession {
   ~MpiToolSession();
 };
 
-/// A control variable of the running library that holds one number or a text; found by name, so
-/// that nothing is assumed from a version. Needs an MpiToolSession that outlives it. Move-only.
+/// A control variable of the running library that holds one number or a text. Found by name, so
+/// nothing is assumed from the library's version. Needs an MpiToolSession that outlives it.
+/// Move-only.
 class ControlVariable {
  public:
-  /// Empty where this library has no such variable.
+  /// Empty if this library has no such variable.
   [[nodiscard]] static std::optional<ControlVariable> find(const std::string& name);
-  /// Of the variables from 0 to MPI_T_cvar_get_num. Empty where it belongs to nothing that is
-  /// loaded, or to an object.
+  /// Variable `index`, from 0 to below MPI_T_cvar_get_num. Empty if it belongs to a component that
+  /// is not loaded, or to an object.
   [[nodiscard]] static std::optional<ControlVariable> at(int index);
 
   ControlVariable(ControlVariable&& other) noexcept;
@@ -38,11 +40,11 @@ class ControlVariable {
   [[nodiscard]] int read() const;
   /// The value as text, whatever its type.
   [[nodiscard]] std::string read_text() const;
-  /// Throws Error(failed_precondition) that names the variable where the library refuses, or takes
-  /// the write and does not keep it.
+  /// Throws Error(failed_precondition), which names the variable, if the library refuses the write,
+  /// or accepts it and does not keep the value.
   void write(int value);
   [[nodiscard]] bool is_writable() const;
-  /// The values that it may take with their names; empty where it is a plain number.
+  /// The values that it may have, with their names; empty if it is a plain number.
   [[nodiscard]] std::vector<std::pair<int, std::string>> enumerators() const;
 
  private:
@@ -55,14 +57,14 @@ class ControlVariable {
   int scope_ = MPI_T_SCOPE_CONSTANT;
 };
 
-/// Sets variables and puts their old values back with its own end.
+/// Sets variables; its destructor restores their old values.
 class TemporarySettings {
  public:
   TemporarySettings() = default;
   TemporarySettings(const TemporarySettings&) = delete;
   TemporarySettings& operator=(const TemporarySettings&) = delete;
   ~TemporarySettings();
-  /// Throws Error(failed_precondition) where there is no such variable or it cannot be set.
+  /// Throws Error(failed_precondition) if there is no such variable or it cannot be set.
   void set(const std::string& name, int value);
 
  private:

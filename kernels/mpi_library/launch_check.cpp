@@ -20,8 +20,9 @@ int number_in(const EnvironmentReader& environment, const char* name) {
 
 std::string why_separate_worlds(int world_size, const EnvironmentReader& environment) {
   if (world_size != 1) return {};
-  // Each launcher's own count first. Slurm's is looked at last: Open MPI's and MPICH's daemons are
-  // steps of one task per node themselves, while a plain allocation (salloc) has no step at all.
+  // Each launcher's own count first. Slurm's is checked last: the daemons of Open MPI and MPICH are
+  // themselves Slurm steps with one task per node, while a plain allocation (salloc) has no step at
+  // all.
   const bool is_step = environment("SLURM_STEP_ID") != nullptr;
   const auto is_set = [&](const char* name) { return environment(name) != nullptr; };
   const char* source = is_set("OMPI_COMM_WORLD_SIZE")              ? "OMPI_COMM_WORLD_SIZE"

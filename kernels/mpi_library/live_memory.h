@@ -15,14 +15,16 @@
 
 namespace colltune {
 
-/// What all members of an allocation call it: a process of it, and a number of that process's.
+/// The name of an allocation, the same on all members: one of its processes, and a number that is
+/// unique in that process.
 struct AllocationName {
   std::int64_t process = 0;
   std::int64_t number = 0;
   friend bool operator==(const AllocationName&, const AllocationName&) = default;
 };
 
-/// Where a rank's bytes lie: in which allocation, and how far into its part of it. Sent as it is.
+/// Where a rank's bytes lie: in which allocation, and at which offset in the rank's part. Sent as
+/// raw bytes.
 struct SymmetricPlace {
   enum class Kind : std::int64_t { none, symmetric, elsewhere };
   Kind kind = Kind::none;
@@ -36,14 +38,15 @@ class LiveMemory : public std::enable_shared_from_this<LiveMemory> {
  public:
   /// A name that no other allocation of this process has had.
   [[nodiscard]] AllocationName make_name();
-  /// The memory of these mappings: of each rank's part, by its number in the world; empty where it
-  /// is not mapped here. `own` is this rank's place among them. Known as long as it lives.
+  /// Takes the mappings of all ranks' parts; `world_ranks` has the world rank of each, and a
+  /// mapping is empty if that part is not mapped here. `own` is this rank's index among them.
+  /// Registered as long as the returned memory lives.
   [[nodiscard]] std::unique_ptr<SymmetricMemory> add(const AllocationName& name,
                                                      std::vector<Mapping> parts,
                                                      std::span<const int> world_ranks, int own);
   [[nodiscard]] SymmetricPlace place_of(std::span<const std::byte> own) const;
-  /// Those bytes of `world_rank`, mapped here; null where this process does not share the
-  /// allocation.
+  /// The address at which those bytes of `world_rank` are mapped here; null if this process does
+  /// not share the allocation.
   [[nodiscard]] std::byte* find(const SymmetricPlace& place, int world_rank) const;
 
  private:

@@ -19,9 +19,9 @@ constexpr int arrival_tag = 7001;
 constexpr int verdict_tag = 7002;
 constexpr std::size_t longest_text = 240;
 
-/// One fixed-size message each way, so that no length has to be agreed on.
+/// One message of fixed size in each direction, so that no length has to be exchanged.
 struct Report {
-  int missing_rank = -1;  ///< of a verdict: who did not come
+  int missing_rank = -1;  ///< in a verdict: the rank that did not come
   int failed_rank = -1;
   int aborted = 0;
   std::array<char, longest_text + 4> text{};
@@ -41,7 +41,8 @@ bool is_complete(MPI_Request& request) {
   return done != 0;
 }
 
-/// Tests `request` until it completes; false at the deadline or on the abort flag.
+/// Tests `request` until it completes; returns false at the deadline or if the abort flag is
+/// raised.
 bool complete_in_time(MPI_Request& request, Deadline deadline, const AbortFlag& abort_flag) {
   while (!is_complete(request)) {
     if (abort_flag.is_raised() || std::chrono::steady_clock::now() >= deadline) return false;
@@ -50,7 +51,7 @@ bool complete_in_time(MPI_Request& request, Deadline deadline, const AbortFlag& 
   return true;
 }
 
-/// What has not completed is given up: a receive is cancelled, a send stays with the library.
+/// Gives up an incomplete request: a receive is cancelled, a send stays with the library.
 void give_up(MPI_Request& request) {
   if (request == MPI_REQUEST_NULL) return;
   MPI_Cancel(&request);
@@ -91,7 +92,7 @@ Report ask_root(MPI_Comm comm, const Report& own, Deadline deadline, const Abort
   check_mpi(MPI_Irecv(&verdict, sizeof verdict, MPI_BYTE, 0, verdict_tag, comm, &receive),
             "MPI_Irecv");
   check_mpi(MPI_Isend(&own, sizeof own, MPI_BYTE, 0, arrival_tag, comm, &send), "MPI_Isend");
-  // Rank 0 answers at its own deadline, with the name of who is missing; it may have begun later.
+  // Rank 0 answers at its own deadline with the missing rank; it may have begun later.
   const Deadline later = deadline + std::chrono::milliseconds(500);
   if (complete_in_time(send, later, abort_flag) && complete_in_time(receive, later, abort_flag))
     return verdict;

@@ -10,12 +10,12 @@
 
 namespace colltune {
 
-/// Where all ranks of `comm` meet before a call that nothing could bound: returns when all have
-/// come. Collective. Throws RankMissing, on every rank that came, which names the lowest rank that
-/// did not come until `deadline`; the communicator must not be used again then.
+/// All ranks of `comm` meet here before a call that nothing can bound in time. Returns when all
+/// have come. Collective. On every rank that came, throws RankMissing with the lowest rank that did
+/// not come by `deadline`; the communicator must not be used again then.
 ///
-/// `failure` is what went wrong on this rank before it came, empty for nothing: where one rank
-/// reports one, all throw Error(`code`) with the text of the lowest such rank.
+/// `failure` is what went wrong on this rank before it came; empty for nothing. If any rank reports
+/// one, all throw Error(`code`) with the text of the lowest such rank.
 void meet(MPI_Comm comm, Deadline deadline, const AbortFlag& abort_flag,
           const std::string& failure = {}, StatusCode code = StatusCode::internal);
 

@@ -25,7 +25,8 @@ MPI_Comm comm_behind(const Communicator& communicator) {
   return *comm;
 }
 
-/// What a call passes to MPI, resolved once: short calls are compared with a program's own.
+/// The arguments of an MPI call, resolved once: short calls are compared with a program that calls
+/// MPI directly.
 struct Arguments {
   MPI_Comm comm;
   const void* send;
@@ -70,7 +71,7 @@ int scatter(const Arguments& with) {
                      with.root, with.comm);
 }
 
-/// The buffers as MPI takes them: those that a rank does not use are null.
+/// The buffers as MPI expects them: null if the rank does not use one.
 void bind_buffers(const Call& call, int rank, Arguments& with) {
   const bool is_root = rank == call.root;
   const bool in_place = call.problem.in_place;
@@ -99,7 +100,7 @@ void bind_buffers(const Call& call, int rank, Arguments& with) {
 
 using MpiFunction = int (*)(const Arguments&);
 
-/// Of one class per function, so that nothing is chosen while it is timed.
+/// A separate class per MPI function, so that no choice is made while it is timed.
 template <MpiFunction function>
 class MpiOperation final : public Operation {
  public:
@@ -135,7 +136,7 @@ class MpiOperation final : public Operation {
   }
 
  private:
-  /// What is divided afterwards, if anything.
+  /// What is divided after the call, if anything.
   struct Average {
     std::byte* result = nullptr;
     std::size_t elements = 0;
@@ -187,7 +188,7 @@ Support supports_mpi_call(const Problem& problem, const Topology& topology,
                           const Capability& capability, Collective collective) {
   if (problem.collective != collective)
     return Support::no("it is for " + std::string(name_of(collective)));
-  // A call that needs a copy of ours beside MPI's is not what MPI's user has.
+  // MPI's users do not have calls that need an additional copy of ours.
   if (collective == Collective::broadcast && !problem.in_place)
     return Support::no("MPI_Bcast has one buffer: it is in place");
   if (collective == Collective::reduce_scatter && problem.in_place)
@@ -222,8 +223,8 @@ void detect_mpi_library(const Communicator& communicator, Capability& capability
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
-  // "Open MPI v4.1.4, package: Debian OpenMPI, ident: …" and MPICH's table of build options: the
-  // name and the version come first.
+  // "Open MPI v4.1.4, package: Debian OpenMPI, ident: …" or MPICH's table of build options: both
+  // begin with the name and the version.
   const std::string version(text, static_cast<std::size_t>(length));
   capability.features["mpi.library"] = version.substr(0, version.find_first_of(",\n"));
 }

@@ -35,15 +35,15 @@
 namespace colltune {
 namespace {
 
-/// The rank's number in the world, its node, and where it may run: known once, kept in every
-/// communicator made from the world.
+/// A rank's number in the world, its node, and the cores where it may run. Determined once and kept
+/// in every communicator made from the world.
 struct Seat {
   int world_rank = 0;
   int node = 0;     ///< as the ranks are told
-  int machine = 0;  ///< as it is: another one only where nodes are pretended
+  int machine = 0;  ///< the real one; differs from `node` only if nodes are pretended
   RankCores cores{};
-  int numa = -1;   ///< the NUMA domain of all of them
-  int cache = -1;  ///< their last-level cache
+  int numa = -1;   ///< the NUMA domain that contains all of them
+  int cache = -1;  ///< the last-level cache that contains all of them
 };
 
 RankPlaces places_of(std::span<const Seat> seats) {
@@ -56,7 +56,8 @@ RankPlaces places_of(std::span<const Seat> seats) {
   return renumber_places(places, static_cast<int>(seats.size()));
 }
 
-/// Whether ranks share cores on a machine of `members`; `running` are all that run meanwhile.
+/// Whether ranks share cores on a machine of `members`; `running` are all ranks that run at the
+/// same time.
 bool share_cores(std::span<const Seat> members, std::span<const Seat> running) {
   std::set<int> machines;
   for (const Seat& seat : members) machines.insert(seat.machine);
@@ -69,7 +70,7 @@ bool share_cores(std::span<const Seat> members, std::span<const Seat> running) {
 
 class MpiCommunicator final : public Communicator {
  public:
-  /// `running`: the ranks that run at the same time; null: its own alone.
+  /// `running`: the ranks that run at the same time; null: only its own.
   MpiCommunicator(std::shared_ptr<const MpiToolSession> tools, std::shared_ptr<LiveMemory> live,
                   MpiComm comm, AbortFlag& abort_flag, std::vector<Seat> seats, Device* device,
                   std::shared_ptr<const std::vector<Seat>> running = nullptr)
@@ -169,8 +170,8 @@ class MpiCommunicator final : public Communicator {
     return seats;
   }
 
-  // Kept open from the world on: the first session of a process makes Open MPI load every component
-  // that it has, and the end of the last one unloads them (0.1 s each time).
+  // Kept open from the world on: the first session of a process makes Open MPI load all of its
+  // components, and the end of the last session unloads them (0.1 s each time).
   std::shared_ptr<const MpiToolSession> tools_;
   std::shared_ptr<LiveMemory> live_;
   MpiComm comm_;
@@ -184,9 +185,9 @@ class MpiCommunicator final : public Communicator {
   Attachments attachments_;
 };
 
-/// Which file of which process holds a rank's part; -1 where it could not be made.
+/// Which file of which process holds a rank's part; -1 if it could not be made.
 struct PartAddress {
-  AllocationName name;  ///< rank 0's is that of the allocation
+  AllocationName name;  ///< rank 0's is the name of the allocation
   std::int64_t descriptor = -1;
   std::uint64_t bytes = 0;
   std::uint64_t inode = 0;  ///< of the file, on its machine
@@ -238,7 +239,7 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
         throw Error(StatusCode::unavailable,
                     "cannot open a peer's memory at " + path + " (" + std::strerror(errno) +
                         "); the ranks of a node must share one process namespace and one user");
-      // Where process numbers mean others here, the path may well name a file.
+      // If process numbers here belong to another namespace, the path may name a different file.
       if (inode_of(file.get()) != other.inode)
         throw Error(StatusCode::unavailable,
                     path + " is not the memory of rank " + std::to_string(r) +
@@ -275,8 +276,8 @@ std::vector<std::byte*> MpiCommunicator::find_peers(std::span<const std::byte> o
   return peers;
 }
 
-/// A communicator keeps the algorithms that were named when it was made (coll/tuned), so that none
-/// made from now on has one. Needs a session.
+/// A communicator keeps the algorithms that were named when it was made (coll/tuned). After this,
+/// no new communicator has one. Needs a session.
 void clear_named_algorithms() {
   int count = 0;
   check_mpi(MPI_T_cvar_get_num(&count), "MPI_T_cvar_get_num");

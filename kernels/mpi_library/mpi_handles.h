@@ -8,11 +8,12 @@
 
 namespace colltune {
 
-/// Throws Error(internal) with `call` and the library's own text where `code` is not MPI_SUCCESS.
+/// Throws Error(internal) with `call` and the library's own text if `code` is not MPI_SUCCESS.
 void check_mpi(int code, std::string_view call);
 
-/// Owns an MPI communicator that returns errors instead of ending the job. Both ways to make one
-/// are collective, and so is destroying it, though no MPI library waits there. Move-only.
+/// Owns an MPI communicator that returns errors instead of aborting the job. Making one is
+/// collective in all cases, and so is destroying it, although no MPI library waits there.
+/// Move-only.
 class MpiComm {
  public:
   [[nodiscard]] static MpiComm duplicate(MPI_Comm parent);

@@ -10,7 +10,7 @@
 namespace colltune {
 namespace {
 
-/// Not more than Messages::largest_size.
+/// At most Messages::largest_size bytes.
 int count_of(std::size_t bytes) { return static_cast<int>(bytes); }
 
 class MpiMessages final : public Messages {
@@ -49,7 +49,7 @@ class MpiMessages final : public Messages {
   }
 
   bool give_up(Deadline deadline) override {
-    // A receive that nothing has come for can be cancelled, a send cannot.
+    // A receive without a matching message can be cancelled; a send cannot.
     for (std::size_t number = 0; number < requests_.size(); ++number)
       if (requests_[number] != MPI_REQUEST_NULL && receives_[number])
         MPI_Cancel(&requests_[number]);
@@ -68,7 +68,7 @@ class MpiMessages final : public Messages {
  private:
   using Clock = Deadline::clock;
   MpiComm comm_;
-  std::vector<bool> receives_;  ///< whether the number's message is one to this rank
+  std::vector<bool> receives_;  ///< whether the number's message is a receive
   std::vector<MPI_Request> requests_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace colltune {
 
-/// Messages over MPI point-to-point; `comm` is theirs alone.
+/// Messages over MPI point-to-point; nothing else uses `comm`.
 [[nodiscard]] std::unique_ptr<Messages> make_mpi_messages(MpiComm comm, std::size_t numbers);
 
 }  // namespace colltune

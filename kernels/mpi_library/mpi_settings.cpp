@@ -17,16 +17,16 @@ namespace {
 constexpr const char* dynamic_rules = "coll_tuned_use_dynamic_rules";
 constexpr const char* rules_file = "coll_tuned_dynamic_rules_filename";
 
-/// Open MPI's function that says where a variable's value came from (mca_base_var.h, 1.7 to 5.0);
-/// MPI_T has none. The number of the source of defaults is 0; negative results are errors.
+/// Open MPI's function that tells where a variable's value came from (mca_base_var.h, 1.7 to 5.0);
+/// MPI_T has none. Source number 0 is the default; negative results are errors.
 using ValueSource = int (*)(int index, const void* value, int* source, const char** file);
 
 ValueSource find_value_source() {
   return reinterpret_cast<ValueSource>(::dlsym(RTLD_DEFAULT, "mca_base_var_get_value"));
 }
 
-/// Whether the value of the variable is not its default. One of a component that is not loaded has
-/// none.
+/// Whether the variable's value differs from its default. A variable of a component that is not
+/// loaded has none.
 bool is_set(ValueSource value_source, int index) {
   int source = 0;
   return value_source(index, nullptr, &source, nullptr) >= 0 && source != 0;
@@ -63,10 +63,10 @@ MpiSettings read_mpi_settings() {
 }
 
 void prepare_mpi_environment(const MpiSettings& user) {
-  // Without it coll/tuned accepts the writes of its control variables and ignores them.
+  // Without it, coll/tuned accepts writes to its control variables and ignores them.
   ::setenv((std::string("OMPI_MCA_") + dynamic_rules).c_str(), "1", 0);
-  // The component reads the file once, in MPI_Init. The environment goes before files of
-  // parameters, and an empty name is none.
+  // The component reads the file once, in MPI_Init. The environment takes precedence over parameter
+  // files, and an empty name means no file.
   if (user.names_rules_file && !user.uses_dynamic_rules)
     ::setenv((std::string("OMPI_MCA_") + rules_file).c_str(), "", 1);
 }

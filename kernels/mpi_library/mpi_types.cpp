@@ -14,7 +14,7 @@
 namespace colltune {
 namespace {
 
-/// MPI hands a user's function no context: one function per type and op.
+/// MPI passes no context to a user-defined function, so there is one function per type and op.
 template <DataType type, ReduceOp op>
 void combine(void* in, void* in_out, int* count, MPI_Datatype*) {
   const std::array<const std::byte*, 2> sources{static_cast<const std::byte*>(in),

@@ -8,14 +8,15 @@
 
 namespace colltune {
 
-/// The predefined MPI type of the same size and, where MPI has one, of the same meaning: f16, bf16
-/// and fp8 travel as unsigned integers.
+/// The predefined MPI type of the same size and, if MPI has one, of the same meaning. f16, bf16 and
+/// fp8 are sent as unsigned integers.
 [[nodiscard]] MPI_Datatype mpi_type_of(DataType type);
-/// Whether MPI can reduce `type` by `op` with what it has itself.
+/// Whether MPI itself can reduce `type` by `op`.
 [[nodiscard]] bool is_native(DataType type, ReduceOp op);
 
 /// The MPI_Op for `op`: MPI's own, or a user-defined one that combines two elements in float and
-/// rounds (f16, bf16, fp8). avg is a sum, to be divided. Owns what it made. Move-only.
+/// rounds (f16, bf16, fp8). For avg it is the sum, which the caller divides. Owns what it created.
+/// Move-only.
 class MpiReduction {
  public:
   MpiReduction(DataType type, ReduceOp op);

@@ -13,9 +13,9 @@
 namespace colltune {
 namespace {
 
-constexpr int word_tag = 7003;  // beside those of meeting.cpp
+constexpr int word_tag = 7003;  // distinct from those of meeting.cpp
 
-/// Tests without giving the core away: a word is the time of flight that is to be measured.
+/// Tests without yielding the core, since the time of flight of a word is what is measured.
 void complete(MPI_Request& request, int other, std::string_view what, const WordBound& bound) {
   constexpr unsigned tests_between_clock_reads = 64;
   for (unsigned tests = 1;; ++tests) {
@@ -35,7 +35,7 @@ void complete(MPI_Request& request, int other, std::string_view what, const Word
 }  // namespace
 
 void send_word(MPI_Comm comm, int to, std::int64_t word, const WordBound& bound) {
-  // What is given up stays with the library: the word outlives this call.
+  // A send that is given up stays with the library, so the word must outlive this call.
   auto kept = std::make_unique<std::int64_t>(word);
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Isend(kept.get(), 1, MPI_INT64_T, to, word_tag, comm, &request), "MPI_Isend");

@@ -16,8 +16,8 @@ struct WordBound {
   const AbortFlag& abort_flag;
 };
 
-/// One word to rank `to` of `comm`, and from rank `from`. Both throw RankMissing at the deadline
-/// and where the abort flag is raised.
+/// Sends one word to rank `to` of `comm`, or receives one from rank `from`. Both throw RankMissing
+/// at the deadline or if the abort flag is raised.
 void send_word(MPI_Comm comm, int to, std::int64_t word, const WordBound& bound);
 [[nodiscard]] std::int64_t receive_word(MPI_Comm comm, int from, const WordBound& bound);
 

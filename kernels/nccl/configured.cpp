@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own choice on communicators that were made with other settings than its own: how many CTAs
-// (blocks of threads, one for each channel) its kernels have, and by which policy it takes fewer.
-// Each set of settings is a communicator more, which takes NCCL a second and the GPU some memory.
+// NCCL's own choice on communicators made with other settings: how many CTAs (blocks of threads,
+// one for each channel) its kernels have, and by which policy it uses fewer. Each set of settings
+// needs another communicator, which costs NCCL a second and the GPU some memory.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@ std::vector<Parameter> parameters_of(int ctas, std::string_view policy) {
   return {{"ctas", std::int64_t{ctas}}, {"policy", std::string(policy)}};
 }
 
-/// What the parameters say; nothing where that is no setting of NCCL's.
+/// The settings that the parameters name; nothing if NCCL has no such setting.
 std::optional<CommunicatorSettings> settings_of(const std::vector<Parameter>& parameters) {
   if (parameters.size() != 2 || parameters[0].name != "ctas" || parameters[1].name != "policy")
     return std::nullopt;
@@ -52,7 +52,7 @@ std::vector<std::vector<Parameter>> list(const Problem& problem, const Topology&
     all.push_back(parameters_of(ctas, by_default));
   if (why_not_efficiency(problem, capability).empty())
     all.push_back(parameters_of(0, by_efficiency));
-  // So that `why_not` can say why there is none: the message is too short.
+  // Keeps one, so that `why_not` can report that the message is too short.
   if (all.empty()) all.push_back(parameters_of(most_channels, by_default));
   return all;
 }

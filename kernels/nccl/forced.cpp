@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's algorithms, protocols and channels, each forced in the running launch: NCCL asks its tuner
-// about every call of the five collectives that have a choice, and libnccl-tuner-colltune.so says
-// what it is told. The algorithms: rings (Patarasuk, Yuan 2009), double binary trees (Sanders,
-// Speck, Träff 2009), reductions in NVLink switches (nvls) and network switches (collnet), and PAT
-// (Jeaugey 2025).
+// NCCL's algorithms, protocols and channels, each forced in the running launch. NCCL asks its tuner
+// about every call of the five collectives that have a choice, and libnccl-tuner-colltune.so
+// answers what it was told. The algorithms: rings (Patarasuk, Yuan 2009), double binary trees
+// (Sanders, Speck, Träff 2009), reductions in NVLink switches (nvls) and network switches
+// (collnet), and PAT (Jeaugey 2025).
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@
 namespace colltune::nccl {
 namespace {
 
-// From these compute capabilities on.
+// The lowest compute capabilities that support them.
 constexpr std::int64_t ll128_compute_capability = 7;
 constexpr std::int64_t nvls_compute_capability = 9;
 
@@ -41,7 +41,7 @@ std::optional<int> find_channels(const Variant& variant) {
   return std::nullopt;
 }
 
-/// What the variant names; nothing where that is no choice of NCCL's.
+/// The choice that the variant names; nothing if NCCL has no such choice.
 std::optional<Choice> choice_of(const Variant& variant) {
   const auto algorithm = find_setting<Algorithm>(variant, "algorithm");
   const auto protocol = find_setting<Protocol>(variant, "protocol");
@@ -60,7 +60,7 @@ double steps_of(const Problem& problem, Algorithm algorithm, int ranks) {
       return (is_twice ? 2.0 : 1.0) * std::ceil(std::log2(ranks));
     case Algorithm::nvls:
     case Algorithm::collnet_direct:
-      return is_twice ? 2.0 : 1.0;  // there and back, by the switch
+      return is_twice ? 2.0 : 1.0;  // to the switch and back
     case Algorithm::collnet_chain:
     case Algorithm::nvls_tree:
       return 2.0 * std::ceil(std::log2(ranks));
@@ -90,7 +90,7 @@ class Forced final : public Implementation {
       if (why_not_entry(entry, topology, capability).empty())
         for (const int channels : channels_to_try(function_, entry, problem.message_size.value))
           all.push_back(variant_of({entry.algorithm, entry.protocol, channels}));
-    // So that `supports` can say why there is none.
+    // Keeps one, so that `supports` can report why there is none.
     if (all.empty()) all.push_back(variant_of({Algorithm::ring, Protocol::simple, 0}));
     return all;
   }
@@ -125,7 +125,7 @@ class Forced final : public Implementation {
 
   Limits limits(const Variant&) const override {
     Limits limits;
-    limits.min_ranks = 2;  // one rank is a copy, about which NCCL asks nobody
+    limits.min_ranks = 2;  // for one rank NCCL copies, and asks no tuner
     return limits;
   }
   bool meets_other_builds() const override { return true; }
@@ -151,7 +151,7 @@ class Forced final : public Implementation {
     if (!choice)
       throw Error(StatusCode::internal, to_string(variant) + " was not made by " + name_);
     auto member = NcclRank::of(communicator, runtime_->open(), {}, deadline);
-    if (!member->why_not_forced().empty())  // on all ranks, or none
+    if (!member->why_not_forced().empty())  // the same on all ranks
       throw UnavailableHere(member->why_not_forced());
     require_entry(communicator, *member, call.problem, *choice, deadline);
     std::unique_ptr<LibraryCall> made;
@@ -173,7 +173,7 @@ class Forced final : public Implementation {
              {"protocol", std::string(name_of(choice.protocol))}}};
   }
 
-  /// Why NCCL cannot have the entry on such a rank; empty where it may.
+  /// Why NCCL cannot have the entry on such a rank; empty if it may.
   [[nodiscard]] std::string why_not_entry(const Entry& entry, const Topology& topology,
                                           const Capability& capability) const {
     if (std::string why = why_not_there(entry, topology_of_nccl(topology, capability));
@@ -196,8 +196,8 @@ class Forced final : public Implementation {
     return {};
   }
 
-  /// Throws UnavailableHere on all ranks where NCCL cannot choose the entry on one: forced there
-  /// alone, the others would wait for a rank that does something else.
+  /// Throws UnavailableHere on all ranks if NCCL cannot choose the entry on one of them. If it were
+  /// forced on the others alone, they would wait for a rank that runs something else.
   void require_entry(Communicator& communicator, NcclRank& member, const Problem& problem,
                      const Choice& choice, Deadline deadline) const {
     const auto available =

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Averages of floating-point numbers as sums of shares: an operator that is made for the
-// communicator (ncclRedOpCreatePreMulSum) multiplies each input by 1/n, in its own type, before it
-// is added. No sum grows beyond its type on the way; each input is rounded once more than in a sum.
+// Averages of floating-point numbers as sums of shares. An operator made for the communicator
+// (ncclRedOpCreatePreMulSum) multiplies each input by 1/n, in its own type, before the addition. No
+// partial sum overflows the type; each input is rounded once more than in a sum.
 
 #include "nccl_calls/entry_points.h"
 #include "nccl_calls/native.h"

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Calls whose buffers lie in symmetric windows (NCCL 2.27 and later, ranks of one node): NCCL then
-// has kernels that read and write its peers' windows, by loads and stores or in NVLink switches
-// (all_reduce, reduce_scatter, all_gather), and, with the policy zero (2.28 and later), copy
+// Calls whose buffers lie in symmetric windows (NCCL 2.27 and later, ranks of one node). For these
+// NCCL has kernels that access its peers' windows, by loads and stores or in NVLink switches
+// (all_reduce, reduce_scatter, all_gather). With the policy zero (2.28 and later) it also has copy
 // engines that move blocks without any kernel (all_gather, all_to_all, gather, scatter). NCCL
-// chooses among them by itself, and asks its tuner about none.
+// chooses among these itself and asks its tuner about none.
 
 #include <algorithm>
 #include <array>

@@ -9,10 +9,9 @@
 
 namespace colltune::nccl {
 
-/// NCCL's own choice for each collective, its forced choices, and its own choice on communicators
-/// with other settings, with other operators and in symmetric
-/// windows: entries of the catalogue over the libraries that
-/// `runtime` opens.
+/// Entries of the catalogue over the libraries that `runtime` opens: NCCL's own choice for each
+/// collective, its forced choices, and its own choice on communicators with other settings, with
+/// other operators and in symmetric windows.
 [[nodiscard]] Implementations make_library_choice(const std::shared_ptr<const Runtime>& runtime);
 [[nodiscard]] Implementations make_configured(const std::shared_ptr<const Runtime>& runtime);
 [[nodiscard]] Implementations make_premultiplied(const std::shared_ptr<const Runtime>& runtime);

@@ -9,9 +9,9 @@
 
 namespace colltune::nccl {
 
-/// A graph that holds calls of a communicator of NCCL's. The member owns it, which lets go of it
-/// before it ends the communicator: NCCL waits there until all such graphs are gone. This says that
-/// somebody uses it.
+/// A graph that holds calls of an NCCL communicator. The member owns the graph and destroys it
+/// before it ends the communicator, since NCCL waits there until all such graphs are gone. This
+/// object marks the graph as in use.
 class KeptGraph {
  public:
   /// Captures what `put` puts on a queue (Device::capture).
@@ -19,7 +19,7 @@ class KeptGraph {
   KeptGraph(const KeptGraph&) = delete;
   KeptGraph& operator=(const KeptGraph&) = delete;
   ~KeptGraph();
-  /// Throws OperationLost where the communicator was aborted, and the graph with it.
+  /// Throws OperationLost if the communicator was aborted, and the graph with it.
   void replay(void* queue);
 
  private:

@@ -17,10 +17,10 @@
 namespace colltune::nccl {
 namespace {
 
-// Looks at the device between two looks at what NCCL says of its communicator: that takes a lock.
+// Checks of the device between two queries of NCCL's communicator, which take a lock.
 constexpr int looks_between_checks = 1024;
 constexpr std::size_t widest_element = 8;
-// The ranks are connected by then: NCCL only writes down what is to be done.
+// The ranks are connected by then, so NCCL only records what is to be done.
 constexpr std::chrono::seconds longest_submission{60};
 
 std::uint64_t count_asked(const NcclRank& member) {
@@ -28,7 +28,7 @@ std::uint64_t count_asked(const NcclRank& member) {
   return seen ? seen->count : 0;
 }
 
-/// Whether what ran is what was asked for.
+/// Whether the call that ran matches the one asked for.
 bool is_run_of(const Choice& asked, const Choice& ran) {
   return asked.algorithm == ran.algorithm && asked.protocol == ran.protocol &&
          (asked.channels == 0 || asked.channels == ran.channels);
@@ -59,7 +59,7 @@ Result call_nccl(const Functions& nccl, NativeHandle handle, const NativeCall& c
   return result_invalid_argument;
 }
 
-/// Behind a choice that NCCL's profiler told; others are what NCCL's tuner was left with.
+/// Added to a choice that NCCL's profiler reported; other choices come from NCCL's tuner.
 constexpr const char* told_by_profiler = ",told_by=profiler";
 
 }  // namespace
@@ -70,7 +70,8 @@ std::string choice_text(const Choice& choice) {
   return text + ",protocol=" + std::string(name_of(choice.protocol));
 }
 
-Registration::Registration(std::shared_ptr<NcclRank> member, const void* memory, std::size_t bytes) {
+Registration::Registration(std::shared_ptr<NcclRank> member, const void* memory,
+                           std::size_t bytes) {
   if (bytes == 0) return;
   const auto in_use = member->use();
   const Functions& nccl = member->functions();
@@ -119,7 +120,7 @@ LibraryCall::LibraryCall(std::shared_ptr<NcclRank> member, const NativeCall& cal
   if (call.is_premultiplied) own_op_.emplace(member_, call.type);
   if (!call.registers) return;
   send_registration_ = Registration(member_, call.send, call.send_bytes);
-  // In place one lies in the other, or is the same.
+  // In place, one buffer lies in the other or is the same.
   const auto* const begin = static_cast<const std::byte*>(call.send);
   const auto* const at = static_cast<const std::byte*>(call.receive);
   if (call.send_bytes == 0 || std::less<>{}(at, begin) ||
@@ -167,9 +168,9 @@ void LibraryCall::start() {
 void LibraryCall::submit(void* queue) {
   if (!graph_) return Operation::submit(queue);
   member_->require_usable();
-  // First: a graph that holds the call is one that the communicator's end waits for.
+  // Must come first: the communicator's end waits for every graph that holds the call.
   static_cast<void>(member_->device().keep_with_capture(queue, member_->held_by_graphs()));
-  executed_.reset();  // it is asked for anew
+  executed_.reset();  // will be determined anew
   is_told_ = false;
   watch();
   try {
@@ -219,7 +220,7 @@ void LibraryCall::ask(void* queue) {
 
 void LibraryCall::ask_aside(void* queue) {
   is_submitted_ = false;
-  // With all that it needs: this object may be gone when the ranks are connected.
+  // Captures copies of all it needs: this object may be gone when the ranks are connected.
   member_->begin("a call of NCCL",
                  [nccl = member_->functions(), handle = member_->handle(), call = call_, op = op(),
                   queue] { return call_nccl(nccl, handle, call, op, queue); });
@@ -243,7 +244,7 @@ void LibraryCall::wait(Deadline deadline) {
     throw;
   }
   is_under_way_ = false;
-  // Else it ended with the communicator, which another thread aborted.
+  // If it is not usable, the wait ended because another thread aborted the communicator.
   member_->require_usable();
   if (graph_)
     read_told();
@@ -255,7 +256,7 @@ void LibraryCall::give_up(bool is_aborted) {
   const int late = member_->who_is_late();
   const std::string text = "NCCL's " + std::string(name_of(call_.collective));
   member_->abort(text + (is_aborted ? " was given up on the abort flag" : " timed out"));
-  // The others may have what this rank has not, and wait for it.
+  // Other ranks may be able to run the choice that this rank cannot, and wait for it.
   if (!executed_) require_forced();
   if (late >= 0) throw RankMissing(late, "the call of " + text, is_aborted);
   throw Error(is_aborted ? StatusCode::aborted : StatusCode::deadline_exceeded,
@@ -273,7 +274,7 @@ void LibraryCall::require_forced() const {
 }
 
 void LibraryCall::watch() {
-  // Of others nothing is told that nobody knows.
+  // For other calls the profiler's report would be nothing new.
   if (function_of(call_.collective) || !windows_.empty())
     watched_.emplace(member_->profiler(), call_.send, call_.receive);
 }
@@ -297,7 +298,7 @@ void LibraryCall::read_told() {
     is_told_ = true;
   };
   if (ran && ran->kind == colltune_nccl_ran_entry)
-    // What lies in windows was to be done by other kernels than those of the table.
+    // For buffers in windows, kernels other than those of the table were expected.
     say(choice_text(ran->choice), choice_ ? is_run_of(*choice_, ran->choice) : windows_.empty());
   else if (windows_.empty())
     return;
@@ -319,7 +320,7 @@ void LibraryCall::read_table() {
   const Choice ran{.algorithm = static_cast<Algorithm>(seen->algorithm),
                    .protocol = static_cast<Protocol>(seen->protocol),
                    .channels = seen->channels};
-  // What lies in windows was to be done by other kernels than those of the table.
+  // For buffers in windows, kernels other than those of the table were expected.
   const bool is_as_asked =
       (!choice_ && windows_.empty()) ||
       (choice_ && seen->outcome == colltune_nccl_forced && ran.algorithm == choice_->algorithm &&

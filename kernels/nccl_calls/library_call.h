@@ -19,7 +19,7 @@
 
 namespace colltune::nccl {
 
-/// One rank's call of libnccl, as that takes it.
+/// The arguments of one rank's call of libnccl.
 struct NativeCall {
   Collective collective = Collective::all_reduce;
   DataType type = DataType::f32;
@@ -29,16 +29,16 @@ struct NativeCall {
   std::size_t count = 0;          ///< elements of a block
   const void* send = nullptr;
   void* receive = nullptr;
-  bool registers = false;  ///< the buffers, with NCCL's communicator, for as long as the call
+  bool registers = false;  ///< registers the buffers with NCCL's communicator while the call exists
   std::size_t send_bytes = 0;
   std::size_t receive_bytes = 0;
 };
 
-/// Buffers that NCCL's communicator knows: it then reads and writes them directly, where it can.
+/// Registers a buffer with NCCL's communicator, which then accesses it directly if it can.
 class Registration {
  public:
   Registration() = default;
-  /// `bytes` may be 0: nothing.
+  /// `bytes` may be 0: then there is nothing to register.
   Registration(std::shared_ptr<NcclRank> member, const void* memory, std::size_t bytes);
   Registration(Registration&& other) noexcept
       : member_(std::move(other.member_)), handle_(std::exchange(other.handle_, nullptr)) {}
@@ -54,7 +54,7 @@ class Registration {
   void* handle_ = nullptr;
 };
 
-/// An operator of NCCL's for one communicator: the sum of inputs that each rank divides first.
+/// An NCCL operator of one communicator: the sum of inputs that each rank first divides.
 class PremultipliedSum {
  public:
   PremultipliedSum(std::shared_ptr<NcclRank> member, DataType type);
@@ -68,34 +68,34 @@ class PremultipliedSum {
   int number_ = 0;
 };
 
-/// A collective of NCCL's, on a queue of its own. Where it can be forced it sets what NCCL is to
-/// choose before each call; the first one is observed, by the tuner and by NCCL's profiler, and the
-/// later ones choose alike. What is captured is asked for once, then replayed; NCCL tells its
-/// profiler of it when it is captured, or, of what its proxy takes part in, at each replay.
+/// A collective of NCCL on a queue of its own. If it can be forced, the call tells the tuner what
+/// to choose before each start. The tuner and NCCL's profiler observe the first start; later ones
+/// make the same choice. For a captured call NCCL asks the tuner once, and then replays. NCCL
+/// reports a captured call to its profiler at capture or, if its proxy takes part, at each replay.
 class LibraryCall final : public Operation {
  public:
-  /// `choice`: nothing is NCCL's own. `windows`: those that the buffers lie in, for as long as the
-  /// call; NCCL may then do it without asking its tuner.
+  /// `choice`: nothing means NCCL's own. `windows`: those that contain the buffers, kept as long as
+  /// the call; NCCL may then run it without asking its tuner.
   LibraryCall(std::shared_ptr<NcclRank> member, const NativeCall& call,
               const std::optional<Choice>& choice, Windows windows = {});
   LibraryCall(const LibraryCall&) = delete;
   LibraryCall& operator=(const LibraryCall&) = delete;
-  /// Aborts the communicator where a call is still under way: nobody waits for it any more.
+  /// Aborts the communicator if a call is still under way, since nothing will wait for it.
   ~LibraryCall() override;
 
-  /// Captures the call; `start` replays it from now on. For all ranks at once: NCCL may connect
-  /// them. Throws Error where NCCL or the device refuses, or at the deadline, with NCCL's
-  /// communicator as it is; UnavailableHere.
+  /// Captures the call; from now on `start` replays it. All ranks at once: NCCL may connect them.
+  /// Throws Error if NCCL or the device refuses, or at the deadline, and UnavailableHere; NCCL's
+  /// communicator is left as it is.
   void capture(Deadline deadline);
 
   void start() override;
   void wait(Deadline deadline) override;
-  /// All ranks at once, as `capture`; it waits for NCCL to put the call on the queue.
+  /// All ranks at once, like `capture`. Waits until NCCL has put the call on the queue.
   void submit(void* queue) override;
   /// Aborts the communicator.
   void end_submitted() override { member_->abort_elsewhere("what was submitted was ended"); }
-  /// Throws OperationLost where it was aborted, Error where NCCL reports one; nobody counts
-  /// replays.
+  /// Throws OperationLost if the communicator was aborted, Error if NCCL reports one. Replays are
+  /// not counted.
   void check_submitted() const override;
   std::optional<std::chrono::nanoseconds> device_time() const override {
     return launch_->duration();
@@ -104,11 +104,11 @@ class LibraryCall final : public Operation {
   bool is_lost() const override { return !member_->is_usable(); }
   void give_up() noexcept override { member_->abort("another rank's was aborted"); }
 
-  /// Whether the call that was begun has ended.
+  /// Whether the call under way has ended.
   [[nodiscard]] bool has_ended() { return launch_->has_ended(); }
 
  private:
-  /// What its launch puts on its queue.
+  /// Puts the call on the queue of its kernel launch.
   class Submission final : public DeviceSubmission {
    public:
     explicit Submission(LibraryCall& call) : call_(call) {}
@@ -119,28 +119,27 @@ class LibraryCall final : public Operation {
     LibraryCall& call_;
   };
 
-  /// Has NCCL choose what is to be chosen in the next call, and has that observed if it is the
-  /// first.
+  /// Tells NCCL's tuner what to choose in the next call; if that is the first, has it observed.
   void prepare_choice();
-  /// NCCL's call, by this thread: it waits for nobody.
+  /// Makes NCCL's call on this thread; the call waits for no rank.
   void ask(void* queue);
-  /// The same by the member's other thread: NCCL may connect the ranks first.
+  /// Makes NCCL's call on the member's helper thread, since NCCL may first connect the ranks.
   void ask_aside(void* queue);
-  [[nodiscard]] int op() const;  ///< by its number in NCCL
-  /// The same for a queue that is captured: what NCCL then chooses stays for all replays. Returns
-  /// when it is all on the queue.
+  [[nodiscard]] int op() const;  ///< its number in NCCL
+  /// ask_aside for a queue that is being captured: NCCL's choice is then fixed for all replays.
+  /// Returns when the whole call is on the queue.
   void ask_captured(void* queue, Deadline deadline);
   [[noreturn]] void give_up(bool is_aborted);
-  /// Has NCCL's profiler told of the next call, where that says something.
+  /// Has NCCL's profiler report the next call, if that is informative.
   void watch();
-  /// What the call was that was observed and watched.
+  /// Reads what the observed and watched call was.
   void read_back();
-  /// What its profiler told NCCL of it, if it did.
+  /// Reads what NCCL reported to its profiler, if anything.
   void read_told();
-  /// What the tuner's table led to.
+  /// Reads the choice that the tuner's table led to.
   void read_table();
-  /// Throws UnavailableHere where NCCL said of the call that is observed that it cannot have what
-  /// is forced, for all that it said of a small one.
+  /// Throws UnavailableHere if NCCL marked the forced choice as unavailable for the observed call,
+  /// even though it was available for a small one.
   void require_forced() const;
 
   std::shared_ptr<NcclRank> member_;
@@ -149,28 +148,28 @@ class LibraryCall final : public Operation {
   std::optional<Function> function_;  ///< nothing: NCCL asks no tuner about such calls
   bool is_under_way_ = false;
   bool is_submitted_ = true;
-  std::uint64_t asked_before_ = 0;  ///< by NCCL of its tuner, before the first call
+  std::uint64_t asked_before_ = 0;  ///< questions of NCCL to its tuner before the first call
   std::optional<Executed> executed_;
   std::optional<WatchedCall> watched_;  ///< the first call or replay, until it has ended
   bool is_told_ = false;
-  bool is_first_ = true;    ///< call, as far as it was begun
-  bool asks_aside_ = true;  ///< the one that is begun
+  bool is_first_ = true;    ///< whether the current call is the first
+  bool asks_aside_ = true;  ///< whether the current call is made by ask_aside
   Windows windows_;
-  std::optional<PremultipliedSum> own_op_;  ///< in the place of `call_.op`
+  std::optional<PremultipliedSum> own_op_;  ///< used instead of `call_.op`
   Registration send_registration_;
   Registration receive_registration_;
   Submission submission_{*this};
   std::unique_ptr<DeviceLaunch> launch_;
-  std::optional<KeptGraph> graph_;  ///< nothing: it is not captured
+  std::optional<KeptGraph> graph_;  ///< nothing: the call is not captured
 };
 
-/// Collective: `call.capture`, with NCCL's communicator aborted where that fails on any rank: those
-/// that captured it are ahead of the others. All ranks throw or none; UnavailableHere, where all
-/// captured it, with the communicator as it is.
+/// Collective: `call.capture`. If that fails on any rank, NCCL's communicator is aborted, since
+/// ranks that captured the call are ahead of the others. All ranks throw or none. Throws
+/// UnavailableHere, with the communicator left as it is, if all ranks captured the call.
 void capture_together(Communicator& communicator, const std::shared_ptr<NcclRank>& member,
                       LibraryCall& call, Deadline deadline);
 
-/// "algorithm=ring,channels=8,protocol=ll"; without channels where NCCL decides on them.
+/// "algorithm=ring,channels=8,protocol=ll"; without channels if NCCL decides on them.
 [[nodiscard]] std::string choice_text(const Choice& choice);
 
 }  // namespace colltune::nccl

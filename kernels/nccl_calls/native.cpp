@@ -16,13 +16,13 @@ namespace {
 constexpr std::string_view version_feature = "nccl.version";
 constexpr std::string_view windows_feature = "nccl.windows";
 constexpr std::string_view environment_feature = "nccl.environment";
-// Ranks that share a GPU are refused by NCCL, unless somebody tells it that they do not (each a
-// host of its own), or it is one that can do it and was told to.
+// NCCL refuses ranks that share a GPU, unless it takes each rank for a separate host, or its
+// version supports sharing and was told to allow it.
 constexpr std::string_view sharing_feature = "nccl.shares_gpus";
-// Each rank is one to NCCL, whatever our topology says.
+// NCCL takes each rank for a separate host, whatever our topology says.
 constexpr std::string_view own_hosts_feature = "nccl.pretended_host";
 constexpr int first_version_with_sharing = version_code(2, 30, 3);
-// Whose configuration library_abi.h describes.
+// The first version whose configuration library_abi.h describes.
 constexpr int first_version_with_policies = version_code(2, 28, 0);
 
 /// Reductions of fp8 need the instructions of sm_90.
@@ -36,7 +36,7 @@ bool may_share_gpus(const Opened& opened) {
          opened.environment.find("NCCL_MULTI_RANK_GPU_ENABLE=1") != std::string::npos;
 }
 
-/// What only came with 2.28.
+/// Functions that exist since 2.28 only.
 std::string_view function_since_2_28(Collective collective) {
   switch (collective) {
     case Collective::all_to_all:
@@ -55,7 +55,7 @@ std::string_view function_since_2_28(Collective collective) {
   return {};
 }
 
-/// version_code of what version_text says.
+/// The version_code of a version_text.
 int version_of(const Capability& capability) {
   int parts[3] = {};
   const std::string_view text = capability.value(version_feature);
@@ -63,7 +63,7 @@ int version_of(const Capability& capability) {
   const char* const end = at + text.size();
   for (int& part : parts) {
     at = std::from_chars(at, end, part).ptr;
-    if (at != end) ++at;  // the point
+    if (at != end) ++at;  // skips the point
   }
   return version_code(parts[0], parts[1], parts[2]);
 }
@@ -139,8 +139,8 @@ Support supports_native_call(const Problem& problem, const Topology& topology,
       reduces(problem) && is_fp8(problem.data_type) && compute > 0 &&
       compute < fp8_compute_capability)
     return Support::no("NCCL reduces fp8 from sm_90 on");
-  // Its kernel for one rank is built without fp8 (seen with 2.28.9 on an H200; so in its source up
-  // to 2.30): ncclInvalidArgument.
+  // NCCL's kernel for one rank is built without fp8 and returns ncclInvalidArgument (seen with
+  // 2.28.9 on an H200; the source is the same up to 2.30).
   if (is_fp8(problem.data_type) && problem.reduce_op == ReduceOp::avg && topology.ranks == 1)
     return Support::no("NCCL does not average fp8 on one rank alone");
   return Support::yes();

@@ -10,44 +10,44 @@
 #include "library_call.h"
 #include "nccl_library/library.h"
 
-/// What NCCL's entries of the catalogue have in common.
+/// What NCCL's entries of the catalogue share.
 namespace colltune::nccl {
 
 inline constexpr std::string_view family_name = "nccl";
-/// The user had NCCL load no tuner, not even one that it would find by itself.
+/// Set if the user made NCCL load no tuner, not even one that it would find by itself.
 inline constexpr std::string_view without_tuner_feature = "nccl.tuner.none";
 
 [[nodiscard]] std::vector<Collective> all_collectives();
 
-/// Adds what this rank's NCCL is: "nccl.version", or "nccl.unavailable" with the reason;
-/// "nccl.tuner" where its choices can be forced, or "nccl.tuner.unavailable" ("nccl.tuner.none"
-/// besides); "nccl.profiler" where it tells what ran, or "nccl.profiler.unavailable";
-/// "nccl.environment". Nothing where the rank's buffers lie on no device: the library is not even
-/// opened there.
+/// Adds the features of this rank's NCCL: "nccl.version", or "nccl.unavailable" with the reason;
+/// "nccl.tuner" if its choices can be forced, otherwise "nccl.tuner.unavailable" (and perhaps
+/// "nccl.tuner.none"); "nccl.profiler" if it reports what ran, otherwise
+/// "nccl.profiler.unavailable"; "nccl.environment". If the rank's buffers lie on no device, adds
+/// nothing and does not open the library.
 void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capability& capability);
 
 /// Whether a rank with `capability` can call NCCL's own `collective`.
 [[nodiscard]] Support supports_native_call(const Problem& problem, const Topology& topology,
                                            const Capability& capability, Collective collective);
-/// NCCL's value of one of the user's variables, as detected: empty where it is not set.
+/// NCCL's value of one of the user's variables, as detected; empty if it is not set.
 [[nodiscard]] std::string_view environment_value(const Capability& capability,
                                                  std::string_view variable);
 
-/// `topology` as NCCL takes it, to which ranks may be hosts of their own.
+/// `topology` as NCCL sees it: NCCL may take each rank for a separate host.
 [[nodiscard]] Topology topology_of_nccl(const Topology& topology, const Capability& capability);
 
-/// Why NCCL has no symmetric windows between the ranks of such a topology; empty where it may.
+/// Why NCCL has no symmetric windows between the ranks of such a topology; empty if it may have.
 [[nodiscard]] std::string why_not_windows(const Topology& topology, const Capability& capability);
-/// Why a communicator's numbers of CTAs, or its policy, cannot be set on such a rank: NCCL is too
-/// old for it, or the environment, which has the last word, says otherwise. Empty where they can.
+/// Why such a rank cannot set a communicator's number of CTAs or its policy: NCCL is too old, or
+/// the environment, which takes precedence, sets another value. Empty if it can.
 [[nodiscard]] std::string why_not_ctas(const Capability& capability);
 [[nodiscard]] std::string why_not_policy(const Capability& capability, CtaPolicy policy);
 
 [[nodiscard]] NativeCall native_call(const Communicator& communicator, const Call& call);
-/// A ring hands partial results on, and so does a tree: in the element type.
+/// Rings and trees hand partial results on in the element type.
 [[nodiscard]] Numerics numerics_of_native_call(const Problem& problem);
-/// The lower bounds that its algorithms approach: as many `steps`, and the bytes that nccl-tests'
-/// bus bandwidth counts.
+/// The lower bounds that NCCL's algorithms approach, with the given `steps` and the bytes that
+/// nccl-tests' bus bandwidth counts.
 [[nodiscard]] Cost cost_of_native_call(const Problem& problem, int ranks, double steps);
 
 }  // namespace colltune::nccl

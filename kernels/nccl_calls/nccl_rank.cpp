@@ -19,17 +19,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// NCCL takes seconds to make a communicator, and some time to end one.
+// NCCL takes seconds to create a communicator, and some time to end one.
 constexpr auto pause_between_looks = std::chrono::microseconds(200);
-// Words of `progress_`.
+// Indices of the words of `progress_`.
 constexpr int joined_word = 0;
 constexpr int calls_word = 1;
 constexpr std::uint64_t join_begun = 1;
 constexpr std::uint64_t join_done = 2;
-// Of a small call: one element of each rank's, the widest.
+// For a small call: one element per rank, of the widest type.
 constexpr std::uint64_t widest_element = 8;
 
-/// The members of a communicator, kept with it, in the order in which they were made.
+/// The members kept with a communicator, in the order in which they were made.
 class KeptMembers final : public Attachment {
  public:
   struct Kept {
@@ -51,7 +51,7 @@ class KeptMembers final : public Attachment {
   void drop(const CommunicatorSettings& settings) {
     std::erase_if(kept_, [&](const Kept& one) { return one.settings == settings; });
   }
-  /// Collective: what is added next has room.
+  /// Collective: makes room for the next member.
   void make_room(Communicator& communicator, Deadline deadline) {
     if (kept_.size() < most_members) return;
     for (const Kept& one : kept_)
@@ -89,7 +89,7 @@ std::shared_ptr<NcclRank> NcclRank::of(Communicator& communicator, const Opened&
   std::shared_ptr<NcclRank> known = kept.find(settings);
   const bool is_lost = known == nullptr || !known->is_usable();
   if (first_rank_where(communicator, is_lost, deadline + vote_time) < 0) return known;
-  // Where one rank has lost it the others' waits in vain.
+  // If one rank has lost its member, the others would wait for it in vain.
   if (known != nullptr) known->abort("another rank's was aborted");
   known.reset();
   kept.drop(settings);
@@ -129,7 +129,7 @@ void NcclRank::make(Deadline deadline) {
       vote);
   std::uint64_t newest = 0;
   for (const auto& context : list_contexts()) newest = std::max(newest, context.number);
-  // Behind this nobody's tuner makes a context that the list above holds.
+  // After this, no rank's tuner can make a context that is in the list above.
   id = share_id(communicator_, id, vote);
   act_together(
       communicator_, "could not join NCCL's communicator", [&] { join(id, deadline); }, vote);
@@ -138,7 +138,7 @@ void NcclRank::make(Deadline deadline) {
 }
 
 NcclRank::~NcclRank() {
-  // Operations use none of its graphs any more: they keep it.
+  // Operations keep the member alive, so none uses its graphs any more.
   if (handle_ == nullptr || !is_usable()) return;
   const auto end = Clock::now() + longest_end;
   try {
@@ -180,12 +180,12 @@ void NcclRank::join(const UniqueId& id, Deadline deadline) {
 }
 
 bool NcclRank::make_native(const UniqueId& id, Deadline deadline) {
-  // Shared with the thread that makes it, which nobody may wait for any more.
+  // Shared with the thread that makes the communicator, which may be left alone.
   struct Making {
     std::mutex mutex;
-    NativeHandle handle = nullptr;  ///< of NCCL's, until it returns
+    NativeHandle handle = nullptr;  ///< owned by NCCL until the call returns
     // Guarded by mutex:
-    bool is_past_device = false;  ///< it does not look at the rank's device any more
+    bool is_past_device = false;  ///< the thread no longer uses the rank's device
     bool is_made = false;
     bool is_left_alone = false;
   };
@@ -211,7 +211,7 @@ bool NcclRank::make_native(const UniqueId& id, Deadline deadline) {
     if (abort_flag_.is_raised() || Clock::now() >= deadline) {
       const std::lock_guard lock(making->mutex);
       if (making->is_made) break;
-      // The device may go as soon as this returns.
+      // The device may be destroyed as soon as this returns.
       if (making->is_past_device) {
         making->is_left_alone = true;
         errands_.leave_alone();
@@ -221,7 +221,7 @@ bool NcclRank::make_native(const UniqueId& id, Deadline deadline) {
     std::this_thread::sleep_for(pause_between_looks);
   }
   while (errands_.is_under_way()) std::this_thread::sleep_for(pause_between_looks);
-  // An error leaves no communicator behind.
+  // If there is an error, there is no communicator to end.
   check_nccl(functions(), nullptr, errands_.result(), "ncclCommInitRankConfig");
   handle_ = making->handle;
   return true;
@@ -238,8 +238,8 @@ void NcclRank::begin(std::string what, std::function<Result()> act) {
 }
 
 void NcclRank::enter() {
-  // In one order with the abort, which looks here behind its own word: one of the two sees the
-  // other.
+  // Sequentially consistent, as is the abort, which sets its own flag and then reads `inside`: at
+  // least one of the two sees the other.
   mark_->inside.store(++entered_, std::memory_order_seq_cst);
   if (!is_aborted_.load(std::memory_order_seq_cst)) return;
   leave();
@@ -353,7 +353,8 @@ NcclRank::Graphs::iterator NcclRank::keep(std::unique_ptr<DeviceGraph> graph) {
 }
 
 void NcclRank::abort(const std::string& why) noexcept {
-  // The kernel of a replay that hangs ends with NCCL's abort, and what it holds of its graph then.
+  // The kernel of a hanging replay ends only with NCCL's abort, and what it holds of its graph is
+  // freed then.
   for (auto& graph : graphs_) graph.reset();
   end(why);
   if (pending_ && held_.use_count() == 1) static_cast<void>(pending_->has_ended(longest_end));

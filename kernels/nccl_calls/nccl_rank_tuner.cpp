@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// A member and its context in the tuner that NCCL loaded: which one it is, what it is told, what it
-// saw.
+// A member and its context in the tuner that NCCL loaded: finding the context, telling it what to
+// choose, and reading what it saw.
 
 #include <algorithm>
 #include <chrono>
@@ -21,7 +21,7 @@
 namespace colltune::nccl {
 namespace {
 
-/// The same for the same choice: the tuner keeps one of each.
+/// The same id for the same choice: the tuner keeps one of each.
 std::uint64_t id_of(const std::optional<Choice>& choice, Function function) {
   if (!choice) return 1;
   auto id = static_cast<std::uint64_t>(choice->algorithm) * protocol_count +
@@ -30,7 +30,7 @@ std::uint64_t id_of(const std::optional<Choice>& choice, Function function) {
   return 2 + id * function_count + static_cast<std::uint64_t>(function);
 }
 
-/// What the tuner is told; without a choice, that NCCL's own stays.
+/// What the tuner is told; without a choice, to keep NCCL's own.
 colltune_nccl_force force_of(const std::optional<Choice>& choice, Function function) {
   colltune_nccl_force wanted{.id = id_of(choice, function),
                              .functions = (1U << function_count) - 1,
@@ -58,7 +58,7 @@ std::string snapshot_text(const colltune_nccl_communicator& context) {
   return text;
 }
 
-/// Calls on bytes alone: NCCL makes these of them before it asks.
+/// The type that NCCL asks its tuner about: collectives without arithmetic become calls on bytes.
 DataType asked_type(Function function, DataType type) {
   return function == Function::broadcast || function == Function::all_gather ? DataType::i8 : type;
 }
@@ -66,8 +66,8 @@ DataType asked_type(Function function, DataType type) {
 constexpr const char* found_no_context = "did not find its communicator in NCCL's tuner";
 constexpr auto pause_between_tries = std::chrono::microseconds(100);
 
-/// One thread of the process at a time looks for its context, so that a question to one that nobody
-/// has claimed is about its own call.
+/// Lets only one thread of the process at a time look for its context. A question to an unclaimed
+/// context is then about that thread's own call.
 class Search {
  public:
   Search(const TunerControl& control, const AbortFlag& abort_flag, Deadline deadline)
@@ -90,8 +90,8 @@ class Search {
   const TunerControl& control_;
 };
 
-/// Contexts that nobody has claimed: as long as this lives they are observed, and have NCCL's own
-/// choice stay, since the ranks' snapshots may differ, and are compared later.
+/// Unclaimed contexts. As long as this object lives they are observed and keep NCCL's own choice,
+/// since the ranks' snapshots may differ and are compared only later.
 class Candidates {
  public:
   Candidates(const TunerControl& control, std::vector<std::uint64_t> numbers)
@@ -112,7 +112,7 @@ class Candidates {
     }
   }
 
-  /// The one that NCCL has asked since then.
+  /// The context that NCCL has asked since then.
   [[nodiscard]] std::optional<std::uint64_t> find_asked() const {
     for (std::size_t i = 0; i < numbers_.size(); ++i)
       if (count_of(numbers_[i]) > before_[i]) return numbers_[i];
@@ -120,7 +120,7 @@ class Candidates {
   }
 
  private:
-  /// 0 too where it is gone.
+  /// 0 also if the context is gone.
   [[nodiscard]] std::uint64_t count_of(std::uint64_t number) const {
     colltune_nccl_call seen{};
     return control_.last_call(number, &seen) == 0 ? seen.count : 0;
@@ -136,7 +136,7 @@ class Candidates {
 std::vector<colltune_nccl_communicator> NcclRank::list_contexts() const {
   if (!opened_.why_no_tuner.empty()) return {};
   std::vector<colltune_nccl_communicator> contexts(opened_.control.list(nullptr, 0));
-  // Others may come and go meanwhile.
+  // Contexts may come and go meanwhile.
   for (;;) {
     const std::size_t there = opened_.control.list(contexts.data(), contexts.size());
     const bool is_all = there <= contexts.size();
@@ -185,9 +185,9 @@ void NcclRank::find_tuner_context(Deadline deadline, std::uint64_t newest_before
 }
 
 std::uint64_t NcclRank::find_by_turns(std::uint64_t newest_before, Deadline deadline) {
-  // Several ranks live in one process, of this communicator or of others that are made at the same
-  // time: one after the other makes a call, and sees which of the contexts is asked about it. NCCL
-  // asks before it needs any other rank.
+  // Several ranks may live in one process, of this communicator or of others made at the same time.
+  // So one rank after the other makes a call and sees which context is asked about it. NCCL asks
+  // before it needs any other rank.
   std::byte* const scratch = scratch_.bytes().data();
   why_not_forced_ = "not known yet";  // so that the call leaves the contexts alone
   LibraryCall call(std::shared_ptr<NcclRank>(std::shared_ptr<NcclRank>{}, this),
@@ -210,7 +210,8 @@ std::uint64_t NcclRank::find_by_turns(std::uint64_t newest_before, Deadline dead
   return found;
 }
 
-std::uint64_t NcclRank::find_own(LibraryCall& call, std::uint64_t newest_before, Deadline deadline) {
+std::uint64_t NcclRank::find_own(LibraryCall& call, std::uint64_t newest_before,
+                                 Deadline deadline) {
   const Search search(opened_.control, abort_flag_, deadline);
   const Candidates candidates(opened_.control, list_unclaimed(newest_before));
   call.start();

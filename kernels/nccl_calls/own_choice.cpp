@@ -50,7 +50,7 @@ class OwnChoiceEntry final : public Implementation {
   std::string protocol(const Problem&, const Variant& variant) const override {
     return "nccl;" + to_string(variant);
   }
-  /// log2 n steps are the least that reach all ranks.
+  /// No algorithm reaches all ranks in fewer than log2 n steps.
   Cost cost(const Problem& problem, const Topology& topology, const Variant&) const override {
     return cost_of_native_call(problem, topology.ranks, std::ceil(std::log2(topology.ranks)));
   }
@@ -75,7 +75,7 @@ class OwnChoiceEntry final : public Implementation {
       native.receive =
           place_in_window(communicator, *windows.front(), call.buffers.receive, deadline);
     }
-    // What lies in windows is registered by them.
+    // Buffers in windows are registered by the windows.
     native.registers = native.registers && !form_.windows;
     std::unique_ptr<LibraryCall> made;
     act_together(

@@ -14,30 +14,30 @@
 
 namespace colltune::nccl {
 
-/// What a call asks of NCCL besides the problem.
+/// What a call asks of NCCL in addition to the problem.
 struct CallSettings {
   CommunicatorSettings communicator{};
-  bool is_premultiplied = false;  ///< NativeCall's
+  bool is_premultiplied = false;  ///< as in NativeCall
 };
 
-/// A way to call NCCL and let it choose algorithm, protocol and channels: an entry of the catalogue
-/// for each collective that has it.
+/// A way to call NCCL that leaves algorithm, protocol and channels to it: one entry of the
+/// catalogue for each collective that supports it.
 struct OwnChoice {
-  std::string_view suffix;  ///< of the name, behind the collective
+  std::string_view suffix;  ///< of the name, after the collective
   std::string_view description;
   bool is_baseline = false;
   std::vector<Collective> collectives{};
-  /// The settings worth trying, each a variant's parameters.
+  /// The settings worth trying, each as the parameters of a variant.
   std::vector<std::vector<Parameter>> (*list)(const Problem&, const Topology&,
                                               const Capability&) = nullptr;
-  /// Why such a rank cannot run it with these parameters, which may be anything; empty where it
-  /// can. Asked where NCCL's plain call is there.
+  /// Why such a rank cannot run it with these parameters, which may be arbitrary; empty if it can.
+  /// Called only if NCCL's plain call is supported.
   std::string (*why_not)(const Problem&, const Topology&, const Capability&,
                          const std::vector<Parameter>&) = nullptr;
-  /// Its buffers lie in memory of this, in windows that are symmetric between the ranks; null: they
-  /// lie anywhere.
+  /// If set, its buffers lie in memory of this source, in windows that are symmetric between the
+  /// ranks; null: they lie anywhere.
   std::shared_ptr<WindowMemory> windows{};
-  /// Of parameters that can be run.
+  /// The settings of parameters that can be run.
   CallSettings (*settings)(const std::vector<Parameter>&) = nullptr;
 };
 

@@ -77,7 +77,7 @@ Window::Window(std::shared_ptr<NcclRank> member, std::span<std::byte> memory, De
   try {
     member_->finish("ncclCommWindowRegister", deadline);
   } catch (...) {
-    // Its thread may still write the word when this object is gone.
+    // NCCL's thread may still write the word after this object is gone.
     member_->keep_until_end(window_);
     throw;
   }
@@ -110,7 +110,7 @@ Windows open_windows(Communicator& communicator, const std::shared_ptr<NcclRank>
       },
       vote);
   Windows windows;
-  // As many on all ranks, though a root may have a buffer more than others.
+  // All ranks open the same number, though a root may have one buffer more than others.
   const auto most =
       communicator.all_reduce_max(static_cast<std::int64_t>(allocations.size()), vote);
   const bool lacks_one = static_cast<std::int64_t>(allocations.size()) < most;

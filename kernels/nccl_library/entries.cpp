@@ -11,20 +11,21 @@
 namespace colltune::nccl {
 namespace {
 
-// NCCL gives a channel no less traffic.
+// NCCL gives each channel at least this much traffic.
 constexpr std::uint64_t traffic_of_channel = 16 << 10;
-// A channel moves some 20 GB/s: with more bytes on one a call takes milliseconds, and more channels
-// are always better. LL writes a flag for each four bytes, at most half of the link; NCCL's own
-// model leaves it below a megabyte.
+// A channel moves some 20 GB/s. With more bytes per channel than this a call takes milliseconds,
+// and more channels are always better. LL writes a flag for each four bytes, so it reaches at most
+// half of the link; NCCL's own model drops it below a megabyte.
 constexpr std::uint64_t most_bytes_of_channel = std::uint64_t{64} << 20;
 constexpr std::uint64_t most_bytes_of_ll = std::uint64_t{16} << 20;
 constexpr std::array<int, 6> channel_counts{1, 2, 4, 8, 16, 32};
-// Each is a communicator more. Where channels can be forced, what NCCL's default communicators
-// have (16 to 32, by the GPU) need not be tried again by CTAs: only more.
+// Each count needs another communicator. If channels can be forced, counts that NCCL's default
+// communicators cover (16 to 32, depending on the GPU) need not be tried again as CTAs, only larger
+// ones.
 constexpr std::array<int, 4> cta_counts{4, 16, 32, 64};
 constexpr int fewest_unforced_ctas = 32;
 
-/// Whether so many channels have no more each than is worth trying.
+/// Whether this many channels leave each with little enough to be worth trying.
 bool is_little_for(std::uint64_t bytes, int channels) {
   return bytes / static_cast<std::uint64_t>(channels) <= most_bytes_of_channel;
 }
@@ -69,7 +70,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-/// As NCCL_ALGO prefixes them.
+/// The function's name as NCCL_ALGO spells it before a list.
 std::string_view function_name(Function function) {
   constexpr std::array<std::string_view, function_count> names{"broadcast", "reduce", "allgather",
                                                                "reducescatter", "allreduce"};
@@ -134,8 +135,8 @@ std::vector<int> channels_to_try(Function function, const Entry& entry, std::uin
 }
 
 int most_ctas_of(Collective collective, std::uint64_t bytes) {
-  // NCCL chooses the protocol: LL has the most. What it asks no tuner about moves each byte once,
-  // as all_gather does.
+  // NCCL chooses the protocol, and LL has the most channels. Collectives without a tuner question
+  // move each byte once, as all_gather does.
   return most_channels_of(function_of(collective).value_or(Function::all_gather), Protocol::ll,
                           bytes);
 }
@@ -154,7 +155,7 @@ std::vector<int> ctas_to_try(Collective collective, std::uint64_t bytes) {
 bool is_allowed_by(std::string_view text, Function function, std::string_view what) {
   if (text.empty()) return true;
   const std::string words = lower(text);
-  // The first part may be for all functions; one with this function's name counts more.
+  // The first part may apply to all functions; a part with this function's name takes precedence.
   std::string_view for_all;
   const auto parts = split(words, ';');
   for (std::size_t i = 0; i < parts.size(); ++i) {

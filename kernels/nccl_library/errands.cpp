@@ -14,13 +14,13 @@
 namespace colltune::nccl {
 
 struct Errands::State {
-  std::function<void()> watch;  ///< of the object, not called behind its end
-  mutable std::mutex mutex;     ///< guards all below
+  std::function<void()> watch;  ///< the object's; not called after its end
+  mutable std::mutex mutex;     ///< guards all members below
   std::condition_variable changed;
-  std::function<Result()> act;  ///< to be done; empty: nothing is
+  std::function<Result()> act;  ///< the errand to start; empty: none
   std::string what;
   bool is_under_way = false;
-  bool is_over = false;  ///< nothing more comes
+  bool is_over = false;  ///< no errand will follow
   Result result = result_success;
   std::exception_ptr thrown;
 
@@ -33,7 +33,7 @@ struct Errands::State {
       } else if (is_over) {
         return;
       } else {
-        // Under the mutex: the object waits for it before it goes.
+        // Called with the mutex held, so the object cannot end meanwhile.
         watch();
       }
     }

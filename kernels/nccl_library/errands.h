@@ -12,32 +12,32 @@
 
 namespace colltune::nccl {
 
-/// A thread beside the one that uses a communicator of NCCL's, which is a blocking one, as programs
-/// have: it does what may wait for other ranks inside NCCL (making the communicator, its first call
-/// of a kind, which connects the ranks, captures, windows), so that whoever waits for that can stop
-/// waiting. In between it watches the calls that the user's thread makes by itself. Made once for a
-/// communicator: no call makes a thread.
+/// A helper thread for one NCCL communicator, which is blocking, as in most programs. It makes the
+/// NCCL calls that may wait for other ranks: creating the communicator, its first call of a kind
+/// (which connects the ranks), captures, windows. The caller can thus stop waiting for them. When
+/// idle it watches the calls that the user's thread makes itself. Created once per communicator, so
+/// no call creates a thread.
 class Errands {
  public:
-  /// `watch` is called now and then while there is no errand.
+  /// `watch` is called now and then while no errand is under way.
   explicit Errands(std::function<void()> watch);
   Errands(const Errands&) = delete;
   Errands& operator=(const Errands&) = delete;
-  /// Waits for the errand that is under way, at most `longest_end`; then it is left alone, and said
-  /// so.
+  /// Waits at most `longest_end` for the errand under way. If that has not ended, its thread is
+  /// left alone, with a message on stderr.
   ~Errands();
 
-  /// Not before the last one has ended. `act` may outlive this object.
+  /// Call only after the last errand has ended. `act` may outlive this object.
   void begin(std::string what, std::function<Result()> act);
   [[nodiscard]] bool is_under_way() const;
-  /// Whether it has ended by then.
+  /// Whether the errand ends within `patience`.
   [[nodiscard]] bool has_ended_within(std::chrono::milliseconds patience) const;
-  /// What it ended with. Throws what `act` threw.
+  /// The result of the last errand. Throws what `act` threw.
   [[nodiscard]] Result result() const;
   [[nodiscard]] std::string what() const;
-  /// Nobody waits for the one that is under way any more, nor does the end of this object.
+  /// Stops waiting for the errand under way; the destructor does not wait for it either.
   void leave_alone() { is_left_alone_ = true; }
-  /// The same as is_under_way, also behind the end of this object.
+  /// is_under_way as a function that is valid even after the end of this object.
   [[nodiscard]] std::function<bool()> under_way_elsewhere() const;
 
  private:
@@ -47,7 +47,7 @@ class Errands {
   std::thread thread_;
 };
 
-/// Between two looks of `watch`.
+/// Interval between calls of `watch`.
 inline constexpr std::chrono::milliseconds pause_of_watch{100};
 
 }  // namespace colltune::nccl

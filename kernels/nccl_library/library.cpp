@@ -16,8 +16,8 @@
 namespace colltune::nccl {
 namespace {
 
-// The first with a tuner interface that libnccl-tuner-colltune.so has (version 4), and the newest
-// that this was written against.
+// The oldest version whose tuner interface (version 4) libnccl-tuner-colltune.so supports, and the
+// newest that this was written against.
 constexpr int oldest_version = version_code(2, 24, 3);
 constexpr int first_version_with_profiler = version_code(2, 27, 0);
 constexpr int next_major_version = version_code(3, 0, 0);
@@ -27,7 +27,7 @@ std::string value_in(const NcclVariables& environment, std::string_view name) {
   return found == environment.end() ? std::string() : found->second;
 }
 
-/// But for what stands in Places by itself.
+/// NCCL's settings, except those that have fields of their own in Places.
 bool is_overriding(std::string_view name) {
   return is_nccl_setting(name) && name != "NCCL_TUNER_PLUGIN" && name != "NCCL_PROFILER_PLUGIN";
 }
@@ -39,14 +39,14 @@ std::string overriding_variables(const NcclVariables& environment) {
   return found;
 }
 
-/// `environment` without the settings of one node.
+/// `environment` without the settings that may differ from node to node.
 std::string without_settings_of_node(std::string_view environment) {
   std::string kept;
   bool is_kept = true;
   while (!environment.empty()) {
     const std::size_t end = std::min(environment.find(' '), environment.size());
     const std::string_view word = environment.substr(0, end);
-    // Else the rest of a value with blanks in it.
+    // Any other word is the rest of a value with blanks in it.
     if (word.starts_with("NCCL_"))
       is_kept = !is_nccl_setting_of_node(word.substr(0, word.find('=')));
     if (is_kept) kept += (kept.empty() ? "" : " ") + std::string(word);
@@ -61,7 +61,7 @@ bool find_function(void* library, const char* name, Function& into) {
   return into != nullptr;
 }
 
-/// The first function that must be there and is not; empty: all are.
+/// The first required function that is missing; empty: none is.
 std::string find_functions(void* library, Functions& functions) {
   std::string missing;
   const auto need = [&](const char* name, auto& into) {
@@ -103,7 +103,7 @@ std::string last_dl_error() {
 
 void open_library(const Places& places, Opened& opened) {
   for (const std::string& path : places.libraries) {
-    // Stays: NCCL may have threads.
+    // Never unloaded: NCCL may have threads running.
     opened.library.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
     opened.path = path;
     if (opened.library) break;
@@ -131,7 +131,7 @@ void open_library(const Places& places, Opened& opened) {
         "NCCL " + version_text(opened.version) + " at " + opened.path + " has no " + missing;
 }
 
-/// The variable names none, but NCCL finds one.
+/// The variable names no plug-in, but NCCL finds one.
 std::string why_foreign(const Places& places, const std::string& kind, const std::string& variable,
                         const std::string& foreign) {
   return "NCCL loads a " + kind + " of somebody else's by itself, " + foreign + "; " + variable +
@@ -156,7 +156,7 @@ void open_tuner(const Places& places, Opened& opened) {
     return;
   }
   const std::string file = plugin_file("tuner", places.tuner);
-  // The very copy that NCCL gets: the loader keeps one.
+  // The same copy that NCCL gets: the loader keeps only one.
   opened.tuner.reset(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!opened.tuner) {
     opened.why_no_tuner =
@@ -199,7 +199,7 @@ void open_profiler(const Places& places, Opened& opened) {
     return;
   }
   const std::string file = plugin_file("profiler", places.profiler);
-  // The very copy that NCCL gets: the loader keeps one.
+  // The same copy that NCCL gets: the loader keeps only one.
   opened.profiler.reset(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!opened.profiler) {
     opened.why_no_profiler =
@@ -266,7 +266,7 @@ std::string version_text(int version) {
 }
 
 std::string why_not_version(int version) {
-  // Before 2.9 the code was major * 1000 + minor * 100 + patch.
+  // Before 2.9 the version code was major * 1000 + minor * 100 + patch.
   if (version < version_code(2, 9, 0)) return "NCCL is older than 2.9; 2.24.3 is the oldest";
   if (version < oldest_version)
     return "NCCL " + version_text(version) + " is too old: 2.24.3 is the oldest that is used";

@@ -21,7 +21,7 @@ struct CloseLibrary {
 };
 using SharedObject = std::unique_ptr<void, CloseLibrary>;
 
-/// libnccl, opened at run time. Null: what this version does not have.
+/// libnccl, opened at run time. A function is null if this version does not have it.
 struct Functions {
   GetVersion get_version = nullptr;
   GetUniqueId get_unique_id = nullptr;
@@ -43,15 +43,15 @@ struct Functions {
   Reduce reduce = nullptr;
   MemAlloc allocate_memory = nullptr;
   MemFree free_memory = nullptr;
-  CommWindowRegister register_window = nullptr;  ///< since 2.27, as the one below
+  CommWindowRegister register_window = nullptr;  ///< since 2.27, as the next one
   CommWindowDeregister deregister_window = nullptr;
   CommRevoke revoke = nullptr;    ///< since 2.28.7
-  AllToAll all_to_all = nullptr;  ///< since 2.28, as the two below
+  AllToAll all_to_all = nullptr;  ///< since 2.28, as the next two
   Gather gather = nullptr;
   Scatter scatter = nullptr;
 };
 
-/// What libnccl-tuner-colltune.so offers besides NCCL's own interface (tuner_control.h).
+/// What libnccl-tuner-colltune.so offers in addition to NCCL's own interface (tuner_control.h).
 struct TunerControl {
   decltype(colltune_nccl_tuner_list)* list = nullptr;
   decltype(colltune_nccl_tuner_claim)* claim = nullptr;
@@ -62,7 +62,7 @@ struct TunerControl {
   decltype(colltune_nccl_tuner_last_call)* last_call = nullptr;
 };
 
-/// What it offers where NCCL has it as its profiler (profiler_control.h). Null: it is not.
+/// What it offers if NCCL has loaded it as its profiler (profiler_control.h). Null: NCCL has not.
 struct ProfilerControl {
   decltype(colltune_nccl_profiler_watch)* watch = nullptr;
   decltype(colltune_nccl_profiler_end_watch)* end_watch = nullptr;
@@ -70,51 +70,52 @@ struct ProfilerControl {
 
 /// Where the libraries are looked for.
 struct Places {
-  std::vector<std::string> libraries;  ///< as dlopen takes them; the first one that opens
-  /// What NCCL_TUNER_PLUGIN says, which NCCL loads its tuner by; empty: nothing.
+  std::vector<std::string> libraries;  ///< for dlopen; the first one that opens is used
+  /// The value of NCCL_TUNER_PLUGIN, by which NCCL loads its tuner; empty: not set.
   std::string tuner;
-  std::string profiler{};  ///< the same of NCCL_PROFILER_PLUGIN
-  /// What the user's environment and NCCL's files set besides, by name, "NCCL_ALGO=ring
-  /// NCCL_NET=Socket"; overrides what a sweep asks for.
+  std::string profiler{};  ///< the value of NCCL_PROFILER_PLUGIN
+  /// Other settings in the user's environment and NCCL's files, sorted by name: "NCCL_ALGO=ring
+  /// NCCL_NET=Socket". They override what a sweep asks for.
   std::string environment;
-  // Of somebody else's, found by NCCL where the above say nothing.
+  // Foreign plug-ins that NCCL finds if the variables above are not set.
   std::string foreign_tuner{};
   std::string foreign_profiler{};
-  std::string own_tuner{};  ///< the file of colltune's, which is both; empty: it was not found
+  std::string own_tuner{};  ///< colltune's file, both tuner and profiler; empty: not found
 };
-/// COLLTUNE_NCCL_LIBRARY, where it is set, and nothing else; else libnccl.so.2 as the loader finds
-/// it, then where the build found it.
+/// If COLLTUNE_NCCL_LIBRARY is set, only that; otherwise libnccl.so.2 as the loader finds it, then
+/// the path where the build found it.
 [[nodiscard]] Places places_in(const NcclVariables& environment);
-/// In the environment as it is now.
+/// The same, for the current environment.
 [[nodiscard]] Places find_places();
 
-/// The libraries of this process, opened once. What cannot be opened has a reason for a person.
+/// The libraries of this process, opened once. The why_ fields hold the reason for a person if
+/// something cannot be opened; empty: it was.
 struct Opened {
   SharedObject library{};
   std::string path{};  ///< of the library, as it was opened
   Functions functions{};
   int version = 0;        ///< version_code
-  std::string why_not{};  ///< there is no NCCL to use; empty: there is
+  std::string why_not{};  ///< why there is no usable NCCL
   SharedObject tuner{};
   TunerControl control{};
-  std::string why_no_tuner{};     ///< NCCL's choice can be neither forced nor read back
-  bool is_without_tuner = false;  ///< NCCL loads none of anybody's
+  std::string why_no_tuner{};     ///< why NCCL's choice can be neither forced nor read back
+  bool is_without_tuner = false;  ///< NCCL loads no tuner at all
   SharedObject profiler{};
   ProfilerControl profiler_control{};
-  std::string why_no_profiler{};       ///< nobody tells what ran, with how many channels
+  std::string why_no_profiler{};       ///< why nothing reports what ran and with how many channels
   std::string environment{};           ///< Places::environment
-  std::string compared_environment{};  ///< of it what must be alike on all ranks
+  std::string compared_environment{};  ///< the part that must be equal on all ranks
 };
 [[nodiscard]] Opened open_libraries(const Places& places);
 
 /// "2.28.9".
 [[nodiscard]] std::string version_text(int version);
-/// Why a library of `version` cannot be used; empty where it can, also where it is newer than all
-/// that were known when this was written.
+/// Why a library of `version` cannot be used; empty if it can. Versions newer than all that were
+/// known when this was written are accepted.
 [[nodiscard]] std::string why_not_version(int version);
 
-/// The libraries, opened when they are first asked for: loading NCCL makes CUDA's driver load,
-/// which nobody wants who has no GPU. Shared by the entries of the catalogue; thread-safe.
+/// The libraries, opened on first use: loading NCCL loads CUDA's driver, which is unwanted on
+/// machines without a GPU. Shared by the entries of the catalogue; thread-safe.
 class Runtime {
  public:
   explicit Runtime(std::function<Places()> find) : find_(std::move(find)) {}
@@ -126,7 +127,7 @@ class Runtime {
   mutable Opened opened_;
 };
 
-/// Throws Error where `result` is neither success nor in progress, with what NCCL says of it.
+/// Throws Error, with NCCL's message, unless `result` is success or in progress.
 void check_nccl(const Functions& functions, NativeHandle communicator, Result result,
                 const char* what);
 

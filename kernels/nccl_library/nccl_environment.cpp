@@ -26,16 +26,16 @@ constexpr const char* file_name = "libnccl-tuner-colltune.so";
 constexpr const char* host_variable = "NCCL_HOSTID";
 const std::string pretended_host = "colltune-rank-";
 
-/// Interfaces, adapters, and paths of what describes one node's topology or is to hold it, by
-/// NCCL's documentation (env.html) and source (src/graph). What a configuration file says is
-/// compared by itself.
+/// Interfaces, adapters, and paths of files that describe one node's topology or receive it, from
+/// NCCL's documentation (env.html) and source (src/graph). The contents of a configuration file are
+/// compared separately.
 constexpr std::string_view settings_of_node[] = {
     "NCCL_CONF_FILE",      "NCCL_GRAPH_DUMP_FILE", "NCCL_GRAPH_FILE",     "NCCL_IB_HCA",
     "NCCL_OOB_NET_IFNAME", "NCCL_SOCKET_IFNAME",   "NCCL_TOPO_DUMP_FILE", "NCCL_TOPO_FILE"};
 
-/// Where NCCL looks for it, whatever HOME says; empty: nobody knows the user.
+/// The home directory as NCCL finds it, regardless of HOME; empty: the user is unknown.
 fs::path home_of_user() {
-  std::array<char, 16384> text{};  // for one entry; sysconf's hint is 1 KiB
+  std::array<char, 16384> text{};  // of one entry; sysconf's hint is 1 KiB
   passwd entry{};
   passwd* found = nullptr;
   if (::getpwuid_r(::getuid(), &entry, text.data(), text.size(), &found) != 0 || found == nullptr)
@@ -43,8 +43,8 @@ fs::path home_of_user() {
   return found->pw_dir;
 }
 
-/// As NCCL's param.cc reads it: nothing is trimmed, '#' counts at the beginning of a line alone,
-/// and the first that names a variable wins.
+/// Reads a file as NCCL's param.cc does: nothing is trimmed, '#' counts only at the beginning of a
+/// line, and the first line that names a variable wins.
 void add_file(const fs::path& path, NcclVariables& into) {
   constexpr std::size_t most = 1023;  // characters of a name, and of a value
   std::ifstream file(path);
@@ -55,7 +55,7 @@ void add_file(const fs::path& path, NcclVariables& into) {
   }
 }
 
-/// By the user, in the environment or in a file of NCCL's.
+/// Whether the user sets it, in the environment or in one of NCCL's files.
 bool is_set(const char* name) { return read_nccl_environment().contains(name); }
 
 }  // namespace
@@ -82,7 +82,7 @@ NcclVariables read_nccl_environment(const NcclFiles& files) {
 }
 
 void pretend_own_host(int rank) {
-  // A file cannot say another one for each rank.
+  // Must be in the environment: a file cannot give each rank its own name.
   ::setenv(host_variable, (pretended_host + std::to_string(rank)).c_str(), 0);
   if (!is_set("NCCL_NET")) ::setenv("NCCL_NET", "Socket", 1);
 }
@@ -93,7 +93,7 @@ bool is_pretended_host() {
 }
 
 bool is_nccl_setting(std::string_view name) {
-  // NCCL_VERSION is set by images of NVIDIA's for their users; NCCL does not read it.
+  // NVIDIA's images set NCCL_VERSION for their users; NCCL does not read it.
   return name.starts_with("NCCL_") && !name.starts_with("NCCL_DEBUG") && name != "NCCL_HOSTID" &&
          name != "NCCL_VERSION";
 }
@@ -103,7 +103,7 @@ bool is_nccl_setting_of_node(std::string_view name) {
 }
 
 std::string find_nccl_tuner(const fs::path& program) {
-  // bin/ and lib/ of a build, or what the installation calls them.
+  // bin/ and lib/ of a build, or the names that the installation uses.
   const fs::path root = program.parent_path().parent_path();
   std::error_code ignored;
   for (const fs::path& folder : {fs::path("lib"), fs::path(nccl::library_folder)})

@@ -11,24 +11,24 @@
 
 namespace colltune::nccl {
 
-/// ncclCommAbort or ncclCommDestroy on a thread of its own, since nothing bounds how long they
-/// take: an abort ends at once all that runs on the communicator, but returns only when no graph
-/// holds a call of it any more, and graphs of the caller's go when the caller likes; and it may
-/// wait for other ranks of the node to abort as well (NVIDIA/nccl issue 863).
+/// Runs ncclCommAbort or ncclCommDestroy on a thread of its own, since both can take arbitrarily
+/// long. An abort ends all work on the communicator at once, but returns only when no graph holds a
+/// call of it any more, and the caller may keep such graphs as long as it likes. It may also wait
+/// for other ranks of the node to abort (NVIDIA/nccl issue 863).
 class PendingEnd {
  public:
   enum class Way { abort, destroy };
-  /// `is_inside`: whether a thread is inside a function of NCCL's for this communicator. NCCL frees
-  /// in an abort what such a function still looks at: where its version can it revokes the
-  /// communicator first, which makes the function return, and lets that happen.
+  /// `is_inside`: whether a thread is inside an NCCL function for this communicator. An abort frees
+  /// memory that such a function still uses. So if NCCL's version can, the communicator is revoked
+  /// first, which makes the function return, and the abort waits for that.
   PendingEnd(const Functions& functions, NativeHandle handle, Way way,
              std::function<bool()> is_inside = {});
   PendingEnd(const PendingEnd&) = delete;
   PendingEnd& operator=(const PendingEnd&) = delete;
-  /// Waits for it, but not for ever: what has not ended then is left alone, and said so.
+  /// Waits at most `longest_end`; an end that takes longer is left alone, with a message on stderr.
   ~PendingEnd();
 
-  /// Whether it has ended, now or within `patience`.
+  /// Whether the end is complete, now or within `patience`.
   [[nodiscard]] bool has_ended(std::chrono::milliseconds patience) const;
 
  private:
@@ -37,11 +37,11 @@ class PendingEnd {
   std::thread thread_;
 };
 
-/// So long is waited for a function of NCCL's to return from a communicator that was revoked, and
-/// where NCCL cannot revoke: it returns by itself, or is aborted where it is.
+/// How long to wait for an NCCL function to return after the communicator was revoked, and, if NCCL
+/// cannot revoke, without that: the function then returns by itself or is aborted while inside.
 inline constexpr std::chrono::milliseconds longest_return{2'000};
 inline constexpr std::chrono::milliseconds longest_return_unasked{200};
-/// So long is waited for the end of a communicator.
+/// How long to wait for the end of a communicator.
 inline constexpr std::chrono::seconds longest_end{10};
 
 }  // namespace colltune::nccl

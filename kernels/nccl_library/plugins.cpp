@@ -14,12 +14,12 @@
 namespace colltune::nccl {
 namespace {
 
-/// What NCCL looks for in a library, but for the number of the interface behind it.
+/// The symbol that NCCL looks for in a library, without the interface's version number at its end.
 std::string symbol_of(const std::string& kind) {
   return kind == "tuner" ? "ncclTunerPlugin_v" : "ncclProfiler_v";
 }
 
-// More than there are yet: 7 is the newest in NCCL's sources.
+// More than exist yet: the newest in NCCL's sources is 7.
 constexpr int newest_interface = 15;
 
 }  // namespace
@@ -35,7 +35,7 @@ std::string plugin_file(const std::string& kind, const std::string& plugin) {
 std::vector<std::string> default_plugins(const std::string& kind,
                                          const NcclVariables& environment) {
   std::vector<std::string> files{"libnccl-" + kind + ".so"};
-  // Else what it has opened as its network.
+  // Otherwise NCCL uses the library that it has opened as its network plug-in.
   const auto network = environment.find("NCCL_NET_PLUGIN");
   if (network == environment.end()) {
     files.emplace_back("libnccl-net.so");

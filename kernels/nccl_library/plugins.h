@@ -10,19 +10,19 @@
 
 namespace colltune::nccl {
 
-// Which plug-ins NCCL opens, by its plugin_open.cc, tuner.cc, profiler.cc and net.cc. A kind is
-// "tuner", "profiler" or "net".
+// Finds the plug-ins that NCCL opens, after its plugin_open.cc, tuner.cc, profiler.cc and net.cc. A
+// kind is "tuner", "profiler" or "net".
 
-/// Whether a variable that names a plug-in says that none is wanted.
+/// Whether the value of a plug-in variable asks for no plug-in.
 [[nodiscard]] bool is_none(const std::string& plugin);
-/// The file, as dlopen takes it, of a plug-in that a variable names.
+/// The file, as passed to dlopen, of the plug-in that a variable names.
 [[nodiscard]] std::string plugin_file(const std::string& kind, const std::string& plugin);
 
-/// The files in which NCCL looks for a tuner or a profiler that no variable names, in turns.
+/// The files in which NCCL looks, in this order, for a tuner or profiler if no variable names one.
 [[nodiscard]] std::vector<std::string> default_plugins(const std::string& kind,
                                                        const NcclVariables& environment);
-/// That of `files` which NCCL takes: the first that opens, where it has a tuner or profiler in it
-/// and is not colltune's own. Empty: none. It is opened for that, and closed again.
+/// The one of `files` that NCCL takes: the first that opens, if it contains a tuner or profiler and
+/// is not colltune's own. Empty: none. The file is opened to check, then closed.
 [[nodiscard]] std::string find_foreign_plugin(const std::string& kind,
                                               std::span<const std::string> files);
 

@@ -10,14 +10,14 @@
 
 namespace colltune::nccl {
 
-/// What NCCL told of a call.
+/// What NCCL's profiler reported about a call.
 struct ToldRun {
   int kind = colltune_nccl_ran_entry;
-  Choice choice{};  ///< of an entry alone
+  Choice choice{};  ///< set only if a table entry ran
 };
 
-/// The next call of a collective on these buffers: NCCL tells its profiler what it runs as. Nothing
-/// is told where NCCL has not loaded colltune's.
+/// Watches the next call of a collective on these buffers: NCCL tells colltune's profiler plug-in
+/// what the call runs as. Nothing is reported if NCCL has not loaded that plug-in.
 class WatchedCall {
  public:
   WatchedCall(const ProfilerControl& control, const void* send, const void* receive);
@@ -25,10 +25,10 @@ class WatchedCall {
   WatchedCall& operator=(const WatchedCall&) = delete;
   ~WatchedCall() { static_cast<void>(end()); }
 
-  /// Whether NCCL tells of it at all.
+  /// Whether NCCL reports the call at all.
   [[nodiscard]] bool is_watched() const { return watch_.has_value(); }
-  /// What it ran as, with its channels, once it has ended; nothing where no kernel did it, or
-  /// nobody told. NCCL tells nothing more.
+  /// Ends the watch. Returns what the call ran as, with its channels, once the call has ended;
+  /// nothing if no kernel ran, or nothing was reported. NCCL reports nothing after this.
   std::optional<ToldRun> end() noexcept;
 
  private:

@@ -14,7 +14,7 @@
 namespace colltune {
 namespace {
 
-// A sweep measures every variant: beyond this, a search space is a slip.
+// A sweep measures every variant; a larger search space is taken for a mistake.
 constexpr std::size_t most_variants = 4096;
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
@@ -29,7 +29,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& where) {
   }
 }
 
-/// What an entry holds where it says nothing; the keys that must be there are missing.
+/// The defaults of an entry; mandatory keys have none.
 nlohmann::json default_entry() {
   nlohmann::json entry = to_json_value(DescribedImplementation{});
   for (const char* required : {"name", "collective", "description", "rounding", "numeric_class"})
@@ -56,7 +56,7 @@ void check_parameter(const ParameterRange& parameter, const std::string& where) 
     if (const auto* text = std::get_if<std::string>(&value)) {
       if (!is_printable_name(*text))
         fail(place, "'" + *text + "' is no word; use letters, digits, '.', '_' and '-'");
-      // Printed, it would come back as a number.
+      // Printed and parsed again, the word would become a number.
       if (parse_variant("name{value=" + *text + "}").parameters.front().value != value)
         fail(place, "the word '" + *text + "' reads as a number; write it as one");
     }

@@ -68,7 +68,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("reduced_bytes", self.reduced_bytes);
 }
 
-/// One entry of a plug-in's `describe()`. The name is without the family.
+/// One entry of a plug-in's `describe()`. The name does not include the family.
 struct DescribedImplementation {
   std::string name;
   Collective collective = Collective::all_reduce;
@@ -92,12 +92,12 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("cost", self.cost);
 }
 
-/// Whether `text` can stand as a name in a printed variant.
+/// Whether `text` is valid as a name in a printed variant.
 [[nodiscard]] bool is_printable_name(std::string_view text);
 
-/// Reads and checks a plug-in's description. Parameters, limits and cost may be left out, and so
-/// may each key of the latter two. Throws Error(invalid_argument) that begins with `where` and the
-/// JSON path.
+/// Reads and checks a plug-in's description. Parameters, limits and cost may be left out, as may
+/// each key of the latter two. Throws Error(invalid_argument) whose message begins with `where` and
+/// the JSON path.
 [[nodiscard]] std::vector<DescribedImplementation> parse_description(std::string_view text,
                                                                      const std::string& where);
 

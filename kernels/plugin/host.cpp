@@ -34,7 +34,7 @@ std::string describe_signal(const colltune_memory& memory, std::int32_t rank, st
          " ranks";
 }
 
-/// Runs what may throw; what it throws becomes a status and what the host remembers.
+/// Runs `act`; an exception becomes a status and what the host records.
 template <class Act>
 colltune_status guarded(colltune_communicator& communicator, Act act) noexcept {
   try {
@@ -52,8 +52,8 @@ colltune_status guarded(colltune_communicator& communicator, Act act) noexcept {
   }
 }
 
-// The members of the host table, in its order. Their language linkage is C++'s; for the compilers
-// that colltune builds with that is the same calling convention.
+// The members of the host table, in its order. They have C++ language linkage; for the compilers
+// that colltune supports that is the same calling convention as C's.
 
 std::int32_t rank(const colltune_communicator* communicator) {
   return communicator->communicator.rank();

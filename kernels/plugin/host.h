@@ -11,18 +11,18 @@
 #include "colltune/kernels/communicator.h"
 #include "colltune/plugin.h"
 
-/// What a plug-in holds as its memory: the symmetric memory with the signals behind the data.
+/// What a plug-in holds as its memory: symmetric memory with the signals after the data.
 struct colltune_memory {
   colltune_communicator* owner;
-  int rank;  ///< this rank and the number of ranks, so that a look-up asks nobody
+  int rank;  ///< this rank and the number of ranks, kept so that a look-up needs no call
   int ranks;
   int signal_count;
   std::unique_ptr<colltune::SymmetricMemory> memory;
   colltune::Signals signals;
 };
 
-/// What a plug-in holds as its communicator: one per operation, with what the host remembers about
-/// the call into the plug-in that is going on.
+/// What a plug-in holds as its communicator. There is one for each operation; it records what the
+/// host learns during the current call into the plug-in.
 struct colltune_communicator {
   explicit colltune_communicator(colltune::Communicator& ranks) : communicator(ranks) {}
 
@@ -30,13 +30,13 @@ struct colltune_communicator {
   bool is_preparing = false;
   std::vector<std::unique_ptr<colltune_memory>> memories;
   std::optional<colltune::RankMissing> missing;  ///< the last wait that was given up
-  std::string message;                           ///< the text of the error to come
-  std::string misuse;                            ///< what the plug-in did against the rules
+  std::string message;                           ///< the text of the next error
+  std::string misuse;                            ///< how the plug-in broke the rules
 };
 
 namespace colltune {
 
-/// The functions that every plug-in gets. None throws.
+/// The functions that every plug-in receives. None throws.
 [[nodiscard]] const colltune_host& plugin_host() noexcept;
 
 /// A status as the plug-in interface numbers it.

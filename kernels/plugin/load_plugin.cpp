@@ -18,12 +18,12 @@
 namespace colltune {
 namespace {
 
-// The families and name prefixes of colltune itself, also those that this build lacks: a decision
-// of a plug-in must never pass for one of theirs on another machine.
+// The families and name prefixes of colltune itself, including those that this build lacks: on
+// another machine, a plug-in's decision must never be taken for one of theirs.
 constexpr std::array<std::string_view, 6> reserved_families{any_family, "colltune", "cpu",
                                                             "cuda",     "mpi",      "nccl"};
 
-// Texts end where their writer forgot to end them.
+// Bounds the read of a text whose writer forgot to terminate it.
 constexpr std::size_t longest_description = std::size_t{1} << 20U;
 constexpr std::size_t longest_family = 64;
 
@@ -48,7 +48,7 @@ const colltune_plugin* enter(const SharedObject& object, const std::string& file
 }
 
 void check_table(const colltune_plugin& table, const std::string& file) {
-  // The size comes before anything else may be read.
+  // Only the size may be read before the size is checked.
   if (table.struct_size < sizeof(colltune_plugin))
     fail(StatusCode::failed_precondition, file,
          "its table has a struct_size of " + std::to_string(table.struct_size) +

@@ -12,7 +12,7 @@
 namespace colltune {
 namespace {
 
-/// How many ranks live where, as a plug-in is told.
+/// The numbers of ranks and nodes, as a plug-in is told them.
 struct World {
   int ranks;
   int nodes;
@@ -28,7 +28,7 @@ World world_of(const Communicator& communicator) {
   return {communicator.size(), static_cast<int>(ranks_on.size()), std::ranges::max(ranks_on)};
 }
 
-/// A problem as a plug-in sees it. The names are literals, so each ends with a 0.
+/// A problem as a plug-in sees it. The names are string literals, so they are null-terminated.
 colltune_problem to_plugin_problem(const Problem& problem, const World& world) {
   return {.struct_size = sizeof(colltune_problem),
           .collective = name_of(problem.collective).data(),
@@ -76,7 +76,7 @@ class VariantView {
   colltune_variant view_{};
 };
 
-/// Calls into the plug-in for one operation, and makes exceptions of what it returns.
+/// Calls into the plug-in for one operation, and turns what it returns into exceptions.
 class Caller {
  public:
   Caller(Communicator& communicator, std::string variant)
@@ -84,7 +84,7 @@ class Caller {
 
   [[nodiscard]] colltune_communicator& handle() { return handle_; }
 
-  /// Throws what `act`'s status, and what the host remembered meanwhile, mean.
+  /// Throws what `act`'s status, and what the host recorded meanwhile, mean.
   template <class Act>
   void call(const char* function, Act act) {
     handle_.missing.reset();
@@ -94,7 +94,7 @@ class Caller {
   }
 
  private:
-  /// An exception that leaves a plug-in all the same must not take the whole job with it.
+  /// Plug-ins must not throw. If one does, the exception must not end the whole job.
   template <class Act>
   colltune_status run(const char* function, Act act) {
     try {
@@ -149,7 +149,7 @@ class PluginOperation final : public Operation {
       colltune_operation* made = nullptr;
       const colltune_status status = plugin_->table->prepare(
           &plugin_host(), &handle, &call, &variant, to_plugin_deadline(deadline), &made);
-      if (status != colltune_ok) return status;  // what it may have left in `made` is not ours
+      if (status != colltune_ok) return status;  // ignores anything it may have left in `made`
       operation_ = made;
       if (operation_ == nullptr) handle.misuse = "returned no operation";
       return status;
@@ -168,12 +168,13 @@ class PluginOperation final : public Operation {
   }
 
  private:
-  std::shared_ptr<const LoadedPlugin> plugin_;  // first: unloaded after all else is gone
+  std::shared_ptr<const LoadedPlugin> plugin_;  // first, so that it is unloaded after everything
+                                                // else is gone
   Caller caller_;
   colltune_operation* operation_ = nullptr;
 };
 
-/// Every combination of the values, the last parameter turning fastest.
+/// Every combination of the values; the last parameter changes fastest.
 std::vector<Variant> expand(const std::string& name,
                             const std::vector<ParameterRange>& parameters) {
   std::vector<Variant> all{{name, {}}};
@@ -246,7 +247,7 @@ class PluginImplementation final : public Implementation {
   }
 
   Numerics numerics(const Problem& problem, const Variant&) const override {
-    // What never rounds is exact whatever is declared for the rest.
+    // An operation that never rounds is exact, whatever the plug-in declares for the others.
     const bool may_round = shape_of(problem.collective).reduces && is_floating(problem.data_type) &&
                            problem.reduce_op != ReduceOp::min && problem.reduce_op != ReduceOp::max;
     return {.rounding = may_round ? described_.rounding : Rounding::exact,
@@ -275,7 +276,7 @@ class PluginImplementation final : public Implementation {
   }
 
  private:
-  /// Empty where `variant` sets the parameters of the description, each to its kind of value.
+  /// Empty if `variant` sets exactly the described parameters, each to a value of its type.
   std::string why_foreign(const Variant& variant) const {
     const auto matches = [](const Parameter& given, const ParameterRange& described) {
       return given.name == described.name &&
@@ -306,7 +307,7 @@ class PluginImplementation final : public Implementation {
   std::shared_ptr<const LoadedPlugin> plugin_;
   DescribedImplementation described_;
   std::string name_;
-  std::string feature_;  ///< the capability of having loaded it
+  std::string feature_;  ///< the capability of having loaded the plug-in
 };
 
 }  // namespace

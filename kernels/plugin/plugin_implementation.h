@@ -12,15 +12,15 @@
 
 namespace colltune {
 
-/// A loaded plug-in, checked: what its implementations and operations share. Immutable.
+/// A loaded and checked plug-in, shared by its implementations and operations. Immutable.
 struct LoadedPlugin {
   SharedObject object;
   const colltune_plugin* table;  ///< lives in `object`
   std::string family;
-  std::string digest;  ///< of what describe() returned: ranks of equal digest can meet
+  std::string digest;  ///< of what describe() returned; ranks with equal digests can meet
 };
 
-/// An implementation of a plug-in behind the interface of ours.
+/// Adapts an implementation of a plug-in to colltune's interface.
 [[nodiscard]] std::unique_ptr<const Implementation> make_plugin_implementation(
     std::shared_ptr<const LoadedPlugin> plugin, DescribedImplementation described);
 

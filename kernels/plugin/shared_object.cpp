@@ -17,8 +17,8 @@
 namespace colltune {
 namespace {
 
-/// Refuses a file that ends before what it says of itself: the linker maps it all the same, and the
-/// process would die of SIGBUS at the first touch. What is wrong otherwise, the linker says.
+/// Refuses a file that is shorter than its headers say. The linker would map it all the same, and
+/// the process would die of SIGBUS at the first access. The linker reports other defects itself.
 void check_segments(std::ifstream& file, std::uint64_t size, const std::string& name) {
   const auto read = [&](std::uint64_t at, auto& value) {
     file.clear();
@@ -41,7 +41,8 @@ void check_segments(std::ifstream& file, std::uint64_t size, const std::string& 
   }
 }
 
-/// Tells a wrong file from a shared object that cannot be linked: dlopen's text for both is alike.
+/// Distinguishes a wrong file from a shared object that cannot be linked: dlopen's messages for the
+/// two are alike.
 void check_file(const std::filesystem::path& path) {
   const std::string name = path.string();
   std::error_code error;
@@ -69,7 +70,7 @@ void check_file(const std::filesystem::path& path) {
 
 SharedObject::SharedObject(const std::filesystem::path& path) {
   check_file(path);
-  // A path without a slash would be searched for elsewhere.
+  // dlopen would search for a path without a slash elsewhere.
   const std::string absolute = std::filesystem::absolute(path).string();
   handle_.reset(::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (handle_) return;

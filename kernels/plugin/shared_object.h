@@ -10,9 +10,9 @@ namespace colltune {
 /// A loaded shared object, unloaded with this object. Immutable and thread-safe.
 class SharedObject {
  public:
-  /// Loads `path` with all its symbols resolved and none of them visible to others. Throws Error
-  /// that names the file: not_found, invalid_argument (no shared object), failed_precondition (the
-  /// loader's reason).
+  /// Loads `path` with all its symbols resolved, and makes none of them visible to other objects.
+  /// Throws Error that names the file: not_found, invalid_argument (not a shared object),
+  /// failed_precondition (the loader's reason).
   explicit SharedObject(const std::filesystem::path& path);
 
   /// The address of an exported symbol, or null.

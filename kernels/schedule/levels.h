@@ -11,8 +11,8 @@
 
 namespace colltune {
 
-/// An algorithm with its own settings that can be a level of one that is made of several: what a
-/// word of a knob stands for.
+/// An algorithm with its settings that can be one level of an algorithm by levels; a setting of a
+/// parameter names it by `word`.
 struct Level {
   std::string word;  ///< "ring_both" of cpu.all_gather_ring{ways=both}
   ScheduledAlgorithm algorithm;
@@ -20,30 +20,30 @@ struct Level {
 };
 using Levels = std::shared_ptr<const std::vector<Level>>;
 
-/// The scheduled algorithms of `all` for `collective`, with each of their settings. `across`:
-/// without those that only differ where memory is shared.
+/// The scheduled algorithms of `all` for `collective`, with each of their settings. `across`: omits
+/// those that differ from others only when memory is shared.
 [[nodiscard]] Levels levels_for(const Implementations& all, Collective collective, bool across);
 
-/// The level by itself, as a variant of its algorithm: plain buffers, in one wave.
+/// The level alone, as a variant of its algorithm: plain buffers, one wave.
 [[nodiscard]] Variant variant_of(const Level& level);
 
 [[nodiscard]] Knob knob_of(const std::string& name, const Levels& levels);
 
-/// What `variant` sets `knob` to.
+/// The level to which `variant` sets `knob`.
 [[nodiscard]] const Level& level_of(const Levels& levels, const Variant& variant,
                                     std::string_view knob);
 
-/// Blocks by rank of a level and index.
+/// Blocks, by rank of a level and index.
 using Blocks = std::vector<std::vector<Block>>;
 
 /// Writes calls of one level into a schedule.
 class LevelWriter {
  public:
-  /// `is_last`: a result of this level is all ranks'.
+  /// `is_last`: a result of this level combines all ranks' inputs.
   LevelWriter(ScheduleWriter& writer, const Level& level, bool is_last)
       : writer_(writer), level_(level), is_last_(is_last) {}
 
-  /// Into how many pieces the level cuts each message of `ranks` ranks.
+  /// How many pieces the level cuts each message of `ranks` ranks into.
   [[nodiscard]] static int pieces(const Level& level, int ranks);
 
   void draw(std::vector<int> ranks, Blocks inputs, Blocks outputs, int root = 0) const;

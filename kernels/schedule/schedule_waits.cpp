@@ -12,7 +12,7 @@
 
 namespace colltune {
 
-/// Finds out who waits for whom, and builds the schedule of it.
+/// Derives who waits for whom, and builds the schedule from that.
 class ScheduleWriter::Waits {
  public:
   explicit Waits(const ScheduleWriter& writer)
@@ -40,8 +40,8 @@ class ScheduleWriter::Waits {
  private:
   struct Replayed {
     std::size_t writer = none;
-    std::vector<std::size_t> readers;  ///< since
-    std::size_t first = none;          ///< step that touched it first
+    std::vector<std::size_t> readers;  ///< since that write
+    std::size_t first = none;          ///< first step that touched the block
     std::map<int, std::size_t> last_of_rank;
   };
   struct Place {
@@ -49,7 +49,8 @@ class ScheduleWriter::Waits {
     int position = 0;
   };
 
-  /// What was copied for ranks of the same node and then read by others alone.
+  /// Drops copies that were made for ranks of the same node but are read only by ranks of other
+  /// nodes: messages send the original.
   static std::vector<Written> without_unread_copies(const std::vector<Written>& written) {
     std::set<Block> read;
     std::vector<Written> kept;
@@ -64,9 +65,10 @@ class ScheduleWriter::Waits {
     return kept;
   }
 
-  /// Every send right behind the step that made what it sends: nobody waits for it there, while who
-  /// receives may wait for it. But where another rank writes what is sent, the sender waits until
-  /// the message has left (look_at_message): further ahead that could be for ever.
+  /// Moves every send to just after the step that produced its data: the sender need not wait
+  /// there, while the receiver may already be waiting. Exception: if another rank writes the block
+  /// that is sent, the sender waits until the message has left (look_at_message). Such a send stays
+  /// in place, since further ahead that wait could last forever.
   static std::vector<Written> send_early(const std::vector<Written>& written) {
     const std::map<Block, std::set<int>> writers = writers_of(written);
     std::map<Block, std::size_t> makers;
@@ -95,7 +97,7 @@ class ScheduleWriter::Waits {
     return writers;
   }
 
-  /// Whether another rank than `rank` writes `block`.
+  /// Whether a rank other than `rank` writes `block`.
   static bool is_foreign(const std::map<Block, std::set<int>>& writers, const Block& block,
                          int rank) {
     const auto of_block = writers.find(block);
@@ -118,7 +120,8 @@ class ScheduleWriter::Waits {
     }
   }
 
-  /// Who depends on whom within a wave, in the one order of all steps.
+  /// Finds the dependencies between steps within a wave by replaying the steps in their common
+  /// order.
   void replay() {
     std::vector<int> depth(written_.size());
     std::map<int, int> depth_of_message;
@@ -172,7 +175,7 @@ class ScheduleWriter::Waits {
     if (written_[i].rank != written_[j].rank) depends_[i].push_back(j);
   }
 
-  /// A rank's steps before the first that waits for this wave are its lead.
+  /// A rank's steps before the first one that waits for this wave are its lead.
   void place_steps() {
     std::vector<bool> has_rest(static_cast<std::size_t>(shape_.ranks));
     for (std::size_t i = 0; i < written_.size(); ++i) {
@@ -207,8 +210,8 @@ class ScheduleWriter::Waits {
   void look_at_message(std::size_t i) {
     auto& [step, rank, message] = written_[i];
     if (step.kind == StepKind::send) {
-      // Who writes there next knows that this rank has come so far, not that the message has left:
-      // so it must have left before.
+      // The next rank to write that block learns only that this rank has passed the step, not that
+      // the message has left. So the step must not end before it has left.
       step.is_awaited = is_foreign(writers_, step.from.front(), rank);
     } else if (step.kind == StepKind::receive) {
       const Replayed& to = blocks_.at(step.to);
@@ -222,7 +225,7 @@ class ScheduleWriter::Waits {
   }
 
   void add_awaits(int rank) {
-    Awaited awaited;  // in this wave, up to here
+    Awaited awaited;  // in this wave, so far
     Awaited awaited_in_all;
     const auto& steps = steps_of_[static_cast<std::size_t>(rank)];
     for (const std::size_t i : steps)
@@ -267,12 +270,12 @@ class ScheduleWriter::Waits {
 
   using Awaited = std::map<std::pair<int, WavePhase>, int>;
 
-  /// Whether a rank that has done all waits of `awaited_in_all` in earlier waves knows that `one`
-  /// (of `slots` waves before) is done when it comes to a step of `phase`. A rank does the rest of
-  /// wave w between the leads of waves w + 1 and w + 2.
+  /// Whether a rank that has done all waits of `awaited_in_all` in earlier waves already knows,
+  /// when it reaches a step of `phase`, that `one` (of `slots` waves before) is done. A rank does
+  /// the rest of wave w between the leads of waves w + 1 and w + 2.
   [[nodiscard]] bool is_known(const Await& one, WavePhase phase,
                               const Awaited& awaited_in_all) const {
-    // Waves from the one that is awaited to the last one whose waits are all behind this step.
+    // Waves from the awaited one to the last one whose waits all come before this step.
     const int waves = shape_.slots - (phase == WavePhase::lead ? 2 : 1);
     const auto position = [&](WavePhase of) {
       const auto found = awaited_in_all.find({one.rank, of});
@@ -285,8 +288,8 @@ class ScheduleWriter::Waits {
     return (rest > 0 && waves >= 1) || rest >= one.position || (lead > 0 && waves >= 2);
   }
 
-  /// The first to write a scratch block waits for all who touched it when its slot was used before,
-  /// unless it knows already.
+  /// The first step that writes a scratch block waits for all steps that touched it when its slot
+  /// was used before, unless the rank already knows that they are done.
   void add_reuse(std::size_t i, const Awaited& awaited_in_all, Awaited& lagging,
                  std::vector<Await>& awaits) const {
     const auto reused = reused_.find(i);
@@ -326,13 +329,14 @@ class ScheduleWriter::Waits {
   const ScheduledCall& shape_;
   std::vector<Written> written_;
   std::map<Block, std::set<int>> writers_;         ///< ranks
-  std::vector<std::vector<std::size_t>> depends_;  ///< of each step on steps of other ranks
+  std::vector<std::vector<std::size_t>> depends_;  ///< for each step, the steps of other ranks that
+                                                   ///< it depends on
   std::vector<std::vector<int>> starts_;           ///< the ranks whose own buffers it touches
   std::vector<Place> places_;
   std::vector<std::vector<std::size_t>> steps_of_;  ///< by rank
   std::map<Block, Replayed> blocks_;
-  std::map<std::size_t, std::vector<const Replayed*>> reused_;  ///< by the first step to write
-  /// By the owner of buffers and who touched them: the last steps that did.
+  std::map<std::size_t, std::vector<const Replayed*>> reused_;  ///< by the first step that writes
+  /// By owner of the buffers and rank that touched them: the last steps that did.
   std::map<std::pair<int, int>, std::map<WavePhase, std::size_t>> visitors_;
   Schedule schedule_;
 };

@@ -177,7 +177,7 @@ void ScheduleWriter::add(int rank, Step step, int message) {
 }
 
 void ScheduleWriter::send_message(const Block& to, const Block& from) {
-  // A copy for the ranks of the node is not needed for this one.
+  // A copy made for ranks of the same node is not needed for a message.
   const Block sent = original_of(from);
   const int message = messages_++;
   add(from.rank, {.kind = StepKind::send, .to = to, .from = {sent}}, message);
@@ -256,7 +256,7 @@ void place_own_blocks(ScheduleWriter& writer) {
 
 void combine_each(ScheduleWriter& writer, const std::vector<Block>& results) {
   const int ranks = writer.ranks();
-  // What the others need first of all: they start with it.
+  // First what the other ranks need: they start with it.
   for (int rank = 0; rank < ranks; ++rank)
     for (int distance = 1; distance < ranks; ++distance)
       (void)writer.share(writer.input(rank, (rank + distance) % ranks));

@@ -12,64 +12,67 @@
 
 namespace colltune {
 
-/// What an algorithm is written with: the steps of all ranks for one wave, one after the other in
-/// an order in which a single thread could do them. Who waits for whom follows from which blocks
-/// the steps read and write, so that an algorithm states no signal and can forget none; and since
-/// all ranks keep to the one order, nothing can deadlock.
+/// The interface for writing an algorithm: the steps of all ranks for one wave, one after the
+/// other, in an order in which a single thread could do them. Which step waits for which follows
+/// from the blocks that the steps read and write, so an algorithm states no signals and cannot
+/// forget any. Since all ranks keep to the same order, nothing can deadlock.
 ///
-/// A block that another rank reads must be one that `share` has returned. What ranks of different
-/// nodes read of each other goes in messages. Throws Error(internal) where an algorithm breaks the
-/// rules.
+/// A block that another rank reads must be one that `share` returned. Ranks of different nodes read
+/// each other's blocks through messages. Throws Error(internal) if an algorithm breaks these rules.
 class ScheduleWriter {
  public:
-  /// Some ranks' part in a schedule, for an algorithm that is drawn among them alone: it sees them
-  /// as ranks 0, 1, ... of a call of its own.
+  /// A subset of the ranks, for an algorithm that is drawn among them only: it sees them as ranks
+  /// 0, 1, ... of a separate call.
   struct Part {
     std::vector<int> ranks;  ///< of the schedule
-    ScheduledCall shape;             ///< of the part's call; nodes, access and slots stay the schedule's
+    ScheduledCall shape;             ///< of the part's call; nodes, access and slots are the
+                                     ///< schedule's
     /// Its buffers: blocks by rank of the part and index.
     std::vector<std::vector<Block>> inputs;
     std::vector<std::vector<Block>> outputs;
-    /// Whether a result of the part is all ranks'.
+    /// Whether a result of the part combines all ranks' inputs.
     bool is_last = false;
   };
 
   explicit ScheduleWriter(const ScheduledCall& shape);
 
-  [[nodiscard]] const ScheduledCall& shape() const { return part_ != nullptr ? part_->shape : shape_; }
+  [[nodiscard]] const ScheduledCall& shape() const {
+    return part_ != nullptr ? part_->shape : shape_;
+  }
   [[nodiscard]] int ranks() const { return shape().ranks; }
   /// Lets `algorithm` draw for `part`. Parts do not nest.
   void draw_part(const Part& part, const std::function<void(ScheduleWriter&)>& algorithm);
 
-  /// Block `index` of a rank's send or receive buffer: of a buffer with a block per rank the one of
-  /// rank `index`, of one block that one, of a message without blocks the share `index`. In place
-  /// both names stand for the same block.
+  /// Block `index` of a rank's send or receive buffer. In a buffer with a block per rank it is the
+  /// block of rank `index`; in a buffer of one block, that block; in a message without blocks,
+  /// share `index`. In place, both functions return the same block.
   [[nodiscard]] Block input(int rank, int index = 0) const;
   [[nodiscard]] Block output(int rank, int index = 0) const;
-  /// A block of scratch memory of `rank`, empty at first; all ranks can read and write it.
+  /// A block of scratch memory of `rank`, initially empty; all ranks can read and write it.
   [[nodiscard]] Block temporary(int rank);
 
-  /// Whether `rank` can load from and store to `block` as from its own memory.
+  /// Whether `rank` can load from and store to `block` as in its own memory.
   [[nodiscard]] bool maps(int rank, const Block& block) const;
-  /// Whether `rank` can copy `block` from where it is, shared or not.
+  /// Whether `rank` can copy `block` from where it is, mapped or not.
   [[nodiscard]] bool can_fetch(int rank, const Block& block) const;
 
-  /// What all ranks can read instead of `block`: itself where they can; else a copy in scratch
-  /// memory, which its rank makes at this point. Shared twice without a change, it is copied once.
+  /// A block with the data of `block` that all ranks can read: `block` itself if they can read it,
+  /// else a copy in scratch memory that its rank makes at this point. A block that is shared twice
+  /// without a change is copied once.
   [[nodiscard]] Block share(const Block& block);
-  /// A copy in scratch memory in any case, for what its rank is about to overwrite.
+  /// Always a copy in scratch memory, for data that its rank is about to overwrite.
   [[nodiscard]] Block keep(const Block& block);
 
   /// The rank of `to` copies.
   void copy(const Block& to, const Block& from);
-  /// The rank of `from` copies, into what it can reach.
+  /// The rank of `from` copies, into memory that it can reach.
   void push(const Block& to, const Block& from);
-  /// Brings a block to another rank: it fetches the block, or (`pushes`) is given it.
+  /// Brings a block to another rank: that rank fetches it, or (`pushes`) the owner stores it there.
   void move(const Block& to, const Block& from, bool pushes = false);
-  /// The rank of `to` combines `from`, left to right, by the reduce op. `is_last`: the result holds
-  /// what all ranks gave, so that an avg divides.
+  /// The rank of `to` combines `from`, left to right, by the reduce op. `is_last`: the result
+  /// contains all ranks' inputs, so avg divides.
   void combine(const Block& to, std::vector<Block> from, bool is_last);
-  /// The same by `rank`, which maps `to`.
+  /// The same, done by `rank`, which maps `to`.
   void combine_by(int rank, const Block& to, std::vector<Block> from, bool is_last);
 
   /// The schedule so far, with all waits.
@@ -78,22 +81,22 @@ class ScheduleWriter {
  private:
   struct Written {
     Step step;
-    int rank = 0;      ///< who does it
-    int message = -1;  ///< which one, of all
+    int rank = 0;      ///< the rank that does it
+    int message = -1;  ///< number among all messages
   };
-  /// Who touched a block last, as an index into `written_`.
+  /// The last steps that touched a block, as indices into `written_`.
   struct Touches {
     std::size_t writer = none;
-    std::size_t last = none;  ///< of any kind
+    std::size_t last = none;  ///< reading or writing
     int scratch_copy = -1;    ///< block of the rank's scratch memory that holds the same bytes
-    int share = 0;            ///< whose size it has
+    int share = 0;            ///< which share's size it has
   };
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   class Waits;
 
-  /// The schedule's number of a rank of the part.
+  /// Converts a rank of the part to a rank of the schedule.
   [[nodiscard]] int rank_of(int rank) const;
-  // The rest counts ranks as the schedule does.
+  // The functions below use ranks of the schedule.
   [[nodiscard]] Block input_of(int rank, int index) const;
   [[nodiscard]] Block output_of(int rank, int index) const;
   [[nodiscard]] Block temporary_of(int rank);
@@ -105,9 +108,10 @@ class ScheduleWriter {
   void combine_as(int rank, const Block& to, std::vector<Block> from, bool is_last);
   void add(int rank, Step step, int message = -1);
   void send_message(const Block& to, const Block& from);
-  /// What `shared` is a copy of, where that still holds the same; else itself.
+  /// The block of which `shared` is a copy, if that still holds the same data; else `shared`
+  /// itself.
   [[nodiscard]] Block original_of(const Block& shared) const;
-  /// Lets the step that made `from` write `to` as well, where that is the same.
+  /// Lets the step that produced `from` write `to` as well, if that has the same effect.
   [[nodiscard]] bool joins_its_maker(int rank, const Block& to, const Block& from);
   [[nodiscard]] Block local(int rank, const Block& block);
   [[nodiscard]] int share_of(const Block& block);
@@ -117,18 +121,18 @@ class ScheduleWriter {
   const Part* part_ = nullptr;
   std::vector<Written> written_;
   std::map<Block, Touches> touches_;
-  std::map<Block, Block> shared_;    ///< copies that `share` made: of what
+  std::map<Block, Block> shared_;    ///< from each copy that `share` made to its original
   std::vector<int> scratch_blocks_;  ///< by rank
   int messages_ = 0;
 };
 
-/// Where each rank's part of a reduce-scatter belongs: its output, or its share of it.
+/// The block of each rank's result of a reduce-scatter: its output, or its share of the output.
 [[nodiscard]] std::vector<Block> part_of_each(const ScheduleWriter& writer);
 
-/// Each rank's own block gets to its place in what all gather.
+/// Each rank copies its own block to its place in the gathered output.
 void place_own_blocks(ScheduleWriter& writer);
 
-/// Rank i combines block i of everybody's input into results[i], in rank order.
+/// Rank i combines block i of all ranks' inputs into results[i], in rank order.
 void combine_each(ScheduleWriter& writer, const std::vector<Block>& results);
 
 /// For ScheduledAlgorithm::shares.

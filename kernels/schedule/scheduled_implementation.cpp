@@ -20,26 +20,26 @@
 namespace colltune {
 namespace {
 
-// From a share of the L1 cache to half of a usual L2 cache: beyond, a chunk that a peer has just
-// written is read from memory (facts: 12 to 18 GB/s between cores, 16 MiB no faster than 1 MiB). Of
-// scatter of 1 MiB 256 KiB takes 3 to 13 % less than 64 KiB where cores are near and up to 15 %
-// more where they are distant; 128 KiB is within 4 % of the best in both, in five of six
+// From a fraction of the L1 cache to half of a usual L2 cache; a larger chunk that a peer has just
+// written is read from memory (measured: 12 to 18 GB/s between cores, 16 MiB no faster than 1 MiB).
+// A scatter of 1 MiB takes 3 to 13 % less with 256 KiB than with 64 KiB if cores are near, and up
+// to 15 % more if they are distant. 128 KiB is within 4 % of the best in both cases, in five of six
 // collectives.
 constexpr std::array<std::int64_t, 5> chunk_sizes{16 << 10, 64 << 10, 128 << 10, 256 << 10,
                                                   1 << 20};
 constexpr std::int64_t largest_chunk = std::int64_t{1} << 30;
-// Two slots wait for more and lie in less memory: with large chunks that is now and then faster and
-// as often slower.
+// Two slots wait more often and use less memory: with large chunks that is sometimes faster and as
+// often slower.
 constexpr std::int64_t fewest_slots = 2;
 constexpr std::int64_t smallest_chunk_with_fewest = 256 << 10;
-/// How a variant writes: past the caches or through them.
+/// How a variant writes: through the caches or past them.
 struct Stores {
   std::string_view word;
   StoreWay way;
   bool adapts = false;
 };
-// In the order in which a sweep tries them: of what costs the same, the first serves where nothing
-// was measured.
+// In the order in which a sweep tries them: among equal costs, the first one serves if nothing was
+// measured.
 constexpr std::array<Stores, 5> all_stores{
     {{"adaptive", {}, true},
      {"cached", {}},
@@ -47,14 +47,14 @@ constexpr std::array<Stores, 5> all_stores{
      {"streaming_staging", {CopyMode::cached, CopyMode::non_temporal}},
      {"streaming_both", {CopyMode::non_temporal, CopyMode::non_temporal}}}};
 constexpr std::string_view plain_stores = "cached";  // always legal
-// What a sweep tries may take so much symmetric memory on each rank, and no call more than the
-// other.
+// The first limits the symmetric memory per rank of the variants that a sweep tries, the second
+// that of any call.
 constexpr Bytes most_memory_tried{std::uint64_t{64} << 20};
 constexpr Bytes most_memory{std::uint64_t{1} << 30};
 
 Access access_of(const Variant& variant) { return parse_name<Access>(word(variant, "access")); }
 
-/// The node of each rank as a topology implies it; empty: all on one.
+/// The node of each rank that a topology implies; empty: all on one node.
 std::vector<int> nodes_of(const Topology& topology) {
   std::vector<int> nodes;
   if (topology.nodes > 1)
@@ -63,7 +63,7 @@ std::vector<int> nodes_of(const Topology& topology) {
   return nodes;
 }
 
-/// Who takes part in a call.
+/// The ranks of a call and their places.
 struct Parties {
   int ranks = 1;
   int root = 0;
@@ -71,8 +71,8 @@ struct Parties {
   RankPlaces places{};
 };
 
-/// As far as a topology tells. It does not say who shares a NUMA domain or a cache: a cost is that
-/// of two of them on each node, half of the ranks in each.
+/// As far as a topology says. It does not say which ranks share a NUMA domain or a cache: costs
+/// assume two of them on each node, with half of the ranks in each.
 Parties parties_of(const Topology& topology) {
   Parties parties{.ranks = topology.ranks, .nodes = nodes_of(topology)};
   std::vector<int> halves;
@@ -81,7 +81,7 @@ Parties parties_of(const Topology& topology) {
     const int place = rank - node * topology.ranks_per_node;
     halves.push_back(2 * node + (2 * place < topology.ranks_per_node ? 0 : 1));
   }
-  // Numbered from 0 on: a node with a single rank has one half only.
+  // Renumbered from 0: a node with a single rank has only one half.
   std::map<int, int> numbers;
   for (int& half : halves)
     half = numbers.try_emplace(half, static_cast<int>(numbers.size())).first->second;
@@ -103,7 +103,8 @@ ScheduledCall shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& 
   return shape;
 }
 
-Schedule draw(const ScheduledAlgorithm& algorithm, const ScheduledCall& shape, const Variant& variant) {
+Schedule draw(const ScheduledAlgorithm& algorithm, const ScheduledCall& shape,
+              const Variant& variant) {
   ScheduleWriter writer(shape);
   algorithm.draw(writer, variant);
   return writer.schedule();
@@ -118,7 +119,7 @@ ScheduleOptions options_of(const Variant& variant) {
           .adapts = stores->adapts};
 }
 
-/// The setting of kind T called `name`; null where the variant has none.
+/// The setting of type T named `name`; null if the variant has none.
 template <class T>
 const T* find_setting(const Variant& variant, std::string_view name) {
   for (const Parameter& parameter : variant.parameters)
@@ -126,7 +127,7 @@ const T* find_setting(const Variant& variant, std::string_view name) {
   return nullptr;
 }
 
-/// Empty where `variant` sets `knob` to what it may be: one of its words, or a number from 2 on.
+/// Empty if `variant` sets `knob` to a legal value: one of its words, or a number of at least 2.
 std::string why_not(const Variant& variant, const Knob& knob) {
   std::string allowed;
   for (const ParameterValue& setting : knob.settings) {
@@ -143,7 +144,7 @@ std::string why_not(const Variant& variant, const Knob& knob) {
   return knob.name + " must be " + allowed;
 }
 
-/// The most that any rank's steps count, in blocks.
+/// The largest count over all ranks' steps, in blocks.
 template <class Count>
 double most_blocks(const Schedule& schedule, Count count) {
   std::ptrdiff_t most = 0;
@@ -164,7 +165,8 @@ std::ptrdiff_t blocks_to_others(const Step& step, int rank) {
   return (step.to.rank != rank ? 1 : 0) + (step.also_to && step.also_to->rank != rank ? 1 : 0);
 }
 
-/// Through memory a rank reads or writes; messages go both ways at once.
+/// Blocks that a rank reads or writes through memory. Messages do not count: they go both ways at
+/// once.
 std::ptrdiff_t copied_blocks(const Step& step, int rank) {
   const bool is_message = step.kind == StepKind::send || step.kind == StepKind::receive;
   return is_message ? 0 : blocks_from_others(step, rank) + blocks_to_others(step, rank);
@@ -179,8 +181,8 @@ std::ptrdiff_t combined_blocks(const Step& step, int) {
   return combines ? static_cast<std::ptrdiff_t>(step.from.size()) : 0;
 }
 
-/// Whether a rank by itself stores what others read, in symmetric memory or where they want it:
-/// what arrives as a message, the transport writes, and what is far, the kernel.
+/// Whether a rank's own stores write data that others read, in symmetric memory or at its
+/// destination. Messages are written by the transport, and memory that is not mapped by the kernel.
 bool writes_for_others(const Schedule& schedule, Access access) {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     const auto is_for_others = [&](const Block& to) {
@@ -196,7 +198,7 @@ bool writes_for_others(const Schedule& schedule, Access access) {
   return false;
 }
 
-/// Whether a sweep tries `stores`, where there are others than `cached`, in calls that follow
+/// Whether a sweep tries `stores`, when there are other modes than `cached`, in calls that follow
 /// `schedule`.
 bool is_tried(const Stores& stores, const Schedule& schedule, const ScheduledCall& shape,
               const Problem& problem) {
@@ -204,14 +206,14 @@ bool is_tried(const Stores& stores, const Schedule& schedule, const ScheduledCal
   const bool is_for_others = problem.message_size >= smallest_streamed_staging &&
                              writes_for_others(schedule, shape.access);
   if (stores.adapts) return is_for_others;
-  // Cores may be moved while a program runs: what is right now is no fixed way (README.md).
+  // Cores may be moved while a program runs: a fixed mode cannot stay the right one (README.md).
   if (stores.way.staging == CopyMode::non_temporal) return false;
   if (stores.way.results == CopyMode::non_temporal) {
-    // The kernel copies as it likes.
+    // The kernel's copies ignore the store mode.
     const bool writes = shape.access != Access::cma || shape_of(problem.collective).reduces;
-    // Of eight collectives of 1 MiB none was the fastest so with staging, near or far: what makes
-    // room for the results in no cache makes none for what others wait for. Those that adapt have a
-    // way in which both go past the caches.
+    // For none of eight collectives of 1 MiB was this the fastest mode with staging, with near or
+    // distant cores: bypassing the caches for results leaves no room there for what others wait
+    // for. The adaptive setting includes a mode in which both bypass the caches.
     return writes && !is_for_others && message >= smallest_streamed_result.value;
   }
   return true;
@@ -227,16 +229,17 @@ Variant with_stores(Variant variant, std::string_view stores) {
   return with(std::move(variant), "stores", std::string(stores));
 }
 
-/// What chunks are cut of: the message, or each of its blocks.
+/// What is cut into chunks: the message, or each of its blocks.
 std::uint64_t bytes_cut(const Problem& problem, int ranks) {
   const bool has_blocks = shape_of(problem.collective).has_block_per_rank();
   return problem.message_size.value / (has_blocks ? static_cast<std::uint64_t>(ranks) : 1);
 }
 
-/// The numbers of slots that a sweep tries with waves of `chunk` bytes.
+/// The numbers of slots that a sweep tries for waves of `chunk` bytes.
 std::vector<std::int64_t> slots_of_waves(const Problem& problem, const Topology& topology,
                                          Access access, std::int64_t chunk) {
-  // Without staging nothing lies in them, and between nodes they are messages, in nobody's cache.
+  // Without staging the slots hold nothing; between nodes they hold messages, which are in no
+  // core's cache.
   if (access != Access::staged || topology.nodes > 1) return {usual_slots};
   const std::uint64_t wave =
       std::min(static_cast<std::uint64_t>(chunk), bytes_cut(problem, topology.ranks));
@@ -288,8 +291,8 @@ class ScheduledImplementation final : public Implementation {
 
 std::vector<std::int64_t> ScheduledImplementation::chunks(const Problem& problem, int ranks,
                                                           Access access) const {
-  // All of it in one wave where nothing goes through a cache; the smallest chunk always, and each
-  // that is not more than the message needs.
+  // Everything in one wave if nothing is staged. With staging, always the smallest chunk; in both
+  // cases each chunk that is not larger than the message needs.
   std::vector<std::int64_t> all;
   if (access != Access::staged) all.push_back(0);
   if (access != Access::staged && !algorithm_.is_pipeline) return all;
@@ -412,7 +415,7 @@ std::string ScheduledImplementation::why_unknown(const Variant& variant) const {
 
 std::string ScheduledImplementation::protocol(const Problem& problem,
                                               const Variant& variant) const {
-  // All but how data is stored decides where data lies and how often ranks meet.
+  // Everything except the store mode decides where data lies and how often ranks meet.
   Variant on_wire = variant;
   std::erase_if(on_wire.parameters, [](const Parameter& one) { return one.name == "stores"; });
   return "schedule;" + to_string(on_wire) + ";" + std::string(name_of(problem.data_type)) + ";" +

@@ -13,17 +13,17 @@
 
 namespace colltune {
 
-/// A parameter of an algorithm's own, with the settings that a sweep tries.
+/// A parameter of one algorithm, with the settings that a sweep tries.
 struct Knob {
   std::string name;
   std::vector<ParameterValue> settings;
 };
 
-/// "pull" or "push": who copies where both ranks could.
+/// "pull" or "push": which rank copies if both could.
 [[nodiscard]] Knob flow_knob();
 [[nodiscard]] bool pushes(const Variant& variant);
 
-/// An algorithm that is written as a schedule: what a file in kernels/cpu says about it. The
+/// An algorithm that is written as a schedule, as a file in kernels/cpu describes it. The
 /// parameters access, chunk and stores are common to all (README.md).
 struct ScheduledAlgorithm {
   std::string name;
@@ -31,31 +31,31 @@ struct ScheduledAlgorithm {
   Collective collective = Collective::all_reduce;
   /// Writes one wave.
   std::function<void(ScheduleWriter& writer, const Variant& variant)> draw{};
-  /// Into how many shares a message without blocks is cut; null: 1.
+  /// How many shares a message without blocks is cut into; null: 1.
   std::function<int(const ScheduledCall& shape, const Variant& variant)> shares{};
-  /// Rank order means that every result is combined at once.
+  /// Rank order requires that every result is combined in a single step.
   NumericClass numeric_class = NumericClass::rank_order;
   int min_ranks = 1;
-  /// Whether waves overlap where nothing is staged, so that a chunk size makes sense there, too.
+  /// Whether waves overlap even if nothing is staged, so that a chunk size is useful there too.
   bool is_pipeline = false;
   std::vector<Knob> knobs{};
-  /// Why it cannot run with these settings on this topology, for a person; empty where it can.
-  /// Null: it can wherever the rest allows.
+  /// Why it cannot run with these settings on this topology, for a person; empty if it can. Null:
+  /// no further conditions.
   std::function<std::string(const Topology& topology, const Capability& capability,
                             const Variant& variant)>
       why_not{};
-  /// Of one that is made of others, by levels: which ranks it takes together (ScheduledCall::groups). Such
-  /// a one is no level of another.
+  /// For an algorithm by levels: which ranks it groups together (ScheduledCall::groups). Such an
+  /// algorithm cannot be a level of another.
   std::function<Locality(const Variant& variant)> groups_by{};
-  /// Whether a sweep tries these settings unasked. Null: all of them.
+  /// Whether a sweep tries these settings by default. Null: all of them.
   std::function<bool(const Variant& variant)> is_tried{};
 };
 
-/// Of the parameters that are common to all, settings that are legal for every problem: staged, in
-/// one wave, with plain stores. Sorted by name.
+/// Settings of the common parameters that are legal for every problem: staged, one wave, cached
+/// stores. Sorted by name.
 [[nodiscard]] std::vector<Parameter> common_parameters();
 
-/// Why `algorithm` cannot run among `ranks` ranks; empty where it can.
+/// Why `algorithm` cannot run among `ranks` ranks; empty if it can.
 [[nodiscard]] std::string why_not_among(const ScheduledAlgorithm& algorithm, int ranks);
 
 [[nodiscard]] Implementations make_scheduled(std::vector<ScheduledAlgorithm> algorithms);

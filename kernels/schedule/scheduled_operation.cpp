@@ -29,7 +29,8 @@ constexpr std::string_view waiting_for = "its part of the data";
 int word_of(WavePhase phase) { return static_cast<int>(phase); }
 constexpr int phase_words = 2;
 
-// Whether it adapts or not: ranks that store in unlike ways meet in one call.
+// Always with the words for times, since ranks with different settings of `stores` can meet in one
+// call.
 constexpr int words = phase_words + SharedTimes::words;
 
 struct Sizes {
@@ -44,7 +45,7 @@ struct Sizes {
   [[nodiscard]] Bytes total() const { return {card() + Waves::line}; }
 };
 
-/// How a rank's buffers are reached from another process: what it shows to the others.
+/// Where a rank's buffers are, for other processes: each rank publishes it to the others.
 struct Card {
   ProcessMemory send;
   ProcessMemory receive;
@@ -94,9 +95,9 @@ class ScheduledOperation final : public Operation {
   ScheduledOperation(const ScheduledOperation&) = delete;
   ScheduledOperation& operator=(const ScheduledOperation&) = delete;
   ~ScheduledOperation() override {
-    // After a call that timed out, messages may be under way that the library does not let go of:
-    // then their slots stay mapped, rather than be somebody else's when they are written. (What
-    // lies in the caller's buffers is his to keep: operation.h.)
+    // After a call that timed out, messages that the library does not release may still be under
+    // way: their slots then stay mapped, so that they cannot belong to someone else when they are
+    // written. (The caller must keep its own buffers: operation.h.)
     constexpr auto patience = std::chrono::milliseconds(100);
     if (messages_ && !messages_->give_up(Deadline::clock::now() + patience))
       keep_for_good(std::move(memory_));
@@ -146,9 +147,9 @@ class ScheduledOperation final : public Operation {
     std::size_t slot = 0;
   };
 
-  /// What was stored past the caches comes before all that follows, for whoever else looks: the
-  /// transport, which may have another process read or write there, and whomever the caller tells
-  /// of his results. Signals do so themselves.
+  /// Orders stores past the caches before everything that follows, for every other observer: the
+  /// transport, which may let another process read or write there, and anyone whom the caller tells
+  /// about its results. Signals fence by themselves.
   void order_stores() const noexcept {
     if (stores_.results == CopyMode::non_temporal || stores_.staging == CopyMode::non_temporal)
       fence_non_temporal_stores();
@@ -169,7 +170,7 @@ class ScheduledOperation final : public Operation {
     } else if (shape_.access == Access::cma) {
       cards_ = exchange_cards(communicator, buffers, deadline);
     }
-    // What is in place is written through the buffer that it is a view into.
+    // In place, the smaller buffer is a view into the larger one, through which it is written.
     sends_[own] = const_cast<std::byte*>(buffers.send.data());
     receives_[own] = buffers.receive.data();
   }
@@ -192,7 +193,7 @@ class ScheduledOperation final : public Operation {
       throw Error(StatusCode::resource_exhausted,
                   "two ranks would send each other " + std::to_string(tags) +
                       " messages at a time, more than MPI can tell apart");
-    // Here, where all ranks find it out alike, and not when some of them have begun.
+    // Checked here, where all ranks reach the same result, and not when some of them have begun.
     if (waves_.largest_block() > Messages::largest_size)
       throw Error(StatusCode::resource_exhausted, "a message would have " +
                                                       format_bytes({waves_.largest_block()}) +
@@ -221,7 +222,7 @@ class ScheduledOperation final : public Operation {
     return step.tag + tags_ * static_cast<int>(slot);
   }
 
-  /// What may arrive any time in this wave may from here on.
+  /// Posts the receives of this wave whose messages may arrive at any time.
   void begin_wave(std::uint64_t wave, Deadline deadline) {
     if (!messages_) return;
     const Running running = running_wave(wave);
@@ -261,7 +262,7 @@ class ScheduledOperation final : public Operation {
     return wave * (length + 1) + 1 + position;
   }
 
-  /// The epoch to wait for; 0 where there is none.
+  /// The epoch to wait for; 0 if there is none.
   std::uint64_t awaited_epoch(const Await& await, std::uint64_t wave) const {
     const auto position = static_cast<std::uint64_t>(await.position);
     const auto slots = static_cast<std::uint64_t>(shape_.slots);
@@ -284,7 +285,7 @@ class ScheduledOperation final : public Operation {
     const std::uint64_t awaited = awaited_epoch(await, wave);
     if (!messages_)
       return signals_.wait_until(await.rank, word_of(await.phase), awaited, deadline, waiting_for);
-    // What is under way must not stand still meanwhile: others may wait for it.
+    // Messages under way must advance meanwhile: other ranks may wait for them.
     BoundedWait wait(deadline, abort_flag_, yields_at_once_);
     while (signals_.get(await.rank, word_of(await.phase)) < awaited) {
       messages_->advance();
@@ -384,23 +385,23 @@ class ScheduledOperation final : public Operation {
   const AbortFlag& abort_flag_;
   bool yields_at_once_;
   StoreWay stores_;
-  std::optional<AdaptiveStores> adaptive_{};  ///< say `stores_`, for each call
+  std::optional<AdaptiveStores> adaptive_{};  ///< sets `stores_` for each call
   std::size_t element_size_;
   Reduction last_;
   Reduction part_;
   RankSchedule own_;
-  std::vector<std::array<std::uint64_t, 2>> lengths_;  ///< steps by rank and phase
+  std::vector<std::array<std::uint64_t, 2>> lengths_;  ///< number of steps, by rank and phase
   std::vector<std::byte*> scratch_;
   std::vector<std::byte*> sends_;
   std::vector<std::byte*> receives_;
   std::vector<Card> cards_;
   std::vector<const std::byte*> sources_;
-  std::unique_ptr<Messages> messages_;  ///< null where all ranks share a node
+  std::unique_ptr<Messages> messages_;  ///< null if all ranks share a node
   int tags_ = 0;                        ///< of one wave
   std::vector<int> peers_;              ///< by message of a wave: the rank at its other end
-  std::vector<const Step*> early_;      ///< receives whose messages may arrive any time
-  std::vector<bool> is_posted_;         ///< by number: a receive before its step
-  std::uint64_t first_ = 0;             ///< wave of the call, of all waves so far
+  std::vector<const Step*> early_;      ///< receives whose messages may arrive at any time
+  std::vector<bool> is_posted_;         ///< by number: whether a receive was posted before its step
+  std::uint64_t first_ = 0;             ///< first wave of the call, counted over all calls
   std::uint64_t next_ = 0;
   std::size_t begun_ = 0;  ///< steps of the lead that `start` has done
 };

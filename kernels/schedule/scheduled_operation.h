@@ -14,18 +14,19 @@ namespace colltune {
 
 /// What a schedule leaves open: how the message is cut, and how it is stored.
 struct ScheduleOptions {
-  /// Bytes of a wave: of the message, or of each block where it has one per rank. 0: all of it.
+  /// Bytes of a wave: of the message, or of each block if it has one per rank. 0: everything in one
+  /// wave.
   std::size_t chunk = 0;
   StoreWay stores{};
-  bool adapts = false;  ///< stores in the way that StoreChoice finds out instead
+  bool adapts = false;  ///< uses the store mode that StoreChoice finds instead
 };
 
-/// The most symmetric memory that such an operation takes on each rank.
-[[nodiscard]] Bytes memory_of(const Schedule& schedule, const ScheduledCall& shape, const Problem& problem,
-                              const ScheduleOptions& options);
+/// The most symmetric memory that such an operation uses on each rank.
+[[nodiscard]] Bytes memory_of(const Schedule& schedule, const ScheduledCall& shape,
+                              const Problem& problem, const ScheduleOptions& options);
 
-/// Collective: an operation that does this rank's part of `schedule`. Throws Error(unavailable)
-/// where ScheduledCall::access does not reach the buffers.
+/// Collective: an operation that does this rank's part of `schedule`. Throws Error(unavailable) if
+/// ScheduledCall::access cannot reach the buffers.
 [[nodiscard]] std::unique_ptr<Operation> make_scheduled_operation(
     Communicator& communicator, const Call& call, const ScheduledCall& shape, Schedule schedule,
     const ScheduleOptions& options, Deadline deadline);

@@ -8,7 +8,7 @@
 
 namespace colltune {
 
-/// For a person.
+/// The block as text, for a person.
 [[nodiscard]] inline std::string describe(const Block& block) {
   const char* const space = block.space == Space::send      ? "send"
                             : block.space == Space::receive ? "receive"
@@ -21,7 +21,8 @@ namespace colltune {
   return kind == StepKind::combine || kind == StepKind::combine_last;
 }
 
-/// What the rank of a step writes, and reads, itself: a message's other end is the other rank's.
+/// Calls `act` for what the step's rank itself writes, or reads: the other end of a message belongs
+/// to the other rank.
 template <class Act>
 void for_each_written(const Step& step, Act act) {
   if (step.kind == StepKind::send) return;

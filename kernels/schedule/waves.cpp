@@ -30,7 +30,7 @@ Waves::Wave Waves::wave(std::size_t index) const {
   Wave wave;
   wave.offset = index * chunk_;
   wave.size = std::min(chunk_, block_ - wave.offset);
-  // The last ranks' shares may be empty.
+  // The shares of the last ranks may be empty.
   wave.share = shares_ == 1 ? wave.size : round_up((wave.size + shares_ - 1) / shares_, line);
   return wave;
 }

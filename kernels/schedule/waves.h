@@ -12,23 +12,24 @@ namespace colltune {
 /// How a call's buffers are cut into waves and blocks. All sizes in bytes.
 class Waves {
  public:
-  /// No two ranks write into one line, nor into a pair that a prefetcher fetches.
+  /// No two ranks write into the same line, or into the same pair of lines that a prefetcher
+  /// fetches.
   static constexpr std::size_t line = 128;
 
   Waves(const Problem& problem, const ScheduledCall& shape, std::size_t chunk);
 
   [[nodiscard]] std::size_t count() const { return count_; }
-  /// Of the largest block of any wave, rounded up to lines.
+  /// Size of the largest block of any wave, rounded up to lines.
   [[nodiscard]] std::size_t largest_block() const { return largest_block_; }
 
   /// The blocks of one wave.
   struct Wave {
     std::size_t offset = 0;  ///< into the message, or into each block of it
     std::size_t size = 0;    ///< of that part
-    std::size_t share = 0;   ///< of a block, but the last ones
+    std::size_t share = 0;   ///< of a block, except for the last ones
   };
   [[nodiscard]] Wave wave(std::size_t index) const;
-  /// Where block `index` of a buffer begins, and how long it is in this wave.
+  /// The offset and the size of block `index` of a buffer in this wave.
   [[nodiscard]] std::size_t offset(const Wave& wave, Space space, int index) const {
     const bool has_blocks = space == Space::send ? sends_blocks_ : receives_blocks_;
     if (has_blocks) return wave.offset + static_cast<std::size_t>(index) * block_;
@@ -45,7 +46,7 @@ class Waves {
     return begin < wave.size ? begin : wave.size;
   }
 
-  std::size_t block_;  ///< the whole message where it has no blocks
+  std::size_t block_;  ///< the whole message if it has no blocks
   std::size_t chunk_;
   std::size_t count_;
   std::size_t shares_;

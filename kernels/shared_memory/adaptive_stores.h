@@ -9,18 +9,18 @@
 
 namespace colltune {
 
-/// Stores that adapt, of one rank's calls of an operation.
+/// Applies StoreChoice to the calls of one rank's operation.
 class AdaptiveStores {
  public:
-  /// The ranks' times take SharedTimes::words words of `signals`, which outlives this, from
-  /// `first_word` on.
+  /// The ranks' times use SharedTimes::words words of `signals`, from `first_word` on. `signals`
+  /// outlives this object.
   AdaptiveStores(const StoreChoice::Rhythm& rhythm, const Signals& signals,
                  const Communicator& communicator, int first_word)
       : choice_(rhythm), times_(signals, communicator, first_word) {}
 
-  /// How the call that begins here stores.
+  /// The store mode of the call that begins here.
   [[nodiscard]] StoreWay begin() noexcept;
-  /// That call has ended.
+  /// Reports the end of that call.
   void end() noexcept;
 
  private:
@@ -28,7 +28,7 @@ class AdaptiveStores {
 
   StoreChoice choice_;
   SharedTimes times_;
-  Clock::time_point began_{};  ///< a call that is timed
+  Clock::time_point began_{};  ///< start of a call that is timed
 };
 
 }  // namespace colltune

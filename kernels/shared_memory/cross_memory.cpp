@@ -19,7 +19,7 @@ namespace {
 using Transfer = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
                              unsigned long);
 
-/// Moves all of `own`; the kernel may do less at a time.
+/// Transfers all of `own`; one system call may transfer less.
 void transfer_all(Transfer transfer, const char* name, const ProcessMemory& far, std::size_t offset,
                   std::span<std::byte> own) {
   while (!own.empty()) {
@@ -57,7 +57,7 @@ void detect_cma(Communicator& communicator, Capability& capability) {
   const int node = communicator.nodes()[static_cast<std::size_t>(communicator.rank())];
   const auto neighbours = communicator.split(node, communicator.rank(), deadline);
   const auto memory = neighbours->allocate(Bytes{sizeof(ProcessMemory)}, deadline);
-  // Each rank shows a word of its own, and looks at everybody's.
+  // Each rank publishes a word of its own and reads all others'.
   std::int64_t word = 1000 + neighbours->rank();
   const ProcessMemory own = own_memory(std::as_bytes(std::span(&word, 1)));
   std::memcpy(memory->part(neighbours->rank()).data(), &own, sizeof own);
@@ -70,11 +70,11 @@ void detect_cma(Communicator& communicator, Capability& capability) {
     try {
       read_memory(far, 0, std::as_writable_bytes(std::span(&seen, 1)));
     } catch (const Error&) {
-      // A kernel or a container that forbids it: that is what is to be found out.
+      // The kernel or the container forbids it: this is what the probe tests for.
     }
     if (seen != 1000 + rank) ++failures;
   }
-  // Nobody's word goes away while another still looks.
+  // A barrier too: no rank's word may be destroyed while another still reads it.
   if (neighbours->all_reduce_max(failures, deadline) == 0)
     capability.features[std::string(cma_feature)] = "";
 }

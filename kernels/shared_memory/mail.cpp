@@ -11,7 +11,7 @@ namespace colltune {
 namespace {
 
 constexpr std::size_t line = 64;
-constexpr std::size_t pair_of_lines = 2 * line;  // what the prefetcher of x86-64 fetches
+constexpr std::size_t pair_of_lines = 2 * line;  // x86-64 prefetchers fetch pairs
 constexpr std::size_t word = sizeof(std::uint64_t);
 constexpr std::size_t beside_flag = line - word;  // bytes
 
@@ -20,30 +20,30 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
 }
 
 std::atomic_ref<std::uint64_t> word_at(const std::byte* slot, std::size_t index) {
-  // Loads only where the slot is another rank's.
+  // Slots of other ranks are only loaded from.
   return std::atomic_ref(
       *reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(slot) + index * word));
 }
 
-/// `size` bytes of `from` from `offset` on, filled up with zeros.
+/// `size` bytes of `from` at `offset`, padded with zeros.
 template <class T>
 T load_part(std::span<const std::byte> from, std::size_t offset) {
   T value = 0;
   const std::size_t rest = offset < from.size() ? from.size() - offset : 0;
-  if (rest >= sizeof value)  // without a call
+  if (rest >= sizeof value)  // fixed size: no call of memcpy
     std::memcpy(&value, from.data() + offset, sizeof value);
   else
     std::memcpy(&value, from.data() + offset, rest);
   return value;
 }
 
-/// Whether a message has come whose number is a word by itself.
+/// Whether the message has arrived, for formats whose first word is the message's number.
 bool has_number(const std::byte* slot, std::uint64_t number) {
-  // Not an older one: the slot may hold the message of four before.
+  // Equality, not mere presence: the slot may still hold the message of four before.
   return word_at(slot, 0).load(std::memory_order_acquire) == number;
 }
 
-/// The message's number before its first byte: one flag for all of it.
+/// The message's number before its first byte: one flag for the whole message.
 class Line final : public MailFormat {
  public:
   std::string_view name() const override { return "line"; }
@@ -55,10 +55,12 @@ class Line final : public MailFormat {
   }
   void write(std::byte* slot, std::span<const std::byte> message, std::uint64_t number,
              CopyMode) const override {
-    if (message.size() == word) {  // without a call: this is in every small collective's way
+    if (message.size() == word) {  // fixed size: no call of memcpy on the path of every small
+                                   // collective
       std::memcpy(slot + word, message.data(), word);
     } else {
-      // Behind the flag's line first: who polls that takes it away again between two stores.
+      // First the lines after the flag's line: a reader that polls the flag's line would take it
+      // from this core between two stores to it.
       const std::size_t beside = std::min(beside_flag, message.size());
       std::memcpy(slot + line, message.data() + beside, message.size() - beside);
       std::memcpy(slot + word, message.data(), beside);
@@ -71,8 +73,8 @@ class Line final : public MailFormat {
   }
 };
 
-/// The message's number in a line of its own before the message, so that no vector of that lies in
-/// two lines.
+/// The message's number in a line of its own before the message, so that no vector of the message
+/// straddles two lines.
 class Header final : public MailFormat {
  public:
   std::string_view name() const override { return "header"; }
@@ -95,8 +97,8 @@ class Header final : public MailFormat {
   }
 };
 
-/// The message's number in each line, before 56 bytes of data: lines come at the same time, where
-/// one flag for all is looked at before what lies behind it.
+/// The message's number in each line, before 56 bytes of data. The reader can load all lines at
+/// once, whereas with a single flag it must see the flag before it looks at the lines after it.
 class Lines final : public MailFormat {
  public:
   std::string_view name() const override { return "lines"; }
@@ -145,8 +147,8 @@ class Lines final : public MailFormat {
   static std::size_t lines_of(std::size_t size) { return (size + beside_flag - 1) / beside_flag; }
 };
 
-/// Half of each word is data, half the message's number, modulo 2^32: a word that has come is seen
-/// though the next one has not.
+/// Half of each word is data, half the message's number modulo 2^32: each word shows by itself that
+/// it has arrived.
 class Word final : public MailFormat {
  public:
   std::string_view name() const override { return "word"; }
@@ -167,7 +169,8 @@ class Word final : public MailFormat {
   const std::byte* read(const std::byte* slot, std::size_t size, std::uint64_t number,
                         std::span<std::byte> space) const override {
     const std::uint64_t flag = flag_of(number);
-    // By twos: whoever loads 8 bytes behind two stores of 4 waits for both to leave the core.
+    // In pairs: an 8-byte load of data just written by two 4-byte stores waits until both have left
+    // the core.
     for (std::size_t i = 0; i * half < size; i += 2) {
       const std::uint64_t low = word_at(slot, i).load(std::memory_order_relaxed);
       if (low >> 32 != flag) return nullptr;
@@ -184,12 +187,13 @@ class Word final : public MailFormat {
 
  private:
   static constexpr std::size_t half = sizeof(std::uint32_t);
-  /// Never the 0 of a cleared slot; of messages that can be in a slot at a time no two are equal.
+  /// Never 0, the value of a cleared slot; distinct for messages that can be in a slot at a time.
   static std::uint64_t flag_of(std::uint64_t number) { return number % 0xFFFFFFFFU + 1; }
 };
 
-/// A word has come when it is not the poison word any more. A payload word that is equal to it is
-/// sent as another one and named at the end. The first word tells how many there are.
+/// A word has arrived when it no longer holds the poison word. A payload word that equals the
+/// poison word is sent as a stand-in, and its index is listed at the end. The first word is the
+/// number of such words.
 class Poison final : public MailFormat {
  public:
   std::string_view name() const override { return "poison"; }
@@ -213,7 +217,7 @@ class Poison final : public MailFormat {
       }
       word_at(slot, 1 + i).store(data, std::memory_order_relaxed);
     }
-    // Whoever sees this sees the slots that were cleared before.
+    // A rank that sees this store also sees the slots that were cleared before it.
     word_at(slot, 0).store(equal, std::memory_order_release);
   }
   const std::byte* read(const std::byte* slot, std::size_t size, std::uint64_t,
@@ -235,7 +239,7 @@ class Poison final : public MailFormat {
   }
 
  private:
-  // A quiet NaN with a payload that no arithmetic makes, of f64 as of two f32.
+  // A quiet NaN with a payload that no arithmetic produces, both as one f64 and as two f32.
   static constexpr std::uint64_t poison = 0x7FFC'0DE5'7FFC'0DE5;
   static constexpr std::uint64_t stand_in = 0;
   static std::size_t words_of(std::size_t size) { return (size + word - 1) / word; }

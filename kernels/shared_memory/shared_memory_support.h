@@ -9,8 +9,7 @@
 
 namespace colltune {
 
-/// Why a kernel for `collective` that runs on the processors cannot serve `problem`; empty where it
-/// can.
+/// Why a CPU kernel for `collective` cannot serve `problem`; empty if it can.
 [[nodiscard]] inline std::string why_not_on_processors(Collective collective,
                                                        const Problem& problem) {
   if (problem.collective != collective) return "it is for " + std::string(name_of(collective));
@@ -18,7 +17,7 @@ namespace colltune {
   return {};
 }
 
-/// The same of one that works in shared memory alone.
+/// The same for a kernel that works only in shared memory.
 [[nodiscard]] inline std::string why_not_in_shared_memory(Collective collective,
                                                           const Problem& problem,
                                                           const Topology& topology) {

@@ -11,20 +11,20 @@
 
 namespace colltune {
 
-/// What the ranks of a node tell each other of their probes, without waiting for one another: in a
-/// signal word for each way, which holds the number of the probe above the time.
+/// Lets the ranks of a node exchange the times of their probes without waiting for one another: one
+/// signal word for each store mode, with the number of the probe above the time.
 class SharedTimes {
  public:
   static constexpr int words = static_cast<int>(StoreChoice::ways.size());
 
-  /// The words from `first` on of `signals`, which outlives this. Ranks that have none of these
-  /// objects are not waited for.
+  /// Uses the words from `first` on of `signals`, which outlives this object. Ranks without such an
+  /// object are not waited for.
   SharedTimes(const Signals& signals, const Communicator& communicator, int first);
 
-  /// Of this rank's next probe.
+  /// The times of this rank's next probe.
   void publish(const StoreChoice::Times& own) noexcept;
-  /// The slowest rank's of that probe (or of a later one of its), once; nothing before all have
-  /// published.
+  /// The times of the slowest rank in that probe (or of a later probe, if a rank is ahead).
+  /// Returned once; nothing before all ranks have published.
   [[nodiscard]] std::optional<StoreChoice::Times> take() noexcept;
 
  private:

@@ -9,15 +9,16 @@
 
 namespace colltune {
 
-// Slots of symmetric memory, which messages take turns in. With four nobody waits for who still
-// reads the message before.
+// Slots of symmetric memory, which messages use in turn. With four slots no rank waits for a peer
+// that still reads the message before.
 inline constexpr std::int64_t usual_slots = 4;
 inline constexpr std::int64_t most_slots = 64;
 
-/// The numbers of slots of `bytes` each that a sweep tries: the usual one, and as many (a power
-/// of two) as fill a usual L2 cache, where those are more. What is written anew should have left
-/// the caches of those who read the place before: writing to lines that another core still holds
-/// takes longer (tests/bench/results/kernels.md). Shorter messages leave no cache within the most slots.
+/// The numbers of slots of `bytes` each that a sweep tries: the usual one, and the power of two
+/// that fills a usual L2 cache, if that is more. Before a slot is rewritten, its lines should have
+/// left the caches of the ranks that read it: writing to lines that another core still holds takes
+/// longer (tests/bench/results/kernels.md). Shorter messages cannot fill the cache even with
+/// `most_slots`.
 [[nodiscard]] inline std::vector<std::int64_t> tried_slots(std::uint64_t bytes) {
   constexpr std::uint64_t cache = 1 << 20;
   constexpr std::uint64_t shortest = 2 << 10;

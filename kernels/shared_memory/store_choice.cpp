@@ -8,13 +8,13 @@
 namespace colltune {
 namespace {
 
-// Cores stay where they are for a tenth of a second at least: several probes should fall into that
-// where calls are short, and nowhere cost much. In lengths of a probe:
+// Cores keep their places for at least a tenth of a second. Several probes should fit into that
+// time if calls are short, and probing should never cost much. In lengths of a probe:
 constexpr std::uint64_t probes_apart = 50;
 constexpr std::uint64_t probes_apart_if_long = 25;
 constexpr Bytes long_message{std::uint64_t{1} << 20};
 
-/// How many of the ways a message is worth, the first.
+/// How many of `ways`, from the first, are worth trying for a message.
 std::size_t tried_for(Bytes size) {
   if (size < smallest_streamed_result) return 2;
   if (size < smallest_streamed_beside_staging) return 3;
@@ -28,7 +28,8 @@ StoreChoice::Rhythm StoreChoice::rhythm_of(std::uint64_t waves, int slots, Bytes
   Rhythm rhythm{.tried = tried_for(size)};
   if (waves < turn)
     rhythm.lead_in = turn;
-  else if (waves < 4 * turn)  // from there on three quarters of a call meet what it wrote itself
+  else if (waves < 4 * turn)  // from here on, three quarters of a call use slots that the same call
+                              // wrote before
     rhythm.lead_in = 1;
   rhythm.period = rhythm.probe() * (size <= long_message ? probes_apart : probes_apart_if_long);
   return rhythm;
@@ -44,7 +45,7 @@ bool StoreChoice::completed(std::chrono::nanoseconds took) noexcept {
 }
 
 void StoreChoice::decide(const Times& slowest_rank) noexcept {
-  // What is hardly faster is not worth a change.
+  // A small gain is not worth a change.
   constexpr double margin = 1.03;
   const auto fastest = std::ranges::min_element(
       slowest_rank.begin(), slowest_rank.begin() + static_cast<std::ptrdiff_t>(rhythm_.tried));

@@ -15,9 +15,10 @@
 namespace colltune {
 namespace {
 
-constexpr int all_ranks = -1;  ///< the source of a segment that is reduced
+constexpr int all_ranks = -1;  ///< the source of a segment that is a reduction
 
-/// `count` elements of the receive buffer from `to` on: what `source` holds from `from` on.
+/// `count` elements of the receive buffer, starting at `to`: what `source` holds, starting at
+/// `from`.
 struct Segment {
   int source = all_ranks;
   std::size_t from = 0;
@@ -65,14 +66,14 @@ bool is_near_enough(const OracleData& data, std::size_t position, const std::byt
   return off <= data.rounding_bound(position);  // false for a NaN
 }
 
-/// What the elements of one rank's result are compared by.
+/// How the elements of one rank's result are compared.
 struct Comparison {
   const VerifiedCall& call;
   const OracleData& data;
   Rounding rounding = Rounding::exact;
 };
 
-/// Whether two elements of unlike bits are both right.
+/// Whether two elements with different bits are both right.
 bool may_differ(const Comparison& by, std::size_t position, const std::byte* expected,
                 const std::byte* got) {
   const Problem& problem = by.call.problem;
@@ -141,7 +142,7 @@ bool is_meaningful(const VerifiedCall& call) {
   if (!problem.mesh) return accumulates(problem.reduce_op) && call.ranks >= 3;
   for (const MeshStep& step : problem.mesh->steps)
     if (!accumulates(step.op)) return false;
-  // Where an input enters more than once, the largest one would leave the type's range.
+  // If an input enters more than once, the largest one would exceed the type's range.
   const ValueSource source = OracleData(call, 0).source();
   return source.ranks >= 3 && source.multiplicity == 1;
 }

@@ -38,9 +38,9 @@ bool is_unsigned(DataType type) {
   return type == DataType::u8 || type == DataType::u32 || type == DataType::u64;
 }
 
-/// What the exactness of a type allows: sums of magnitudes up to `sum` have no rounding and no
-/// overflow in any order (floating types: every integer up to 2^significand is exact);
-/// `extreme` is even and bounds the values of min and max.
+/// Limits within which a type is exact: sums of magnitudes up to `sum` have no rounding and no
+/// overflow in any order (floating types: every integer up to 2^significand is exact); `extreme` is
+/// even and bounds the values of min and max.
 struct Range {
   std::int64_t sum;
   std::int64_t extreme;
@@ -74,8 +74,8 @@ Range range_of(DataType type) {
   return {1, 2, 0};  // not reached: the switch is complete
 }
 
-/// How the sum's budget is shared out: the first `contributors` (in an order that turns with the
-/// position) hold magnitudes up to `largest` units, the others 0.
+/// How the sum's budget is divided: the first `contributors` ranks (in an order that rotates with
+/// the position) hold magnitudes up to `largest` units, the others 0.
 struct Shares {
   std::int64_t contributors;
   std::int64_t largest;
@@ -84,8 +84,8 @@ struct Shares {
 Shares share_out(const ValueSource& source) {
   const std::int64_t budget = range_of(source.type).sum;
   const std::int64_t ranks = source.ranks;
-  // avg: multiples of the rank count, so that the division is exact too, where the type can hold
-  // two of them; wide integers keep remainders, to see them truncated.
+  // avg: multiples of the rank count, so that the division is exact too, if the type can hold two
+  // of them. Wide integers keep remainders, to test that they are truncated.
   const bool is_wide_integer = !is_floating(source.type) && size_of(source.type) > 1;
   const bool divides = source.op == ReduceOp::avg && !is_wide_integer;
   const std::int64_t unit = divides && budget >= 2 * source.divisor ? source.divisor : 1;
@@ -101,7 +101,7 @@ std::int64_t magnitude_of(const Shares& shares, std::size_t position, std::int64
   return static_cast<std::int64_t>(hash_of(position, static_cast<int>(contributor)) % choices);
 }
 
-/// The sum's parity is that of the position, so that neighbouring results differ.
+/// The parity of the sum equals that of the position, so that neighbouring results differ.
 Value summand(const ValueSource& source, std::size_t position, std::int64_t contributor) {
   const Shares shares = share_out(source);
   if (contributor >= shares.contributors) return {};
@@ -117,7 +117,8 @@ Value summand(const ValueSource& source, std::size_t position, std::int64_t cont
   return {(is_negative ? -magnitude : magnitude) * shares.unit, 0};
 }
 
-/// Powers of two from at most four ranks (their product is exact in every type), signs from all.
+/// Powers of two from at most four ranks (their product is exact in every type), and signs from
+/// all.
 Value factor(const ValueSource& source, std::size_t position, std::int64_t contributor) {
   const std::int64_t contributors =
       source.signs_alone ? 0 : std::min<std::int64_t>(source.ranks, 4 / source.multiplicity);
@@ -136,7 +137,8 @@ Value factor(const ValueSource& source, std::size_t position, std::int64_t contr
   return {is_negative ? -1 : 1, exponent};
 }
 
-/// One rank, which turns with the position, holds the least value (min), all others larger ones.
+/// One rank, which rotates with the position, holds the smallest value (min); all others larger
+/// ones.
 Value candidate(const ValueSource& source, std::size_t position, std::int64_t contributor) {
   const std::int64_t bound = range_of(source.type).extreme;
   const auto hash =
@@ -146,7 +148,7 @@ Value candidate(const ValueSource& source, std::size_t position, std::int64_t co
   return {source.op == ReduceOp::min ? low : -low, 0};
 }
 
-/// L + 1 + 1, where L is so large that the type cannot hold L + 1 but L + 2: accumulated in the
+/// L + 1 + 1, where L is so large that the type can hold L + 2 but not L + 1: accumulated in the
 /// type, the ones vanish if they come after L.
 Value rounding_summand(const ValueSource& source, std::size_t position, std::int64_t contributor) {
   const std::int64_t sign = is_odd(position) != 0 ? -1 : 1;
@@ -177,7 +179,8 @@ template <class T>
 void store_value(const ValueSource& source, std::byte* elements, std::size_t i, Value value) {
   if constexpr (std::is_integral_v<T>) {
     auto bits = static_cast<std::uint64_t>(value.integer) << value.exponent;
-    // Unsigned min and max straddle the sign bit: compared as signed ones they come out wrong.
+    // Unsigned min and max use values on both sides of the sign bit: compared as signed, they come
+    // out wrong.
     const bool compares = source.op == ReduceOp::min || source.op == ReduceOp::max;
     if (std::is_unsigned_v<T> && compares) bits += std::uint64_t{1} << (8 * sizeof(T) - 1);
     store_element<T>(elements, i, static_cast<T>(bits));
@@ -187,7 +190,7 @@ void store_value(const ValueSource& source, std::byte* elements, std::size_t i, 
   }
 }
 
-/// Data that is only moved may be any bits; the lowest one alternates.
+/// Data that is only moved may have any bits; the lowest bit alternates.
 void write_bits(int rank, std::size_t first, std::span<std::byte> elements, std::size_t size) {
   for (std::size_t i = 0; i < elements.size() / size; ++i) {
     const std::size_t position = (first + i) % pattern_period;
@@ -197,8 +200,9 @@ void write_bits(int rank, std::size_t first, std::span<std::byte> elements, std:
   }
 }
 
-/// What the values are made for, so that all steps of a mesh reduction are exact. Of one operator:
-/// for that. Mixtures of prod: signs, else numbers as for sums, which max and min take as well.
+/// The operator for which the values are made, so that all steps of a mesh reduction are exact. If
+/// all steps have one operator: that one. If prod is mixed with others: prod, with signs only.
+/// Otherwise avg or sum, whose values suit max and min as well.
 ReduceOp op_of_values(const MeshReduction& mesh) {
   const auto has = [&](ReduceOp op) {
     return std::ranges::find(mesh.steps, op, &MeshStep::op) != mesh.steps.end();
@@ -230,7 +234,7 @@ OracleData::OracleData(const VerifiedCall& call, int rank)
   std::int64_t divisor = 1;
   for (const MeshStep& step : mesh.steps) {
     Step& own = steps_.emplace_back(Step{.op = step.op, .groups = {}});
-    std::int64_t multiple = 1;  // of all sizes of its groups
+    std::int64_t multiple = 1;  // of all group sizes of the step
     for (const std::vector<int>& group : ranks_by_group(groups_of(mesh, step))) {
       if (components[static_cast<std::size_t>(group.front())] != static_cast<int>(component_))
         continue;
@@ -238,13 +242,15 @@ OracleData::OracleData(const VerifiedCall& call, int rank)
       for (const int other : group) places.push_back(place_of(other));
       multiple = std::lcm(multiple, static_cast<std::int64_t>(group.size()));
     }
-    constexpr std::int64_t largest = std::int64_t{1} << 30;  // beyond all ranges that are shared out
-    if (step.op == ReduceOp::avg) divisor = std::min(largest, divisor * std::min(largest, multiple));
+    constexpr std::int64_t largest = std::int64_t{1} << 30;  // larger than every budget
+    if (step.op == ReduceOp::avg)
+      divisor = std::min(largest, divisor * std::min(largest, multiple));
   }
   source_.op = op_of_values(mesh);
   source_.signs_alone =
-      source_.op == ReduceOp::prod &&
-      std::ranges::any_of(mesh.steps, [](const MeshStep& step) { return step.op != ReduceOp::prod; });
+      source_.op == ReduceOp::prod && std::ranges::any_of(mesh.steps, [](const MeshStep& step) {
+        return step.op != ReduceOp::prod;
+      });
   source_.ranks = static_cast<int>(members_.size());
   source_.weight = 1;
   source_.divisor = divisor;
@@ -265,7 +271,7 @@ int OracleData::place_of(int rank) const {
 }
 
 std::size_t OracleData::position_of(std::size_t index) const {
-  // A prime, so that what lies near in one component does not lie near in the next.
+  // A prime, so that elements near each other in one component are not near in the next.
   constexpr std::size_t between_components = 1009;
   return (index % pattern_period + call_.seed % pattern_period +
           component_ * between_components % pattern_period) %

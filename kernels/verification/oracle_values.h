@@ -11,43 +11,45 @@
 
 namespace colltune {
 
-/// Every rank's data repeats after so many elements: a prime, so that blocks and chunks, which
-/// people cut at powers of two, never hold the same data at the same place.
+/// Every rank's data repeats after this many elements. A prime, so that blocks and chunks, which
+/// are usually cut at powers of two, never hold the same data at the same offset.
 inline constexpr std::size_t pattern_period = 4093;
 
-/// What the values of a call's elements are made by.
+/// The parameters from which the values of a call's elements are made.
 struct ValueSource {
   DataType type = DataType::f32;
-  ReduceOp op = ReduceOp::none;  ///< what the values are made for
+  ReduceOp op = ReduceOp::none;  ///< the operator for which the values are made
   DataPattern pattern = DataPattern::exact;
-  int ranks = 1;                  ///< that reduce together
-  std::int64_t weight = 1;        ///< the most inputs that enter one result, each as often as it does
-  std::int64_t multiplicity = 1;  ///< the most often that one does
-  std::int64_t divisor = 1;       ///< averages: what values are multiples of, where the type allows it
+  int ranks = 1;                  ///< ranks that reduce together
+  std::int64_t weight = 1;        ///< the most inputs that enter one result, counted as often as
+                                  ///< each enters
+  std::int64_t multiplicity = 1;  ///< how often one input enters a result at most
+  std::int64_t divisor = 1;       ///< averages: values are multiples of this, if the type allows it
   bool signs_alone = false;       ///< values are 1 and -1
 };
 
 /// Every rank's data of one call, as far as the result of one rank depends on it.
 class OracleData {
  public:
-  /// `rank`: whose results are asked for.
+  /// `rank`: the one whose results are needed.
   OracleData(const VerifiedCall& call, int rank);
 
-  /// Where in the period element `index` of a stream lies.
+  /// The position in the period of element `index` of a stream.
   [[nodiscard]] std::size_t position_of(std::size_t index) const;
-  /// Writes what `source`, which reduces with the rank, holds at the positions from `first` on,
-  /// going round at the period, into `elements` (whole elements).
+  /// Writes into `elements` (whole elements) what `source`, which reduces with the rank, holds at
+  /// the positions from `first` on, wrapping at the period.
   void write_inputs(int source, std::size_t first, std::span<std::byte> elements) const;
-  /// Writes what all ranks' elements at these positions reduce to, for the rank.
+  /// Writes the rank's results of reducing all ranks' elements at these positions.
   void write_reduced(std::size_t first, std::span<std::byte> elements) const;
-  /// How far a result at `position` may lie from the reference where a variant rounds at each step:
-  /// the usual bound ((1 + u)^roundings - 1) * sum |x|, where u is half the distance of 1 to the
-  /// next number. A result of a mesh reduction has two such distances: its steps round as well.
+  /// How far a result at `position` may be from the reference if a variant rounds at each step: the
+  /// usual bound ((1 + u)^roundings - 1) * sum |x|, where u is half the distance from 1 to the next
+  /// number. For a mesh reduction it is twice as large, because the reference rounds at each step
+  /// as well.
   [[nodiscard]] double rounding_bound(std::size_t position) const;
   [[nodiscard]] const ValueSource& source() const { return source_; }
 
  private:
-  /// One reduction of the inputs: which of `members_` go together, by their places there.
+  /// One reduction of the inputs: the groups, as indices into `members_`.
   struct Step {
     ReduceOp op = ReduceOp::none;
     std::vector<std::vector<int>> groups;
@@ -59,8 +61,8 @@ class OracleData {
   ValueSource source_;
   std::vector<int> members_{};  ///< the ranks that reduce together; empty: all
   std::vector<Step> steps_{};
-  int place_ = 0;                  ///< of the rank among them
-  std::size_t component_ = 0;      ///< unlike ones of a mesh hold unlike data
+  int place_ = 0;                  ///< of the rank in `members_`
+  std::size_t component_ = 0;      ///< different components of a mesh hold different data
 };
 
 /// The number that the element at `at` stands for.

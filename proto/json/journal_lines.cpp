@@ -11,9 +11,10 @@
 namespace colltune {
 namespace {
 
-/// Our records nest less than 10 deep; the JSON parser's recursion is kept away from hostile files.
+/// Our records nest less than 10 deep; the limit protects the JSON parser's recursion from hostile
+/// files.
 constexpr int deepest_nesting = 64;
-/// A measurement of a million samples has 30 MiB.
+/// A measurement of a million samples takes 30 MiB.
 constexpr std::size_t longest_line = std::size_t{128} << 20U;
 
 bool nests_too_deep(std::string_view text) {
@@ -35,12 +36,12 @@ bool nests_too_deep(std::string_view text) {
   return false;
 }
 
-/// One text per value: sorted keys, no white space; bytes that are no UTF-8 become U+FFFD.
+/// One text per value: sorted keys, no white space; bytes that are not UTF-8 become U+FFFD.
 std::string text_of(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// The digest that a line carries: over its text, itself left out.
+/// The digest in a line: computed over its text without the digest.
 std::string digest_of_line(const nlohmann::json& line) { return digest_of_text(text_of(line)); }
 
 [[noreturn]] void fail(StatusCode code, const std::string& where, const std::string& what) {
@@ -111,7 +112,8 @@ JournalLineReader::JournalLineReader(std::istream& in, std::string name)
 
 std::optional<JournalLine> JournalLineReader::next() {
   std::string text;
-  // Character by character of the buffer: a file without line ends must not fill the memory.
+  // Reads the buffer character by character, so that a file without line ends cannot fill the
+  // memory.
   std::streambuf& from = *in_.rdbuf();
   constexpr int end = std::char_traits<char>::eof();
   int c = from.sbumpc();

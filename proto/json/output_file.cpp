@@ -35,7 +35,7 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
 
   [[nodiscard]] int get() const { return number_; }
-  /// Returns errno's value; some file systems tell only now that the disk is full.
+  /// Returns the value of errno; some file systems report a full disk only at this point.
   int close() {
     const int result = ::close(number_);
     number_ = -1;
@@ -46,10 +46,10 @@ class Descriptor {
   int number_;
 };
 
-/// Returns errno's value.
+/// Returns the value of errno.
 int write_all(int descriptor, std::string_view text, bool is_socket) {
   while (!text.empty()) {
-    // A reader that went away is an error here, not the end of the process.
+    // A reader that closed the connection is an error here and must not end the process.
     const ssize_t written = is_socket ? ::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL)
                                       : ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
@@ -87,9 +87,9 @@ void write_through(const std::filesystem::path& path, std::string_view text) {
   if (error != 0) fail(path, std::strerror(error));
 }
 
-/// Where a chain of symbolic links ends, which need not be there yet.
+/// The target of a chain of symbolic links, which need not exist yet.
 std::filesystem::path target_of(const std::filesystem::path& path) {
-  constexpr int most_links = 40;  // as the kernel allows
+  constexpr int most_links = 40;  // the kernel's limit
   std::filesystem::path target = path;
   for (int i = 0; i < most_links; ++i) {
     std::error_code error;
@@ -110,7 +110,8 @@ void replace_file(const std::filesystem::path& path, const std::filesystem::path
   if (descriptor.get() < 0) fail(path, std::strerror(errno));
   int error = write_all(descriptor.get(), text, false);
   if (error == 0 && old) {
-    // The owner stays as far as this process may say so; the mode comes last, which that clears.
+    // Keeps the owner as far as this process may set it. The mode is set last, because that call
+    // clears it.
     if (::fchown(descriptor.get(), old->st_uid, old->st_gid) != 0) errno = 0;
     if (::fchmod(descriptor.get(), old->st_mode & 07777) != 0) error = errno;
   }

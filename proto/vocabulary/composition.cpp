@@ -15,13 +15,13 @@ namespace {
   throw Error(StatusCode::invalid_argument, what);
 }
 
-/// The first part in `role`; null where there is none.
+/// The first part with `role`; null if there is none.
 const Part* part_in(const Composition& composition, PartRole role) {
   const auto found = std::ranges::find(composition.parts, role, &Part::role);
   return found == composition.parts.end() ? nullptr : &*found;
 }
 
-/// Throws where a composition lacks parts of its mode, or has others.
+/// Throws if a composition lacks parts of its mode, or has others.
 void check_parts(const Composition& composition) {
   const auto is_only = [&](auto... roles) {
     return std::ranges::all_of(composition.parts,
@@ -61,7 +61,7 @@ void check_parts(const Composition& composition) {
 }  // namespace
 
 std::string parts_name(const Composition& composition) {
-  // A letter first: what has digits alone would be read as a number.
+  // Starts with a letter, because digits alone would be parsed as a number.
   return "p" + digest_of_value(composition).substr(0, 16);
 }
 

@@ -17,7 +17,7 @@ namespace {
   throw Error(StatusCode::invalid_argument, path.text() + ": " + what);
 }
 
-/// Runs `check`; what it throws gets the path in front.
+/// Runs `check`; the message of an error that it throws gets the path as a prefix.
 template <class Check>
 void at(const FieldPath& path, Check check) {
   try {
@@ -27,7 +27,7 @@ void at(const FieldPath& path, Check check) {
   }
 }
 
-// What a value must fulfil as a whole, each field being within its limits; all else is accepted.
+// Conditions on a value as a whole, once each field is within its limits; other types have none.
 template <class T>
 void check_whole(const T&, const FieldPath&) {}
 
@@ -70,7 +70,7 @@ void check_field(const T& value, const FieldLimits& limits, const FieldPath& pat
   if constexpr (requires { value.has_value(); }) {
     if (value) check_field(*value, limits, path);
   } else if constexpr (NamedEnum<T> || std::same_as<T, bool>) {
-    // Whoever made one checked it.
+    // Checked when it was made.
   } else if constexpr (std::signed_integral<T>) {
     check_number(static_cast<std::int64_t>(value), limits, path);
   } else if constexpr (std::unsigned_integral<T>) {

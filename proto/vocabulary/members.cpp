@@ -18,12 +18,13 @@ constexpr std::string_view quantity = "memory.bytes";
 constexpr std::string_view masked_prefix = "without.";
 constexpr std::string_view unavailable_suffix = ".unavailable";
 
-/// A mask may hold a pattern of parameters ("without.cpu.*{chunk=0}"): it is a name as a whole.
+/// A mask may contain a pattern of parameters ("without.cpu.*{chunk=0}"), so the whole of it is the
+/// name.
 std::string_view name_of_feature(std::string_view feature) {
   return feature.starts_with(masked_prefix) ? feature : feature.substr(0, feature.find('='));
 }
 
-/// What says that something is not there takes nothing away from who has it.
+/// A feature that records an absence does not make a rank less capable.
 bool is_lack(std::string_view name) {
   return name.starts_with(masked_prefix) || name.ends_with(unavailable_suffix);
 }

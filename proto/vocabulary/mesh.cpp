@@ -24,7 +24,7 @@ std::string allowed_operators() {
   return all;
 }
 
-/// Numbered in the order of their first ranks.
+/// Renumbers groups in the order of their first ranks.
 std::vector<int> renumbered(const std::vector<int>& groups) {
   std::vector<int> number(groups.size(), -1);
   int next = 0;
@@ -59,7 +59,7 @@ void check_step(const MeshReduction& mesh, const MeshStep& step, int ranks) {
     refuse("groups are numbered from 0 on in the order of their first ranks");
 }
 
-/// A whole number that all of `text` is; -1 where it is none.
+/// The integer that all of `text` forms; -1 if it is not one.
 int read_number(std::string_view text) {
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -76,7 +76,7 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-/// "0-2|3,5" as the group of each of `ranks` ranks.
+/// Reads "0-2|3,5" as the group of each of `ranks` ranks.
 std::vector<int> parse_groups(std::string_view text, int ranks) {
   std::vector<int> groups(static_cast<std::size_t>(ranks), -1);
   int next = 0;
@@ -97,14 +97,14 @@ std::vector<int> parse_groups(std::string_view text, int ranks) {
     }
     ++next;
   }
-  // Who stands in none is a group by itself; numbers stay below the number of ranks.
+  // A rank in no group forms one of its own; numbers stay below the number of ranks.
   std::vector<int> out = groups;
   for (int& own : out)
     if (own < 0) own = next++;
   return renumbered(out);
 }
 
-/// The operator behind the colon of `step`.
+/// The operator after the colon of `step`.
 ReduceOp parse_operator(std::string_view text, std::string_view step) {
   for (const auto& named : enum_names(ReduceOp{}))
     if (named.value != ReduceOp::none && named.name == text) return named.value;
@@ -155,7 +155,7 @@ void check_shape(const MeshReduction& mesh) {
 void check(const MeshReduction& mesh) {
   check_shape(mesh);
   if (mesh.steps.empty()) refuse("nothing is reduced");
-  // Once: a step costs what it holds, not what the shape does.
+  // Computed once: the cost of a step depends on its own size, not on the shape's.
   const int ranks = ranks_of(mesh);
   for (const MeshStep& step : mesh.steps) check_step(mesh, step, ranks);
 }
@@ -182,7 +182,7 @@ std::string steps_text(const MeshReduction& mesh) {
       std::string groups;
       for (const std::vector<int>& ranks : ranks_by_group(step.groups))
         if (ranks.size() > 1) groups += (groups.empty() ? "" : "|") + render_ranges(ranks);
-      // Where all are alone, one of them stands for the others.
+      // If every rank is alone in its group, one group stands for all.
       text += '{' + (groups.empty() ? "0" : groups) + '}';
     }
     text += ':';

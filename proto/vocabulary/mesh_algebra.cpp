@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who reduces with whom, and what follows from it for merging. The membership matrix of a step is
-// symmetric, so a row of the steps' product is had by handing numbers through the steps from the
-// last one back: each group's members all get the group's sum.
+// Which ranks reduce together, and what follows from it for merging. The membership matrix of a
+// step is symmetric. So a row of the steps' product is computed by passing numbers through the
+// steps from the last to the first: each member of a group gets the group's sum.
 
 #include <algorithm>
 #include <limits>
@@ -23,11 +23,11 @@ std::uint64_t multiply(std::uint64_t a, std::uint64_t b) {
   return a != 0 && b > most / a ? most : a * b;
 }
 
-/// A step as the algebra sees it. An average's rows are divided by their group's size; to stay with
-/// whole numbers all is multiplied by `scale`, which each size divides.
+/// A step in the algebra. An average's rows are divided by their group's size. To compute with
+/// integers, everything is multiplied by `scale`, which every group size divides.
 struct Stage {
   std::vector<int> group_of_rank;
-  std::vector<std::uint64_t> factor;  ///< by group, of its sum
+  std::vector<std::uint64_t> factor;  ///< for each group, the factor of its sum
   std::uint64_t scale = 1;
 };
 
@@ -66,8 +66,8 @@ std::vector<std::uint64_t> row_of(const std::vector<Stage>& stages, std::size_t 
   return entries;
 }
 
-/// The steps among `ranks` alone, their groups numbered anew. `groups`: those of each step among
-/// all.
+/// The steps restricted to `ranks`, with their groups renumbered. `groups` are those of each step
+/// among all ranks.
 std::vector<Stage> stages_among(const MeshReduction& mesh,
                                 const std::vector<std::vector<int>>& groups,
                                 const std::vector<int>& ranks, bool averages_divide) {
@@ -104,8 +104,8 @@ std::string times_text(std::uint64_t count) {
 
 enum class Rule { once, any_number, weights };
 
-/// The operators of the steps in which some rank has another one beside it: the others change
-/// nothing, whatever their operator.
+/// The operators of the steps in which some rank shares its group with another. The other steps
+/// change nothing, whatever their operator.
 std::vector<ReduceOp> working_operators(const MeshReduction& mesh,
                                         const std::vector<std::vector<int>>& groups) {
   std::vector<ReduceOp> ops;
@@ -114,7 +114,7 @@ std::vector<ReduceOp> working_operators(const MeshReduction& mesh,
   return ops;
 }
 
-/// What the steps ask of the entries; nothing where their operators never merge.
+/// What the steps require of the entries; empty if their operators never merge.
 std::optional<Rule> rule_of(const std::vector<ReduceOp>& steps) {
   const auto are_all = [&](auto... ops) {
     return std::ranges::all_of(steps, [&](ReduceOp op) { return ((op == ops) || ...); });
@@ -125,13 +125,13 @@ std::optional<Rule> rule_of(const std::vector<ReduceOp>& steps) {
   return {};
 }
 
-/// What the merged sum of one component is divided by; 1 where nothing is. Or why it cannot merge.
+/// The divisor of one component's merged sum (1: none), or why it cannot be merged.
 struct Verdict {
   std::uint64_t divisor = 1;
   std::string why_not;
 };
 
-/// `rows`: so many of the first ranks' results are looked at.
+/// Examines the results of the first `rows` ranks.
 Verdict judge(const std::vector<Stage>& stages, const std::vector<int>& ranks, std::size_t rows,
               Rule rule, std::string_view op) {
   std::uint64_t scale = 1;
@@ -175,7 +175,7 @@ Verdict judge(const std::vector<Stage>& stages, const std::vector<int>& ranks, s
 std::vector<int> groups_of(const MeshReduction& mesh, const MeshStep& step) {
   if (!step.dimension) return step.groups;
   const auto dimension = static_cast<std::size_t>(*step.dimension);
-  int inner = 1;  // ranks from one coordinate along the dimension to the next
+  int inner = 1;  // distance in ranks between neighbouring coordinates of the dimension
   for (std::size_t d = dimension + 1; d < mesh.shape.size(); ++d) inner *= mesh.shape[d];
   const int extent = mesh.shape[dimension];
   std::vector<int> groups;
@@ -186,7 +186,7 @@ std::vector<int> groups_of(const MeshReduction& mesh, const MeshStep& step) {
 
 std::vector<int> components_of(const MeshReduction& mesh) {
   const auto ranks = static_cast<std::size_t>(ranks_of(mesh));
-  // The lowest rank that each one is known to be connected with: union by the smaller root.
+  // The lowest rank that each rank is known to be connected with: union by the smaller root.
   std::vector<std::size_t> parent(ranks);
   std::iota(parent.begin(), parent.end(), std::size_t{0});
   const auto root_of = [&](std::size_t rank) {
@@ -255,8 +255,8 @@ Merge merge_steps(const MeshReduction& mesh, DataType type) {
     merge.why_not = "steps of unlike operators merge only where all are sum or avg";
     return merge;
   }
-  // Along dimensions, all ranks are alike: to move all by one changes no group. One says it for
-  // all.
+  // Along dimensions all ranks are equivalent: shifting all of them changes no group. So one rank's
+  // row is enough.
   const bool are_alike = std::ranges::all_of(
       mesh.steps, [](const MeshStep& step) { return step.dimension.has_value(); });
   bool is_plain_average = averages;

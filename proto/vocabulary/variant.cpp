@@ -28,7 +28,7 @@ bool is_word(std::string_view text) {
 ParameterValue parse_value(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  // "007" and "-0" stay words: a value prints as it was written.
+  // "007" and "-0" stay words, so that a value prints as it was written.
   const bool is_number = error == std::errc{} && end == text.data() + text.size();
   if (is_number && std::to_string(number) == text) return number;
   return std::string(text);

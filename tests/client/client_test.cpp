@@ -265,7 +265,8 @@ TEST_F(ClientOfDaemon, APinKnowsItsContent) {
   EXPECT_EQ(client.lookup(one, pinned.content_digest).generation, pinned);
   pinned.content_digest = "another";
   const std::string reason = "has the content";
-  expect_error([&] { (void)client.fetch_table({}, pinned); }, StatusCode::failed_precondition, reason);
+  expect_error([&] { (void)client.fetch_table({}, pinned); }, StatusCode::failed_precondition,
+               reason);
   expect_error([&] { (void)client.lookup_batch({}, pinned); }, StatusCode::failed_precondition,
                reason);
   expect_error([&] { (void)client.lookup(one, "another"); }, StatusCode::failed_precondition, reason);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where there is no libFuzzer: random changes of the seeds, the same in every run. It sees less, and
-// finds what is near.
+// Where there is no libFuzzer: random changes of the seeds, the same in every run. It sees less,
+// and finds what is near.
 //
 //   wire_fuzz [SECONDS]      until then, 5 s unless said otherwise
 //   wire_fuzz --full         a million inputs

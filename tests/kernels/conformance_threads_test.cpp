@@ -39,8 +39,8 @@ TEST_P(ConformanceOverThreads, EveryImplementationIsRight) {
   EXPECT_GT(run, 0) << "no implementation of the catalogue runs on threads";
 }
 
-/// Powers of two and others. Sanitizers take up to twenty times as long: each number of ranks from 2
-/// to 5 once, here or across nodes; a rank alone shares nothing.
+/// Powers of two and others. Sanitizers take up to twenty times as long: each number of ranks from
+/// 2 to 5 once, here or across nodes; a rank alone shares nothing.
 std::vector<int> rank_counts() {
 #if defined(__SANITIZE_THREAD__)
   return {2, 5};

@@ -8,8 +8,8 @@ namespace colltune::test {
 /// one after the other in the order in which it came. C's types alone, since the library is loaded.
 struct PretendedStream {
   void (*enqueue)(PretendedStream* stream, void (*work)(void* argument), void* argument);
-  /// Null where nobody captures it. Else `release` is called once, as soon as the graph is gone into
-  /// which the stream is captured and nothing of it runs any more: as CUDA's user objects are.
+  /// Null where nobody captures it. Else `release` is called once, as soon as the graph is gone
+  /// into which the stream is captured and nothing of it runs any more: as CUDA's user objects are.
   void (*keep)(PretendedStream* stream, void (*release)(void* argument), void* argument) = nullptr;
 };
 

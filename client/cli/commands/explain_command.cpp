@@ -38,40 +38,40 @@ struct Runner {
   std::string variant;
   std::string family;
   std::set<int> passes;
-  Outcome outcome = Outcome::ok;  ///< the first that was not ok
+  Outcome outcome = Outcome::ok;  ///< its first outcome other than ok
   std::string detail;
   std::string fate;
 };
 
-/// A variant that was not, or nothing was.
+/// A variant that was not measured for the key, or a whole problem that was not.
 struct Missing {
   std::string variant;  ///< empty: the whole problem
   std::string reason;
   std::string ranks_with_it;
 };
 
-/// Why an answer is as it is.
+/// Why an answer is what it is.
 struct Explanation {
   LookupQuery query;
   FoundAnswer found;
-  std::vector<Runner> runners;  ///< as ranked, then the others
+  std::vector<Runner> runners;  ///< ranked ones in order, then the others
   std::vector<Missing> missing;
   ExecutionModes modes;
-  /// By variant, what making the communicators took that it runs on, the most of all passes.
+  /// By variant, the time to make the communicators that it runs on; the maximum over the passes.
   std::map<std::string, std::chrono::nanoseconds> communicators;
   bool is_from_server = false;
 };
 
-/// What a caller pays once for the winner's communicators, and when it has been worth it.
+/// What a caller pays once for the winner's communicators, and after how many calls that pays off.
 struct CommunicatorsCost {
   std::chrono::nanoseconds winner{};
   std::chrono::nanoseconds baseline{};
-  /// Calls after which the winner has saved what its communicators took more than the baseline's;
-  /// nothing where it never does.
+  /// Calls after which the winner has saved the extra time for its communicators compared with the
+  /// baseline's; empty if it never does.
   std::optional<std::uint64_t> paid_back_after;
 };
 
-/// Nothing where the winner runs on no communicators of its own.
+/// Empty if the winner needs no communicators of its own.
 std::optional<CommunicatorsCost> communicators_cost(const Explanation& explanation) {
   const auto& ranked = explanation.found.answer.decision.ranked;
   const auto own = explanation.communicators.find(to_string(ranked.front().variant));
@@ -142,7 +142,7 @@ std::map<std::string, std::chrono::nanoseconds> communicators_of(
   return most;
 }
 
-/// `ratio` beside the baseline, as one says it: nobody says 0.15x as fast.
+/// `ratio` over the baseline as a person would say it: nobody says "0.15x as fast".
 std::string beside_baseline(double ratio) {
   constexpr double margin = 1.02;  // DecisionPolicy::minimum_margin
   if (ratio >= margin) return fmt::format("{:.2f} times as fast as the baseline", ratio);
@@ -150,7 +150,7 @@ std::string beside_baseline(double ratio) {
   return fmt::format("{:.2f} times slower than the baseline", 1 / ratio);
 }
 
-/// What its place in the ranking says of a variant that ranks.
+/// What the place of a ranked variant says about it.
 std::string fate_of(const Decision& decision, std::size_t place) {
   const RankedVariant& own = decision.ranked[place];
   const RankedVariant& winner = decision.ranked.front();
@@ -205,15 +205,15 @@ void put_in_order(std::vector<Runner>& runners, const Decision& decision) {
   });
 }
 
-/// Whether `ranges`, a list of the first and last numbers of each, hold `number`.
+/// Whether `number` lies in one of `ranges`, each a pair of first and last number.
 bool hold(const std::vector<std::vector<int>>& ranges, std::ptrdiff_t number) {
   return std::ranges::any_of(ranges, [&](const std::vector<int>& range) {
     return range.size() == 2 && range[0] <= number && number <= range[1];
   });
 }
 
-/// Of what the agent keeps with a sweep that which is about `key`; nothing where an older one did
-/// not. Throws Error(data_loss) for what no agent writes.
+/// The entries about `key` in what the agent stored with a sweep; empty if an older agent stored
+/// none. Throws Error(data_loss) for anything that no agent writes.
 std::vector<Missing> missing_of(const SweepRecord& sweep, const TuningKey& key) {
   std::vector<Missing> missing;
   const auto skipped = read_sweep_summary(sweep.summary, sweep.uuid).skipped;
@@ -229,7 +229,8 @@ std::vector<Missing> missing_of(const SweepRecord& sweep, const TuningKey& key) 
   return missing;
 }
 
-/// Who does not say for whom is told about those that were measured, also what these alone can run.
+/// If the query does not name the asking members, it is answered for the members that were
+/// measured, including what only these can run.
 void ask_as_those_that_were_measured(const StoreReader& reader, const LookupOptions& options,
                                      Explanation& explanation) {
   if (explanation.query.members) return;
@@ -251,7 +252,7 @@ void ask_as_those_that_were_measured(const StoreReader& reader, const LookupOpti
 
 Explanation explain(const LookupOptions& options) {
   const LookupQuery query = resolved_query(options);
-  // A server has decisions alone: who ran is what they rank.
+  // A server has only decisions, so the measured variants are those that they rank.
   if (!options.origin.server.empty())
     return {.query = query,
             .found = find_answer(options.origin, query),
@@ -279,7 +280,7 @@ Explanation explain(const LookupOptions& options) {
   return explanation;
 }
 
-/// What was not measured, by reason: the names of the implementations, and of how many variants.
+/// What was not measured, by reason: the implementations' names, and how many variants of each.
 std::string missing_text(const std::vector<Missing>& missing) {
   struct Group {
     std::set<std::string> names;
@@ -302,7 +303,7 @@ std::string missing_text(const std::vector<Missing>& missing) {
   return text;
 }
 
-/// The ranking by its fates.
+/// The ranking, grouped by what became of the variants.
 std::string ranked_text(const Decision& decision, std::size_t width) {
   std::string text;
   for (std::size_t place = 0; place < decision.ranked.size(); ++place) {
@@ -349,7 +350,7 @@ std::string text_of(const Explanation& explanation, std::size_t width) {
   } else {
     text += fmt::format("\nmeasured in sweep {}\n", answer.decision.sweep_uuid);
     if (width > 0) {
-      // Names of variants leave no room beside them.
+      // Names of variants are too long for another column next to them.
       for (const Runner& runner : explanation.runners) {
         TextTable entry({{runner.variant}});
         entry.add_row({fmt::format("  {}, {} pass(es): {}", runner.family, runner.passes.size(),

@@ -8,9 +8,9 @@
 
 namespace colltune {
 
-/// Says why a lookup is answered as it is: the answer, every variant that was measured for its key
-/// and what became of it, what was not measured there and why, and who has that. From a database
-/// alone. Throws what a lookup throws; Error(invalid_argument) where a server is asked.
+/// Explains the answer to a lookup: the answer, every variant that was measured for its key and
+/// what became of it, what was not measured there and why, and which ranks support that. Works on a
+/// database only. Throws what a lookup throws, and Error(invalid_argument) if a server is named.
 void run_explain(const LookupOptions& options, std::ostream& out);
 
 }  // namespace colltune

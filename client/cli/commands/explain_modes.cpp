@@ -21,7 +21,7 @@
 namespace colltune {
 namespace {
 
-// Enough to see what the ranks without them miss; --json has them all.
+// Enough to show what the ranks that lack these variants miss; --json lists them all.
 constexpr std::size_t shown_estimates = 5;
 
 std::string mode_of(const RankedVariant& ranked) {
@@ -40,7 +40,7 @@ ModeLine line_of(std::string mode, const Decision& decision, const RankedVariant
           .speedup = ranked.speedup_over_baseline};
 }
 
-/// Whether `other` was made for some of the ranks of `decision` in the same sweep.
+/// Whether `other` was made in the same sweep for a subset of the ranks of `decision`.
 bool is_part_of(const Decision& other, const Decision& decision) {
   return other.sweep_uuid == decision.sweep_uuid && other.family == decision.family &&
          other.key.topology.ranks < decision.key.topology.ranks &&
@@ -83,7 +83,7 @@ ExecutionModes modes_of(const Decision& decision, std::span<const Decision> publ
         static_cast<double>(whole->median.count()) / static_cast<double>(own->median.count());
     for (const RankedVariant& ranked : part.ranked) {
       if (ranked_here.contains(ranked.variant) || !parts_named_by(ranked.variant).empty()) continue;
-      // The more ranks it was measured on, the nearer.
+      // An estimate from more ranks is closer.
       int& ranks = ranks_of_estimate[ranked.variant];
       if (ranks >= part.key.topology.ranks) continue;
       ranks = part.key.topology.ranks;

@@ -13,37 +13,40 @@
 
 namespace colltune {
 
-/// The best of one way in which the ranks of a world, or some of them, may do a collective.
+/// The best variant of one mode in which the ranks of a world, or some of them, may run a
+/// collective.
 struct ModeLine {
   std::string mode;     ///< "baseline", "single", "substituted", "grouped", "partial"
-  std::string variant;  ///< the fastest of it that was measured
+  std::string variant;  ///< the fastest measured variant of the mode
   int ranks = 0;
-  std::string who;  ///< where it is not the whole world: on what
+  std::string who;  ///< which ranks, if it is not the whole world
   std::chrono::nanoseconds time{};
-  double speedup = 0;  ///< over the baseline of the same ranks; 0: there is none
+  double speedup = 0;  ///< over the baseline of the same ranks; 0: no baseline
 };
 
-/// What a variant that some ranks lack would take if they all had it: its time on those that have
-/// it, times what the baseline takes on all ranks over what it takes on those. An estimate.
+/// An estimate of what a variant that some ranks lack would take if all ranks had it: its time on
+/// the ranks that have it, times the ratio of the baseline's time on all ranks to that on these
+/// ranks.
 struct Estimate {
   std::string variant;
   std::chrono::nanoseconds time{};
-  std::string from;  ///< on which ranks it was measured
+  std::string from;  ///< the ranks on which it was measured
 };
 
-/// Beside `decision`, the published decisions of its sweep for fewer ranks of the same launch.
+/// `decision` together with the published decisions of its sweep for fewer ranks of the same
+/// launch.
 struct ExecutionModes {
   std::vector<ModeLine> lines;
-  std::vector<Estimate> estimates;  ///< the fastest first; of variants that `decision` lacks
+  std::vector<Estimate> estimates;  ///< fastest first; for variants that `decision` lacks
 };
 [[nodiscard]] ExecutionModes modes_of(const Decision& decision,
                                       std::span<const Decision> published);
 
-/// Nothing where there is one mode alone besides the baseline.
+/// Empty if the baseline is accompanied by only one mode.
 [[nodiscard]] std::string modes_text(const ExecutionModes& modes);
 [[nodiscard]] nlohmann::json modes_json(const ExecutionModes& modes);
 
-/// A line for each kind of the members: who, and what it runs of the winner.
+/// One line for each kind of the members: its ranks, and which part of the winner they run.
 [[nodiscard]] std::vector<std::string> executed_by(const RankedVariant& winner,
                                                    std::span<const Composition> compositions,
                                                    const Members& members);

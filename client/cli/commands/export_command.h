@@ -15,7 +15,7 @@ struct ExportOptions {
   std::string output;  ///< `-o FILE`; empty: stdout
 };
 
-/// Writes the export document to the file (whole, by a rename) or to `out`.
+/// Writes the export document to the file, which is replaced as a whole by a rename, or to `out`.
 void run_export_json(const ExportOptions& options, std::ostream& out);
 
 }  // namespace colltune

@@ -18,7 +18,7 @@
 namespace colltune {
 namespace {
 
-/// A decision in both generations, or in one of them.
+/// A decision that is in both generations, or in only one of them.
 struct Difference {
   const Decision* before = nullptr;
   const Decision* after = nullptr;
@@ -26,7 +26,7 @@ struct Difference {
   [[nodiscard]] const Decision& any() const { return after == nullptr ? *before : *after; }
 };
 
-/// The generation before `number`. Error(not_found) where there is none.
+/// The generation before `number`. Error(not_found) if there is none.
 std::uint64_t number_before(const StoreReader& reader, const std::string& database,
                             std::uint64_t number) {
   std::optional<std::uint64_t> before;
@@ -39,7 +39,7 @@ std::uint64_t number_before(const StoreReader& reader, const std::string& databa
   return *before;
 }
 
-/// What a person is told of a decision.
+/// How a decision is described to a person.
 std::string words_of(const Decision& decision) {
   return fmt::format("{} ({} us, {}; {})", to_string(decision.ranked.front().variant),
                      microseconds(decision.ranked.front().median), speedup(decision.ranked.front()),
@@ -118,7 +118,7 @@ void run_diff(const DiffOptions& options, std::ostream& out) {
 }
 
 void run_rollback(const RollbackOptions& options, std::ostream& out) {
-  // A store is made where there is none, and a rollback is no reason to make one.
+  // Opening a store would create a missing file, and a rollback must not create one.
   const std::uint64_t newest = open_database(options.database).published().generation.number;
   const std::uint64_t to =
       options.to ? *options.to

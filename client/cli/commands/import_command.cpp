@@ -22,7 +22,7 @@
 namespace colltune {
 namespace {
 
-/// What the database holds before the import.
+/// The contents of the database before the import.
 struct Present {
   std::map<std::string, SweepRecord> sweeps;
   std::map<std::pair<TuningKey, std::string>, Decision> decisions;  ///< by key and family
@@ -49,7 +49,7 @@ Present read_present(const std::filesystem::path& path) {
                   ": one of the two is no copy of the other; nothing of it was imported");
 }
 
-/// Refuses a sweep that has the name of another one.
+/// Refuses a sweep whose name another sweep has.
 void check_is_same(const SweepRecord& stored, const SweepResults& results) {
   const SweepRecord& read = results.sweep;
   const auto compare = [&](const auto& one, const auto& other, const char* what) {
@@ -64,7 +64,7 @@ void check_is_same(const SweepRecord& stored, const SweepResults& results) {
   compare(stored.purpose, read.purpose, "purpose");
 }
 
-/// Measurements of `results` that the database does not hold.
+/// Those measurements of `results` that the database lacks.
 std::vector<Measurement> missing_measurements(const Store& store, const SweepResults& results,
                                               bool is_known) {
   if (!is_known) return results.measurements;
@@ -89,8 +89,8 @@ std::vector<Measurement> missing_measurements(const Store& store, const SweepRes
   return missing;
 }
 
-/// Whether the database's decision stays: it is of this very sweep, or of a later one, or worth
-/// more than `imported`.
+/// Whether the database's decision stays: it comes from this same sweep or a later one, or outranks
+/// `imported`.
 bool stays(const Decision& stored, const Decision& imported, const Present& present,
            const SweepResults& results) {
   if (is_worth_more(stored, imported)) return true;
@@ -111,12 +111,12 @@ std::vector<Decision> decisions_to_publish(const Present& present, const SweepRe
   return publish;
 }
 
-/// The state under which the database files the sweep: without an end, it was killed.
+/// The state that the database records for the sweep: without an end, it was killed.
 SweepState final_state(const SweepResults& results) {
   return results.has_ended ? results.sweep.state : SweepState::partial;
 }
 
-/// Of worlds without measurements or decisions there is nothing to say.
+/// Worlds without measurements or decisions are left out.
 void note_members(Store& store, const SweepResults& results) {
   std::map<std::string, Topology> topologies;
   const auto add = [&](const auto& items) {

@@ -13,10 +13,10 @@ struct ImportOptions {
   std::string database;
 };
 
-/// Reads and checks the whole results file, then adds what the database lacks: environments,
-/// sweeps, measurements; and publishes its decisions, except where the database holds one of a
-/// later sweep for the same key and family. A second import of a file changes nothing, one that was
-/// interrupted is taken up. What was done goes to `out`, what the file lacks to `notes`.
+/// Reads and checks the whole results file. Then adds the environments, sweeps and measurements
+/// that the database lacks, and publishes the file's decisions, except if the database has one of a
+/// later sweep for the same key and family. Importing a file again changes nothing; an interrupted
+/// import is continued. What was done is printed to `out`, what the file lacks to `notes`.
 void run_import(const ImportOptions& options, std::ostream& out, std::ostream& notes);
 
 }  // namespace colltune

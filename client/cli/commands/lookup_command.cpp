@@ -20,7 +20,7 @@
 namespace colltune {
 namespace {
 
-/// Parses the text of one option; an error begins with the option's name.
+/// Parses the text of one option; error messages begin with the option's name.
 template <class Parse>
 auto read_option(const char* option, const std::string& text, Parse&& parse) {
   try {
@@ -46,7 +46,7 @@ std::optional<std::string> if_given(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-/// What is reduced over which mesh, or which collective.
+/// Sets the collective, or what is reduced over which mesh.
 void set_operation(const LookupOptions& options, Problem& problem) {
   if (options.collective == name_of(ProblemKind::mesh_reduce)) {
     if (options.mesh.empty() || options.reduce.empty())
@@ -73,7 +73,7 @@ void set_operation(const LookupOptions& options, Problem& problem) {
     problem.reduce_op = read_name<ReduceOp>("--op", options.reduce_op);
 }
 
-/// The form that alone is to be answered; nothing for "measured".
+/// The only form that may be answered; empty for "measured".
 std::optional<CompositionMode> form_of(const std::string& policy) {
   if (policy.empty() || policy == "measured") return {};
   for (const CompositionMode form :
@@ -117,7 +117,7 @@ std::string sizes_text(const std::vector<Bytes>& sizes) {
   return text;
 }
 
-/// What the speed-ups of a ranking refer to; empty where there is nothing.
+/// What the speed-ups of a ranking are relative to; empty if there are none.
 std::string reference_text(const Decision& decision) {
   const auto baseline = std::ranges::find(decision.ranked, true, &RankedVariant::is_baseline);
   if (baseline != decision.ranked.end())
@@ -241,7 +241,7 @@ LookupQuery resolved_query(const LookupOptions& options) {
   LookupQuery query = query_of(options);
   check(options.origin);
   if (!query.environment_digest) return query;
-  // Who asks for the nearest one may name an environment that nobody measured in.
+  // A query for the nearest environment may name one in which nothing was measured.
   constexpr std::size_t whole_digest = 32;
   if (query.environment_digest->size() == whole_digest && !options.match.empty()) return query;
   std::vector<std::string> digests;

@@ -13,7 +13,7 @@
 
 namespace colltune {
 
-/// `colltune lookup` as typed; what is empty was not given.
+/// `colltune lookup` as typed; empty fields were not given.
 struct LookupOptions {
   Origin origin;
   std::string collective;
@@ -21,7 +21,7 @@ struct LookupOptions {
   std::string data_type = "f32";
   std::string reduce_op;
   std::string numeric_class;
-  std::string mesh;    ///< shape, of a mesh_reduce
+  std::string mesh;    ///< shape, for a mesh_reduce
   std::string reduce;  ///< what is reduced over it
   std::string policy;
   bool in_place = false;
@@ -36,27 +36,27 @@ struct LookupOptions {
   std::string interconnect;
   std::string family;
   std::string match;
-  std::string members;  ///< file
+  std::string members;  ///< path of a file
   bool json = false;
   bool is_wide = false;  ///< tables may take more than 80 columns
 };
 
-/// The question that the options put. Throws Error(invalid_argument) that names the option.
+/// The query that the options describe. Throws Error(invalid_argument) that names the option.
 [[nodiscard]] LookupQuery query_of(const LookupOptions& options);
 
-/// The same with the environment that is meant by what was typed, as environment_named() finds it
-/// among those of the decisions: never another one.
+/// The same query with its environment resolved by environment_named() among those of the
+/// decisions; no other environment is substituted.
 [[nodiscard]] LookupQuery resolved_query(const LookupOptions& options);
 
-/// The answer of the database or the server that `origin` names.
+/// The answer from the database or server that `origin` names.
 [[nodiscard]] FoundAnswer find_answer(const Origin& origin, const LookupQuery& query);
-/// The answer to `query` for a person: the winner, by what evidence, the ranking, and what each
-/// kind of the asking ranks runs where that is not one variant for all.
-/// `width` is that of the ranking; 0: as it needs.
+/// The answer to `query` for a person: the winner, the evidence for it, the ranking, and what each
+/// kind of the asking ranks runs if they do not all run one variant. `width` is the width of the
+/// ranking; 0: as wide as needed.
 [[nodiscard]] std::string answer_text(const FoundAnswer& found, const LookupQuery& query,
                                       std::size_t width);
 
-/// Looks the decision up and prints it.
+/// Looks up the decision and prints it.
 void run_lookup(const LookupOptions& options, std::ostream& out);
 
 }  // namespace colltune

@@ -11,11 +11,11 @@ namespace colltune {
 struct ReleaseOptions {
   std::string database;
   std::string variant;
-  std::string key_digest;  ///< how the key's digest begins; empty: all keys
+  std::string key_digest;  ///< prefix of the key's digest; empty: all keys
 };
 
-/// Releases every quarantine in force that fits and prints a line for each. Opens the database as
-/// its owner: refused while a sweep runs on it. Error(not_found) where none fits.
+/// Releases every matching quarantine in force and prints a line for each. Opens the database as
+/// its owner, so it is refused while a sweep uses it. Error(not_found) if none matches.
 void run_release(const ReleaseOptions& options, std::ostream& out);
 
 }  // namespace colltune

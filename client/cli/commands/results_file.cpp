@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t longest_name = 4096;
 constexpr std::size_t longest_document = std::size_t{16} << 20U;
 
-/// Whether `text` is a time as utc_after() writes it, of this century.
+/// Whether `text` is a time of this century in the format of utc_after().
 bool is_utc_time(std::string_view text) {
   constexpr std::string_view form = "20dd-dd-ddTdd:dd:ddZ";
   if (text.size() != form.size()) return false;
@@ -37,7 +37,7 @@ bool is_utc_time(std::string_view text) {
          number(14) <= 59 && number(17) <= 60;
 }
 
-/// Collects the records of a results file and checks that they belong together.
+/// Collects the records of a results file and checks that they are consistent.
 class ResultsBuilder {
  public:
   explicit ResultsBuilder(ResultsFile& file) : file_(file) {}
@@ -67,7 +67,7 @@ class ResultsBuilder {
     throw Error(StatusCode::invalid_argument, where + ": " + what);
   }
 
-  /// The line's value, within the limits that every reader of it relies on.
+  /// The line's value, within the limits that every reader relies on.
   template <class T>
   static T checked(const JournalLine& line) {
     T value = line.as<T>();
@@ -76,7 +76,8 @@ class ResultsBuilder {
     return value;
   }
 
-  /// The later of two sweeps decides: a time that is none, or has not come, would decide for ever.
+  /// The later of two sweeps decides. So an invalid time, or one in the future, would decide
+  /// forever.
   void check_time(const std::string& time, const std::string& field,
                   const std::string& where) const {
     if (!is_utc_time(time))
@@ -173,7 +174,8 @@ class ResultsBuilder {
     sweep.members.push_back(std::move(world));
   }
 
-  /// Those that the decision names are there, and about the ranks that it was measured with.
+  /// Checks that the compositions that the decision names exist, and match the ranks that it was
+  /// measured with.
   void check_compositions(const Decision& decision, const SweepResults& sweep,
                           const std::string& where) const {
     const auto world = std::ranges::find(sweep.members, digest_of_value(decision.key.topology),
@@ -216,7 +218,7 @@ class ResultsBuilder {
   }
 
   ResultsFile& file_;
-  const std::string latest_ = utc_after(std::chrono::hours(24));  ///< clocks differ
+  const std::string latest_ = utc_after(std::chrono::hours(24));  ///< tolerates clocks that differ
   std::set<std::tuple<TuningKey, TrialName, int>> trials_;  ///< of the current sweep, with the pass
 };
 

@@ -11,10 +11,10 @@
 
 namespace colltune {
 
-/// One sweep as its results file tells it.
+/// One sweep as recorded in its results file.
 struct SweepResults {
-  SweepRecord sweep;  ///< as it ended; `running` where the file has no end
-  std::string where;  ///< the line that begins it, for messages
+  SweepRecord sweep;  ///< its final record; `running` if the file has no end
+  std::string where;  ///< the line where it begins, for messages
   bool has_ended = false;
   std::vector<Measurement> measurements;
   std::vector<Decision> decisions;
@@ -26,11 +26,11 @@ struct ResultsFile {
   std::vector<EnvironmentRecord> environments;
   std::vector<SweepResults> sweeps;
   std::vector<Composition> compositions;
-  std::string cut_off;  ///< what a killed writer left at the end; empty where nothing
+  std::string cut_off;  ///< an incomplete line at the end, left by a killed writer; empty: none
 };
 
-/// Reads a results file (proto/json/README.md). `name` is its name for messages. Throws
-/// Error(data_loss) for damage, Error(invalid_argument) for what is not such a file; messages begin
+/// Reads a results file (proto/json/README.md). `name` is used in messages. Throws Error(data_loss)
+/// for damage and Error(invalid_argument) for anything else than a results file; messages begin
 /// with file name and line number.
 [[nodiscard]] ResultsFile read_results(std::istream& in, const std::string& name);
 

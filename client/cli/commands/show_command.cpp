@@ -22,7 +22,7 @@ namespace {
 
 using Align = TextTable::Align;
 
-/// One JSON array with an element per line: for jq as well as for grep.
+/// One JSON array with one element per line, so that both jq and grep can read it.
 class JsonLinesArray {
  public:
   explicit JsonLinesArray(std::ostream& out) : out_(out) {}
@@ -49,7 +49,8 @@ std::chrono::nanoseconds median_of(std::vector<std::chrono::nanoseconds> times) 
   return (below + times[middle]) / 2;
 }
 
-/// Median, least and most of the samples, per call, in microseconds; "-" where there are none.
+/// Median, least and greatest time of the samples, per call, in microseconds; "-" if there are
+/// none.
 std::vector<std::string> times_of(const Measurement& measurement) {
   if (measurement.samples.empty()) return {"-", "-", "-"};
   const auto [least, most] = std::ranges::minmax(measurement.samples);
@@ -59,7 +60,7 @@ std::vector<std::string> times_of(const Measurement& measurement) {
   return texts;
 }
 
-/// `record` with the digest of its key, as a person names the key to other commands.
+/// `record` with the digest of its key, by which a person names the key to other commands.
 template <class Record>
 nlohmann::json json_with_key_digest(const Record& record) {
   nlohmann::json element = to_json_value(record);
@@ -106,7 +107,8 @@ void run_show_sweeps(const ShowOptions& options, std::ostream& out) {
 
 namespace {
 
-/// Those that the options ask for. Throws Error(not_found) where none is left of some.
+/// The decisions that the options select. Throws Error(not_found) if none is left although there
+/// are some.
 std::vector<Decision> chosen_decisions(const ShowOptions& options,
                                        std::vector<Decision> decisions) {
   const bool is_empty = decisions.empty();
@@ -193,7 +195,7 @@ void run_show_decisions(const ShowOptions& options, std::ostream& out) {
                    yes_no(problem.in_place), decision.family, microseconds(winner.median),
                    fmt::format("{:.2f}", bandwidth),
                    problem.mesh
-                       ? std::string("-")  // nccl-tests has no factor for mesh reductions
+                       ? std::string("-")  // nccl-tests defines no factor for mesh reductions
                        : fmt::format("{:.2f}", bandwidth * bus_bandwidth_factor(problem.collective,
                                                                                 topology.ranks)),
                    std::to_string(winner.verified_calls), speedup(winner), verdict_text(decision),

@@ -11,25 +11,26 @@ namespace colltune {
 /// `colltune show …` as typed.
 struct ShowOptions {
   std::string database;
-  std::string sweep;  ///< measurements of this sweep only; empty: all
+  std::string sweep;  ///< only measurements of this sweep; empty: all
   std::optional<std::uint64_t> generation;
-  std::string topology;    ///< members of the worlds whose digest begins so only; empty: all
-  bool all = false;        ///< also quarantines that were released
-  std::string family;      ///< decisions of this one; empty: any_family, "all": of each
-  std::string collective;  ///< decisions about it only; empty: all
-  std::string world;       ///< decisions for worlds whose description has it; empty: all
+  std::string topology;    ///< only members of worlds whose digest starts with this; empty: all
+  bool all = false;        ///< include released quarantines
+  std::string family;      ///< only decisions of this family; empty: any_family; "all": every
+                           ///< family
+  std::string collective;  ///< only decisions about this collective; empty: all
+  std::string world;       ///< only worlds whose description contains this; empty: all
   bool is_wide = false;    ///< tables may take more than 80 columns
   bool json = false;
 };
 
-/// Each prints a table, or one JSON array where nothing else is said.
+/// Each prints a table, or one JSON array unless stated otherwise.
 void run_show_sweeps(const ShowOptions& options, std::ostream& out);
 void run_show_decisions(const ShowOptions& options, std::ostream& out);
 void run_show_generations(const ShowOptions& options, std::ostream& out);
 void run_show_measurements(const ShowOptions& options, std::ostream& out);
 void run_show_environments(const ShowOptions& options, std::ostream& out);
-/// With `json` the members of one world, as `lookup --members` reads them: Error(invalid_argument)
-/// where several are left, Error(not_found) where none is.
+/// With `json`, prints the members of one world in the form that `lookup --members` reads.
+/// Error(invalid_argument) if several worlds match, Error(not_found) if none does.
 void run_show_members(const ShowOptions& options, std::ostream& out);
 void run_show_failures(const ShowOptions& options, std::ostream& out);
 void run_show_quarantines(const ShowOptions& options, std::ostream& out);

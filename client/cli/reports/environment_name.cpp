@@ -15,7 +15,7 @@
 namespace colltune {
 namespace {
 
-/// The names under which environments were launched, by digest.
+/// By digest, the names under which environments were launched.
 std::map<std::string, std::set<std::string>> launched_as(std::span<const SweepRecord> sweeps) {
   std::map<std::string, std::set<std::string>> names;
   for (const SweepRecord& sweep : sweeps) {

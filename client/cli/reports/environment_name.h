@@ -11,10 +11,10 @@
 
 namespace colltune {
 
-/// The digest of the environment that a person means by `text`: a digest, the beginning of one, or
-/// the name of a launch environment, of those in `digests` (that decisions name). `sweeps` say
-/// which environment was launched by which name. Throws Error(not_found) that lists what there is,
-/// Error(invalid_argument) where several fit.
+/// The digest that a person means by `text`: a digest, the prefix of one, or the name of a launch
+/// environment. It must be one of `digests`, those that decisions name. `sweeps` tell which
+/// environment was launched under which name. Throws Error(not_found) that lists the available
+/// ones, and Error(invalid_argument) if several match.
 [[nodiscard]] std::string environment_named(const std::string& text,
                                             std::span<const std::string> digests,
                                             std::span<const SweepRecord> sweeps);

@@ -20,7 +20,7 @@
 namespace colltune {
 namespace {
 
-/// The launches of one series, and what is known of their environments.
+/// The launches of one series, and what is known about their environments.
 struct Series {
   std::string name;
   std::vector<std::string> environments;  ///< the unchanged one first
@@ -34,7 +34,7 @@ std::optional<SeriesLaunch> launch_of(const SweepRecord& record) {
   return read_sweep_summary(record.summary, record.uuid).launch_of;
 }
 
-/// The sweep `uuid`, or the newest one, that is of a series.
+/// The sweep `uuid`, or the newest one, that belongs to a series.
 SweepRecord find_launch(const StoreReader& reader, const std::string& database,
                         const std::string& uuid) {
   if (!uuid.empty()) {
@@ -59,7 +59,7 @@ SweepRecord find_launch(const StoreReader& reader, const std::string& database,
   return *std::move(newest);
 }
 
-/// Environments in the order of their first launches, but the unchanged one before them.
+/// Environments in the order of their first launches, with the unchanged one first.
 Series read_series(const StoreReader& reader, const SweepRecord& of) {
   Series series{.name = launch_of(of)->series};
   for (const SweepRecord& record : reader.sweeps()) {
@@ -92,7 +92,8 @@ Series read_series(const StoreReader& reader, const SweepRecord& of) {
   return series;
 }
 
-/// The facts in which an environment is not as the first one, "variables NCCL_BUFFSIZE=8388608".
+/// The facts in which an environment differs from the first one, for example "variables
+/// NCCL_BUFFSIZE=8388608".
 std::map<std::string, std::string> difference(const StoreReader& reader, const std::string& digest,
                                               const std::string& from) {
   std::map<std::string, std::string> facts;
@@ -120,9 +121,9 @@ std::string means_text(const EnvironmentMeans& means) {
                      means.open);
 }
 
-/// Of an environment with malloc's regime `fresh` (`malloc` is what it records): which variables
-/// make it the first one, and where that is worth most to the default. Empty: it is none, or lacks
-/// times.
+/// Advice for an environment with malloc's regime `fresh`, which `malloc` records: which variables
+/// turn it into the first environment, and where that helps the library's default most. Empty if it
+/// is not such an environment, or times are missing.
 std::string malloc_advice(const std::string& name, const std::string& malloc,
                           const EnvironmentComparison& comparison) {
   if (malloc.find(" fresh") == std::string::npos) return {};

@@ -19,17 +19,17 @@
 namespace colltune {
 namespace {
 
-/// One way of judging, with what to say of it.
+/// One way of judging, with the text about it.
 struct Section {
   std::string name;  ///< in JSON
   std::string title;
   Regret regret;
-  bool lists_all = true;  ///< or only the choices whose regret exceeds 5 %
+  bool lists_all = true;  ///< else only choices whose regret exceeds 5 %
 };
 
 constexpr double tolerated = 0.05;
 
-/// What the members of the sweep's world can do; empty where it is not known.
+/// What the members of the sweep's world can do; empty if unknown.
 std::optional<Members> members_of(const ReportedSweep& sweep, const Topology& topology) {
   if (sweep.members.empty()) return {};
   const auto found =
@@ -69,7 +69,8 @@ std::vector<HeldOutAnswer> answers_for_held_out(const ReportedSweep& sweep) {
   return answers;
 }
 
-/// Every launch of the database; only `chosen`'s decisions, or where it is empty those of all.
+/// Every launch in the database, with the decisions of `chosen` only, or of all launches if it is
+/// empty.
 std::vector<Launch> read_launches(const StoreReader& reader, const std::string& chosen) {
   std::vector<Launch> launches;
   for (const SweepRecord& record : reader.sweeps()) {

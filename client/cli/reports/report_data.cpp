@@ -15,7 +15,7 @@
 namespace colltune {
 namespace {
 
-/// The newest generation's decisions that this sweep made, by key and family.
+/// The decisions of the newest generation that this sweep made, by key and family.
 std::map<std::pair<TuningKey, std::string>, Decision> published_by(const StoreReader& reader,
                                                                    const std::string& uuid) {
   std::map<std::pair<TuningKey, std::string>, Decision> published;

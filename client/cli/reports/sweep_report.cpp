@@ -24,22 +24,22 @@
 namespace colltune {
 namespace {
 
-/// What the rounds of one visit to a key came to.
+/// A summary of the rounds of one visit to a key.
 struct VisitRounds {
-  std::size_t rounds = 0;    ///< of who ran longest
+  std::size_t rounds = 0;    ///< of the variant that ran longest
   std::size_t variants = 0;  ///< twins included
-  std::size_t ran = 0;       ///< rounds of all variants together
+  std::size_t ran = 0;       ///< rounds of all variants added up
 };
 
-/// What a sweep's time bought.
+/// What a sweep's time yielded.
 struct Bought {
-  std::size_t keys = 0;  ///< with samples
+  std::size_t keys = 0;  ///< keys with samples
   std::size_t visits = 0;
   std::uint64_t runs = 0;
   double least_rounds = 0;
   double median_rounds = 0;
   double most_rounds = 0;
-  double ran = 0;  ///< share of the rounds that were run, of those without racing
+  double ran = 0;  ///< rounds run, as a share of those without racing
 };
 
 Bought bought_by(const std::vector<Measurement>& measurements) {
@@ -75,7 +75,7 @@ Bought bought_by(const std::vector<Measurement>& measurements) {
   return bought;
 }
 
-/// Geometric mean of the winners' speed-ups over the baseline, of all keys or of those displaced.
+/// Geometric mean of the winners' speed-ups over the baseline, over all keys or the displaced ones.
 struct Gain {
   std::size_t keys = 0;
   double mean = 1;
@@ -101,11 +101,11 @@ std::size_t count_confirmed(const std::vector<Decision>& decisions) {
   }));
 }
 
-/// Everything the page says.
+/// The whole content of the page.
 struct Page {
   const ReportedSweep& sweep;
   std::vector<QuarantineRecord> quarantines;  ///< in force, for keys of this sweep
-  std::size_t trials = 0;                     ///< each once, whatever number of passes it ran in
+  std::size_t trials = 0;                     ///< each counts once, however many passes it ran in
   std::size_t not_ok = 0;
   std::size_t unavailable = 0;
   Bought bought;
@@ -186,7 +186,7 @@ std::string verdicts_text(const Page& page) {
   return text;
 }
 
-/// `text` with its further lines under the first one.
+/// `text` with its further lines aligned below the first one.
 std::string indented(std::string text) {
   while (text.ends_with('\n')) text.pop_back();
   std::string out;

@@ -10,16 +10,16 @@
 
 namespace colltune {
 
-/// Opens the database at `path` as it is now. Throws Error(failed_precondition) where no such file
-/// is there.
+/// Opens the database at `path` in its current state. Throws Error(failed_precondition) if there is
+/// no such file.
 [[nodiscard]] StoreReader open_database(const std::filesystem::path& path);
 
-/// The newest published generation of the database at `path` (from its snapshot, where there is
-/// one), or that very one. Throws Error(not_found) where there is none.
+/// The newest published generation of the database at `path` (from its snapshot, if there is one),
+/// or the requested one. Throws Error(not_found) if there is none.
 [[nodiscard]] PublishedTable read_published(const std::filesystem::path& path,
                                             const std::optional<std::uint64_t>& generation);
 
-/// Says on standard error what readers leave out, if anything.
+/// Reports on standard error what readers left out, if anything.
 void say_left_out(const LeftOut& left_out);
 
 }  // namespace colltune

@@ -8,14 +8,14 @@
 
 namespace colltune {
 
-/// Where answers come from: `--db FILE` or `--server ADDRESS`, one of them.
+/// Where answers come from: exactly one of `--db FILE` and `--server ADDRESS`.
 struct Origin {
   std::string database;
   std::string server;
-  std::optional<std::uint64_t> generation;  ///< `--generation`: that very one
+  std::optional<std::uint64_t> generation;  ///< `--generation`: exactly this one
 };
 
-/// Throws Error(invalid_argument) where none or both are given.
+/// Throws Error(invalid_argument) if neither or both are given.
 void check(const Origin& origin);
 
 }  // namespace colltune

@@ -13,7 +13,7 @@
 
 namespace colltune {
 
-/// Asks the colltuned at `address`. Where colltune was built without gRPC: Error(unimplemented).
+/// Asks the colltuned at `address`. Throws Error(unimplemented) if colltune was built without gRPC.
 [[nodiscard]] FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& query);
 [[nodiscard]] DecisionSet fetch_remotely(const std::string& address,
                                          const std::optional<std::uint64_t>& generation);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// In place of remote.cpp where there is no gRPC.
+// Replaces remote.cpp in builds without gRPC.
 
 #include "colltune/vocabulary/error.h"
 #include "remote.h"

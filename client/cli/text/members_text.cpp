@@ -31,7 +31,7 @@ Features common_features(const Members& members) {
   return common;
 }
 
-/// "0-3, 6"
+/// For example "0-3, 6".
 std::string ranks_of_kind(const Members& members, std::size_t kind) {
   std::vector<int> ranks;
   for (std::size_t rank = 0; rank < members.kind_of_rank.size(); ++rank)
@@ -48,7 +48,7 @@ std::string text_of_kind(const Members& members, std::size_t kind, const Feature
   return text;
 }
 
-/// A million ranks have 8 MiB.
+/// A limit; the members of a million ranks take 8 MiB.
 constexpr std::size_t longest_members_file = std::size_t{64} << 20U;
 
 }  // namespace
@@ -60,7 +60,7 @@ Members read_members(const std::string& file) {
     throw Error(StatusCode::failed_precondition,
                 "--members: " + file +
                     " cannot be read; it is to be what 'colltune show members --json' prints");
-  // A device has no end.
+  // Reading is bounded, because a device never ends.
   std::string text(longest_members_file + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));

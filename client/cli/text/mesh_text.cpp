@@ -10,7 +10,7 @@
 namespace colltune {
 namespace {
 
-/// "step 0 (0:sum)"
+/// For example "step 0 (0:sum)".
 std::string step_text(const MeshReduction& mesh, int step) {
   const auto at = static_cast<std::size_t>(step);
   if (step < 0 || at >= mesh.steps.size()) return fmt::format("step {}", step);

@@ -8,8 +8,8 @@
 
 namespace colltune {
 
-/// Puts everything that `stream` is given through printable() for as long as it lives: what the
-/// program prints comes from files, plug-ins and peers.
+/// While it lives, passes everything written to `stream` through printable(), because the printed
+/// text comes from files, plug-ins and peers.
 class PrintableOutput final : public std::streambuf {
  public:
   explicit PrintableOutput(std::ostream& stream);
@@ -19,12 +19,12 @@ class PrintableOutput final : public std::streambuf {
   int_type overflow(int_type c) override;
   std::streamsize xsputn(const char* text, std::streamsize size) override;
   int sync() override;
-  /// Passes on what is held: whole lines, or all of it.
+  /// Passes on the held text: whole lines, or all of it.
   bool pass_on(std::size_t bytes);
 
   std::ostream& stream_;
   std::streambuf* const below_;
-  std::string held_;  ///< a character may come in pieces
+  std::string held_;  ///< a character may arrive in pieces
 };
 
 }  // namespace colltune

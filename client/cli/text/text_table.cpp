@@ -19,15 +19,14 @@ TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns))
 
 void TextTable::add_row(std::vector<std::string> cells) {
   assert(cells.size() == columns_.size());
-  // A cell is part of a line: what comes from a file must not look like another row.
+  // A cell is part of one line: text from a file must not look like another row.
   for (std::string& cell : cells) cell = printable(cell, LineEnds::escape);
   rows_.push_back(std::move(cells));
 }
 
 namespace {
 
-/// `text` in lines of at most `width`, broken behind a comma, a blank or a brace where there is
-/// one.
+/// `text` in lines of at most `width`, broken after a comma, a blank or a brace if possible.
 std::vector<std::string> broken(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
   while (text.size() > width) {
@@ -48,13 +47,13 @@ std::string without_trailing_blanks(std::string line) {
 }  // namespace
 
 std::string TextTable::text(std::size_t width) const {
-  constexpr std::size_t least_room = 20;  // for the last column beside the others
-  constexpr std::size_t indent = 4;       // of what stands on a line of its own
+  constexpr std::size_t least_room = 20;  // for the last column next to the others
+  constexpr std::size_t indent = 4;       // of a cell that is put on its own line
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   const std::size_t last = columns_.size() - 1;
-  std::size_t before = 0;  // columns of the last one
+  std::size_t before = 0;  // columns before the last one
   for (std::size_t i = 0; i < last; ++i) before += widths[i] + 2;
   const bool is_beside = width == 0 || before + least_room <= width;
   const std::size_t start = is_beside ? before : indent;

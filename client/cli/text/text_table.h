@@ -9,10 +9,10 @@
 
 namespace colltune {
 
-/// How wide tables are where `--wide` does not say otherwise: an ordinary terminal.
+/// Width of tables without `--wide`: an ordinary terminal.
 inline constexpr std::size_t narrow_table = 80;
 
-/// A table for people: columns as wide as their widest cell, numbers to the right.
+/// A table for people: columns as wide as their widest cell, numbers aligned to the right.
 class TextTable {
  public:
   enum class Align { left, right };
@@ -22,10 +22,11 @@ class TextTable {
   };
 
   explicit TextTable(std::vector<Column> columns);
-  /// As many cells as there are columns.
+  /// Takes as many cells as there are columns.
   void add_row(std::vector<std::string> cells);
-  /// The titles and the rows, each with its line end. `width` is the most that a line takes; 0: no
-  /// limit. What does not fit of the last column goes on below, broken behind commas and blanks.
+  /// The titles and the rows, each with its line end. No line is longer than `width`; 0: no limit.
+  /// If the last column does not fit, it continues on the next line, broken after commas and
+  /// blanks.
   [[nodiscard]] std::string text(std::size_t width = 0) const;
 
  private:
@@ -33,12 +34,12 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Tables of the same columns, each under a line that says what its rows have in common.
+/// Tables with the same columns, each under a heading that states what its rows have in common.
 class HeadedTables {
  public:
   explicit HeadedTables(std::vector<TextTable::Column> columns) : columns_(std::move(columns)) {}
   void add_row(const std::string& heading, std::vector<std::string> cells);
-  /// Headings in the order in which they came first.
+  /// Headings are in the order of their first appearance.
   [[nodiscard]] std::string text(std::size_t width) const;
 
  private:
@@ -46,7 +47,7 @@ class HeadedTables {
   std::vector<std::pair<std::string, TextTable>> tables_;
 };
 
-/// The most that a line of a table takes.
+/// The maximum length of a line of a table.
 [[nodiscard]] constexpr std::size_t table_width(bool is_wide) { return is_wide ? 0 : narrow_table; }
 
 }  // namespace colltune

@@ -18,7 +18,7 @@ int run_compat_command(CompatTool tool, const SweepOptions& options, const Agent
   ControlPlane& control = process.control;
   SweepSpec spec =
       share_sweep_spec(control, [&] { return load_sweep_spec(options.configuration); });
-  // The tool knows no twins; what it times is not decided on, so held-out sizes are sizes.
+  // The tool has no twins. Nothing is decided from its times, so held-out sizes are ordinary sizes.
   spec.null_test = false;
   std::vector<std::filesystem::path> plugins(spec.plugins.begin(), spec.plugins.end());
   plugins.insert(plugins.end(), options.plugins.begin(), options.plugins.end());

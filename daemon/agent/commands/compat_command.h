@@ -8,9 +8,9 @@
 
 namespace colltune {
 
-/// `colltune-agent sweep --compat`: times what the configuration names as `tool` would, and prints
-/// the tool's table. Nothing is stored. Collective; throws the same Error on all ranks. Returns the
-/// exit code: 0, or 1 where some variant failed.
+/// `colltune-agent sweep --compat`: times what the configuration names in the way `tool` does, and
+/// prints the tool's table. Stores nothing. Collective; throws the same Error on all ranks. Returns
+/// the exit code: 0, or 1 if some variant failed.
 [[nodiscard]] int run_compat_command(CompatTool tool, const SweepOptions& options,
                                      const AgentProcess& process);
 

@@ -22,7 +22,7 @@ std::string time_left(const SweepProgress& progress) {
   return progress.left.count() > 0 ? ", about " + seconds(progress.left) + " left" : std::string();
 }
 
-/// "12 of 32 keys", or where a sweep comes to each several times "40 of 128 visits, pass 2 of 4".
+/// "12 of 32 keys", or, if a sweep visits each key several times, "40 of 128 visits, pass 2 of 4".
 std::string place(const SweepProgress& progress) {
   if (progress.passes == 1)
     return fmt::format("{} of {} keys", progress.visits_done, progress.visits);

@@ -9,8 +9,8 @@
 
 namespace colltune {
 
-/// Tells a person on stderr how the sweep goes on: a bar that rewrites itself on a terminal, else a
-/// line every few seconds.
+/// Shows a person the sweep's progress on stderr: a bar that rewrites itself on a terminal,
+/// otherwise a line every few seconds.
 class ConsoleProgress final : public SweepObserver {
  public:
   explicit ConsoleProgress(std::FILE* out);

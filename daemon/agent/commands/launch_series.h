@@ -12,33 +12,33 @@
 
 namespace colltune {
 
-/// All launches of the series that `any` (its environment and round do not matter) belongs to:
-/// each round has the unchanged environment and each of `environments`
-/// once, every other round the other way round, so that what changes with time meets all alike.
+/// All launches of the series to which `any` belongs (its environment and round do not matter).
+/// Each round has the unchanged environment and each of `environments` once. Every other round is
+/// in reverse order, so that drift over time affects all of them alike.
 [[nodiscard]] std::vector<SeriesLaunch> plan_series(const SeriesLaunch& any,
                                                     std::span<const LaunchEnvironment> environments,
                                                     int rounds);
 
-/// What a database knows of a configuration's series.
+/// What a database holds of a configuration's series.
 struct SeriesProgress {
-  std::string series;  ///< the newest; empty: there is none
+  std::string series;  ///< the newest series; empty: there is none
   std::vector<SeriesLaunch> finished;
-  /// Environments' digests of the finished launches, in the order of `finished`.
+  /// Environment digests of the finished launches, in the order of `finished`.
   std::vector<std::string> digests;
 };
 
-/// Of the sweeps of exactly this configuration and command that ended in order, also by their
-/// budget: who was interrupted goes on by itself when its launch comes again. Pure. Throws
-/// Error(invalid_argument) where a summary cannot be understood.
+/// The series among the sweeps of exactly this configuration and command. Counts sweeps that ended
+/// normally or by their budget; an interrupted sweep resumes when its launch is made again. Pure.
+/// Throws Error(invalid_argument) for a summary that cannot be parsed.
 [[nodiscard]] SeriesProgress find_series(std::span<const SweepRecord> sweeps,
                                          const std::string& configuration,
                                          const std::string& command);
 
-/// What is left to launch of `planned`, in its order.
+/// The launches of `planned` that are not finished, in order.
 [[nodiscard]] std::vector<SeriesLaunch> missing_launches(std::span<const SeriesLaunch> planned,
                                                          std::span<const SeriesLaunch> finished);
 
-/// The words for the agent that make a launch this one: `variables` of its environment.
+/// The agent's command-line arguments for this launch, with the `variables` of its environment.
 [[nodiscard]] std::vector<std::string> arguments_of(const SeriesLaunch& launch,
                                                     std::span<const Assignment> variables);
 

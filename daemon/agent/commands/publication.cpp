@@ -19,7 +19,8 @@
 namespace colltune {
 namespace {
 
-// Raw samples of so many sweeps are read again at each publication; older ones had their say.
+// The raw samples of this many sweeps are read again at each publication; older sweeps no longer
+// count.
 constexpr std::size_t most_sweeps = 15;
 constexpr std::size_t most_listed = 20;
 
@@ -27,7 +28,7 @@ std::string describe_key(const TuningKey& key) {
   return fmt::format("{} on {}", describe(key.problem), describe(key.topology));
 }
 
-/// The lines, or the first of them and how many more there are.
+/// All the lines, or the first ones and the number of the others.
 std::string listed(const std::vector<std::string>& lines) {
   std::string text;
   for (std::size_t i = 0; i < std::min(lines.size(), most_listed); ++i)
@@ -41,7 +42,7 @@ std::string listed(const std::vector<std::string>& lines) {
 
 InputMode input_mode_of(const SweepRecord& sweep) {
   const auto configuration = nlohmann::json::parse(sweep.configuration, nullptr, false, true);
-  // What says nothing measured the default.
+  // Without this setting a sweep measured in the default mode.
   if (!configuration.is_object() || !configuration.contains("input")) return InputMode::rewritten;
   return from_json_value<InputMode>(configuration.at("input"),
                                     "the configuration of sweep " + sweep.uuid);
@@ -140,7 +141,7 @@ void refuse_too_large(const SweepPlan& plan, const Availability& availability, B
         ++on_node[availability.node_of_rank[static_cast<std::size_t>(rank)]];
     std::uint64_t ranks = 0;
     for (const auto& [node, count] : on_node) ranks = std::max(ranks, count);
-    // A buffer to send and one to receive; both are as large as the larger one.
+    // One buffer to send and one to receive, each counted at the size of the larger.
     const std::uint64_t buffers = 2 * ranks;
     const std::uint64_t size = cell.key.problem.message_size.value;
     constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
@@ -161,7 +162,7 @@ void refuse_too_large(const SweepPlan& plan, const Availability& availability, B
 Missing missing_of(const SweepPlan& plan, std::span<const Measurement> measurements,
                    std::span<const Decision> decisions) {
   Missing missing{.unmeasured = {}, .failed = {}, .planned = plan.cells.size()};
-  std::map<TuningKey, const Measurement*> measured;  ///< with a trial that did not end well
+  std::map<TuningKey, const Measurement*> measured;  ///< preferably a trial that did not end well
   for (const Measurement& one : measurements) {
     const Measurement*& trial = measured[one.key];
     if (trial == nullptr || trial->outcome == Outcome::ok) trial = &one;

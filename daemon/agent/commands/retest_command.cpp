@@ -36,7 +36,7 @@ class RetestJournal final : public Journal {
     store_.append(sweep_.uuid, measurements);
   }
   void finish(const SweepOutcome& outcome, const std::vector<std::string>& left_out) {
-    // What ran out of its time was measured a little less often: the launch counts.
+    // A launch that ran out of time measured a little less often, so it still counts.
     const bool was_stopped = outcome.end == SweepEnd::stopped;
     const SweepSummary summary{
         .end = outcome.end, .elapsed = outcome.elapsed, .left_out = left_out};
@@ -50,7 +50,7 @@ class RetestJournal final : public Journal {
   Environment environment_;
 };
 
-/// Rank 0's plan, on all ranks.
+/// Returns rank 0's plan on all ranks.
 SweepPlan share(ControlPlane& control, const SweepPlan& own) {
   const bool is_first = control.rank() == 0;
   const Payload payload =

@@ -13,29 +13,30 @@
 
 namespace colltune {
 
-/// `colltune-agent retest`: one launch of a confirmation. Not for people; `confirm` writes it.
+/// `colltune-agent retest`: one launch of a confirmation. `confirm` builds this command; not for
+/// people.
 struct RetestOptions {
   std::filesystem::path database;
-  std::string confirmation;  ///< names the set of launches that it is one of
-  std::uint64_t launch = 1;  ///< which of them; also the seed of the rounds' order
+  std::string confirmation;  ///< names the set of launches that this one belongs to
+  std::uint64_t launch = 1;  ///< its number in the set; also the seed of the rounds' order
   double seconds_per_key = 0.3;
-  bool with_confirmed = false;  ///< measures confirmed winners, too: to check the confirmation
+  bool with_confirmed = false;  ///< also measures confirmed winners, to check the confirmation
   std::vector<std::filesystem::path> plugins;
-  std::vector<std::string> variables;  ///< as SweepOptions::variables
-  std::string environment_digest;      ///< decisions of this environment alone; empty: all
+  std::vector<std::string> variables;  ///< as in SweepOptions::variables
+  std::string environment_digest;      ///< only decisions of this environment; empty: all
   CapabilityRules rules{};
   std::chrono::seconds call_limit{};
 };
 
-/// The decisions of the newest generation that are provisional, without variants that were
-/// quarantined since. A winner that was quarantined leaves its claim to the next one.
+/// The provisional decisions of the newest generation, without variants that were quarantined
+/// since. If a winner was quarantined, the next variant takes its place.
 [[nodiscard]] std::vector<Decision> provisional_decisions(const StoreReader& reader);
-/// The same, and those that are confirmed.
+/// The same, and the confirmed decisions.
 [[nodiscard]] std::vector<Decision> decisions_in_force(const StoreReader& reader);
 
-/// Measures, for every provisional decision that this launch can check, the baseline beside the
-/// winner, and stores that under a sweep of the purpose `confirm`. Publishes nothing. Collective.
-/// Returns 0, or 1 where some variant was wrong or failed.
+/// For every provisional decision that this launch can check, measures the baseline and the winner,
+/// and stores the result under a sweep of the purpose `confirm`. Publishes nothing. Collective.
+/// Returns 0, or 1 if some variant was wrong or failed.
 [[nodiscard]] int run_retest_command(const RetestOptions& options, const AgentProcess& process);
 
 }  // namespace colltune

@@ -17,16 +17,17 @@
 namespace colltune {
 namespace {
 
-/// The world of this launch that has a topology; else the reason why there is none.
+/// The world of this launch that has a topology, or the reason why there is none.
 struct WorldSearch {
   std::optional<PlannedWorld> world;
   std::string reason;
 };
 
-// Each set of kinds may have been a world; beyond so many kinds they are not all looked at.
+// Every subset of the kinds may have been a world; with more kinds than this, subsets are not
+// searched.
 constexpr std::size_t most_kinds = 12;
 
-/// The ranks of kinds that may be a world by themselves, in the order of the launch.
+/// The ranks of each subset of kinds, which may be a world of its own, in the order of the launch.
 std::vector<std::vector<int>> ranks_by_kinds(const Availability& availability) {
   std::vector<std::vector<int>> found;
   const std::size_t kinds = availability.kinds.size();
@@ -41,15 +42,17 @@ std::vector<std::vector<int>> ranks_by_kinds(const Availability& availability) {
   return found;
 }
 
-/// Several worlds of a launch may have the topology: of these the one whose members can do what
-/// those could that `measured` says, else one whose members can do more. Null: not known.
+/// Finds the world of a topology. If several worlds of a launch have it, takes the one whose
+/// members have the capabilities of `measured`, otherwise one whose members have more. `measured`
+/// null: not known.
 WorldSearch find_world(const Availability& availability, const Topology& topology,
                        const Members* measured) {
   std::vector<PlannedWorld> worlds;
   const auto add = [&](const std::vector<int>& ranks) {
     if (ranks.size() != static_cast<std::size_t>(topology.ranks)) return;
     Topology own = topology_of(availability, ranks);
-    // Worlds that are alike in all else have their capabilities in the place of the layout.
+    // Worlds that are otherwise alike have the digest of their capabilities in place of the
+    // layout's.
     if (own != topology) own.layout_digest = digest_of_capabilities(availability, ranks);
     if (own != topology) return;
     worlds.push_back(
@@ -68,7 +71,7 @@ WorldSearch find_world(const Availability& availability, const Topology& topolog
   for (const std::vector<int>& ranks : ranks_by_kinds(availability)) {
     add(ranks);
     if (topology.nodes != 1) continue;
-    // Or those of them on one node, which are a group.
+    // Also tries the ranks on each node, since a group may be a world.
     std::map<int, std::vector<int>> by_node;
     for (const int rank : ranks)
       by_node[availability.node_of_rank[static_cast<std::size_t>(rank)]].push_back(rank);
@@ -97,8 +100,8 @@ std::set<Variant> contestants_of(std::span<const Decision* const> decisions) {
   return variants;
 }
 
-/// The configuration whose plan holds the cell of `key` with all of `variants` that are not
-/// composed.
+/// The configuration whose plan contains the cell of `key` with all of `variants` that are not
+/// compositions.
 SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants) {
   const Problem& problem = key.problem;
   SweepSpec spec{.collectives = {problem.collective},
@@ -131,12 +134,12 @@ SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants) {
   return spec;
 }
 
-/// Collects the cells of the keys, and their worlds, each once.
+/// Collects the keys' cells and their worlds, each once.
 class CellCollector {
  public:
   explicit CellCollector(const RetestLaunch& launch) : launch_(launch) {}
 
-  /// Empty where `key` has its cell; else the reason.
+  /// Adds the cell of `key`. Returns the reason if it cannot; empty on success.
   std::string add(const TuningKey& key, const std::set<Variant>& variants,
                   const PlannedWorld& world) {
     const std::vector<Composition> compositions = compositions_of(variants);
@@ -198,7 +201,7 @@ class CellCollector {
   SweepPlan result_;
 };
 
-/// What could be done where `decision` was made; null where the database does not say.
+/// The members where `decision` was made; null if the database does not have them.
 const Members* members_of(const Decision& decision, const RetestLaunch& launch) {
   const std::string topology = digest_of_value(decision.key.topology);
   const auto found = std::ranges::find_if(launch.members, [&](const WorldMembers& world) {
@@ -253,7 +256,7 @@ RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLau
   result.plan = cells.finish();
   result.plan.budget = time_per_key * static_cast<std::int64_t>(result.plan.cells.size());
   result.plan.input_mode = input.value_or(result.plan.input_mode);
-  // Each launch is one more look at the machine: the launches are what is compared.
+  // One pass: each launch is a further look at the machine, and launches are what is compared.
   result.plan.passes = 1;
   result.plan.seed = seed;
   result.plan.soak = {.runs = 0, .time = {}};

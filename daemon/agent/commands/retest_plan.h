@@ -14,30 +14,31 @@
 
 namespace colltune {
 
-/// What a launch that checks decisions measures, and what it cannot.
+/// What a launch that checks decisions measures, and what it cannot check.
 struct RetestPlan {
-  /// A cell for each key that has a contest (contest_of): the baseline and the winners of its
-  /// decisions, nothing else. No twins, no soak.
+  /// One cell for each key that has a contest (contest_of), with only the baseline and the winners
+  /// of its decisions. No twins, no soak.
   SweepPlan plan;
-  /// Decisions that this launch cannot check, in a line each with the reason.
+  /// Decisions that this launch cannot check, one line each with the reason.
   std::vector<std::string> left_out;
 };
 
-/// What a retest works with, all of one launch.
+/// The inputs of a retest, all from one launch.
 struct RetestLaunch {
   const Availability& availability;
   const Implementations& implementations;
   const std::string& environment_digest;
   std::span<const Quarantined> quarantined;
   std::span<const Composition> compositions;  ///< that decisions may name
-  std::span<const WorldMembers> members;      ///< of the worlds that they were made in
-  /// How the inputs were of the sweeps that made them; who is not there had the default.
+  std::span<const WorldMembers> members;      ///< of the worlds in which the decisions were made
+  /// Input modes of the sweeps that made the decisions; sweeps that are not listed used the
+  /// default.
   std::map<std::string, InputMode> inputs{};
 };
 
-/// Plans those of `decisions` that this launch can check: of its environment, in one of its worlds.
-/// `time_per_key` is what a key may take on average. A launch measures with inputs in one mode,
-/// that of the first decision; those that were made in another are left out. Pure.
+/// Plans the `decisions` that this launch can check: those of its environment, in one of its
+/// worlds. `time_per_key` is the average time for a key. A launch measures with one input mode,
+/// that of the first decision; decisions made with another are left out. Pure.
 [[nodiscard]] RetestPlan make_retest_plan(std::span<const Decision> decisions,
                                           const RetestLaunch& launch,
                                           std::chrono::nanoseconds time_per_key,

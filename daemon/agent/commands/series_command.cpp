@@ -22,7 +22,7 @@ std::string command_digest(const SeriesOptions& options) {
   return digest_of_text(canonical_text(options.supervised.command));
 }
 
-/// What `environment` sets; nothing: the unchanged one.
+/// The variables that `environment` sets; nothing for the unchanged one.
 std::span<const Assignment> variables_of(const SweepSpec& spec, const std::string& environment) {
   const auto found =
       std::ranges::find(spec.launch_environments, environment, &LaunchEnvironment::name);

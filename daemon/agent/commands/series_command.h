@@ -12,26 +12,26 @@
 
 namespace colltune {
 
-/// `colltune-agent supervise` of a sweep whose configuration names launch environments.
+/// `colltune-agent supervise` for a sweep whose configuration names launch environments.
 struct SeriesOptions {
-  SuperviseOptions supervised;  ///< its command ends with the words of the sweep
+  SuperviseOptions supervised;  ///< its command ends with the sweep's words
   const SweepSpec& spec;        ///< as the sweep reads it
 };
 
-/// Supervises one launch until it is over; supervise() but in tests.
+/// Supervises one launch until it ends: supervise(), except in tests.
 using LaunchSupervisor = std::function<int(const SuperviseOptions&)>;
 
-/// The series that the database holds of this configuration and command; nothing where there is no
-/// database yet. Migrates an older one. Throws what Store throws.
+/// What the database holds of the series of this configuration and command; nothing if there is no
+/// database yet. Migrates an older database. Throws what Store throws.
 [[nodiscard]] SeriesProgress read_series(const SeriesOptions& options);
 
-/// Makes the launches of the series that are missing, one after the other: all of a new one where
-/// the newest is complete. An environment in which a launch cannot be made is given up with a line,
-/// and the others go on; not so the unchanged one, without which there is nothing to compare with.
-/// `say` gets whole lines for a person.
+/// Makes the missing launches of the series, one after the other; if the newest series is complete,
+/// all launches of a new one. If a launch cannot be made in an environment, that environment is
+/// given up with a message and the others go on. This does not hold for the unchanged environment,
+/// without which there is nothing to compare with. `say` gets whole lines for a person.
 ///
-/// Returns 0 or 1 as supervise(); else the code of the launch that could not be made, or that was
-/// ended by a signal: the same command goes on with what is missing.
+/// Returns 0 or 1 like supervise(); otherwise the code of the launch that could not be made or was
+/// ended by a signal. The same command then continues with what is missing.
 [[nodiscard]] int run_series(const SeriesOptions& options, const LaunchSupervisor& supervise_launch,
                              const std::function<void(const std::string&)>& say);
 

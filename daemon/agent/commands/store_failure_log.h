@@ -8,8 +8,8 @@
 
 namespace colltune {
 
-/// The supervisor's failures and quarantines in the tuning database. It opens the database for each
-/// call and closes it again: between two launches nobody else owns it.
+/// Records the supervisor's failures and quarantines in the tuning database. Opens the database for
+/// each call and closes it again, since no other process owns it between two launches.
 class StoreFailureLog final : public FailureLog {
  public:
   explicit StoreFailureLog(std::filesystem::path database) : database_(std::move(database)) {}
@@ -21,7 +21,7 @@ class StoreFailureLog final : public FailureLog {
 
  private:
   std::filesystem::path database_;
-  int failures_ = 0;  ///< of the trial that was recorded last: the one that is quarantined, if any
+  int failures_ = 0;  ///< of the trial recorded last, which is the one quarantined, if any
 };
 
 }  // namespace colltune

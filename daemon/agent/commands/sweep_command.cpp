@@ -52,7 +52,7 @@ void refuse_oversubscription(const SweepPlan& plan) {
                               world.topology.ranks, world.topology.nodes));
 }
 
-/// The ranks of the launch that support what was skipped.
+/// The ranks of the launch that support the skipped variant.
 std::string ranks_with(const Skipped& skipped, const SweepPlan& plan,
                        const Availability& availability) {
   std::vector<int> ranks;
@@ -64,8 +64,7 @@ std::string ranks_with(const Skipped& skipped, const SweepPlan& plan,
   return render_ranges(ranks);
 }
 
-/// What was not measured and why, as `colltune explain` reads it: grouped by world, variant and
-/// reason.
+/// What was not measured and why, for `colltune explain`: grouped by world, variant and reason.
 SkippedVariants skipped_of(const SweepPlan& plan, const Availability& availability) {
   std::map<std::string, int> places;
   SkippedVariants all;
@@ -92,7 +91,7 @@ SkippedVariants skipped_of(const SweepPlan& plan, const Availability& availabili
   return all;
 }
 
-/// What the sweep's row keeps for reports, beside the measurements.
+/// What the sweep's row keeps for reports in addition to the measurements.
 SweepSummary summary_of(const SweepPlan& plan, const Availability& availability,
                         const SweepOutcome& outcome, std::span<const Decision> decisions,
                         const SeriesLaunch& launch_of, std::chrono::nanoseconds elapsed) {
@@ -105,7 +104,7 @@ SweepSummary summary_of(const SweepPlan& plan, const Availability& availability,
                        .null_test = null_test(outcome.measurements, plan.decision),
                        .noise = noise_summary(outcome.measurements),
                        .skipped = skipped_of(plan, availability)};
-  // Who was interrupted comes again: its launch has not been made yet.
+  // An interrupted launch is repeated, so it does not count as made.
   if (!launch_of.series.empty() && outcome.end != SweepEnd::stopped) summary.launch_of = launch_of;
   auto& phases = summary.phases.emplace();
   for (const auto& [phase, name] : enum_names(Phase{}))
@@ -120,7 +119,7 @@ SweepSummary summary_of(const SweepPlan& plan, const Availability& availability,
   return summary;
 }
 
-/// How far the sweep's numbers can be trusted, for a person.
+/// Describes for a person how far the sweep's numbers can be trusted.
 std::string trust_text(const SweepPlan& plan, const SweepOutcome& outcome,
                        std::span<const Decision> decisions) {
   const auto counts = count_verdicts(decisions);
@@ -149,8 +148,8 @@ std::vector<Quarantined> quarantined(const SweepJournal& journal) {
   return trials;
 }
 
-/// What may decide: a variant that was right and fast in an earlier launch of this sweep, and has
-/// been quarantined since, may not.
+/// The measurements that may decide. Excludes variants that were right and fast in an earlier
+/// launch of this sweep but have been quarantined since.
 std::vector<Measurement> without(std::span<const Quarantined> in_quarantine,
                                  const std::vector<Measurement>& measurements) {
   std::set<std::pair<std::string, std::string>> excluded;
@@ -162,7 +161,7 @@ std::vector<Measurement> without(std::span<const Quarantined> in_quarantine,
   return kept;
 }
 
-/// What this sweep adds to what is published. Without a database that is what it found.
+/// What this sweep changes in what is published. Without a database, its own findings.
 std::vector<Settled> settle_with_earlier(const SweepOptions& options, const SweepPlan& plan,
                                          const std::string& environment_digest,
                                          std::vector<Measurement> measurements,
@@ -175,8 +174,8 @@ std::vector<Settled> settle_with_earlier(const SweepOptions& options, const Swee
   return settle(journal.decisions(), sweeps, plan.decision);
 }
 
-/// A launcher forwards both streams in pieces: what it has not read of the results yet would be
-/// cut by the words that follow on the other one.
+/// Waits until the launcher has read the results from stdout. It forwards both streams in pieces,
+/// so text that follows on stderr could otherwise land in the middle of them.
 void finish_results() {
   std::fflush(stdout);
   constexpr auto patience = std::chrono::seconds(5);
@@ -188,12 +187,12 @@ void finish_results() {
     std::this_thread::sleep_for(between_looks);
 }
 
-/// Rank 0: decides, publishes, prints.
+/// Rank 0 decides, publishes and prints.
 int conclude(const SweepOptions& options, const AgentProcess& process, const SweepPlan& plan,
              const Availability& availability, const SweepOutcome& outcome,
              const std::string& environment_digest, SweepJournal& journal) {
   const std::string& sweep_uuid = journal.sweep_uuid();
-  // What was quarantined meanwhile, too.
+  // Includes variants that were quarantined during the sweep.
   const auto credited = without(quarantined(journal), outcome.measurements);
   const auto decisions = decide(credited, plan.decision, sweep_uuid);
   const auto settled = settle_with_earlier(options, plan, environment_digest, credited, journal);
@@ -202,7 +201,7 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
   const auto generation = journal.finish(
       state_of(outcome.end), decisions, to_publish(settled),
       to_text(summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed)));
-  // Of two results on one stream no program could tell which is which.
+  // With both results on one stream, no program could tell them apart.
   const bool prints_lines = options.results && *options.results == standard_output;
   if (prints_lines) std::cout.flush();
   fmt::print(prints_lines ? stderr : stdout, "{}",
@@ -233,7 +232,7 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
   return exit_code_of(missing, has_fault(outcome.trials));
 }
 
-/// Measures the next key that has not been, in this process alone. Collective.
+/// Measures the next unmeasured key in this process, and no other. Collective.
 SweepOutcome run_part(SweepTools tools, const SweepPlan& plan, const MeasurePolicy& policy,
                       SweepJournal* journal) {
   std::int64_t next = -1;
@@ -244,7 +243,7 @@ SweepOutcome run_part(SweepTools tools, const SweepPlan& plan, const MeasurePoli
       plan_of_cell(plan, next < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(next)));
   std::optional<PortionJournal> of_whole;
   if (journal != nullptr) tools.journal = &of_whole.emplace(*journal, plan);
-  // The launch's own start is not the key's time.
+  // The time to start the launch does not count for the key.
   tools.begin = std::chrono::steady_clock::now();
   const std::size_t before = tools.stored.size();
   SweepOutcome outcome = run_sweep(tools, part, policy);
@@ -259,7 +258,7 @@ SweepOutcome run_part(SweepTools tools, const SweepPlan& plan, const MeasurePoli
   return outcome;
 }
 
-/// Collective; rank 0's `measured` count.
+/// Collective; only rank 0's `measured` is used.
 std::int64_t cells_left(ControlPlane& control, const SweepPlan& plan,
                         std::span<const Measurement> measured) {
   std::int64_t left = 0;
@@ -273,10 +272,10 @@ std::int64_t cells_left(ControlPlane& control, const SweepPlan& plan,
   return left;
 }
 
-/// Ends the launch with keys that further ones measure. Returns the exit code.
+/// Ends the launch while keys are left for further launches. Returns the exit code.
 int leave_to_next_launch(const AgentProcess& process, const SweepPlan& plan, std::int64_t left) {
   process.end_state = LaunchState::unfinished;
-  // A supervisor's variable need not be in the environment of other hosts' ranks.
+  // Rank 0 decides, since ranks on other hosts may lack the supervisor's variable.
   std::int64_t code = 0;
   if (process.control.rank() == 0 && !InFlightFile::is_awaited())
     code = exit_code_of(StatusCode::resource_exhausted);
@@ -313,7 +312,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
                 std::string(malloc_regime_variable) +
                     "=fresh measures each key in a launch of its own: it needs a database (--db)");
   if (options.share_gpus) refuse_alike_hosts(control);
-  // Planned before anything is opened: what cannot be planned leaves no trace.
+  // Plan before anything is opened, so that a plan that fails leaves no trace.
   SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
   run_on_rank_zero(control, [&] {
     if (!options.dry_run) refuse_empty(plan);
@@ -325,7 +324,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
                  static_cast<double>(least_duration(plan, {}).count()) / 1e9);
     return 0;
   }
-  // The least that any rank sees, which is what its node has left.
+  // The least memory that any rank sees, which is what its node has left.
   std::int64_t least_memory = -static_cast<std::int64_t>(
       std::min<std::uint64_t>(available_memory().value, std::numeric_limits<std::int64_t>::max()));
   control.all_reduce_max({&least_memory, 1});

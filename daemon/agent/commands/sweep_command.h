@@ -14,29 +14,30 @@
 
 namespace colltune {
 
-/// `colltune-agent sweep` as the user asked for it.
+/// The user's request for `colltune-agent sweep`.
 struct SweepOptions {
   std::filesystem::path configuration;
   std::optional<std::filesystem::path> database;
   std::optional<std::filesystem::path> results;  ///< JSON Lines
-  std::optional<CompatTool> compat;              ///< another benchmark's loop and table instead
+  std::optional<CompatTool> compat;              ///< use another benchmark's loop and table instead
   bool dry_run = false;
   bool quiet = false;
-  bool is_wide = false;  ///< the table has all columns of nccl-tests
+  bool is_wide = false;  ///< print all columns of nccl-tests
   bool allow_oversubscribe = false;
   bool gpus = false;                           ///< the ranks' buffers lie on GPUs
-  bool share_gpus = false;                     ///< several ranks on one, each a host to NCCL
-  std::vector<std::filesystem::path> plugins;  ///< besides those of the configuration
+  bool share_gpus = false;                     ///< several ranks share a GPU, each a separate host
+                                               ///< to NCCL
+  std::vector<std::filesystem::path> plugins;  ///< in addition to those of the configuration
   std::vector<std::string> variables;          ///< "NAME=value", set before MPI and NCCL read them
-  SeriesLaunch launch_of;                      ///< its series is empty: of none
+  SeriesLaunch launch_of;                      ///< empty series: the sweep belongs to none
   CapabilityRules rules{};                     ///< about ranks: masked features, declared tags
   Resume resume = Resume::automatic;
-  /// No call counts as timed out earlier than this, however cheap its cost line says it is.
+  /// No call counts as timed out before this time, however small its modelled cost.
   std::chrono::seconds call_limit{};
 };
 
-/// Plans, measures, decides and publishes. Collective; throws the same Error on all ranks where one
-/// of them lacks what it takes. Returns the exit code (publication.h).
+/// Plans, measures, decides and publishes. Collective; throws the same Error on all ranks if one of
+/// them cannot run the sweep. Returns the exit code (publication.h).
 [[nodiscard]] int run_sweep_command(const SweepOptions& options, const AgentProcess& process);
 
 }  // namespace colltune

@@ -10,7 +10,7 @@
 namespace colltune {
 namespace {
 
-/// Empty for success, else the code and the message.
+/// Empty for success, otherwise the code and the message.
 Payload outcome_of(const std::function<void()>& step) {
   const auto failed = [](StatusCode code, const std::string& message) {
     Payload payload(1 + message.size());

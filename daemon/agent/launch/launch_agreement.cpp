@@ -42,7 +42,7 @@ bool wait_for(const std::function<bool()>& is_done, Clock::time_point deadline) 
   while (!is_done()) {
     const auto now = Clock::now();
     if (now >= deadline) return false;
-    // The rank that is waited for may need this core.
+    // The rank that this waits for may need this core.
     if (now - begin < std::chrono::milliseconds(1))
       sched_yield();
     else
@@ -109,7 +109,7 @@ RankSetUp from_message(const std::string& text) {
 
 std::string name_of_host(const RankSetUp& rank) { return rank.host.substr(0, rank.host.find(' ')); }
 
-/// " (lab1, lab2)", a few at most; nothing where all ranks of the launch are on one host.
+/// " (lab1, lab2)", a few hosts at most; empty if all ranks of the launch are on one host.
 std::string render_hosts(const std::vector<RankSetUp>& ranks, const std::vector<int>& of) {
   constexpr std::size_t shown = 4;
   std::set<std::string> all;
@@ -156,7 +156,7 @@ std::set<std::string> unlike_settings(const std::vector<RankSetUp>& ranks) {
   return names;
 }
 
-// What launchers say only to ranks, and to them how many they are on their host.
+// Variables that launchers set only for ranks; the second list says how many ranks are on the host.
 constexpr std::array<std::string_view, 4> rank_variables{
     "OMPI_COMM_WORLD_RANK=", "PMI_RANK=", "PMIX_RANK=", "SLURM_PROCID="};
 constexpr std::array<const char*, 3> local_size_variables{
@@ -168,7 +168,7 @@ bool has_peers_on_host(const std::function<const char*(const char*)>& environmen
   return false;
 }
 
-/// Whether a launcher started the process as a rank, or what a rank is started by.
+/// Whether the process is a rank that a launcher started, or starts a rank below the launcher.
 bool is_below_launcher(const std::string& environ_path) {
   std::ifstream file(environ_path, std::ios::binary);
   for (std::string entry; std::getline(file, entry, '\0');)
@@ -210,7 +210,7 @@ RankSetUp describe_rank(std::map<std::string, std::string> settings) {
   struct stat space {};
   if (stat("/proc/self/ns/pid", &space) == 0)
     own.pid_namespace = fmt::format("{}:{}", space.st_dev, space.st_ino);
-  // A namespace whose /proc shows another one's processes.
+  // Detects a namespace whose /proc shows the processes of another.
   std::array<char, 32> self{};
   if (readlink("/proc/self", self.data(), self.size() - 1) > 0 &&
       std::to_string(getpid()) != self.data())
@@ -253,7 +253,7 @@ std::string compare_ranks(MPI_Comm world, const RankSetUp& own, Clock::time_poin
   check(MPI_Comm_rank(world, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(world, &size), "MPI_Comm_size");
   if (rank != 0) {
-    // Rank 0 names who is missing: it speaks first.
+    // Rank 0 names the missing ranks, so it must report first.
     const auto later = deadline + std::chrono::seconds(2);
     if (!send(world, 0, set_up_tag, to_message(own), later)) throw_missing(0);
     auto verdict = receive(world, 0, verdict_tag, later);

@@ -18,7 +18,7 @@ namespace {
 
 using RanksByValue = std::map<std::string, std::vector<int>>;
 
-/// The hosts of the ranks; of many the first ones.
+/// The hosts of the ranks; if there are many, the first ones.
 std::string render_hosts(const LaunchProcesses& launch, const std::vector<int>& ranks) {
   constexpr std::size_t most = 8;
   std::set<std::string> hosts;

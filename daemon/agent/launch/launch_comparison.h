@@ -11,22 +11,23 @@
 
 namespace colltune {
 
-/// What the ranks of a launch told of their processes.
+/// The environments and hosts that the ranks of a launch reported.
 struct LaunchProcesses {
-  std::vector<Environment> kinds;  ///< each different one once
+  std::vector<Environment> kinds;  ///< each different environment once
   std::vector<int> kind_of_rank;   ///< index into `kinds`
   std::vector<std::string> hosts;  ///< of each rank
 };
 
-/// What tells builds apart: this project's version and build, and the libraries it runs with.
+/// What distinguishes builds: this project's version and build, and the libraries it runs with.
 [[nodiscard]] std::string build_of(const Environment& environment);
 
-/// Whether ranks run unlike builds (build_of). Throws Error(failed_precondition) with a table of
-/// builds, ranks and hosts where they do and `may_differ` is not set, or where they are of unlike
-/// versions of this project: what the programs say to each other would not mean the same.
+/// Whether ranks run different builds (build_of). Throws Error(failed_precondition) with a table of
+/// builds, ranks and hosts if they do and `may_differ` is not set. Also throws if they run
+/// different versions of this project, since the programs would not understand each other's
+/// messages.
 [[nodiscard]] bool are_builds_unlike(const LaunchProcesses& launch, bool may_differ);
 
-/// A line for each other fact in which ranks differ: the values, and who has which.
+/// One line for each other fact in which ranks differ: the values, and the ranks that have each.
 [[nodiscard]] std::vector<std::string> differences_of(const LaunchProcesses& launch);
 
 /// How many ranks run where, for a person.

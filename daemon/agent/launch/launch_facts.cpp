@@ -41,7 +41,8 @@ std::string features_for_dispatch(const Capability& capability) {
   return out;
 }
 
-/// A rank's environment as it travels: what all ranks have in common is said once.
+/// A rank's environment in the form that is exchanged, in which facts common to all ranks are sent
+/// once.
 Capability to_features(const Environment& environment) {
   Capability facts;
   visit_facts(environment, [&](std::string_view name, const std::string& value) {
@@ -59,11 +60,11 @@ Environment to_environment(const Capability& facts) {
 }
 
 struct ExchangedFacts {
-  std::string launch;  ///< rank 0: for a person, how many ranks run where
+  std::string launch;  ///< rank 0: how many ranks run where, for a person
   bool has_unlike_builds = false;
 };
 
-/// Collective. Throws on all ranks where they run unlike builds and may not; rank 0 warns of other
+/// Collective. Throws on all ranks if their builds differ and may not; rank 0 warns of other
 /// differences.
 ExchangedFacts exchange_facts(ControlPlane& control, const Environment& environment,
                               bool builds_may_differ) {
@@ -86,7 +87,7 @@ ExchangedFacts exchange_facts(ControlPlane& control, const Environment& environm
   return exchanged;
 }
 
-/// The program's implementations and those of the user's plug-ins, the same on every rank.
+/// The program's implementations and those of the user's plug-ins; the same on every rank.
 Implementations load_catalogue(const AgentProcess& process,
                                std::span<const std::filesystem::path> plugins,
                                std::chrono::seconds call_limit) {
@@ -100,7 +101,8 @@ Implementations load_catalogue(const AgentProcess& process,
   return catalogue;
 }
 
-/// Kernels of this process dispatch, from their first call on, as if the processor lacked these.
+/// Makes the kernels of this process, from their first call on, dispatch as if the processor lacked
+/// these instruction sets.
 void do_without(const std::vector<std::string>& isas) {
   if (isas.empty()) return;
   const char* const already = std::getenv(hidden_isas);
@@ -163,8 +165,8 @@ std::chrono::nanoseconds call_limit_floor(std::chrono::seconds asked, const Swee
 }
 
 std::chrono::milliseconds control_time_out(const SweepPlan& plan, const MeasurePolicy& policy) {
-  // Ranks with nothing to do wait as long as a trial may take; and a slow disk's commit must fit
-  // in.
+  // Ranks with nothing to do wait as long as a trial may take, and the floor must cover a slow
+  // disk's commit.
   constexpr auto floor = std::chrono::seconds(60);
   return std::chrono::duration_cast<std::chrono::milliseconds>(longest_step(plan, policy)) + floor;
 }

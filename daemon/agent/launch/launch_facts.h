@@ -23,25 +23,25 @@
 
 namespace colltune {
 
-/// What a command of a launched agent works with; all of it outlives the call.
+/// What a command of a launched agent works with. Everything in it outlives the call.
 struct AgentProcess {
   ControlPlane& control;
   Communicator& launch;
-  const AbortFlag& stop;  ///< raised when the user wants the command to end with what it has
+  const AbortFlag& stop;  ///< raised when the user wants the command to end with its results so far
   const ProcessSettings& settings;
   std::chrono::steady_clock::time_point begin;  ///< before MPI_Init
-  /// Bounds the control plane's waits once the plan is known.
+  /// Sets the bound of the control plane's waits, once the plan is known.
   std::function<void(std::chrono::milliseconds)> set_control_time_out;
-  /// Made by the command before the first trial; lives until MPI is finalized.
+  /// Created by the command before the first trial; lives until MPI is finalized.
   std::unique_ptr<RankWatch>& watch;
-  /// What the supervisor is told of a command that returns: that all is stored, or that further
-  /// launches go on.
+  /// The state reported to the supervisor when a command returns: everything is stored, or further
+  /// launches continue.
   LaunchState& end_state;
   /// The implementations of this program.
   std::function<Implementations()> make_catalogue;
 };
 
-/// What is known of a launch before anything is planned; the same on all ranks but for `launch`.
+/// What is known of a launch before planning; the same on all ranks except for `launch`.
 struct LaunchFacts {
   Implementations catalogue;
   Environment environment;  ///< this rank's; rank 0's is recorded
@@ -50,19 +50,19 @@ struct LaunchFacts {
   Availability availability;
 };
 
-/// Collective: the program's implementations and those of `plugins`, what the ranks can do, and
-/// where they are. Throws the same Error on all ranks where one of them lacks what it takes or runs
-/// another build; warns of other differences. A plug-in has `call_limit` (0: as long as the longest
-/// call) to say what it is. With `rules` as if some ranks were other ones.
+/// Collective: finds the implementations of the program and of `plugins`, what the ranks can do,
+/// and where they are. Throws the same Error on all ranks if one of them lacks something required
+/// or runs another build; warns of other differences. A plug-in has `call_limit` to describe itself
+/// (0: as long as the longest call). `rules` change what some ranks report.
 [[nodiscard]] LaunchFacts learn_launch(const AgentProcess& process,
                                        std::span<const std::filesystem::path> plugins,
                                        std::chrono::seconds call_limit,
                                        const CapabilityRules& rules);
 
-/// The time before which no call of `plan` counts as timed out, however cheap its cost line says
-/// that it is: `asked` where that is not 0. Else what a hang costs, several times this, fits the
-/// budget: an eighth of it, at least a second (a loaded machine takes a rank from its core for
-/// less), at most ten; 4 seconds at least where ranks share cores.
+/// The time before which no call of `plan` counts as timed out, however small its modelled cost:
+/// `asked` if that is not 0. Otherwise an eighth of the budget, so that a hang, which costs several
+/// times this, fits into it; at least a second (a loaded machine takes a rank from its core for
+/// less), at most ten; at least 4 seconds if ranks share cores.
 [[nodiscard]] std::chrono::nanoseconds call_limit_floor(std::chrono::seconds asked,
                                                         const SweepPlan& plan);
 

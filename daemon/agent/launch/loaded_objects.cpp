@@ -17,7 +17,7 @@
 namespace colltune {
 namespace {
 
-/// The build id of an object's notes, in hexadecimal digits; empty where it has none.
+/// The build id from an object's notes, in hexadecimal; empty if it has none.
 std::string build_id_of(const dl_phdr_info& object) {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     const auto& header = object.dlpi_phdr[i];

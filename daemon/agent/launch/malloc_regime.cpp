@@ -21,11 +21,11 @@
 namespace colltune {
 namespace {
 
-// glibc's malloc.c: DEFAULT_MMAP_THRESHOLD_MAX on 64-bit machines. A freed block of this size or
-// less becomes the threshold, and twice that the trim threshold.
+// glibc's malloc.c: DEFAULT_MMAP_THRESHOLD_MAX on 64-bit machines. When a mapped block of at most
+// this size is freed, its size becomes the mmap threshold, and twice its size the trim threshold.
 constexpr std::size_t greatest_threshold = std::size_t{32} << 20;
 constexpr std::size_t greatest_trim_threshold = 2 * greatest_threshold;
-// Its header and the rounding to pages fit in.
+// Leaves room for the block's header and the rounding to pages.
 constexpr std::size_t growing_block = greatest_threshold - (std::size_t{64} << 10);
 
 constexpr const char* allocator_fact = "malloc";
@@ -42,7 +42,7 @@ bool is_raised() {
   return mmap && trim && *mmap >= greatest_threshold && *trim >= greatest_trim_threshold;
 }
 
-/// Whether blocks that a process does not free stay within the heap.
+/// Whether malloc takes large blocks from the heap instead of mapping them.
 bool keeps_large_blocks() {
   constexpr std::size_t large = std::size_t{4} << 20;
   const std::size_t mapped = mallinfo2().hblks;
@@ -54,7 +54,7 @@ bool keeps_large_blocks() {
 
 bool is_glibc(const std::string& object) { return object.starts_with("libc.so"); }
 
-/// The object whose malloc this process calls.
+/// The object whose malloc this process uses.
 std::string find_allocator() {
   const void* const function = ::dlsym(RTLD_DEFAULT, "malloc");
   Dl_info info{};
@@ -84,7 +84,7 @@ MallocRegime read_malloc_regime() {
 void prepare_malloc(MallocRegime regime) {
   if (regime == MallocRegime::fresh) return;
   void* volatile block = std::malloc(growing_block);
-  if (block == nullptr) return;  // then nothing of this size will be measured either
+  if (block == nullptr) return;  // then no message of this size will be measured either
   std::memset(block, 1, growing_block);
   std::free(block);
 }
@@ -95,12 +95,12 @@ std::map<std::string, std::string> read_malloc_facts() {
     const std::string_view text(*entry);
     const auto equals = text.find('=');
     if (equals == std::string_view::npos) continue;
-    // The regime is what describe_malloc says.
+    // COLLTUNE_MALLOC is left out: describe_malloc records the regime.
     if (const auto name = text.substr(0, equals);
         name != malloc_regime_variable && where_recorded(name) == RecordedIn::malloc_settings)
       facts.emplace(name, text.substr(equals + 1));
   }
-  // jemalloc reads its settings from the name that this link points to.
+  // jemalloc reads its settings from the target of this symbolic link.
   std::error_code error;
   if (const auto target = std::filesystem::read_symlink("/etc/malloc.conf", error); !error)
     facts.emplace("/etc/malloc.conf", target.string());

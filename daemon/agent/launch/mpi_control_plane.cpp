@@ -17,8 +17,8 @@
 namespace colltune {
 namespace {
 
-// Steps are taken in order, so that a message can only be mistaken for one that is many steps
-// older: a short cycle of tags keeps them apart, far below the 32767 that MPI guarantees.
+// Steps are taken in order, so a message can only be confused with one many steps older. A short
+// cycle of tags distinguishes them, far below the 32767 that MPI guarantees.
 constexpr int last_tag = 1023;
 
 void check(int code, std::string_view what) {
@@ -86,8 +86,8 @@ void MpiControlPlane::wait(const std::function<bool()>& is_done, int peer, int l
                   peer);
       throw Error(StatusCode::deadline_exceeded, "rank " + std::to_string(peer) + " is missing");
     }
-    // A short wait is answered within microseconds; a long one must leave the core to the rank that
-    // still works.
+    // A short wait ends within microseconds; a long one must leave the core to the rank that still
+    // works.
     if (now - begin < std::chrono::microseconds(200)) {
       sched_yield();
     } else {
@@ -140,8 +140,8 @@ void MpiControlPlane::barrier() { all_reduce({}, nullptr, "barrier"); }
 
 Payload MpiControlPlane::broadcast(Payload payload) {
   next_step();
-  // Down the tree a rank waits longer than any rank waits up the tree: who misses a child speaks
-  // first.
+  // Down the tree a rank waits longer than any rank waits up the tree, so that the rank that misses
+  // a child reports first.
   if (tree_.parent >= 0) payload = receive(tree_.parent, 10 + tree_.depth, "broadcast");
   for (auto child = tree_.children.rbegin(); child != tree_.children.rend(); ++child)
     send(*child, payload.data(), payload.size(), 10 + tree_.depth, "broadcast");

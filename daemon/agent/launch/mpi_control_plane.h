@@ -16,20 +16,21 @@
 
 namespace colltune {
 
-/// The control plane of an MPI launch: a binomial tree of point-to-point messages rooted at rank 0
-/// on a communicator of its own. Every wait tests, yields, then sleeps; it is bounded by `time_out`
-/// (plus a little per level of the tree, so that the rank next to the missing one speaks first).
-/// Too late means: a message that names the missing rank, then `on_missing`, which does not return.
+/// The control plane of an MPI launch: a binomial tree of point-to-point messages rooted at rank 0,
+/// on a communicator of its own. Every wait first tests, then yields, then sleeps. It is bounded by
+/// `time_out`, plus a little per level of the tree so that the rank next to the missing one reports
+/// first. On a time-out, a message that names the missing rank is passed to `on_missing`, which
+/// does not return.
 class MpiControlPlane final : public ControlPlane {
  public:
-  /// What ends the process: gets the message and the missing rank. The default writes the message
-  /// to stderr and calls MPI_Abort with exit code 4.
+  /// Ends the process; receives the message and the missing rank. The default writes the message to
+  /// stderr and calls MPI_Abort with exit code 4.
   using OnMissing = std::function<void(const std::string& message, int missing_rank)>;
 
-  /// Collective over `world`, which outlives the plane.
+  /// Collective over `world`, which outlives this object.
   MpiControlPlane(MPI_Comm world, std::chrono::milliseconds time_out, OnMissing on_missing = {});
   ~MpiControlPlane() override;
-  /// Bounds the waits from now on; the same on all ranks.
+  /// Sets the bound of later waits; the same on all ranks.
   void set_time_out(std::chrono::milliseconds time_out) { time_out_ = time_out; }
   MpiControlPlane(const MpiControlPlane&) = delete;
   MpiControlPlane& operator=(const MpiControlPlane&) = delete;
@@ -48,7 +49,7 @@ class MpiControlPlane final : public ControlPlane {
   void all_reduce(std::span<std::int64_t> values, Combine combine, std::string_view step);
   void send(int peer, const void* data, std::size_t bytes, int levels, std::string_view step);
   [[nodiscard]] Payload receive(int peer, int levels, std::string_view step);
-  /// Tests until `is_done`; gives up `levels` tenths of the time-out after the time-out.
+  /// Tests until `is_done`; gives up after the time-out plus `levels` tenths of it.
   void wait(const std::function<bool()>& is_done, int peer, int levels, std::string_view step);
   void next_step();
 

@@ -29,14 +29,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view probe_role = "--colltune-probe-plugin";
-// Tells a probe that came back from a plug-in that called exit().
+// Distinguishes a probe that returned from a plug-in that called exit().
 constexpr int code_came_back = 113;
 
 [[noreturn]] void fail(const std::filesystem::path& plugin, const std::string& what) {
   throw Error(StatusCode::failed_precondition, "plug-in " + plugin.string() + ": " + what);
 }
 
-/// Whether the process ended within `limit`. Where the system cannot tell, it is waited for.
+/// Whether the process ends within `limit`. If the system has no way to tell, waits without limit.
 bool ends_within(pid_t process, std::chrono::milliseconds limit) {
   const Descriptor watched(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
   if (!watched) return true;
@@ -81,10 +81,10 @@ void probe_plugin(const std::filesystem::path& plugin, std::chrono::milliseconds
 
 std::optional<int> run_plugin_probe(int argc, char** argv) {
   if (argc < 4 || argv[1] != probe_role) return std::nullopt;
-  // A plug-in that hangs must not outlive a rank that was killed meanwhile.
+  // A plug-in that hangs must not outlive a rank that is killed meanwhile.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (std::to_string(getppid()) != argv[2]) return code_came_back;
-  // What it prints, and what is wrong with it, is said once, by the process that asks.
+  // Silences the probe: the process that asked reports each problem once.
   const Descriptor nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere.get(), stream);
   try {

@@ -36,8 +36,8 @@ std::string trim(std::string text) {
   return text;
 }
 
-/// The first line of a small system file; empty where it cannot be read (or the kernel refuses, as
-/// for a NIC's speed while its link is down).
+/// The first line of a small system file; empty if it cannot be read (the kernel refuses some
+/// reads, such as a NIC's speed while its link is down).
 std::string first_line(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -45,7 +45,7 @@ std::string first_line(const fs::path& path) {
   return trim(line);
 }
 
-/// The value behind "key<spaces>separator" in a file of such lines.
+/// The value after "key<spaces>separator" in a file of such lines.
 std::string value_of(const fs::path& path, std::string_view key, char separator) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -71,8 +71,8 @@ struct TopologyDeleter {
 
 using Hardware = std::unique_ptr<hwloc_topology, TopologyDeleter>;
 
-/// The whole machine, whatever this rank is bound to and its control group allows; null where it
-/// cannot be seen.
+/// The whole machine, regardless of this rank's binding and of what its control group allows; null
+/// if it cannot be determined.
 Hardware load_hardware() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return {};
@@ -102,13 +102,13 @@ std::string mpi_library() {
   int length = 0;
   MPI_Get_library_version(text, &length);
   std::string version(text, static_cast<std::size_t>(length));
-  // Open MPI appends package, ident and date after a comma; the first part names library and
-  // version.
+  // Open MPI appends package, ident and date after a comma; the first part has the library's name
+  // and version.
   version = version.substr(0, version.find_first_of(",\n"));
   return trim(version);
 }
 
-/// Whether the rank may use all that its job may, however much that is.
+/// Whether the rank may use all cores that its job may use, however many those are.
 bool is_unbound(const Hardware& hardware, const cpu_set_t& mask) {
   if (!hardware) return false;
   const hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(hardware.get());
@@ -117,15 +117,14 @@ bool is_unbound(const Hardware& hardware, const cpu_set_t& mask) {
   return true;
 }
 
-/// Where the process's memory is to lie (numactl), and how it is scheduled (chrt), where that is
-/// not the default.
+/// The process's memory policy (numactl) and scheduling policy (chrt), if they are not the default.
 std::string unusual_placement() {
   std::string out;
   int policy = 0;
   constexpr std::array<std::string_view, 7> names{
       "default",        "preferred",          "bind", "interleave", "local",
       "preferred_many", "weighted_interleave"};
-  // No mask: the policy alone.
+  // Without a mask the call returns only the policy.
   if (syscall(SYS_get_mempolicy, &policy, nullptr, 0UL, nullptr, 0UL) == 0 && policy > 0)
     out += fmt::format(", memory {}", static_cast<std::size_t>(policy) < names.size()
                                           ? names[static_cast<std::size_t>(policy)]
@@ -155,7 +154,7 @@ std::string mpi_binding(const Hardware& hardware) {
          unusual_placement();
 }
 
-/// The value of a setting: of "always [madvise] never" the one in brackets.
+/// The value of a setting; in "always [madvise] never" the one in brackets.
 std::string setting_in(const fs::path& path) {
   const std::string line = first_line(path);
   const auto open = line.find('[');
@@ -206,7 +205,8 @@ std::string read_frequency_policy(const std::string& root) {
 }
 
 std::string read_kernel_settings(const std::string& root) {
-  // What calls depend on: huge pages, single copy between processes, moved pages, the clock's cost.
+  // Settings that the time of calls depends on: huge pages, single copy between processes, page
+  // migration, the cost of reading the clock.
   constexpr std::array<std::pair<std::string_view, std::string_view>, 8> settings{
       {{"sys/kernel/mm/transparent_hugepage/enabled", "huge_pages"},
        {"sys/kernel/mm/transparent_hugepage/shmem_enabled", "huge_shared_pages"},
@@ -220,7 +220,7 @@ std::string read_kernel_settings(const std::string& root) {
   for (const auto& [file, name] : settings)
     if (const std::string value = setting_in(fs::path(root) / file); !value.empty())
       out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, value);
-  // Each makes system calls, and so single copies, slower.
+  // Mitigations make system calls slower, and with them single copies.
   std::string mitigations;
   for (const auto& path : entries(fs::path(root) / "sys/devices/system/cpu/vulnerabilities"))
     mitigations += path.filename().string() + ": " + first_line(path) + "\n";
@@ -234,7 +234,7 @@ std::string read_kernel_settings(const std::string& root) {
 std::string read_fabric(const std::string& root) {
   std::map<std::string, int> kinds;
   for (const auto& nic : entries(fs::path(root) / "sys/class/net")) {
-    // A NIC of hardware has a device behind it; bridges, tunnels and the like have none.
+    // A hardware NIC has a device; bridges, tunnels and the like have none.
     if (!fs::exists(nic / "device") || first_line(nic / "operstate") != "up") continue;
     const std::string speed = first_line(nic / "speed");
     ++kinds["ethernet " + (speed.empty() || speed.starts_with('-') ? std::string("of unknown speed")

@@ -9,7 +9,7 @@
 
 namespace colltune {
 
-/// The environment of this process, found out from the system and, once MPI is initialized, from
+/// The environment of this process, determined from the system and, once MPI is initialized, from
 /// the MPI library.
 [[nodiscard]] Environment detect_environment(const ProcessSettings& settings);
 
@@ -18,8 +18,8 @@ namespace colltune {
 [[nodiscard]] std::string read_cpu_model(const std::string& root);
 [[nodiscard]] std::string read_hypervisor(const std::string& root);
 [[nodiscard]] std::string read_frequency_policy(const std::string& root);
-/// "huge_pages=madvise ptrace_scope=0 mitigations=1a2b3c4d": what the kernel was told that calls
-/// depend on, as far as it can be seen.
+/// "huge_pages=madvise ptrace_scope=0 mitigations=1a2b3c4d": kernel settings that the time of calls
+/// depends on, as far as they are visible.
 [[nodiscard]] std::string read_kernel_settings(const std::string& root);
 /// "2x ethernet 10000 Mb/s, 1x infiniband 200 Gb/sec (4X HDR)": hardware NICs that are up, by kind
 /// and speed.

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Facts = std::map<std::string, std::string>;
 
-/// The variables that the fact `in` records, as `environment` has them.
+/// The variables of `environment` that belong to the fact `in`.
 Facts recorded_variables(const NcclVariables& environment, RecordedIn in) {
   Facts facts;
   for (const auto& [name, value] : environment)
@@ -35,11 +35,11 @@ std::string render(const Facts& facts) {
   return out;
 }
 
-/// The parameters of the MPI library, without their prefix: those that no component has registered
-/// as the environment says them, the others as they are in force.
+/// The parameters of the MPI library, without their prefix: parameters that no component has
+/// registered as the environment sets them, the others with the values in force.
 Facts mpi_parameters(const MpiSettings& mpi) {
   Facts facts;
-  // MPI reads no file of NCCL's.
+  // MPI does not read NCCL's files.
   for (const auto& [name, value] :
        recorded_variables(read_nccl_environment({}), RecordedIn::mpi_transport))
     facts.emplace(name.substr(mca_prefix.size()), value);
@@ -47,12 +47,13 @@ Facts mpi_parameters(const MpiSettings& mpi) {
     if (name == all_variables ||
         where_recorded(std::string(mca_prefix) + name) == RecordedIn::mpi_transport)
       facts.insert_or_assign(name, value);
-  // The agent switches it on in every launch, but only the user puts his algorithms in force.
+  // The agent enables dynamic rules in every launch, but they count only if the user put algorithms
+  // of his own in force.
   if (mpi.uses_dynamic_rules) facts.emplace("coll_tuned_use_dynamic_rules", "1");
   return facts;
 }
 
-/// The files in which UCX looks for variables (1.12 and later), by a digest of what they say.
+/// The files in which UCX looks for variables (1.12 and later), with a digest of their contents.
 Facts ucx_files() {
   Facts facts;
   const auto add = [&](const std::string& name, const fs::path& folder) {

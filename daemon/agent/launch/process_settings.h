@@ -13,21 +13,22 @@
 
 namespace colltune {
 
-/// What the user set for this process: in its environment, in files that libraries read, by what he
-/// had the loader put before them. The text of each is what the field of Environment records.
+/// The user's settings for this process: in its environment, in files that libraries read, and in
+/// objects that the loader loads first. Each text is what the corresponding field of Environment
+/// records.
 struct ProcessSettings {
   MallocRegime malloc = MallocRegime::grown;
   std::string malloc_settings;
   std::string mpi_transport = "default";
   std::optional<std::string> variables;
-  /// All of it one by one, but what may differ between ranks that work together.
+  /// All settings one by one, except those that may differ between ranks that work together.
   std::map<std::string, std::string> of_launch;
 };
 
-/// Sets variables ("NAME=value") in the environment of this process, over what is there. Called
-/// before there are threads and before a library reads them. False where all of them had these
-/// values already, here or in a file that NCCL reads. Throws Error(invalid_argument) where one is
-/// not set per process (why_not_set_per_process).
+/// Sets variables ("NAME=value") in the environment of this process, replacing existing values.
+/// Called before there are threads and before any library reads them. False if all of them had
+/// these values already, here or in a file that NCCL reads. Throws Error(invalid_argument) if one
+/// of them cannot be set per process (why_not_set_per_process).
 [[nodiscard]] bool set_variables(std::span<const std::string> variables);
 
 /// The settings of this process. Called before this program sets any for libraries, and after

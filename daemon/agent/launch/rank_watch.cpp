@@ -18,13 +18,13 @@
 namespace colltune {
 namespace {
 
-/// Ranks of the launch on the same node as `rank` that come before it.
+/// The number of ranks on the same node that come before `rank`.
 int local_rank(std::span<const int> nodes, int rank) {
   const auto own = static_cast<std::size_t>(rank);
   return static_cast<int>(std::ranges::count(nodes.first(own), nodes[own]));
 }
 
-/// Collective; the launch's hosts and who runs there, on rank 0.
+/// Collective; returns the launch's hosts and the ranks on each, on rank 0.
 std::vector<LaunchHost> gather_hosts(ControlPlane& control, std::span<const int> nodes) {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
@@ -66,7 +66,7 @@ RankWatch::RankWatch(ControlPlane& control, const Communicator& launch,
     crash_marks_.emplace(*recorder_);
     WatchdogOptions options;
     if (file_) options.board = file_->board();
-    // Where MPI is part of the program itself, its frames tell nothing.
+    // If MPI is linked into the program itself, its frames cannot be distinguished.
     if (const void* mpi = dlsym(RTLD_DEFAULT, "MPI_Init")) options.peer_libraries.push_back(mpi);
     watchdog_.emplace(*recorder_, std::move(options));
   });

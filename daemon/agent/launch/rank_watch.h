@@ -18,21 +18,22 @@
 
 namespace colltune {
 
-/// Who watches a rank while it measures: its recorder says where it is, its watchdog ends it where
-/// a step is late, and what it did last can be read after its death. The ranks of rank 0's node
-/// record into `<db>.in-flight`, which the supervisor reads; all others, and sweeps without a
-/// database, into memory of their own.
+/// Watches a rank while it measures: its recorder records where it is, its watchdog ends it if a
+/// step is late, and its last steps can be read after its death. The ranks of rank 0's node record
+/// into `<db>.in-flight`, which the supervisor reads. All others, and sweeps without a database,
+/// record into memory of their own.
 class RankWatch {
  public:
-  /// Collective. The owner of the database holds its lock already: nobody else's file is replaced.
+  /// Collective. The database's owner already holds its lock, so no other process's file is
+  /// replaced.
   RankWatch(ControlPlane& control, const Communicator& launch,
             const std::optional<std::filesystem::path>& database, const std::string& sweep_uuid);
 
   [[nodiscard]] FlightRecorder& recorder() { return *recorder_; }
-  /// Rank 0 tells the supervisor how far the launch is; nothing on other ranks.
+  /// Rank 0 tells the supervisor how far the launch is; does nothing on other ranks.
   void set_state(LaunchState state) noexcept;
-  /// This rank ends in order: whatever happens from now on is nobody's fault.
-  /// Rank 0 removes the file where no supervisor is to read it.
+  /// Records that this rank ends normally: later failures are not blamed on a variant. Rank 0
+  /// removes the file if no supervisor will read it.
   void finish() noexcept;
 
  private:
@@ -45,7 +46,7 @@ class RankWatch {
   std::optional<FlightRecorder> recorder_;
   std::optional<CrashMarks> crash_marks_;
   std::optional<Watchdog> watchdog_;
-  std::filesystem::path own_path_;  ///< of the file, on rank 0
+  std::filesystem::path own_path_;  ///< of the in-flight file, on rank 0
   bool is_first_;
 };
 

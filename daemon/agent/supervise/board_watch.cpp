@@ -45,7 +45,7 @@ void BoardWatch::find_new_ranks() {
     rank.pid = position->pid;
     rank.start_ticks = position->start_ticks;
     rank.is_local = position->host.view() == host_;
-    // Through syscall(): glibc has the function only since 2.36.
+    // Through syscall(), since glibc has the function only from 2.36 on.
     if (rank.is_local)
       rank.pidfd = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, rank.pid, 0)));
   }

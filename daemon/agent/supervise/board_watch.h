@@ -17,20 +17,20 @@
 
 namespace colltune {
 
-/// Looks at the ranks of a board from outside: which process died, whose step is late.
+/// Observes the ranks of a board from outside: which process died, whose step is late.
 class BoardWatch {
  public:
-  /// `board` outlives it.
+  /// `board` outlives this object.
   explicit BoardWatch(std::span<const std::byte> board);
 
-  /// Notices ranks that recorded something for the first time.
+  /// Finds ranks that have recorded their first entry.
   void find_new_ranks();
-  /// To poll: readable when a rank dies. Empty where the kernel has no pidfd (before 5.3): then
-  /// look again and again.
+  /// Adds descriptors to poll, which become readable when a rank dies. Adds none if the kernel has
+  /// no pidfd (before 5.3): then look repeatedly.
   void append_poll(std::vector<pollfd>& polled) const;
-  /// Slots of ranks on this host that died without a word that they had finished.
+  /// Slots of ranks on this host that died without recording that they had finished.
   [[nodiscard]] std::vector<std::size_t> find_dead() const;
-  /// True where a rank's step is more than `grace` late at `now`.
+  /// Whether a rank's step is more than `grace` late at `now`.
   [[nodiscard]] bool is_late(SteadyTime now, std::chrono::nanoseconds grace) const;
 
  private:

@@ -22,9 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* port = "22";
-// Names that a server does not answer for cost seconds each.
+// Each name that no server resolves costs seconds.
 constexpr std::chrono::seconds patience_with_names{5};
-// So many connections at once: descriptors are few in some places.
+// The most connections at once: some systems allow few descriptors.
 constexpr std::size_t at_once = 128;
 
 std::string own_name() {
@@ -37,7 +37,7 @@ struct Free {
   void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
 };
 
-/// The answer to a connection that was asked for: an acceptance or a refusal of that host.
+/// Whether `error` shows an answer of the host: it accepted or refused the connection.
 bool is_answer(int error) { return error == 0 || error == ECONNREFUSED || error == ECONNRESET; }
 
 int error_of(const Descriptor& socket) {
@@ -46,7 +46,7 @@ int error_of(const Descriptor& socket) {
   return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-/// One connection that is under way.
+/// One connection attempt under way.
 struct Attempt {
   Descriptor socket;
   bool is_over = false;
@@ -58,7 +58,7 @@ struct Attempt {
   }
 };
 
-/// Whether each of the addresses answers.
+/// Whether each address answers.
 template <class Peers>
 std::vector<bool> ask(const Peers& peers) {
   std::vector<Attempt> attempts(peers.size());
@@ -67,7 +67,7 @@ std::vector<bool> ask(const Peers& peers) {
     attempts[i].socket =
         Descriptor(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!attempts[i].socket)
-      attempts[i].end(0);  // it cannot be asked: nothing is said of it
+      attempts[i].end(0);  // it cannot be probed, so it is not reported
     else if (connect(attempts[i].socket.get(), address, peers[i].address_size) == 0)
       attempts[i].end(0);
     else if (errno != EINPROGRESS)

@@ -12,21 +12,21 @@
 
 namespace colltune {
 
-/// Whether the other hosts of a launch are there: a host whose cable was cut, or that is off, makes
-/// a trial late as a variant that hangs does, and no process on this side can tell. It is asked for
-/// a TCP connection to its port 22 (as launchers use), and answers by accepting or by refusing it:
-/// its kernel does so, whatever its processes do.
+/// Checks whether the other hosts of a launch are reachable. A host that is off or whose cable was
+/// cut makes a trial late just as a hanging variant does, and no process on this side can tell. The
+/// check is a TCP connection to port 22, which launchers use: the host answers by accepting or
+/// refusing. Its kernel does so, whatever its processes do.
 class HostWatch {
  public:
-  /// Asks all `hosts` except this one. A host whose name is not known here is left out.
+  /// Probes all `hosts` except this one. Leaves out hosts whose names cannot be resolved here.
   explicit HostWatch(const std::vector<LaunchHost>& hosts);
 
-  /// The hosts that answered the constructor and do not answer now. Takes `patience` if one does
-  /// not answer, else one round trip.
+  /// The hosts that answered in the constructor and do not answer now. Takes `patience` if one does
+  /// not answer, otherwise one round trip.
   [[nodiscard]] std::vector<LaunchHost> find_silent() const;
 
-  /// The hosts that did not answer the constructor: a firewall hides them, or they were lost since
-  /// they joined the launch, moments before. One launch cannot tell these apart.
+  /// The hosts that did not answer in the constructor: hidden by a firewall, or lost in the moments
+  /// since they joined the launch. A single launch cannot distinguish the two.
   [[nodiscard]] const std::vector<LaunchHost>& silent_from_the_start() const {
     return silent_from_the_start_;
   }
@@ -39,7 +39,7 @@ class HostWatch {
     sockaddr_storage address{};
     socklen_t address_size = 0;
   };
-  std::vector<Peer> peers_;  ///< those that answered the constructor
+  std::vector<Peer> peers_;  ///< those that answered in the constructor
   std::vector<LaunchHost> silent_from_the_start_;
 };
 

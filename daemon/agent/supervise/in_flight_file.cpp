@@ -36,7 +36,7 @@ std::size_t size_for(std::uint64_t slots, std::uint64_t bytes_of_hosts = 0) {
   return header_size + slots * flight_region_size + bytes_of_hosts;
 }
 
-/// One line for each: its name, a tabulator, its ranks.
+/// One line per host: its name, a tab, its ranks.
 std::string render(const std::vector<LaunchHost>& hosts) {
   std::string text;
   for (const LaunchHost& host : hosts) text += host.name + '\t' + host.ranks + '\n';
@@ -49,7 +49,7 @@ std::string render(const std::vector<LaunchHost>& hosts) {
               fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
 }
 
-/// Writes zeros: a hole in the file would become SIGBUS when the disk is full.
+/// Writes zeros. A hole in the file would cause SIGBUS once the disk is full.
 void fill(const Descriptor& file, std::size_t size, const std::filesystem::path& path) {
   const std::vector<char> zeros(1 << 16);
   while (size > 0) {
@@ -66,7 +66,7 @@ struct InFlightFile::Header {
   Word magic;  // stored last
   Word version;
   Word slots;
-  Word bytes_of_hosts;  // behind the slots
+  Word bytes_of_hosts;  // after the slots
   Word created_ns;
   Word state;
   Word uuid_size;
@@ -95,7 +95,7 @@ InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots,
   if (slots < 1)
     throw Error(StatusCode::invalid_argument,
                 fmt::format("{}: {} slots; at least 1 is needed", path.string(), slots));
-  // Whole before it has its name, so that no reader sees half of it.
+  // The file is complete before it gets its name, so that no reader sees half of it.
   std::filesystem::path draft = path;
   draft += fmt::format(".{}", getpid());
   const std::string text_of_hosts = render(hosts);
@@ -103,7 +103,7 @@ InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots,
   const std::size_t size = begin_of_hosts + text_of_hosts.size();
   const auto created = std::chrono::system_clock::now().time_since_epoch();
   try {
-    // What a killed process of the same number left goes; a link in its place is not followed.
+    // Removes what a killed process with the same pid left. A link in its place is not followed.
     unlink(draft.c_str());
     const Descriptor file(
         ::open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));

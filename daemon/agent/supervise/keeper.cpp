@@ -29,11 +29,11 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A launcher that ended may leave helpers on their way out (ssh, a fork server).
+// A launcher that has ended may leave helpers that are about to end (ssh, a fork server).
 constexpr auto patience_with_leftovers = 500ms;
-// SIGKILL acts at once, unless a process sits inside the kernel (a dead network file system).
+// SIGKILL acts at once, unless a process is stuck in the kernel (a dead network file system).
 constexpr auto patience_with_killed = 5000ms;
-// As SuperviseOptions::patience, for the case that nobody is left to say.
+// SuperviseOptions::patience for the case that the supervisor is gone.
 constexpr auto patience_without_supervisor = 3000ms;
 
 class Keeper {
@@ -101,7 +101,8 @@ class Keeper {
   }
 
   void signal_launch(int signal) const {
-    // Not reaped yet, so the number is still its own. The group may lack for a moment.
+    // Safe: the launcher is not reaped yet, so no other process can have its pid. Its process group
+    // may not exist for a moment.
     if (!status_ && ::kill(-launcher_, signal) != 0) ::kill(launcher_, signal);
   }
 
@@ -126,15 +127,15 @@ class Keeper {
   }
 
   Descriptor channel_;
-  Descriptor lock_;  ///< held until this process, which leaves none behind, has ended
+  Descriptor lock_;  ///< held until this process ends; by then the launch has no processes left
   pid_t launcher_ = 0;
-  std::optional<int> status_;  ///< the launcher's, once it ended
+  std::optional<int> status_;  ///< the launcher's, once it has ended
   std::optional<Clock::time_point> kill_at_;
 };
 
 int complain(const std::string& message) {
   fmt::print(stderr, "colltune-agent supervise: {}\n", message);
-  return 127;  // as a shell says that it found no command
+  return 127;  // the code with which a shell reports a missing command
 }
 
 }  // namespace

@@ -22,10 +22,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto patience_with_killed = 5000ms;  // as the keeper's
+constexpr auto patience_with_killed = 5000ms;  // the same as the keeper's
 
-// Open MPI's control network between mpirun and its daemons: seconds until the first probe, between
-// probes, and how many may fail.
+// Keepalive of Open MPI's control network between mpirun and its daemons: seconds until the first
+// probe, seconds between probes, and the number of probes that may fail.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> keepalive{
     {{"OMPI_MCA_oob_tcp_keepalive_time", "2"},
      {"OMPI_MCA_oob_tcp_keepalive_intvl", "1"},
@@ -76,7 +76,8 @@ void SupervisedLaunch::take_reports(std::chrono::milliseconds patience) {
     KeeperReport report;
     const ssize_t size = recv(channel_.get(), &report, sizeof report, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    // The keeper ended with a command unread: said once, before the reports that it left.
+    // The keeper ended with a command unread. The socket reports that once, before the reports that
+    // the keeper left.
     if (size < 0 && errno == ECONNRESET) continue;
     if (size != sizeof report) {
       clean_up_after_keeper(patience);
@@ -91,14 +92,14 @@ void SupervisedLaunch::take_reports(std::chrono::milliseconds patience) {
         break;
       case KeeperReport::Kind::ended:
         status_ = report.value;
-        await_descendants(patience_with_killed, [](pid_t, int) {});  // the keeper on its way out
+        await_descendants(patience_with_killed, [](pid_t, int) {});  // lets the keeper exit
         break;
     }
   }
 }
 
 void SupervisedLaunch::clean_up_after_keeper(std::chrono::milliseconds patience) {
-  // The launcher was told to end when the keeper died, and is this process's child now.
+  // The launcher was told to end when the keeper died, and is now a child of this process.
   const auto forget = [](pid_t, int) {};
   await_descendants(patience, forget);
   left_ = kill_descendants(patience_with_killed, forget);

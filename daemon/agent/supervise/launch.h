@@ -16,35 +16,35 @@
 
 namespace colltune {
 
-/// In the environment of every process that a supervisor launched.
+/// Set in the environment of every process that a supervisor launched.
 constexpr const char* supervised_variable = "COLLTUNE_SUPERVISED";
 
-/// The environment of a launch: this process's, the variable above, and what makes Open MPI notice
-/// a dead node within seconds (480 s without; 5.8 s were measured with it), unless the user set it
-/// otherwise.
+/// The environment of a launch: this process's variables, the variable above, and settings with
+/// which Open MPI notices a dead node within seconds (measured: 5.8 s, instead of 480 s), unless
+/// the user set them.
 [[nodiscard]] std::vector<std::string> launch_environment(std::vector<std::string> own);
 
-/// One launch, seen from the supervisor.
+/// One launch as the supervisor controls it.
 class SupervisedLaunch {
  public:
-  /// Starts it. `mask` is the signal mask that it gets; its keeper holds `lock` as long as it
-  /// lives. Throws Error(unavailable).
+  /// Starts the launch with the signal mask `mask`. Its keeper holds `lock` as long as it lives.
+  /// Throws Error(unavailable).
   SupervisedLaunch(const std::vector<std::string>& command, const sigset_t& mask,
                    const SupervisionLock& lock);
 
-  /// Readable when there is something for `take_reports`.
+  /// Readable when `take_reports` has something to take.
   [[nodiscard]] int channel() const { return channel_.get(); }
   void pass_signal(int signal) { tell({KeeperCommand::Kind::pass_signal, signal}); }
-  /// SIGTERM, then SIGKILL after `patience`. The first call counts.
+  /// Sends SIGTERM, then SIGKILL after `patience`. Only the first call counts.
   void end(std::chrono::milliseconds patience);
   void kill() { tell({KeeperCommand::Kind::kill, 0}); }
 
-  /// Takes what the keeper reported. Where the keeper itself was killed, ends the launch here.
+  /// Takes the keeper's reports. If the keeper itself was killed, ends the launch here.
   void take_reports(std::chrono::milliseconds patience);
-  /// Its process; empty where the keeper has not started it yet.
+  /// The launcher's pid; empty if the keeper has not started it yet.
   [[nodiscard]] std::optional<pid_t> launcher() const { return launcher_; }
   [[nodiscard]] bool has_ended() const { return status_.has_value(); }
-  /// The launcher's wait status, once it ended.
+  /// The launcher's wait status, once it has ended.
   [[nodiscard]] int status() const { return *status_; }
   /// Processes that could not be killed.
   [[nodiscard]] const std::vector<pid_t>& left() const { return left_; }

@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A killed process is gone within a millisecond; its parent needs another to see it.
+// A killed process is gone within a millisecond; its parent needs about another to notice.
 constexpr auto pause_between_walks = 10ms;
 
 struct CloseDirectory {

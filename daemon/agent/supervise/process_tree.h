@@ -10,17 +10,18 @@
 
 namespace colltune {
 
-/// From now on, descendants of this process whose parent dies become its children: none escapes.
+/// From now on, descendants of this process whose parent dies become its children, so that none
+/// escapes.
 void adopt_orphans();
 
-/// All descendants of this process by /proc, the dead that nobody reaped yet included.
+/// All descendants of this process according to /proc, including zombies.
 [[nodiscard]] std::vector<pid_t> find_descendants();
 
-/// Reaps every child that has ended, telling its pid and wait status.
+/// Reaps every child that has ended, and passes its pid and wait status to `tell`.
 void reap_children(const std::function<void(pid_t, int)>& tell);
 
-/// SIGKILLs descendants, and those that they start meanwhile, until none is left or `patience` is
-/// over. Returns those that are left: in the kernel for good, or of another user.
+/// Sends SIGKILL to descendants, and to those that they start meanwhile, until none is left or
+/// `patience` is over. Returns those that are left: stuck in the kernel, or of another user.
 [[nodiscard]] std::vector<pid_t> kill_descendants(std::chrono::milliseconds patience,
                                                   const std::function<void(pid_t, int)>& tell);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array faults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-// A signal handler gets no argument of ours: these two are what it can reach.
+// A signal handler takes no argument of ours, so it reaches these two as globals.
 std::atomic<FlightRecorder*> marked_recorder{nullptr};
 std::array<struct sigaction, faults.size()> previous_actions;
 
@@ -25,7 +25,7 @@ void mark_fault(int signal, siginfo_t* info, void* /*context*/) {
     recorder->mark(Fate::signalled, signal);
   for (std::size_t i = 0; i < faults.size(); ++i)
     if (faults[i] == signal) sigaction(signal, &previous_actions[i], nullptr);
-  // The faulting instruction faults again on return; a signal that was sent must be sent again.
+  // A faulting instruction faults again on return; a signal that was sent must be sent again.
   if (info->si_code <= 0) raise(signal);
 }
 
@@ -60,7 +60,7 @@ CrashMarks::~CrashMarks() {
   for (std::size_t i = 0; i < faults.size(); ++i) {
     struct sigaction current {};
     sigaction(faults[i], nullptr, &current);
-    // Whoever installed a handler since then keeps it.
+    // A handler that was installed later is left in place.
     if (current.sa_sigaction == mark_fault) sigaction(faults[i], &previous_actions[i], nullptr);
   }
   marked_recorder.store(nullptr, std::memory_order_release);

@@ -43,7 +43,8 @@ pid_t spawn_self(const std::vector<std::string>& arguments,
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setsigmask(&attributes, &mask);
-  // A launcher hands its standard input on to its ranks: here it would take the caller's.
+  // A launcher forwards its standard input to its ranks and would consume the caller's, so it gets
+  // none.
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -33,13 +33,13 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Between two looks at the ranks: short against the 2 s in which a hang is found, long enough that
-// nobody who measures notices.
+// Interval between checks of the ranks: short compared with the 2 s in which a hang is found, long
+// enough not to disturb measurements.
 constexpr auto look_interval = 100ms;
-// For a launcher to end its ranks after one died by itself: Open MPI 4.1.4 takes 1.1 s.
+// Time for a launcher to end its ranks after one has died: Open MPI 4.1.4 takes 1.1 s.
 constexpr auto patience_with_dead_rank = 2500ms;
-// Of all ranks of a node, before other hosts are asked whether they are there: no step of a sweep
-// takes long, and whoever asks takes time from those who measure.
+// How long all ranks of a node must be silent before other hosts are probed. No step of a sweep
+// takes long, and a probe takes time from ranks that measure.
 constexpr auto silence_before_asking = 2000ms;
 constexpr std::size_t history_shown = 3;
 
@@ -48,7 +48,7 @@ constexpr auto look_at_lost_hosts = 1000ms;
 constexpr int code_given_up = 4;
 constexpr int code_findings = 1;
 
-/// SIGINT and its like, taken by poll instead of handlers; gives the old mask back.
+/// Receives SIGINT and similar signals by poll instead of handlers; restores the old mask.
 class SignalInbox {
  public:
   SignalInbox() : inherited_(block_signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2})) {
@@ -74,10 +74,10 @@ class SignalInbox {
   Descriptor inbox_;
 };
 
-/// One launch from its start to its end: what the supervisor saw.
+/// One launch from its start to its end, as the supervisor observed it.
 class LaunchWatch {
  public:
-  /// hidden_hosts: names of hosts of which it is known that they never answer.
+  /// hidden_hosts: names of hosts that are known never to answer.
   LaunchWatch(const SuperviseOptions& options, const SuperviseTools& tools,
               const SignalInbox& signals, const std::set<std::string>& hidden_hosts)
       : options_(options),
@@ -104,7 +104,8 @@ class LaunchWatch {
     if (file_) end_.sweep_uuid = file_->sweep_uuid();
     end_.wait_status = launch_.status();
     if (file_) end_.hosts = file_->hosts();
-    // A launcher, or a rank's watchdog, may have been faster.
+    // A launcher, or a rank's watchdog, may have ended the launch before the supervisor saw the
+    // failure.
     const bool is_in_the_middle =
         state() == LaunchState::starting || state() == LaunchState::running;
     if (hosts_ && is_in_the_middle && !stopped_by_ && end_.lost_hosts.empty()) {
@@ -118,12 +119,12 @@ class LaunchWatch {
 
   [[nodiscard]] std::optional<int> stopped_by() const { return stopped_by_; }
   [[nodiscard]] LaunchState state() const { return file_ ? file_->state() : LaunchState::starting; }
-  /// True where a rank entered a step.
+  /// Whether a rank entered a step.
   [[nodiscard]] bool took_a_step() const {
     return std::ranges::any_of(end_.positions, [](const auto& rank) { return rank.steps > 0; });
   }
   [[nodiscard]] const LaunchEnd& end() const { return end_; }
-  /// Null where the launch has no other hosts, or never said so.
+  /// Null if the launch has no other hosts, or never listed them.
   [[nodiscard]] const HostWatch* hosts() const { return hosts_ ? &*hosts_ : nullptr; }
   [[nodiscard]] SteadyTime seen_at() const { return seen_at_; }
 
@@ -144,7 +145,7 @@ class LaunchWatch {
   void find_in_flight_file() {
     if (!file_) {
       auto file = InFlightFile::open(path_);
-      // What an earlier launch left says nothing about this one.
+      // A file left by an earlier launch says nothing about this one.
       if (!file || (stale_ && file->identity() == *stale_)) return;
       file_.emplace(std::move(*file));
       ranks_.emplace(std::as_const(*file_).board());
@@ -158,15 +159,15 @@ class LaunchWatch {
       const bool ends = *signal != SIGUSR1 && *signal != SIGUSR2;
       if (!ends || !ask_first_rank_to_end()) launch_.pass_signal(*signal);
       if (!ends) continue;
-      // The second time the user means it.
+      // A second signal kills the launch at once.
       if (stopped_by_) launch_.kill();
       if (!stopped_by_) end_at_ = Clock::now() + options_.farewell;
       stopped_by_ = *signal;
     }
   }
 
-  /// Rank 0 ends a sweep in order and tells the others. A launcher that gets the signal kills its
-  /// ranks a second later, with what they have measured since the last key.
+  /// Asks rank 0, which ends a sweep cleanly and tells the others. A launcher that gets the signal
+  /// kills its ranks a second later, and what they have measured since the last key is lost.
   [[nodiscard]] bool ask_first_rank_to_end() const {
     if (!file_) return false;
     const auto first = read_position(std::as_const(*file_).board().first(flight_region_size));
@@ -176,7 +177,7 @@ class LaunchWatch {
     return hears && kill(first->pid, SIGTERM) == 0;
   }
 
-  /// Ends a launch in which nothing begins, or that does not end when all is done.
+  /// Ends a launch that does not begin in time, or that does not end once all is done.
   void look_at_whole_launch(SteadyTime now) {
     if (state() == LaunchState::finished) {
       if (!finished_at_) finished_at_ = now;
@@ -188,14 +189,14 @@ class LaunchWatch {
     }
   }
 
-  /// A launcher that somebody stopped does not hold its ranks up, but takes neither their output
-  /// nor their end.
+  /// Wakes a launcher that was stopped from outside. Its ranks go on, but it forwards no output and
+  /// does not notice their end.
   void wake_stopped_launcher() {
     const auto launcher = launch_.launcher();
     if (!launcher) return;
     const auto status = read_process_status(*launcher);
     if (!status || status->state != 'T') return;
-    // Without mpirun or its like the launcher is the rank, and judged as one.
+    // If there is no separate launcher, the launched process is a rank and is judged as one.
     if (file_) {
       const auto ranks = read_board(std::as_const(*file_).board());
       if (std::ranges::find(ranks, *launcher, &RankPosition::pid) != ranks.end()) return;
@@ -208,8 +209,7 @@ class LaunchWatch {
     launch_.pass_signal(SIGCONT);
   }
 
-  /// Where no rank of this node has taken a step for a while, they may wait for a host that is
-  /// gone.
+  /// If no rank of this node has taken a step for a while, they may wait for a host that is gone.
   void look_at_hosts(SteadyTime now) {
     if (!hosts_ || has_failed_) return;
     std::uint64_t steps = 0;
@@ -243,8 +243,8 @@ class LaunchWatch {
       has_killed_peers_ = kill_ranks_without_a_peer();
       end_because_dead_at_ = now + patience_with_dead_rank;
     }
-    // Open MPI's launcher sleeps for a second, to give ranks the time to end that are dead by now.
-    // SIGCONT wakes it, and means nothing to others.
+    // Open MPI's launcher sleeps for a second to give ranks time to end, but they are dead already.
+    // SIGCONT wakes it, and does nothing to other launchers.
     if (has_killed_peers_ && end_because_dead_at_) launch_.pass_signal(SIGCONT);
     if (!has_failed_ && ranks_->is_late(now, options_.grace)) {
       take_snapshot();
@@ -259,14 +259,16 @@ class LaunchWatch {
     }
   }
 
-  /// A launcher wakes stopped ranks before it ends them: they would go on measuring for a moment.
+  /// Kills stopped ranks directly. A launcher wakes them before it ends them, and they would
+  /// measure on for a moment.
   void kill_stopped_ranks() const {
     for (const RankPosition& rank : end_.positions)
       if (process_condition(rank) == "stopped") kill(rank.pid, SIGKILL);
   }
 
-  /// No step can complete any more. The launcher would first ask the other ranks to end, and wait a
-  /// second for it twice. Where a watchdog ended its rank, the others still write their reports.
+  /// Kills the remaining ranks, since no step can complete any more. The launcher would first ask
+  /// them to end, and twice wait a second for it. If a watchdog ended its rank, the others are
+  /// spared: they still write their reports.
   [[nodiscard]] bool kill_ranks_without_a_peer() const {
     const auto is_late = [](const RankPosition& rank) { return rank.fate == Fate::late; };
     if (std::ranges::any_of(end_.positions, is_late)) return false;
@@ -277,7 +279,7 @@ class LaunchWatch {
     return true;
   }
 
-  /// Keeps where the ranks are at the first sign of a failure: what ends them also moves them.
+  /// Records where the ranks are at the first sign of a failure, since ending them changes that.
   void take_snapshot() {
     if (!ranks_ || std::exchange(has_failed_, true)) return;
     const auto board = std::as_const(*file_).board();
@@ -302,11 +304,11 @@ class LaunchWatch {
   std::optional<InFlightFile> file_;
   std::optional<BoardWatch> ranks_;
   std::optional<HostWatch> hosts_;
-  std::uint64_t steps_seen_ = 0;  ///< of all ranks of this node
+  std::uint64_t steps_seen_ = 0;  ///< sum over the ranks of this node
   SteadyTime look_at_hosts_from_ = Clock::now() + silence_before_asking;
   std::vector<pollfd> polled_;
   std::optional<int> stopped_by_;
-  std::optional<Clock::time_point> end_at_;  ///< after the user's signal
+  std::optional<Clock::time_point> end_at_;  ///< set by the user's signal
   std::optional<Clock::time_point> end_because_dead_at_;
   bool has_failed_ = false;
   bool has_killed_peers_ = false;
@@ -315,7 +317,7 @@ class LaunchWatch {
   SteadyTime seen_at_;
 };
 
-/// Whether failing launches still get anywhere.
+/// Tracks whether failing launches still make progress.
 class Progress {
  public:
   explicit Progress(int patience) : patience_(patience) {}
@@ -349,7 +351,7 @@ class Supervisor {
       watch.run();
       memory_was_out_ = kills_before && tools_.memory_kills() > kills_before;
       if (is_one_part_done(watch)) {
-        --launch;  // it was in order
+        --launch;  // it does not count, since it ended normally
         continue;
       }
       if (const auto code = conclude(watch)) return *code;
@@ -365,20 +367,20 @@ class Supervisor {
   }
 
  private:
-  /// A launch that measured its part of the sweep and left the next one to the next launch.
+  /// Whether the launch measured its part of the sweep and left the next part to the next launch.
   static bool is_one_part_done(const LaunchWatch& watch) {
     const int status = watch.end().wait_status;
     return watch.state() == LaunchState::unfinished && !watch.stopped_by() && WIFEXITED(status) &&
            WEXITSTATUS(status) == 0;
   }
 
-  /// The exit code where the launch was the last one.
+  /// Returns the exit code if this launch was the last one.
   std::optional<int> conclude(const LaunchWatch& watch) {
     const int status = watch.end().wait_status;
     if (const auto signal = watch.stopped_by()) return end_by_signal(*signal);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (watch.state() == LaunchState::finished || code == 0) {
-      // It measured what there was to measure, and says what is missing.
+      // It measured all that it could, and reports what is missing.
       constexpr int code_nothing_found = 3;
       constexpr int code_incomplete = 6;
       std::error_code ignored;
@@ -395,7 +397,7 @@ class Supervisor {
   }
 
   std::optional<int> conclude_without_step(const LaunchWatch& watch, int code) {
-    // Wrong input is not better the second time. (126, 127: the launcher could not be started.)
+    // Wrong input would fail again. (126, 127: the launcher could not be started.)
     if (code == 2 || code == 3 || code == 5) return code;
     if (code == 126 || code == 127) return exit_code_of(StatusCode::invalid_argument);
     tools_.say(fmt::format("the launch ended with {} before any rank began",
@@ -404,13 +406,13 @@ class Supervisor {
     return std::nullopt;
   }
 
-  /// The exit code where it is given up.
+  /// Returns the exit code if the supervision is given up.
   std::optional<int> note_failure(const LaunchWatch& watch) {
     const LaunchVerdict verdict = judge(watch.end());
     tools_.say(fmt::format("{}: {}\n{}", name_of(verdict.outcome), verdict.detail,
                            render_board(watch.end().positions, watch.seen_at(), history_shown)));
     if (!watch.end().lost_hosts.empty()) return await_hosts(watch);
-    // A host that comes to the next launch and is as silent again was not lost.
+    // A host that joins the next launch and is silent again was not lost.
     for (const LaunchHost& host : watch.end().unclear_hosts) hidden_hosts_.insert(host.name);
     if (verdict.is_silent && memory_was_out_) return note_memory_kill(verdict);
     if (!verdict.trial) {
@@ -432,7 +434,8 @@ class Supervisor {
     return std::nullopt;
   }
 
-  /// A launch without them would fail at once. The exit code where they do not come back.
+  /// Waits for lost hosts, since a launch without them would fail at once. Returns the exit code if
+  /// they do not come back.
   std::optional<int> await_hosts(const LaunchWatch& watch) {
     const auto end = Clock::now() + options_.host_patience;
     auto lost = watch.hosts()->find_silent();
@@ -460,7 +463,7 @@ class Supervisor {
     return signal_base + signal;
   }
 
-  /// The same launch will meet the same limit: after a few it ends.
+  /// The same launch will run out of memory again, so the supervision is given up after a few.
   std::optional<int> note_memory_kill(const LaunchVerdict& verdict) {
     ++memory_kills_;
     tools_.say("memory ran out, and the system killed a rank: no variant is blamed for it");
@@ -475,8 +478,8 @@ class Supervisor {
     return code_given_up;
   }
 
-  /// Two variants of one key whose ranks were killed from outside: what they have in common is the
-  /// key, not a fault.
+  /// Ranks of two variants of one key were killed from outside. The variants share only the key, so
+  /// neither is to blame.
   std::optional<int> acquit(const FailedTrial& trial) {
     tools_.failures.release(*silently_dead_);
     tools_.say(fmt::format(
@@ -493,8 +496,8 @@ class Supervisor {
   std::set<std::pair<std::string, std::string>> quarantined_;  ///< key digest, variant
   std::set<std::string> hidden_hosts_;  ///< silent since the start of a launch that failed
   bool memory_was_out_ = false;         ///< in the last launch
-  int memory_kills_ = 0;                ///< launches that ended so
-  /// The last one that is quarantined because its ranks were killed from outside.
+  int memory_kills_ = 0;                ///< launches that ran out of memory
+  /// The last variant that was quarantined because its ranks were killed from outside.
   std::optional<FailedTrial> silently_dead_;
 };
 

@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Nothing tells of a lock that becomes free, but for a wait that has no bound.
+// Only a wait without a bound would be notified when a lock becomes free, so this one is polled.
 constexpr auto look_interval = 20ms;
 
 StatusCode code_of_failed_open(int error) {
@@ -38,7 +38,7 @@ StatusCode code_of_failed_open(int error) {
   }
 }
 
-/// Whoever took the lock; its launch may hold it for longer.
+/// The process that took the lock; its launch may hold the lock for longer.
 std::string read_holder(const Descriptor& file) {
   std::array<char, 64> text{};
   const ssize_t length = pread(file.get(), text.data(), text.size(), 0);
@@ -78,18 +78,19 @@ SupervisionLock::SupervisionLock(const std::filesystem::path& database,
     has_said = true;
     std::this_thread::sleep_for(look_interval);
   }
-  // Only for the message: that it may not fit on a full disk does not matter to the lock.
-  // Another user's file, or one that has a second name, is locked and not written to.
+  // Written only for the message to the next holder, so it does not matter if a full disk refuses
+  // it. A file of another user, or one with a second name, is locked but not written.
   struct stat facts {};
   const bool is_ours = fstat(file_.get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
                        facts.st_nlink == 1 && facts.st_uid == geteuid();
   const std::string text = fmt::format("process {}", getpid());
-  if (is_ours && ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), text.data(), text.size(), 0) < 0)
+  if (is_ours && ftruncate(file_.get(), 0) == 0 &&
+      pwrite(file_.get(), text.data(), text.size(), 0) < 0)
     errno = 0;
 }
 
 Descriptor SupervisionLock::hold_for_child() const {
-  Descriptor hold(dup(file_.get()));  // without FD_CLOEXEC, and the same lock
+  Descriptor hold(dup(file_.get()));  // without FD_CLOEXEC, and on the same lock
   if (!hold)
     throw Error(
         StatusCode::resource_exhausted,

@@ -30,23 +30,23 @@ bool ended_as_late(const LaunchEnd& end) {
          (WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == late_exit_code);
 }
 
-/// The launcher itself was killed, and its ranks with it: nobody's fault.
+/// The launcher itself was killed, and its ranks with it: no variant is to blame.
 bool lost_its_launcher(const LaunchEnd& end) {
   return WIFSIGNALED(end.wait_status) && end.ended_for == EndedFor::nothing &&
          end.positions.size() > 1;
 }
 
-/// The rank that died of itself; null where none is known to.
+/// The rank that died by itself; null if none is known to have.
 const RankPosition* find_crashed(const LaunchEnd& end) {
   if (const auto* rank = find_fate(end, Fate::signalled)) return rank;
   if (const auto* rank = find_fate(end, Fate::exited)) return rank;
-  // A rank that was late ends the launch: those that died without a word died of that.
+  // A late rank ends the launch; ranks that died without recording an end died because of that.
   if (ended_as_late(end) || lost_its_launcher(end)) return nullptr;
   return end.dead_first.empty() ? nullptr : find_rank(end, end.dead_first.front());
 }
 
-/// The rank whose step was to blame for a wait that did not end: one that is missing, else any in a
-/// trial; the newest of their steps, as the others' may be of the time before.
+/// The rank whose step is to blame for a wait that did not end: a missing rank if one is known,
+/// else the rank whose step was due first.
 const RankPosition* find_late(const LaunchEnd& end) {
   for (const int missing : end.missing)
     if (const auto* rank = find_rank(end, missing)) return rank;
@@ -107,7 +107,7 @@ std::string names_of_others(const LaunchEnd& end) {
   return names.empty() ? "ranks of other nodes" : names;
 }
 
-/// Where else ranks are: what they do is not known here.
+/// Lists the other hosts of the launch; what their ranks did is not known here.
 std::string other_hosts(const LaunchEnd& end) {
   std::string others;
   for (const LaunchHost& host : end.hosts)
@@ -131,7 +131,7 @@ std::string describe_lateness(const LaunchEnd& end, const RankPosition* rank) {
       all_wait = all_wait && late->whereabouts == Whereabouts::at_peers;
     }
   const std::string what = "of " + where(*rank).substr(std::strlen("in "));
-  // Who is behind and waits inside MPI was left alone by those who went on.
+  // A rank that is behind and waits inside MPI was left alone by ranks that went on.
   if (all_wait)
     return fmt::format("{} did not come out {} in time, waiting for {}, who left that call", names,
                        what, names_of_others(end));
@@ -148,7 +148,7 @@ std::string describe_wait_status(int status) {
   if (WIFSIGNALED(status))
     return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   const int code = WEXITSTATUS(status);
-  constexpr int signal_base = 128;  // a shell's, and Open MPI's, way to report a signal
+  constexpr int signal_base = 128;  // added to a signal's number by shells and Open MPI
   if (code > signal_base && code < signal_base + 32)
     return fmt::format("exit code {} ({})", code, strsignal(code - signal_base));
   if (code == late_exit_code) return fmt::format("exit code {} (a rank was late)", code);
@@ -167,7 +167,7 @@ LaunchVerdict judge(const LaunchEnd& end) {
                     describe_lost(end.lost_hosts), describe_wait_status(end.wait_status));
     return verdict;
   }
-  // Who crashed made the others late, not the other way round.
+  // A rank that crashed made the others late, not the other way round.
   const RankPosition* crashed = find_crashed(end);
   const bool crashed_by_itself =
       crashed != nullptr && (crashed->fate == Fate::signalled || crashed->fate == Fate::exited);

@@ -12,16 +12,17 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// The shortest of so many ways is some 20 % above the shortest of all; each takes a few us.
+// With this many exchanges the shortest trip seen is some 20 % above the shortest possible one; an
+// exchange takes a few us.
 constexpr int exchanges = 48;
 
-/// The clock of the other rank minus this one's, somewhere between the two.
+/// Bounds on the offset between the other rank's clock and this one's: it lies between the two.
 struct Bounds {
   std::int64_t low = std::numeric_limits<std::int64_t>::min();
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
 };
 
-/// What a rank knows about its clock against rank 0's, as words.
+/// What a rank knows about its clock relative to rank 0's, as the words that are exchanged.
 struct Known {
   std::int64_t offset = 0;
   std::int64_t error = 0;
@@ -35,7 +36,8 @@ class Estimate {
   ClockOffset run() {
     const auto nodes = communicator_.nodes();
     const int rank = communicator_.rank();
-    std::vector<int> leaders;  // by node: nodes are numbered in the order of their first ranks
+    std::vector<int> leaders;  // leader of each node; nodes are numbered in the order of their
+                               // first ranks
     for (int r = 0; r < communicator_.size(); ++r)
       if (nodes[static_cast<std::size_t>(r)] == static_cast<int>(leaders.size()))
         leaders.push_back(r);
@@ -74,7 +76,7 @@ class Estimate {
       bounds.high = std::min(bounds.high, there - sent);
       bounds.low = std::max(bounds.low, there - back);
     }
-    // What `other` must add to its clock to get this rank's.
+    // What `other` must add to its clock to get this rank's clock.
     std::int64_t offset = -(bounds.low + (bounds.high - bounds.low) / 2);
     std::int64_t error = (bounds.high - bounds.low + 1) / 2;
     if (shares_node && bounds.low <= 0 && 0 <= bounds.high) {

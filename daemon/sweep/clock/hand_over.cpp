@@ -13,7 +13,7 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-// A word for each of a rank's two neighbours.
+// One word for each of a rank's two neighbours.
 constexpr int words = 2;
 constexpr int trips = 8;
 constexpr std::string_view what = "its signal, to find out how far its core is";
@@ -46,7 +46,7 @@ nanoseconds HandOverProbe::measure(Deadline deadline) {
   const auto place = std::ranges::find(of_node_, rank_) - of_node_.begin();
   nanoseconds farthest{};
   for (int word = 0; word < words; ++word) {
-    // Pairs begin at each even place, then at each odd one.
+    // In the first turn pairs begin at even positions, in the second at odd ones.
     const bool is_first = place % words == word;
     const auto other = is_first ? place + 1 : place - 1;
     if (other < 0 || other >= std::ssize(of_node_)) continue;
@@ -65,7 +65,7 @@ nanoseconds HandOverProbe::measure_with(int peer, bool is_first, int word,
     if (is_first) signals_.set(word, epoch);
     signals_.wait_until(peer, word, epoch, deadline, what);
     if (!is_first) signals_.set(word, epoch);
-    // The first trip is the meeting.
+    // The first trip only synchronises the pair, so timing starts after it.
     if (trip == 0) begin = Clock::now();
   }
   return (Clock::now() - begin) / (2 * trips);

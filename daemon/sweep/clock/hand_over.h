@@ -12,20 +12,22 @@
 
 namespace colltune {
 
-/// How far apart the ranks' cores are at this moment: what it takes until a rank sees the signal of
-/// its neighbour. On a virtual machine that changes within a launch, since the hypervisor moves its
-/// cores between the host's, and it decides what storing through the caches costs: between cores of
-/// two dies of an AMD EPYC 9004 160 ns (36 ns for each line that the other one has read), between
-/// two of a die 30 ns (9 ns). Not thread-safe; one object per rank.
+/// Measures how far apart the ranks' cores are right now: the time until a rank sees its
+/// neighbour's signal. On a virtual machine this changes within a launch, because the hypervisor
+/// moves virtual cores between the host's cores. It decides what a store through the caches costs:
+/// on an AMD EPYC 9004, 160 ns between cores of two dies (36 ns for each line that the other core
+/// has read) and 30 ns between cores of one die (9 ns a line). Not thread-safe; one object per
+/// rank.
 class HandOverProbe {
  public:
-  /// Whether that can be said: some ranks share a node, and each has a core of its own.
+  /// Whether the hand-over can be measured: some ranks share a node, and each has its own core.
   [[nodiscard]] static bool is_defined_on(const Communicator& communicator);
-  /// Collective over the communicator, which outlives this object.
+  /// Collective over the communicator, which must outlive this object.
   HandOverProbe(Communicator& communicator, Deadline deadline);
 
-  /// Collective: of a few signals to and fro between neighbours on each node, the mean time of one;
-  /// of this rank's neighbours the farther. 0 where it has none. Throws RankMissing.
+  /// Collective: the mean time of one signal, over a few signals to and fro between neighbours on
+  /// each node; the value for the farther of this rank's two neighbours. 0 if this rank has no
+  /// neighbour. Throws RankMissing.
   [[nodiscard]] std::chrono::nanoseconds measure(Deadline deadline);
 
  private:
@@ -36,7 +38,7 @@ class HandOverProbe {
   std::vector<int> of_node_;  ///< the ranks of this rank's node, ascending
   std::unique_ptr<SymmetricMemory> memory_;
   Signals signals_;
-  std::uint64_t epoch_ = 0;  ///< that all words have reached
+  std::uint64_t epoch_ = 0;  ///< the epoch that all words have reached
 };
 
 }  // namespace colltune

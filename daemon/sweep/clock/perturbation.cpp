@@ -59,8 +59,8 @@ ThreadCounters ThreadCounterReader::read() const noexcept {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
   ThreadCounters counters{.involuntary_switches = usage.ru_nivcsw, .page_faults = usage.ru_minflt};
-  // "time on a core, time waiting for one, times on one": nanoseconds
-  // (Documentation/scheduler/sched-stats.rst of Linux).
+  // Three numbers: time on a core and time waiting for a core, both in nanoseconds, and the number
+  // of times on a core (Documentation/scheduler/sched-stats.rst of Linux).
   std::array<char, 96> text{};
   const ssize_t size = !schedstat_ ? 0 : ::pread(schedstat_.get(), text.data(), text.size(), 0);
   if (size <= 0) return counters;

@@ -50,7 +50,7 @@ std::chrono::nanoseconds time_run(Communicator& communicator, Operation& operati
 }
 
 std::chrono::nanoseconds clock_resolution() {
-  // The best of a few: an interruption makes a step longer, never shorter.
+  // The smallest of a few steps: an interruption makes a step longer, never shorter.
   std::chrono::nanoseconds smallest = std::chrono::seconds(1);
   for (int i = 0; i < 64; ++i) {
     const auto first = Clock::now();

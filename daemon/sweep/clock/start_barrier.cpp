@@ -9,7 +9,8 @@ namespace colltune {
 namespace {
 
 constexpr int word = 0;
-// Who is awaited may itself wait for a message that this rank's library still holds.
+// The awaited rank may itself wait for a message that this rank's library still holds, so the
+// library needs progress now and then.
 constexpr int looks_between_progress = 16;
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Twice as long where ranks may be processes: the watchdog of the one that is missing knows what
-/// it hangs in, and is to speak first.
+/// The limit is doubled if ranks may be processes: the watchdog of the missing rank knows which
+/// step it hangs in, so it should report first.
 void come_together(Communicator& communicator, const RunLimits& limits, const StartPolicy& policy) {
   if (policy.barrier != nullptr)
     policy.barrier->meet(Clock::now() + 2 * limits.barrier_limit);
@@ -26,7 +26,7 @@ void come_together(Communicator& communicator, const RunLimits& limits, const St
 }  // namespace
 
 bool ends_together(InputMode input_mode, Bytes message_size, bool shares_cores) {
-  // Writing less takes no longer than coming together.
+  // Writing fewer bytes takes no longer than the ranks take to come together.
   constexpr Bytes smallest_awaited{std::uint64_t{16} << 10};
   return shares_cores || (input_mode != InputMode::hot && message_size >= smallest_awaited);
 }
@@ -44,8 +44,8 @@ Start start_run(Communicator& communicator, const RunInput& input, const RunLimi
   const std::int64_t last = communicator.all_reduce_max(
       (arrival.time_since_epoch() + clock.offset).count(), arrival + limits.barrier_limit);
   const Clock::time_point common(nanoseconds(last) - clock.offset + policy.lead);
-  // The last rank has come: this lies `lead` and the clocks' error ahead at most, else the clocks
-  // are not what was estimated.
+  // The last rank has arrived, so the common start lies ahead by at most `lead` plus the clocks'
+  // error. Otherwise the clocks no longer agree with the estimate.
   const Clock::time_point bound = Clock::now() + policy.lead + 2 * clock.error + smallest_gap;
   const auto reading = watch.watch_until(std::min(common, bound));
   return {.deadline = reading + limits.call_limit,
@@ -59,7 +59,7 @@ void end_run(Communicator& communicator, const RunLimits& limits, const StartPol
 
 nanoseconds find_longest_lead(Communicator& communicator, Deadline deadline) {
   constexpr int tries = 33;
-  constexpr int meetings = 8;  // ranks leave one within about the time that it takes
+  constexpr int meetings = 8;  // the ranks leave a meeting apart by about as much as one takes
   std::vector<double> times;
   for (int i = 0; i < tries; ++i) {
     const auto begin = Clock::now();
@@ -73,7 +73,7 @@ nanoseconds find_longest_lead(Communicator& communicator, Deadline deadline) {
 
 nanoseconds adapt_lead(nanoseconds lead, std::int64_t runs, std::int64_t late,
                        nanoseconds longest) {
-  constexpr std::int64_t rare = 50;  // one of so many
+  constexpr std::int64_t rare = 50;  // late runs are rare if fewer than one in this many
   if (late * rare > runs) return std::min(2 * lead, longest);
   return late > 0 ? lead : std::max(lead - lead / 16, shortest_lead);
 }

@@ -12,7 +12,8 @@
 
 namespace colltune {
 
-/// A number that each rank may have, and of which all ranks learn one extreme. None has it: empty.
+/// A number that each rank may or may not have; all ranks learn one extreme of the numbers. Empty
+/// if no rank has one.
 class Extreme {
  public:
   [[nodiscard]] std::optional<std::int64_t> value() const {
@@ -32,33 +33,33 @@ class Extreme {
 
  private:
   friend class ExtremesExchange;
-  // Of the numbers that ranks share by MAX, the one that any other beats.
+  // A MAX reduction prefers any other number to this one, so it stands for "none".
   static constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::min();
   int sign_;
   std::int64_t word_ = nobody;
 };
 
-/// The highest of the ranks' numbers counts.
+/// All ranks learn the highest of their numbers.
 class Highest final : public Extreme {
  public:
   Highest() : Extreme(1) {}
   using Extreme::operator=;
 };
 
-/// The lowest of the ranks' numbers counts.
+/// All ranks learn the lowest of their numbers.
 class Lowest final : public Extreme {
  public:
   Lowest() : Extreme(-1) {}
   using Extreme::operator=;
 };
 
-/// One exchange of extremes: what was added on this rank meets what was added at the same place on
-/// the others. Used once. What is added outlives it and stays where it is.
+/// One exchange of extremes. What this rank adds is combined with what the other ranks add at the
+/// same position. Used once. What is added must outlive the exchange and must not move.
 class ExtremesExchange {
  public:
   void add(Extreme& one) { extremes_.push_back(&one); }
-  /// A struct that hands each of its extremes to `add` in `each_extreme`, in the same order on all
-  /// ranks.
+  /// Adds each extreme of a struct that passes them to `add` in `each_extreme`; the order must be
+  /// the same on all ranks.
   template <class Described>
     requires requires(Described& one, void (*visit)(Extreme&)) { one.each_extreme(visit); }
   void add(Described& described) {
@@ -67,7 +68,7 @@ class ExtremesExchange {
   /// Each of the numbers becomes the highest of all ranks.
   void add_highest(std::span<std::int64_t> numbers) { numbers_.push_back(numbers); }
 
-  /// Collective: all ranks have added as many of each.
+  /// Collective: every rank must have added the same number of each.
   void exchange(ControlPlane& control);
 
  private:

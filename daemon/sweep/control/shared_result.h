@@ -12,7 +12,7 @@
 
 namespace colltune {
 
-/// The payload of `value`: CBOR.
+/// `value` as a payload, encoded in CBOR.
 [[nodiscard]] inline Payload to_payload(const nlohmann::json& value) {
   return nlohmann::json::to_cbor(value);
 }
@@ -20,12 +20,12 @@ namespace colltune {
   return nlohmann::json::from_cbor(payload);
 }
 
-/// Collective: `make` runs on rank 0 alone. All ranks get its JSON, or throw the Error that it
-/// threw there: no rank is left waiting for a rank 0 that failed.
+/// Collective: `make` runs on rank 0 alone. All ranks get its JSON or throw the Error that it
+/// threw, so no rank waits for a rank 0 that failed.
 [[nodiscard]] nlohmann::json share_json(ControlPlane& control,
                                         const std::function<nlohmann::json()>& make);
 
-/// The same for any described value; rank 0 returns what it made.
+/// The same for any described value; rank 0 returns the value it made.
 template <class T>
 [[nodiscard]] T share_result(ControlPlane& control, const std::function<T()>& make) {
   T own{};

@@ -15,8 +15,8 @@
 namespace colltune {
 namespace {
 
-/// Where the ranks of one process meet. A meeting: each rank leaves what it brings and takes all
-/// that was brought. Thread-safe.
+/// Where the ranks of one process meet: each rank leaves a payload and takes the payloads of all.
+/// Thread-safe.
 class MeetingPlace {
  public:
   MeetingPlace(int ranks, std::chrono::milliseconds time_out)
@@ -24,8 +24,8 @@ class MeetingPlace {
 
   [[nodiscard]] int size() const { return static_cast<int>(brought_.size()); }
 
-  /// Every rank's payload, in rank order. `step` names the call; ranks that make unlike calls all
-  /// throw.
+  /// Every rank's payload, in rank order. `step` names the call; if the ranks make different calls,
+  /// all of them throw.
   [[nodiscard]] std::shared_ptr<const std::vector<Payload>> meet(int rank, std::string_view step,
                                                                  Payload payload) {
     std::unique_lock lock(mutex_);
@@ -68,7 +68,7 @@ class MeetingPlace {
     check_whole(step);
   }
 
-  /// Once ranks were missing, what the others brought cannot be put in order again.
+  /// Once ranks were missing at a meeting, the payloads of later ones can no longer be matched.
   void check_whole(std::string_view step) const {
     if (!missing_) return;
     std::string others;
@@ -79,7 +79,7 @@ class MeetingPlace {
   }
 
   const std::chrono::milliseconds time_out_;
-  std::mutex mutex_;  ///< guards all below
+  std::mutex mutex_;  ///< guards all members below
   std::condition_variable changed_;
   std::vector<std::optional<Payload>> brought_;
   std::string step_;
@@ -87,7 +87,8 @@ class MeetingPlace {
   int arrived_ = 0;
   std::uint64_t meeting_ = 0;
   std::optional<std::vector<int>> missing_;
-  // Of the last meeting. No rank can finish the next one before all have left this one.
+  // The result of the last meeting. No rank can finish the next meeting before all ranks have left
+  // this one.
   std::shared_ptr<const std::vector<Payload>> result_;
   std::optional<std::string> result_error_;
 };
@@ -134,7 +135,7 @@ class ThreadControlPlane final : public ControlPlane {
   void reduce(std::span<std::int64_t> values, const char* name, Combine combine) {
     const auto bytes = std::as_bytes(values);
     const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
-    // The length is part of the step's name, so that unlike lengths are unlike steps.
+    // The length is part of the step's name, so that ranks with different lengths are caught.
     const auto all = place_->meet(rank_, name + (" of " + std::to_string(values.size())),
                                   Payload(first, first + bytes.size()));
     for (int rank = 0; rank < size(); ++rank) {

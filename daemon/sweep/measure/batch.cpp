@@ -16,8 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// How long the calls took: from the common start on, where there is one. The clock was read there,
-/// and is not read again. Nothing where a call failed: then the trial has its fault.
+/// How long the calls took, measured from the common start if there is one: the clock was read
+/// there and is not read again. Empty if a call failed; the trial then has its fault.
 std::optional<nanoseconds> call(Trial& trial, int times, const Start& start,
                                 Synchronization synchronization) {
   try {
@@ -58,7 +58,8 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     const auto run_begin = Clock::now();
     watch.begin();
     const Start start = start_run(*world.starts, input, limits, context.start, world.clock, watch);
-    // A rank whose call failed still comes to every start and end: the ranks stay in step.
+    // A rank whose call failed still takes part in every start and end, so that the ranks stay in
+    // step.
     if (may_call) {
       if (const auto duration = call(trial, limits.calls, start, context.start.synchronization)) {
         batch.marks[run] = watch.end(context.start.watch, *duration, trial.seen) +
@@ -75,7 +76,8 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     if (!is_inspected) continue;
     watch.close(trial.seen);
     const auto begin = Clock::now();
-    // A wrong result ends the trial at the vote; until then the others need this rank's calls.
+    // A wrong result ends the trial at the next vote; until then the other ranks need this rank's
+    // calls.
     trial.fault = context.inspect_run(trial, check);
     const nanoseconds spent = Clock::now() - begin;
     context.phases[Phase::batch] -= spent;
@@ -84,7 +86,7 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
   }
   if (!world.is_member()) return;
   watch.close(trial.seen);
-  // Right behind the calls: an idle device lowers its clocks.
+  // Read right after the calls, because an idle device lowers its clocks.
   if (const Device* const device = world.starts->device())
     if (const auto state = device->state())
       trial.seen.device_state = worst_of(*state, trial.seen.device_state.value_or(*state));

@@ -10,20 +10,21 @@
 
 namespace colltune {
 
-/// A number of runs of one variant, one after the other.
+/// A number of runs of one variant, one after another.
 struct Batch {
   std::string_view phase;
-  int inspected = -1;  ///< the run whose result is compared after the clock reads; -1: none
-  /// One for each run, of zeros: the packed time and the sum of this rank's RunMarks.
+  int inspected = -1;  ///< run whose result is checked after the clock reads; -1: none
+  /// One entry for each run, zero on entry: the packed time and the sum of this rank's RunMarks.
   std::span<std::int64_t> packed;
   std::span<int> marks;
 };
 
-/// Collective over the world; ranks beyond it only note the steps. A fault becomes the trial's.
+/// Collective over the world; ranks beyond it only record the steps. A fault becomes the trial's
+/// fault.
 void run_batch(CellContext& context, Trial& trial, const Batch& batch);
 
-/// The data of runs that are compared while timing: exact, and other than that of the first call,
-/// so that a result left from the run before is wrong.
+/// Data of the runs that are checked during timing. It is exact, and differs from the first call's
+/// data, so that a result left from the previous run is wrong.
 inline constexpr CellData::Check other_data{.pattern = DataPattern::exact, .seed = 1};
 
 }  // namespace colltune

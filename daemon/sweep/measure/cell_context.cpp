@@ -14,10 +14,11 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A slower rank than the slowest of a run waits at the next start for at most one call's limit,
-// plus what the others need to notice.
+// A rank that is slower than the slowest of a run keeps the others waiting at the next start for at
+// most one call's limit, plus the time that the others need to notice.
 constexpr int barrier_limits = 3;
-// Own waits give up at the call limit, then the ranks vote: a watchdog waits longer than that.
+// A rank's own waits give up at the call limit, then the ranks vote; a watchdog must wait longer
+// than that.
 constexpr nanoseconds watchdog_air = std::chrono::seconds(1);
 
 }  // namespace
@@ -97,7 +98,8 @@ nanoseconds CellContext::control_limit() const {
 
 void CellContext::enter_control() const {
   if (recorder == nullptr) return;
-  // Members come from the same step, which has a limit; a rank beyond the world waits for a round.
+  // Members come from the same step, which has a limit. A rank beyond the world waits for a whole
+  // round.
   recorder->enter({.phase = name_of(Phase::control),
                    .cell = index,
                    .limit = world.is_member() ? control_limit() : nanoseconds{}});

@@ -20,11 +20,11 @@
 
 namespace colltune {
 
-/// Preparing and destroying may register memory and set up connections: a minute where calls get
-/// the ten seconds that are the default, less where the user expects less.
+/// Preparing and destroying may register memory and set up connections. They get this many times
+/// the limit of a call: a minute for the default of ten seconds, less if the user expects less.
 constexpr int preparation_limits = 6;
 
-/// What a visit to a cell is given.
+/// The inputs of a visit to a cell.
 struct VisitSetting {
   ControlPlane& control;
   const SweepPlan& plan;
@@ -32,49 +32,50 @@ struct VisitSetting {
   PhaseTimes& phases;
   const Implementations& implementations;
   FlightRecorder* recorder = nullptr;
-  std::int64_t index = -1;  ///< of the cell, for the flight recorder
+  std::int64_t index = -1;  ///< the cell's, for the flight recorder
   int pass = 0;
-  std::span<const Measurement> earlier = {};  ///< rank 0: of the cell, by earlier visits
-  /// Variants of the cell that were soaked in this launch; null: nothing is soaked.
+  std::span<const Measurement> earlier = {};  ///< rank 0: earlier visits' measurements of the cell
+  /// Variants of the cell that were soaked in this launch; null: no variant is soaked.
   std::set<std::string>* soaked = nullptr;
 };
 
-/// What the steps of one visit share on this rank, besides what it was given.
+/// What the steps of one visit share on this rank, in addition to the visit's inputs.
 struct CellContext : VisitSetting {
   std::uint64_t seed = 1;  ///< of the order of the rounds
   const Cell& cell;
   World& world;
   std::string key_digest;
   std::vector<Trial> trials;
-  /// By where the buffers come from; null: from anywhere. Empty on ranks beyond the world.
+  /// Data by the source of its buffers; null: any memory. Empty on ranks beyond the world.
   std::map<BufferSource*, CellData> data;
   int calls_per_sample = 1;
   StartPolicy start;  ///< of timed runs
   int renewals = 0;   ///< in this visit (preparation.h); the same on all ranks
 
-  /// Trials that have not ended; of these, those that still run in the rounds.
+  /// Trials that have not ended, and those of them that still run in the rounds.
   [[nodiscard]] std::vector<Trial*> alive();
   [[nodiscard]] std::vector<Trial*> racing();
-  /// Of a single call.
+  /// Limits of a single call.
   [[nodiscard]] RunLimits limits_of(const Trial& trial) const;
-  /// The trial as it stands on rank 0.
+  /// The trial as it is now known on rank 0.
   [[nodiscard]] Measurement measurement_of(const Trial& trial) const;
 
-  /// Positions for the flight recorder: a step on a trial, a run with the limits, the control
+  /// Record positions in the flight recorder: a step of a trial, a run with its limits, the control
   /// plane.
   void enter(std::string_view phase, const Trial& trial, std::chrono::nanoseconds limit) const;
   void enter_run(std::string_view phase, const Trial& trial, const RunLimits& limits) const;
   void enter_control() const;
-  /// That a member may wait for the others there: longer than any step that they come from.
+  /// How long a member may wait for the others at the control plane: longer than any step that they
+  /// come from.
   [[nodiscard]] std::chrono::nanoseconds control_limit() const;
   void enter_preparation(const Trial& trial) const;
 
   /// Collective over the launch: ends the trials that have a fault on any rank, and destroys their
-  /// operations. Returns whether any ended or was lost.
+  /// operations. Returns whether any trial ended or was lost.
   bool vote_on(std::span<Trial* const> trials);
   void bury(std::span<Trial* const> trials);
 
-  /// After a verified run: compares, and says which run of the variant it was.
+  /// Checks the result after a verified run; a fault says which run of the variant it was.
   [[nodiscard]] std::optional<Fault> inspect_run(const Trial& trial, const CellData::Check& check);
 };
 

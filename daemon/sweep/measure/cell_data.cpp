@@ -16,14 +16,14 @@ namespace {
 
 constexpr int root = 0;
 constexpr std::size_t page = 4096;
-// What a receive buffer holds before a verified call: no pattern of the oracle repeats one byte.
+// Content of a receive buffer before a verified call; no pattern of the oracle repeats one byte.
 constexpr int poison = 0xA5;
 
-// Where results grow larger than this, computing the expected period again costs less than reading
-// a second copy of the result.
+// For results larger than this, computing the expected period again costs less than reading a
+// second copy of the result.
 constexpr std::size_t largest_known_result = 1 << 20;
 
-/// A region with guard bytes at both ends, the front ones filled up to a page so that the region
+/// A region with guard bytes at both ends. The front ones are padded to a page so that the region
 /// is aligned.
 std::size_t round_up(Bytes bytes) {
   static_assert(guard_bytes <= page);
@@ -34,7 +34,7 @@ BufferArena::Regions inner_regions(std::span<std::byte> memory, std::size_t half
   return {memory.subspan(page, half - page), memory.subspan(half + page, half - page)};
 }
 
-/// Neither constant nor with a short period: what a stray write leaves differs from it.
+/// Neither constant nor of a short period, so that a stray write differs from it.
 constexpr std::array<std::byte, guard_bytes> make_guard() {
   std::array<std::byte, guard_bytes> guard{};
   std::uint32_t state = 0x9e3779b9u;
@@ -51,7 +51,7 @@ struct Views {
   std::span<std::byte> receive;
 };
 
-/// In place, the smaller buffer is a view into the larger one: block `rank` of it.
+/// In place, the smaller buffer is a view into the larger one: its block number `rank`.
 Views place_buffers(const Problem& problem, int rank, int ranks,
                     const BufferArena::Regions& regions) {
   const std::size_t send = send_size(problem, ranks, rank == root).value;
@@ -201,9 +201,9 @@ void CellData::place_guards(const std::string& name, std::span<std::byte> buffer
 }
 
 bool CellData::keeps_input() const {
-  // In place the result covers the input, but where a rank receives nothing, and on the root of a
-  // scatter, whose own block is sent to itself. What reduce_scatter leaves in the other blocks is
-  // not defined.
+  // In place the result overwrites the input. Exceptions are a rank that receives nothing, and the
+  // root of a scatter, whose own block is sent to itself. What reduce_scatter leaves in the other
+  // blocks is undefined.
   return !problem_.in_place || receive_.empty() || problem_.collective == Collective::scatter;
 }
 
@@ -244,7 +244,7 @@ std::optional<Fault> CellData::compare(const Check& check) {
 RunInput CellData::arm(const Check& check, InputMode mode) {
   const RunInput input =
       evicted({.target = send_, .image = input_of(check), .device = device_}, mode);
-  // In place, the input lies within (or around) the poison: it is written after that.
+  // In place, the input lies within (or around) the poison, so it is written after the poison.
   if (receive_.empty()) return input;
   if (device_ == nullptr)
     std::memset(receive_.data(), poison, receive_.size());
@@ -254,7 +254,8 @@ RunInput CellData::arm(const Check& check, InputMode mode) {
 }
 
 std::optional<Fault> CellData::inspect(const Check& check) {
-  // Always: damage that stays would be put down to the next variant.
+  // The guards are checked even if the result is wrong: damage that stays would be blamed on the
+  // next variant.
   auto stray = inspect_guards();
   if (auto fault = compare(check)) return fault;
   if (stray) return stray;

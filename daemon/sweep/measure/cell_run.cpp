@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// What the ranks share of one trial's conditions; shares in millionths.
+/// What the ranks share of one trial's conditions; shares are in millionths.
 struct TrialExtremes {
   Highest lost_share;
   Highest longest_gap_ns;
@@ -54,7 +54,7 @@ struct TrialExtremes {
   }
 };
 
-/// What they share of all trials of a cell.
+/// What the ranks share of all trials of a cell together.
 struct CellExtremes {
   Highest throttle_events;
   Highest clock_error_ns;
@@ -75,7 +75,7 @@ std::int64_t share_of(nanoseconds part, nanoseconds whole) {
                       millionth);
 }
 
-/// What this rank saw. is_watched: its gaps and its waits for a core mean something.
+/// What this rank saw. With is_watched, its gaps and its waits for a core are meaningful.
 TrialExtremes extremes_of(const Trial& trial, bool is_watched) {
   const Perturbation& seen = trial.seen;
   TrialExtremes own;
@@ -98,7 +98,7 @@ TrialExtremes extremes_of(const Trial& trial, bool is_watched) {
   return own;
 }
 
-/// What all ranks saw, as it is stored.
+/// What all ranks saw, in the form that is stored.
 Conditions conditions_of(const TrialExtremes& trial, const CellExtremes& cell) {
   const auto number = [](const Extreme& one) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, one.value_or(0)));
@@ -134,7 +134,7 @@ Conditions conditions_of(const TrialExtremes& trial, const CellExtremes& cell) {
 
 CellRun::CellRun(const VisitSetting& setting, const Cell& cell, World& world)
     : context_{setting,
-               // Another order in each pass.
+               // Each pass uses another order.
                setting.plan.seed + static_cast<std::uint64_t>(setting.pass),
                cell,
                world,
@@ -183,10 +183,10 @@ void CellRun::prepare(Bytes largest_message) {
   context_.enter_preparation(trials.front());
   if (context_.world.is_member())
     for (Trial& trial : trials) make_data(trial, largest_message);
-  // A rank without buffers must not leave the others alone in prepare.
+  // A vote, since a rank without buffers must not leave the others alone in prepare.
   context_.vote_on(context_.alive());
   for (Trial* trial : context_.alive()) prepare_together(context_, *trial);
-  // Who hung in its preparation may have taken others with it.
+  // A trial that hung in its preparation may have made others lose their operations.
   if (context_.alive().size() < trials.size()) (void)renew_lost(context_);
 }
 
@@ -210,7 +210,7 @@ void CellRun::verify(Trial& trial, const CellData::Check& check) {
 
 void CellRun::verify_all(const CellData::Check& check) {
   for (auto trials = context_.alive(); !trials.empty();) {
-    // One vote for all: a vote for each would be most of a small cell's time.
+    // One vote for all trials: a vote for each would take most of a small cell's time.
     for (Trial* trial : trials) verify(*trial, check);
     std::vector<Trial*> renewed;
     if (context_.vote_on(trials)) renewed = renew_lost(context_);
@@ -268,7 +268,7 @@ void CellRun::share_conditions() {
   CellExtremes of_cell;
   if (world.is_member()) {
     const CoreState core = read_own_core_state();
-    // A rank that moved to another core compares unlike counters.
+    // If a rank moved to another core, the counters before and after are not comparable.
     of_cell.throttle_events =
         core.throttle_events >= core_.throttle_events
             ? static_cast<std::int64_t>(core.throttle_events - core_.throttle_events)
@@ -293,7 +293,7 @@ void CellRun::share_conditions() {
     conditions.executed = before.executed;
     conditions.executed_instead = before.executed_instead;
     conditions.hand_over = rounds_.hand_over();
-    // A rank that came early waits in its kernel, or in the library's, for those that come late.
+    // A rank that arrived early waits in its kernel, or in the library's, for the late ranks.
     if (conditions.device_time)
       conditions.timed_by = context_.start.synchronization == Synchronization::window
                                 ? "host,from=common_start,late_ranks=inside"

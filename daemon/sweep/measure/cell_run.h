@@ -15,26 +15,29 @@
 
 namespace colltune {
 
-/// One cell while it is measured. Its steps are collective over the launch, in the order in which
-/// they are declared; ranks beyond the world take part in the votes alone.
+/// One cell while it is measured. Its steps are collective over the launch, in the order of their
+/// declarations; ranks beyond the world take part in the votes alone.
 class CellRun {
  public:
   CellRun(const VisitSetting& setting, const Cell& cell, World& world);
 
-  /// Buffers for this cell (regions for the largest message of the world) and every operation.
+  /// Sets up buffers for this cell (regions for the largest message of the world) and every
+  /// operation.
   void prepare(Bytes largest_message);
-  /// One verified call of each variant and pattern.
+  /// Makes one verified call of each variant with each pattern.
   void verify_first();
-  /// Untimed runs; rank 0 derives from them how long rounds and samples are.
+  /// Makes untimed runs, from which rank 0 derives how long rounds and samples are.
   void warm_up(std::chrono::nanoseconds time_left);
-  /// Rounds of interleaved batches until rank 0 has seen enough.
+  /// Runs rounds of interleaved batches until rank 0 has seen enough.
   void measure(const RoundsEnd& end);
-  /// One more verified call of each variant, on other data; then rank 0 notes what libraries chose.
+  /// Makes one more verified call of each variant, on other data; then rank 0 notes what libraries
+  /// chose.
   void verify_last();
-  /// Verified runs of every variant that would win by all visits so far and has not had them yet,
-  /// until all that win have; each variant no longer than `most` (0: as long as the plan says).
+  /// Makes verified runs of every variant that would win by all visits so far and has not had them,
+  /// until every winner has. Each variant takes no longer than `most` (0: as long as the plan
+  /// says).
   void soak(std::chrono::nanoseconds most, const AbortFlag& stop);
-  /// The trials' measurements on rank 0, empty elsewhere. Destroys the operations.
+  /// The trials' measurements on rank 0; empty elsewhere. Destroys the operations.
   [[nodiscard]] std::vector<Measurement> finish();
 
   [[nodiscard]] CellContext& context() { return context_; }
@@ -49,7 +52,7 @@ class CellRun {
 
   CellContext context_;
   Rounds rounds_;
-  CoreState core_;  ///< as the cell began
+  CoreState core_;  ///< state when the cell began
 };
 
 }  // namespace colltune

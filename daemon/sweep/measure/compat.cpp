@@ -68,7 +68,7 @@ std::string_view nccl_type(DataType type) {
   return "";
 }
 
-/// Sizes of one table: what stays the same in it is its title.
+/// The sizes of one table; what they have in common forms its title.
 struct Table {
   const Cell* first = nullptr;
   std::string variant;
@@ -133,7 +133,7 @@ std::string nccl_time(double us) {
 std::string nccl_columns(const CompatTime* time, const TuningKey& key) {
   if (time == nullptr || !time->failure.empty())
     return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", "N/A", "N/A", "N/A", "N/A");
-  // Bytes per microsecond are thousandths of GB per second.
+  // Bytes per microsecond divided by 1,000 are GB/s.
   const double algbw =
       time->mean_us > 0 ? static_cast<double>(key.problem.message_size.value) / time->mean_us / 1e3
                         : 0;

@@ -105,7 +105,7 @@ std::vector<CompatTime> time_like(CompatTool tool, CellContext& context) {
       }
       Trial* const one = &trial;
       if (context.vote_on(std::span(&one, 1))) (void)renew_lost(context);
-      // Picoseconds: a mean of 1,000 is finer than a nanosecond.
+      // In picoseconds, since a mean of 1,000 calls is finer than a nanosecond.
       const auto own = static_cast<std::int64_t>(own_ns * 1e3);
       Highest slowest;
       Lowest fastest;

@@ -9,11 +9,10 @@
 
 namespace colltune {
 
-/// Collective over the launch: times every trial that is alive in the tool's loop. Rank 0 gets the
-/// times.
+/// Collective over the launch: times every live trial in the tool's loop. Rank 0 gets the times.
 [[nodiscard]] std::vector<CompatTime> time_like(CompatTool tool, CellContext& context);
 
-/// Bytes as OSU counts them: of one rank's block, where there are blocks.
+/// Bytes as OSU counts them: those of one rank's block, if the collective has blocks.
 [[nodiscard]] Bytes osu_size(const TuningKey& key);
 
 }  // namespace colltune

@@ -7,8 +7,8 @@
 namespace colltune {
 
 /// Collective over the launch: rank 0 notes in the trials' conditions what libraries that choose
-/// for themselves did in them. One rank on which it was something else than the variant names
-/// decides; else the first that says it.
+/// for themselves executed. If any rank executed something other than the variant names, that
+/// counts; otherwise the first rank that reports a choice.
 void share_executed(CellContext& context);
 
 }  // namespace colltune

@@ -54,7 +54,8 @@ class Measurer::Impl {
     setting.soaked = &soaked_[visit.cell];
     CellRun run(setting, cell, world_of(cell));
     run.prepare(largest_[static_cast<std::size_t>(cell.world)]);
-    // Who comes back was verified in the first pass, and is again behind these rounds.
+    // Variants of a later pass were verified in the first one, and are verified again after these
+    // rounds.
     if (visit.pass == 0) run.verify_first();
     run.warm_up(has_end ? end_at - Clock::now() : nanoseconds{});
     fixed_cost_ = Clock::now() - begin;
@@ -91,9 +92,9 @@ class Measurer::Impl {
     return static_cast<int>(families.size());
   }
 
-  /// What each winner's soak may take of a cell's share: one winner of each family is expected.
+  /// What each winner's soak may take of a cell's share, expecting one winner in each family.
   [[nodiscard]] nanoseconds soak_share(const Cell& cell, nanoseconds share) const {
-    constexpr int soak_part = 4;  // of a cell's time, where the soak would be more
+    constexpr int soak_part = 4;  // at most this fraction (1/4) of a cell's time goes into soaks
     const Soak& soak = tools_.plan.soak;
     if (soak.runs == 0 || cell.is_holdout) return {};
     return share.count() == 0 ? soak.time
@@ -110,7 +111,7 @@ class Measurer::Impl {
             .index = number};
   }
 
-  /// The cell with those variants alone that take part.
+  /// The cell with only the variants that take part.
   [[nodiscard]] Cell part_of(const Visit& visit) const {
     const Cell& planned = tools_.plan.cells.at(visit.cell);
     if (visit.variants.empty()) return planned;
@@ -123,7 +124,8 @@ class Measurer::Impl {
     return part;
   }
 
-  /// For the flight recorder: ascending over the whole sweep; in the first pass the cell's index.
+  /// Number for the flight recorder: ascending over the whole sweep; in the first pass it is the
+  /// cell's index.
   [[nodiscard]] std::int64_t number_of(const Visit& visit) const {
     return static_cast<std::int64_t>(visit.cell) +
            visit.pass * static_cast<std::int64_t>(tools_.plan.cells.size());
@@ -135,7 +137,8 @@ class Measurer::Impl {
     return -1;
   }
 
-  /// Splits the launch when a world is met first: all ranks meet the cells in the same order.
+  /// Splits the launch when a cell of a world comes up for the first time; all ranks reach the
+  /// cells in the same order.
   World& world_of(const Cell& cell) {
     const PhaseScope scope(phases_, Phase::preparation);
     std::optional<World>& world = worlds_[static_cast<std::size_t>(cell.world)];
@@ -155,7 +158,7 @@ class Measurer::Impl {
   std::unique_ptr<Communicator> split(std::size_t world) {
     const auto& ranks = tools_.plan.worlds[world].ranks;
     const auto own = std::ranges::find(ranks, tools_.launch.rank());
-    // The others wait on the control plane, which lets them sleep.
+    // The ranks beyond the world wait on the control plane, which lets them sleep.
     return tools_.launch.split_while_others_sleep(own != ranks.end() ? 0 : -1,
                                                   static_cast<int>(own - ranks.begin()),
                                                   Clock::now() + policy_.call_limit_floor);
@@ -166,8 +169,8 @@ class Measurer::Impl {
   PhaseTimes phases_;
   nanoseconds fixed_cost_{};
   std::vector<std::optional<World>> worlds_;
-  std::vector<Bytes> largest_;  ///< message of each world
-  /// Variants that were soaked, by cell: a winner need not be soaked in every visit.
+  std::vector<Bytes> largest_;  ///< largest message of each world
+  /// Variants that were soaked, by cell, so that a winner is not soaked again in every visit.
   std::map<std::size_t, std::set<std::string>> soaked_;
 };
 
@@ -191,8 +194,8 @@ PhaseTimes& Measurer::phases() { return impl_->phases(); }
 nanoseconds Measurer::fixed_cost() const { return impl_->fixed_cost(); }
 
 nanoseconds longest_step(const SweepPlan& plan, const MeasurePolicy& policy) {
-  // Between two steps lies at most one round; one hung variant in it costs the limit of a call and
-  // of a barrier. Three of them, the round itself and some air.
+  // At most one round lies between two steps. One hung variant in it costs the limit of a call and
+  // of a barrier; this allows for three of them, the round itself and some slack.
   constexpr int limits_per_round = 16;
   nanoseconds limit = policy.call_limit_floor;
   for (const Cell& cell : plan.cells)

@@ -8,7 +8,7 @@
 
 namespace colltune {
 
-/// Adds the time of its life to a phase. Scopes do not nest.
+/// Adds its lifetime to a phase. Scopes do not nest.
 class PhaseScope {
  public:
   PhaseScope(PhaseTimes& times, Phase phase)

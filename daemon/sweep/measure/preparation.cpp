@@ -26,7 +26,7 @@ std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& tria
   const std::chrono::nanoseconds limit = context.limits_of(trial).call_limit;
   const Deadline deadline = Clock::now() + limit;
   Call call = trial.data->call();
-  call.longest_wait = 2 * limit;  // a host that is there has ended the call before
+  call.longest_wait = 2 * limit;  // a live host has ended the call by then
   if (composition) {
     const auto world = static_cast<std::size_t>(context.cell.world);
     const Members& members = context.plan.worlds.at(world).members;
@@ -46,8 +46,8 @@ std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& tria
   return implementation->prepare(communicator, call, variant, deadline);
 }
 
-/// Collective over the launch: whether all ranks of the world said in prepare that `trial`, which
-/// has ended, is not there. `is_there`: this one did not.
+/// Collective over the launch: whether prepare on all ranks of the world reported that `trial`,
+/// which has ended, is unavailable. `is_there` is true if it did not report so on this rank.
 bool has_kept_step(const CellContext& context, const Trial& trial, bool is_there) {
   if (trial.outcome != Outcome::unavailable) return false;
   std::int64_t word = context.world.is_member() && is_there ? 1 : 0;
@@ -57,7 +57,7 @@ bool has_kept_step(const CellContext& context, const Trial& trial, bool is_there
   return word == 0;
 }
 
-/// Those whose operation is lost on any rank, or could not be called for that reason.
+/// Trials whose operation is lost on any rank, or could not be called because it was lost.
 std::vector<Trial*> find_lost(CellContext& context) {
   std::vector<Trial*> lost = context.alive();
   if (lost.empty()) return lost;
@@ -102,7 +102,7 @@ void prepare_together(CellContext& context, Trial& trial) {
   (void)context.vote_on(std::span(&one, 1));
   if (trial.is_alive()) return;
   trial.has_kept_step = has_kept_step(context, trial, is_there);
-  // Where only some ranks threw, the next prepare would meet a communicator out of step.
+  // If only some ranks threw, the next prepare would run on a communicator that is out of step.
   if (!trial.has_kept_step) context.world.renew_operations();
 }
 
@@ -113,7 +113,7 @@ std::vector<Trial*> renew_lost(CellContext& context) {
   const bool is_one_too_many = context.renewals == most_renewals;
   if (!is_one_too_many) {
     ++context.renewals;
-    // Who gave up may have left the ranks' communicator out of step.
+    // An operation that gave up may have left the ranks' communicator out of step.
     context.world.renew_operations();
   }
   int failures = 0;

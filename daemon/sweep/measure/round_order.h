@@ -9,8 +9,8 @@
 
 namespace colltune {
 
-/// The next number of SplitMix64 (Steele, Lea and Flood, 2014): the same on every platform, which
-/// std::shuffle is not.
+/// The next number of SplitMix64 (Steele, Lea and Flood, 2014). Unlike std::shuffle it is the same
+/// on every platform.
 inline std::uint64_t next_random(std::uint64_t& state) {
   std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -28,7 +28,7 @@ inline std::vector<std::size_t> round_order(std::size_t n, std::uint64_t seed, i
   return order;
 }
 
-/// Which of a batch's runs is inspected: evenly drawn, from seed, round and rival alone.
+/// Which of a batch's runs is checked: drawn evenly, and depending on seed, round and rival alone.
 inline int choose_run(int runs, std::uint64_t seed, int round, std::size_t rival) {
   std::uint64_t state = seed + 0xd1342543de82ef95u * static_cast<std::uint64_t>(round + 1) + rival;
   return static_cast<int>(next_random(state) % static_cast<std::uint64_t>(runs));

@@ -24,15 +24,16 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-// A clock step within a sample stays below this share of it.
+// A sample is long enough that one clock step is less than this share of it.
 constexpr double clock_share = 0.01;
 // Window starts need clocks that agree within this share of a call, or within this time.
 constexpr double clock_error_share = 0.05;
 constexpr nanoseconds clock_error_floor{50};
-// More late runs than this in the warm-up: the ranks do not get to a common start here.
+// If more runs than this are late in the warm-up, the ranks cannot meet a common start here.
 constexpr double most_late = 0.25;
 
-// How many ranks gave a run each mark: MAX is not OR, but a sum of bits in fields of their own is.
+// Counts how many ranks gave a run each mark. MAX cannot combine bits like OR, but a sum over
+// separate bit fields can.
 constexpr int mark_bits = packed_rank_bits + 1;
 constexpr std::array all_marks{RunMark::gap, RunMark::switched, RunMark::late};
 
@@ -54,23 +55,24 @@ int from_fields(std::int64_t fields) {
 
 double ns_of(std::int64_t packed) { return static_cast<double>(unpack_duration(packed).count()); }
 
-/// What a run will cost, by the cheapest and the mean of a few: a stall of some ms among runs of
-/// some us would let rounds be far too short, its absence far too long where stalls are common.
+/// The expected cost of a run: the geometric mean of the cheapest and the mean of a few runs. By
+/// the mean alone, a stall of some ms among runs of some us would make rounds far too short. By the
+/// cheapest alone, rounds would be far too long where stalls are common.
 nanoseconds expected_cost(nanoseconds cheapest, nanoseconds mean) {
   return nanoseconds(std::llround(std::sqrt(static_cast<double>(std::min(cheapest, mean).count()) *
                                             static_cast<double>(mean.count()))));
 }
 
-/// The fastest of a trial's runs in the warm-up: neither the first touch of its memory nor an
-/// interruption makes a run shorter.
+/// The fastest of a trial's warm-up runs: neither the first touch of its memory nor an interruption
+/// makes a run shorter.
 double fastest(std::span<const std::int64_t> packed) {
   return packed.empty() ? 0 : std::max(1.0, ns_of(std::ranges::min(packed)));
 }
 
-/// What the ranks share of a trial behind a round, beside its times.
+/// What the ranks share of a trial after a round, in addition to its times.
 struct TrialNews {
-  Highest has_marks;  ///< 1: some run of it is marked on some rank
-  Highest leaves;     ///< 1: rank 0 lets it leave the race
+  Highest has_marks;  ///< 1: a run of it is marked on some rank
+  Highest leaves;     ///< 1: rank 0 lets the trial leave the race
 
   template <class Visit>
   void each_extreme(Visit visit) {
@@ -167,7 +169,7 @@ StartPolicy Rounds::first_start() {
   const PhaseScope scope(context_.phases, Phase::warm_up);
   const Deadline deadline =
       Clock::now() + clock_limit + context_.limits_of(context_.trials.front()).barrier_limit;
-  // One clock stays one; others drift.
+  // Ranks that read one clock keep doing so; other clocks drift.
   if (!world.clock.is_one_clock) world.clock = estimate_clock_offset(*world.starts, deadline);
   if (world.longest_lead.count() == 0)
     world.longest_lead = find_longest_lead(*world.starts, deadline);
@@ -177,8 +179,8 @@ StartPolicy Rounds::first_start() {
 
 Rounds::Brought Rounds::run_untimed() {
   const auto alive = context_.alive();
-  // Slots that take turns are all met before the first round: in the first pass by verified runs
-  // too.
+  // The warm-up must use every slot once before the first round; in the first pass verified runs
+  // count too.
   constexpr int verified_runs = 2;
   const int runs = context_.policy.warm_up_runs + (context_.pass == 0 ? 0 : verified_runs);
   const auto runs_of = [&](const Trial& trial) {
@@ -209,7 +211,7 @@ void Rounds::warm_up(nanoseconds time_left) {
   context_.enter_run(name_of(Phase::warm_up), *alive.front(), context_.limits_of(*alive.front()));
   context_.start = first_start();
   Brought brought = run_untimed();
-  // Runs of what was lost say nothing.
+  // If a trial was lost and prepared anew, the warm-up runs say nothing and are repeated.
   while (has_renewed_) brought = run_untimed();
 
   const PhaseScope scope(context_.phases, Phase::control);
@@ -228,7 +230,7 @@ void Rounds::warm_up(nanoseconds time_left) {
 RoundSizes Rounds::choose_sizes(Brought& brought, nanoseconds time_left) const {
   const MeasurePolicy& policy = context_.policy;
   RoundSizes sizes;
-  // The baseline, or who stands in for it.
+  // The baseline, or the first live trial if the baseline has ended.
   std::size_t reference = 0;
   while (reference < brought.trials.size() && !brought.trials[reference]->is_alive()) ++reference;
   if (reference == brought.trials.size()) return sizes;
@@ -250,7 +252,8 @@ RoundSizes Rounds::choose_sizes(Brought& brought, nanoseconds time_left) const {
         context_.plan.synchronization == Synchronization::window || (is_exact && is_punctual);
   }
 
-  // One round of a race, of the fastest runs: who is several times slower is hopeless.
+  // Treats the fastest runs as one round of a race: a variant that is several times slower is
+  // hopeless.
   std::vector<double> once(context_.trials.size(), std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < brought.trials.size(); ++i)
     if (brought.trials[i]->is_alive())
@@ -301,9 +304,9 @@ std::optional<nanoseconds> Rounds::hand_over() const {
 }
 
 bool Rounds::may_inspect(int round) const {
-  // Further visits are short, and verify once more at their end.
+  // Later visits are short, and verify once more at their end.
   if (context_.pass > 0 && round > 0) return false;
-  // In place, a second call works on the result of the first.
+  // In place, a second call would work on the result of the first.
   return !context_.cell.key.problem.in_place || context_.calls_per_sample == 1;
 }
 
@@ -325,8 +328,8 @@ bool Rounds::run_round(int round, const std::function<bool()>& is_enough) {
   }
   const bool is_last = exchange(brought, context_.control.rank() == 0 ? is_enough() : false);
   follow_late_runs(brought);
-  // A round in which something was lost counts for nobody, so that the rounds of all stay those
-  // that were interleaved; it is not the last one either.
+  // A round in which a trial was lost counts for no trial, so that all trials keep the same
+  // interleaved rounds. It is not the last round either.
   if (has_renewed_) return false;
   if (context_.control.rank() == 0) {
     const PhaseScope scope(context_.phases, Phase::control);
@@ -350,7 +353,7 @@ void Rounds::take_samples(Brought& brought, bool is_inspected) {
   for (std::size_t i = 0; i < brought.trials.size(); ++i) {
     Trial& trial = *brought.trials[i];
     if (!trial.is_alive()) continue;
-    // No rank has a fault: every rank of the world ran, or would have thrown.
+    // No rank reported a fault, so every rank of the world ran; otherwise it would have thrown.
     trial.ranks_ran = context_.cell.key.topology.ranks;
     trial.verified_calls += is_inspected ? 1 : 0;
     std::vector<double> counted;
@@ -378,7 +381,7 @@ RaceState Rounds::judge() const {
 }
 
 bool Rounds::is_precise() const {
-  // Baselines, and who leads each family.
+  // Collects the baselines and the leader of each family.
   std::map<std::string_view, MedianInterval> leaders;
   std::vector<MedianInterval> asked;
   for (const Trial& trial : context_.trials) {
@@ -386,8 +389,8 @@ bool Rounds::is_precise() const {
     std::vector<double> medians;
     for (const double median : trial.round_medians)
       if (!std::isnan(median)) medians.push_back(median);
-    // Rounds without any sample that counts say nothing; the last one is not reduced yet. Who left
-    // has fewer, but then cannot lead.
+    // Rounds without a sample that counts say nothing, and the last round is not reduced yet. A
+    // variant that left has fewer rounds, but cannot lead then.
     if (medians.empty()) {
       if (trial.planned->is_baseline) return false;
       continue;
@@ -407,11 +410,12 @@ bool Rounds::is_precise() const {
 
 void Rounds::run(const RoundsEnd& end) {
   const MeasurePolicy& policy = context_.policy;
-  // Many short visits say more than a long one: what the machine does changes between them.
+  // Many short visits tell more than one long visit, because the machine's state changes between
+  // them.
   const int most = context_.pass == 0
                        ? policy.max_rounds
                        : std::max(policy.min_rounds, policy.max_rounds / context_.plan.passes);
-  // Asked on rank 0 before a round's times are reduced: it judges those of the rounds before.
+  // Rank 0 asks this before a round's times are reduced, so it judges the rounds before that one.
   const auto is_enough = [&] {
     if (end.stop.is_raised() || rounds_ >= most) return true;
     if (end.has_end && Clock::now() >= end.at) return true;

@@ -19,14 +19,14 @@
 
 namespace colltune {
 
-/// When the rounds of a cell end, besides by what they show.
+/// When the rounds of a cell end, apart from what their times show.
 struct RoundsEnd {
   std::chrono::steady_clock::time_point at;
   bool has_end = false;  ///< whether `at` counts
   const AbortFlag& stop;
 };
 
-/// What rank 0 makes of the warm-up, for all ranks.
+/// What rank 0 derives from the warm-up, for all ranks.
 struct RoundSizes {
   int calls = 1;    ///< per sample
   int samples = 1;  ///< per round
@@ -47,32 +47,32 @@ class Rounds {
  public:
   explicit Rounds(CellContext& context) : context_(context) {}
 
-  /// Untimed runs. Rank 0 derives from them how many calls make a sample, how many samples a
-  /// round, how the ranks start together, and who is hopeless.
+  /// Makes untimed runs. From them rank 0 derives the calls per sample, the samples per round, how
+  /// the ranks start together, and which variants are hopeless.
   void warm_up(std::chrono::nanoseconds time_left);
-  /// Rounds until rank 0 has seen enough.
+  /// Runs rounds until rank 0 has seen enough.
   void run(const RoundsEnd& end);
-  /// HandOverProbe::measure before each round, of the farthest neighbours: the median over the
-  /// rounds. The same on all ranks; empty where it is not defined, or no round was run.
+  /// HandOverProbe::measure before each round, for the farthest neighbours: the median over the
+  /// rounds. The same on all ranks; empty if it is not defined or no round was run.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> hand_over() const;
 
  private:
-  /// What a collection of batches brought: for each trial `runs` packed times and marks.
+  /// The results of a set of batches: for each trial `runs` packed times and marks.
   struct Brought {
     std::vector<Trial*> trials;
-    std::vector<std::size_t> first;  ///< index of each trial's first run; one more at the end
+    std::vector<std::size_t> first;  ///< index of each trial's first run, plus the end
     std::vector<std::int64_t> packed;
     std::vector<int> marks;
     explicit Brought(std::vector<Trial*> of, const std::function<int(const Trial&)>& runs_of);
     [[nodiscard]] std::span<std::int64_t> packed_of(std::size_t i);
     [[nodiscard]] std::span<int> marks_of(std::size_t i);
   };
-  /// One reduction (MAX) carries the times, each trial's severity, whether it has marks, the
-  /// hand-over, and rank 0's words: who leaves, and whether this was the last round. A second one
-  /// only where there are marks. Returns whether it was the last round. What was lost is prepared
-  /// anew: `has_renewed_`.
+  /// One MAX reduction carries the times, each trial's severity, whether it has marks, the
+  /// hand-over, and rank 0's words: which variants leave, and whether this was the last round. A
+  /// second reduction is needed only if there are marks. Returns whether it was the last round.
+  /// Lost trials are prepared anew, which sets `has_renewed_`.
   bool exchange(Brought& brought, bool is_last);
-  /// What all trials brought in their untimed runs.
+  /// The results of all trials' untimed runs.
   [[nodiscard]] Brought run_untimed();
   void measure_hand_over();
   void take_samples(Brought& brought, bool is_inspected);
@@ -89,7 +89,7 @@ class Rounds {
   int rounds_ = 0;
   std::int64_t hand_over_ = 0;  ///< ns, before this round; 0: not measured
   std::vector<double> hand_overs_;
-  bool has_renewed_ = false;  ///< in the last exchange; the same on all ranks
+  bool has_renewed_ = false;  ///< by the last exchange; the same on all ranks
 };
 
 }  // namespace colltune

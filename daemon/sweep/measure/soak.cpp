@@ -20,11 +20,11 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-/// By this visit and all earlier ones, as what is published will be.
+/// Judged by this visit and all earlier ones, as the published decision will be.
 std::vector<std::size_t> unsoaked_winners(const CellContext& context) {
   std::vector<Measurement> measurements(context.earlier.begin(), context.earlier.end());
   for (const Trial& trial : context.trials) measurements.push_back(context.measurement_of(trial));
-  // Whether ranks were kept waiting too long is known at the end of the sweep only.
+  // Whether ranks were kept waiting too long is known only at the end of the sweep.
   DecisionPolicy policy = context.plan.decision;
   policy.most_kept_waiting.reset();
   std::set<std::size_t> winners;
@@ -38,7 +38,7 @@ std::vector<std::size_t> unsoaked_winners(const CellContext& context) {
   return {winners.begin(), winners.end()};
 }
 
-/// Verified runs, on data that changes from run to run.
+/// Verified runs on data that changes from run to run.
 void run_chunk(CellContext& context, Trial& trial, std::int64_t runs) {
   const PhaseScope scope(context.phases, Phase::verification);
   const RunLimits limits = context.limits_of(trial);
@@ -64,7 +64,7 @@ void run_chunk(CellContext& context, Trial& trial, std::int64_t runs) {
 }
 
 void soak_trial(CellContext& context, Trial& trial, nanoseconds most, const AbortFlag& stop) {
-  // Between two votes: short beside the time-outs, long beside a vote.
+  // Time between two votes: short compared with the time-outs, long compared with a vote.
   constexpr nanoseconds chunk_target = std::chrono::milliseconds(50);
   const Soak& soak = context.plan.soak;
   const nanoseconds time = most.count() > 0 ? std::min(most, soak.time) : soak.time;
@@ -73,7 +73,7 @@ void soak_trial(CellContext& context, Trial& trial, nanoseconds most, const Abor
   for (std::int64_t chunk = 1; chunk > 0;) {
     run_chunk(context, trial, chunk);
     done += chunk;
-    // One reduction: the trial's severity, and how many runs rank 0 wants next.
+    // One reduction shares the trial's severity and how many runs rank 0 wants next.
     std::array<std::int64_t, 2> brought{severity_of(trial), 0};
     Trial* const one = &trial;
     bool has_ended = false;
@@ -88,7 +88,8 @@ void soak_trial(CellContext& context, Trial& trial, nanoseconds most, const Abor
             std::clamp<std::int64_t>(std::min(chunk_target, time - spent) / each, 1, runs_left);
       }
       context.control.all_reduce_max(brought);
-      has_ended = end_faulty_trials(context.control, std::span(&one, 1), std::span(brought).first(1));
+      has_ended =
+          end_faulty_trials(context.control, std::span(&one, 1), std::span(brought).first(1));
     }
     if (has_ended) {
       context.bury(std::span(&one, 1));

@@ -8,10 +8,10 @@
 
 namespace colltune {
 
-/// Verified runs of every variant that would win over all or in its family by what this visit and
-/// the earlier ones measured, until all that win have had them in this launch: `plan.soak`, each of
-/// them no longer than `most` (0: no bound). So whatever visit turns out to be the last one, who
-/// wins by then was soaked. Collective over the launch.
+/// Makes verified runs (`plan.soak`) of every variant that would win over all families or in its
+/// own, by the measurements of this visit and the earlier ones, until every winner has had them in
+/// this launch. None takes longer than `most` (0: unlimited). So the winners are soaked whichever
+/// visit turns out to be the last. Collective over the launch.
 void soak_winners(CellContext& context, std::chrono::nanoseconds most, const AbortFlag& stop);
 
 }  // namespace colltune

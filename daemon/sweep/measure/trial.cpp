@@ -12,10 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-/// A rank on which it is lost makes others wait in vain.
+/// A rank whose operation is lost makes other ranks wait in vain.
 constexpr std::int64_t lost_severity = 2;
 
-/// By cause: a rank that failed, or has no such variant, makes others wait in vain.
+/// Ordered by cause: a rank that failed, or lacks the variant, makes other ranks wait in vain.
 std::int64_t severity_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::ok:
@@ -47,7 +47,7 @@ json own_faults(std::span<Trial* const> trials) {
   return faults;
 }
 
-/// The first rank's words for each outcome, and how many ranks had a fault.
+/// Takes the first rank's words for each outcome, and how many ranks had a fault.
 void take_details(const std::vector<Payload>& by_rank, std::span<Trial* const> trials) {
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
     for (const auto& fault : from_payload(by_rank[rank])) {

@@ -18,23 +18,24 @@
 
 namespace colltune {
 
-/// Why a variant does not go on on this rank.
+/// Why a variant cannot continue on this rank.
 struct Fault {
   Outcome outcome = Outcome::failed;
   std::string message;
-  /// Not the variant's: what it runs on ended with another one. It goes on when it is prepared
-  /// anew.
+  /// True if the variant is not to blame: another one ended what it runs on. It continues once it
+  /// is prepared anew.
   bool is_lost = false;
 };
 
-/// Runs `action` at the boundary where exceptions become values: a deadline is `timed_out`, what is
-/// not there after all `unavailable`, what another variant ended `is_lost`, all else `failed`.
+/// Runs `action` at the boundary where exceptions become values: a deadline gives `timed_out`,
+/// something missing gives `unavailable`, something that another variant ended gives `is_lost`, and
+/// anything else `failed`.
 [[nodiscard]] std::optional<Fault> catch_fault(const std::function<void()>& action);
 
 class CellData;
 
-/// One variant of the cell that is being measured. `outcome` is the same on all ranks; what else
-/// is gathered lies on rank 0 alone.
+/// One variant of the cell that is being measured. `outcome` is the same on all ranks; the other
+/// results are on rank 0 alone.
 struct Trial {
   const PlannedVariant* planned = nullptr;
   std::string name;                      ///< of the variant, printed
@@ -45,51 +46,53 @@ struct Trial {
   std::string detail;
   std::vector<std::chrono::nanoseconds> samples;
   std::vector<int> slowest_ranks;
-  std::vector<int> marks;             ///< of each sample the sum of its RunMarks
-  std::vector<double> round_medians;  ///< ns per call; NaN where no sample of the round counts
+  std::vector<int> marks;             ///< for each sample the sum of its RunMarks
+  std::vector<double> round_medians;  ///< ns per call; NaN if no sample of the round counts
   int samples_per_round = 1;          ///< the same on all ranks
-  /// Wall time of this rank's cheapest run with all around it (after the warm-up: what one is
-  /// expected to cost).
+  /// Wall time of this rank's cheapest run including everything around it; after the warm-up, the
+  /// expected cost of a run.
   std::chrono::nanoseconds run_cost = std::chrono::nanoseconds::max();
-  bool has_left = false;  ///< cannot win: no more rounds; the same on all ranks
-  /// It ended in a way that keeps the world's ranks in step with each other; the same on all ranks.
+  bool has_left = false;  ///< cannot win and gets no more rounds; the same on all ranks
+  /// It ended in a way that left the world's ranks in step with each other; the same on all ranks.
   bool has_kept_step = false;
-  Perturbation seen;  ///< by this rank
-  /// What making the communicators that the operation runs on took this rank, once in this launch.
+  Perturbation seen;  ///< what this rank saw
+  /// How long this rank took, once in this launch, to make the communicators that the operation
+  /// runs on.
   std::optional<std::chrono::nanoseconds> communicators;
   Conditions conditions;
   int ranks_ran = 0;
   int ranks_failed = 0;
   std::uint64_t verified_calls = 0;
-  /// What some rank found lost in the last vote; the same on all ranks.
+  /// Some rank found it lost in the last vote; the same on all ranks.
   bool was_lost = false;
   int renewals = 0;       ///< how often it was prepared anew in this visit; the same on all ranks
-  std::int64_t runs = 0;  ///< begun in this visit: verified, warm-up, timed, soak
+  std::int64_t runs = 0;  ///< begun in this visit: verified, warm-up, timed and soak runs
 
   [[nodiscard]] bool is_alive() const { return outcome == Outcome::ok; }
 };
 
-/// What this rank says about a trial: 0 where it has no fault; the MAX over the ranks is the cause.
+/// What this rank reports about a trial: 0 if it has no fault. The MAX over the ranks is the cause.
 [[nodiscard]] std::int64_t severity_of(const Trial& trial);
 
-/// Ends a trial, of which all ranks know that it does: its times are dropped.
+/// Ends a trial after all ranks have learned that it ends; its times are dropped.
 void end_trial(Trial& trial, Outcome outcome);
 
-/// Collective over the launch, with the MAX over the ranks of each trial's severity: where any rank
+/// Collective over the launch, with the MAX over the ranks of each trial's severity. If any rank
 /// has a fault, the trial ends with that outcome on all ranks, its times are dropped, and rank 0
-/// learns which rank said what. Where ranks differ, the cause counts more than the ranks that
-/// waited for it in vain. Where one has lost it, the trial does not end: `was_lost`. Returns
-/// whether any trial ended or was lost.
+/// learns which rank reported what. If ranks differ, the cause outranks the ranks that waited for
+/// it in vain. If a rank has lost the trial, it does not end but gets `was_lost`. Returns whether
+/// any trial ended or was lost.
 bool end_faulty_trials(ControlPlane& control, std::span<Trial* const> trials,
             std::span<const std::int64_t> severities);
 
-/// The same with a reduction of its own.
+/// The same with its own reduction.
 bool vote(ControlPlane& control, std::span<Trial* const> trials);
 
-/// The most ranks that a sample's packed form has room for.
+/// Bits for the rank in a packed sample, which bound the number of ranks.
 inline constexpr int packed_rank_bits = 20;
 
-/// A duration and the rank that took it as one number whose MAX is the slowest rank's.
+/// Packs a duration and the rank that took it into one number, so that the MAX is the slowest
+/// rank's.
 [[nodiscard]] std::int64_t pack_duration(std::chrono::nanoseconds duration, int rank);
 [[nodiscard]] std::chrono::nanoseconds unpack_duration(std::int64_t packed);
 [[nodiscard]] int unpack_rank(std::int64_t packed);

@@ -15,27 +15,27 @@
 
 namespace colltune {
 
-/// For the exchange of words about clocks, besides what ranks may need to come to it.
+/// Time to exchange words about clocks, in addition to the time that ranks may need to arrive.
 inline constexpr std::chrono::seconds clock_limit{10};
 
-/// The ranks of one world on this rank; the communicators are null on ranks beyond it.
+/// The ranks of one world, as seen by this rank; the communicators are null on ranks beyond it.
 ///
-/// The ranks start each run on a communicator that no implementation ever sees, so that a variant
-/// which leaves its own out of step cannot take the others with it.
+/// Runs are started on a communicator that no implementation ever sees. So a variant that leaves
+/// its own communicator out of step does not affect the others.
 struct World {
   std::function<std::unique_ptr<Communicator>()> split;  ///< collective over the launch
   std::unique_ptr<Communicator> starts;
   std::unique_ptr<Communicator> operations;
-  /// Left out of step by a variant; kept while operations prepared on them live.
+  /// Communicators that a variant left out of step; kept while operations prepared on them live.
   std::vector<std::unique_ptr<Communicator>> retired;
-  /// Parts of `operations`' ranks, for mesh reductions; null on ranks beyond the world, or not made
-  /// yet. Gone before the communicators that they are parts of.
+  /// Subgroups of `operations`, for mesh reductions; null on ranks beyond the world, or if not made
+  /// yet. Destroyed before the communicators that they are parts of.
   std::unique_ptr<Subgroups> subgroups;
-  bool is_suspect = false;  ///< a variant failed on `operations` after it was prepared
+  bool is_suspect = false;  ///< a variant failed on `operations` after preparation
   BufferArena arena;
   ClockOffset clock;
   std::chrono::nanoseconds lead = shortest_lead;  ///< of window starts; the same on all ranks
-  std::chrono::nanoseconds longest_lead{};        ///< 0: not found out yet
+  std::chrono::nanoseconds longest_lead{};        ///< 0: not determined yet
   std::unique_ptr<StartBarrier> start_barrier;  ///< null: not made yet, or not defined on `starts`
   std::unique_ptr<HandOverProbe> hand_over;     ///< null: not made yet, or not defined on `starts`
 

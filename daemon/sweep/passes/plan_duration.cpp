@@ -12,11 +12,11 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-// Verified runs of each variant in a first visit: two patterns before the rounds, one behind them.
+// Verified runs of each variant in a first visit: two patterns before the rounds, one after them.
 constexpr int verified_runs = 3;
 
-/// What a call needs at the least: what its limit is made of, at 100 ns a step and 100 GB/s where
-/// that allows ten thousand times as much.
+/// The least time of a call: its limit divided by 10,000. The limit allows 1 ms a step and 10 MB/s,
+/// so this is 100 ns a step and 100 GB/s.
 nanoseconds expected_call(const PlannedVariant& planned) {
   constexpr int limit_over_expected = 10'000;
   return planned.call_limit / limit_over_expected;
@@ -28,7 +28,7 @@ nanoseconds least_duration(const SweepPlan& plan, const MeasurePolicy& policy) {
   nanoseconds total{};
   for (const Cell& cell : plan.cells) {
     nanoseconds all{};
-    nanoseconds warm_up{};  // of all: as many runs each as Rounds::warm_up makes
+    nanoseconds warm_up{};  // of all variants: as many runs each as in Rounds::warm_up
     for (const PlannedVariant& planned : cell.variants) {
       all += expected_call(planned);
       warm_up += std::max(policy.warm_up_runs, planned.settling_calls + 1) * expected_call(planned);

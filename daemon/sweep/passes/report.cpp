@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view row_format =
     "{:>12} {:>12} {:>8} {:>6} {:>5} {:>9} {:>11} {:>8} {:>8} {:>9} {:>8} {:>9}  {}\n";
 
-// What all rows of a block have in common stands above it.
+// What all rows of a block have in common is printed above it.
 constexpr std::string_view narrow_format = "{:>11} {:>11} {:>8} {:>8} {:>9} {:>9}  {}\n";
 constexpr std::size_t narrow_width = 80;
 constexpr std::string_view emulated_mark = "*";
@@ -44,10 +44,10 @@ std::string speedup_text(const Decision& decision) {
                      is_baseline_emulated ? emulated_mark : "");
 }
 
-/// The probability with which a fault in 1 of 1,000 runs would have shown in `calls` verified ones.
+/// The probability that a fault in 1 of 1,000 runs would have shown in `calls` verified calls.
 std::string caught_text(std::uint64_t calls) {
   const double caught = 100 * (1 - std::pow(0.999, static_cast<double>(calls)));
-  // Never "100": that would be a promise.
+  // Never prints "100", which would be a promise.
   return caught >= 99.95 ? ">99.9 %" : fmt::format("{:.1f} %", caught);
 }
 
@@ -56,7 +56,7 @@ std::string row(const Decision& decision) {
   const int ranks = decision.key.topology.ranks;
   const RankedVariant& winner = decision.ranked.front();
   const double ns = static_cast<double>(winner.median.count());
-  // Bytes per nanosecond are GB per second.
+  // Bytes per nanosecond are GB/s.
   const double algbw = ns > 0 ? static_cast<double>(problem.message_size.value) / ns : 0;
   return fmt::format(
       fmt::runtime(row_format), problem.message_size.value, block_elements(problem, ranks),
@@ -71,7 +71,7 @@ std::string row(const Decision& decision) {
       to_string(winner.variant));
 }
 
-/// The winner on a line of its own where it does not fit beside its figures.
+/// The winner gets a line of its own if it does not fit after its figures.
 std::string narrow_row(const Decision& decision) {
   const Problem& problem = decision.key.problem;
   const RankedVariant& winner = decision.ranked.front();
@@ -124,8 +124,8 @@ std::string render_faults(std::span<const Measurement> measurements) {
 
 std::string render_results(std::span<const Measurement> measurements,
                            std::span<const Decision> decisions, bool is_wide) {
-  // Decisions come ordered by key, where the type lies outside the size: rows of one title follow
-  // each other only when they are collected first.
+  // Decisions are ordered by key, in which the type comes after the size. So the rows of one title
+  // must be collected before they are printed.
   std::vector<std::pair<std::string, std::string>> blocks;
   for (const auto& decision : decisions) {
     if (decision.family != any_family) continue;

@@ -21,7 +21,7 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-/// What rank 0 tells all ranks to do next: to visit a cell, or why the sweep ends. One of both.
+/// What rank 0 tells all ranks to do next: either to visit a cell, or why the sweep ends.
 struct NextStep {
   std::optional<Visit> visit;
   std::optional<SweepEnd> end;
@@ -33,7 +33,7 @@ constexpr void visit_fields(Self& self, Visitor&& visitor) {
   visitor("end", self.end);
 }
 
-/// The sweep as rank 0 drives it: the budget, the journal and who is told.
+/// Rank 0's side of the sweep: the budget, the journal and the observer.
 class Driver {
  public:
   Driver(const SweepTools& tools, const SweepPlan& plan)
@@ -50,7 +50,7 @@ class Driver {
     if (tools_.stop.is_raised() && order_.visits_left() > 0) return {.end = SweepEnd::stopped};
     const auto left = has_budget() ? std::optional(budget_left()) : std::nullopt;
     const auto visit = order_.next(left);
-    // What the further passes have no time for is no loss: what there is decides.
+    // If the budget has no time for further passes, nothing is lost: what was measured decides.
     if (!visit)
       return {.end = order_.has_met_all_cells() ? SweepEnd::complete : SweepEnd::budget};
     if (tools_.progress != nullptr) tools_.progress->begin_cell(progress(*visit), cell_of(*visit));
@@ -76,7 +76,7 @@ class Driver {
  private:
   [[nodiscard]] const Cell& cell_of(const Visit& visit) const { return plan_.cells[visit.cell]; }
   [[nodiscard]] bool has_budget() const { return plan_.budget.count() > 0; }
-  /// What deciding, publishing and leaving need is kept back.
+  /// Keeps back the time needed for deciding, publishing and ending.
   [[nodiscard]] nanoseconds budget_left() const {
     constexpr nanoseconds most_kept_back = std::chrono::milliseconds(500);
     return plan_.budget - std::min(plan_.budget / 20, most_kept_back) - (Clock::now() - begin_);
@@ -85,7 +85,7 @@ class Driver {
     const nanoseconds elapsed = Clock::now() - begin_;
     nanoseconds left(
         static_cast<std::int64_t>(static_cast<double>(elapsed.count()) * order_.left_over_done()));
-    // What the budget has no time for is not measured.
+    // What does not fit into the budget is not measured.
     if (has_budget()) left = std::min(left, std::max(nanoseconds{}, budget_left()));
     return {.pass = visit.pass,
             .passes = order_.passes(),
@@ -101,7 +101,8 @@ class Driver {
   Clock::time_point begin_;
 };
 
-/// Neither is watched: the control plane has a time-out of its own, a disk has patience.
+/// The watchdog limits neither phase: the control plane has its own time-out, and a disk may take
+/// its time.
 void enter(const SweepTools& tools, Phase phase, bool is_collective) {
   if (tools.recorder != nullptr)
     tools.recorder->enter({.phase = name_of(phase), .is_collective = is_collective});
@@ -121,11 +122,11 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
                      .recorder = tools.recorder},
                     policy);
   std::vector<Measurement> measured;
-  std::vector<Measurement> earlier;  // rank 0's
+  std::vector<Measurement> earlier;  // on rank 0
   std::optional<Visit> visit;
   for (;;) {
-    // One step of the control plane: what was measured is kept, then the next visit is chosen. A
-    // journal that fails on rank 0 ends the sweep everywhere.
+    // One step of the control plane: the measurements are kept, then the next visit is chosen. If
+    // the journal fails on rank 0, the sweep ends everywhere.
     const NextStep step = [&] {
       const PhaseScope scope(measurer.phases(), Phase::journal);
       enter(tools, Phase::control, true);

@@ -15,13 +15,13 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// All variants run in the first pass, to find out who may win. Who does is found out by many looks
-// at the machine's states: the further passes.
+// The first pass runs all variants to find those that may win. Which of them wins is decided by the
+// further passes, which see many of the machine's states.
 constexpr double first_part = 0.25;
-// What of a further pass may go into other things than its rounds.
+// The share of a further pass that may be spent on anything other than its rounds.
 constexpr double most_overhead = 0.5;
 
-/// What a visit may cost of its pass in relation to others: a fixed part for each variant and a
+/// What a visit may cost relative to other visits of its pass: a fixed part for each variant, and a
 /// part that grows with the message.
 double weight_of(const Cell& cell, std::size_t variants) {
   constexpr double fixed_ns = 4e6;      // a few thousand small calls
@@ -30,7 +30,7 @@ double weight_of(const Cell& cell, std::size_t variants) {
          (fixed_ns + ns_per_byte * static_cast<double>(cell.key.problem.message_size.value));
 }
 
-/// Who can at most be a contender after one pass: known before anything was measured.
+/// The most contenders that a cell can have after one pass; known before anything is measured.
 std::size_t most_contenders_of(const Cell& cell) {
   std::size_t contenders = 0;
   std::map<std::string_view, std::size_t> rivals;
@@ -90,7 +90,7 @@ void VisitOrder::begin_pass(int pass) {
     Planned visit{.cell = i, .variants = {}};
     if (pass > 0) {
       visit.variants = contenders(i);
-      if (visit.variants.empty()) continue;  // nothing is left that works
+      if (visit.variants.empty()) continue;  // no variant of the cell works any more
     }
     visit.weight = weight_of(cell, pass == 0 ? cell.variants.size() : visit.variants.size());
     weight_of_pass_ += visit.weight;
@@ -118,7 +118,8 @@ int VisitOrder::worthwhile_passes(nanoseconds left, double weight) const {
 
 void VisitOrder::fit_passes(nanoseconds left) {
   if (pass_ > 0 || spent_first_.weight == 0) return;
-  // Who takes part in further passes is found out in this one.
+  // Who takes part in further passes is not known before this one ends, so the most possible are
+  // assumed.
   double weight = 0;
   for (const Cell& cell : plan_.cells)
     if (!cell.is_holdout) weight += weight_of(cell, most_contenders_of(cell));
@@ -129,7 +130,7 @@ void VisitOrder::fit_passes(nanoseconds left) {
 
 void VisitOrder::begin_next_pass(std::optional<nanoseconds> left) {
   begin_pass(pass_ + 1);
-  // What it will cost is known better now than when the first pass began.
+  // The cost of a pass is known better now than when the first pass began.
   if (!left || weight_of_pass_ == 0 || cost_rate() == 0) return;
   passes_ = std::min(plan_.passes, pass_ + worthwhile_passes(*left, weight_of_pass_));
   if (passes_ == pass_) to_do_.clear();

@@ -15,64 +15,66 @@
 
 namespace colltune {
 
-/// In which order a sweep visits its cells, who takes part in each visit, and what it may take of
-/// the budget. Without clocks; rank 0's.
+/// In which order a sweep visits its cells, which variants take part in each visit, and what it may
+/// take of the budget. Used on rank 0; reads no clock.
 ///
-/// The first pass comes to every cell with all its variants and gets a quarter of the budget, each
-/// further one an even part of the rest, for the contenders (contenders.h) of each cell that is not
-/// held out. A visit's share is its weight in what is left of its pass, so that what early visits
-/// save or overdraw the later ones get or lack. Where further passes would spend more than half of
-/// their time on what is not rounds (preparing, verifying, warming up), there are fewer of them:
-/// how many is estimated by what the visits so far took, again before each pass.
+/// The first pass visits every cell with all its variants and gets a quarter of the budget. The
+/// further passes get equal parts of the rest; they visit the cells that are not held out, with
+/// their contenders (contenders.h). A visit's share is its weight relative to what is left of its
+/// pass, so later visits gain what early ones save and lose what they overdraw. If further passes
+/// would spend more than half of their time on anything but rounds (preparing, verifying, warming
+/// up), there are fewer of them. Their number is estimated from the costs of the visits so far,
+/// again before each pass.
 class VisitOrder {
  public:
-  /// Visits of which `stored` has measurements are done.
+  /// Visits with measurements among `stored` count as done.
   VisitOrder(const SweepPlan& plan, std::span<const Measurement> stored);
 
-  /// The next visit, with its share of what is `left` of the budget (empty: there is none). A cell
-  /// that cannot even begin to be measured in what is left, by what the others took, gives way to
-  /// one that can. Empty where all is done, or nothing fits.
+  /// The next visit, with its share of the budget's remainder `left` (empty: there is no budget). A
+  /// cell that, by the cost of the visits so far, could not even be started in that time is passed
+  /// over for one that can. Empty if all visits are done or none fits.
   [[nodiscard]] std::optional<Visit> next(std::optional<std::chrono::nanoseconds> left);
-  /// What the visit that next() gave brought. `fixed_cost` is what it took besides its rounds.
+  /// Records the results of the visit that next() gave. `fixed_cost` is what it took in addition to
+  /// its rounds.
   void keep(const Visit& visit, std::span<const Measurement> measured,
             std::chrono::nanoseconds fixed_cost);
 
-  /// What is known about the cell by earlier visits, as far as its variants are still planned: one
-  /// that was quarantined since does not decide.
+  /// The measurements of earlier visits to the cell, for variants that are still planned: one that
+  /// was quarantined since then does not decide.
   [[nodiscard]] std::vector<Measurement> measured(std::size_t cell) const;
-  /// Whether the first pass came to every cell.
+  /// Whether the first pass has visited every cell.
   [[nodiscard]] bool has_met_all_cells() const { return pass_ > 0 || to_do_.empty(); }
 
-  /// How many passes are planned by now.
+  /// How many passes are planned at present.
   [[nodiscard]] int passes() const { return passes_; }
   [[nodiscard]] std::size_t visits_done() const { return visits_done_; }
   [[nodiscard]] std::size_t visits_left() const;
-  /// What the visits that are left may take, relative to those that keep() was told of; 0 before
-  /// the first.
+  /// What the remaining visits may take, relative to the visits passed to keep(); 0 before the
+  /// first.
   [[nodiscard]] double left_over_done() const;
 
-  /// Stored ones first, then as kept.
+  /// Stored measurements first, then those passed to keep().
   [[nodiscard]] std::vector<Measurement> take_all() { return std::move(measurements_); }
 
  private:
-  /// A visit of the current pass that is to be made.
+  /// A visit of the current pass that is still to be made.
   struct Planned {
     std::size_t cell = 0;
     std::vector<std::size_t> variants;  ///< empty: all
     double weight = 0;
   };
-  /// What visits took besides their rounds.
+  /// What visits took in addition to their rounds.
   struct Spent {
     double weight = 0;  ///< of the visits
     std::chrono::nanoseconds fixed_cost{};
   };
   void begin_pass(int pass);
   void begin_next_pass(std::optional<std::chrono::nanoseconds> left);
-  /// How many further passes there will be, as far as the first one shows.
+  /// Estimates from the first pass how many further passes there will be.
   void fit_passes(std::chrono::nanoseconds left);
-  /// How many passes of that weight keep to their limit of what is not rounds.
+  /// How many passes of that weight stay within the limit on time not spent on rounds.
   [[nodiscard]] int worthwhile_passes(std::chrono::nanoseconds left, double weight) const;
-  /// Nanoseconds besides rounds for each unit of weight; 0 before the first visit.
+  /// Nanoseconds not spent on rounds, per unit of weight; 0 before the first visit.
   [[nodiscard]] double cost_rate() const;
   [[nodiscard]] std::vector<std::size_t> contenders(std::size_t cell) const;
   [[nodiscard]] double part_of(int pass) const;
@@ -83,14 +85,14 @@ class VisitOrder {
   std::vector<std::vector<std::size_t>> of_cell_;  ///< indices into measurements_
   std::set<std::pair<int, std::size_t>> done_;     ///< pass, cell
   int pass_ = 0;
-  int passes_ = 1;             ///< that are planned by now
+  int passes_ = 1;             ///< planned at present
   std::deque<Planned> to_do_;  ///< of this pass
-  double weight_of_pass_ = 0;  ///< of the visits that it began with
-  double weight_left_ = 0;     ///< of those in to_do_
+  double weight_of_pass_ = 0;  ///< of all visits that it began with
+  double weight_left_ = 0;     ///< of the visits in to_do_
   std::size_t visits_done_ = 0;
-  double parts_done_ = 0;  ///< of the visits that keep() was told of
-  Spent spent_first_;      ///< of the same, in the first pass
-  Spent spent_later_;      ///< in further ones, which verify less
+  double parts_done_ = 0;  ///< of the visits passed to keep()
+  Spent spent_first_;      ///< in the first pass
+  Spent spent_later_;      ///< in further passes, which verify less
 };
 
 }  // namespace colltune

@@ -19,7 +19,7 @@
 namespace colltune {
 namespace {
 
-/// The key whose candidates are looked for, and where.
+/// The key and the world whose candidates are looked for.
 struct Question {
   const PlanInputs& inputs;
   const PlannedWorld& world;
@@ -54,7 +54,7 @@ struct Question {
   }
 };
 
-/// Empty where the variant is in no quarantine for this key.
+/// Why the variant is quarantined for this key; empty if it is not.
 std::string quarantine_of(const Question& asked, const Variant& variant) {
   if (asked.inputs.quarantined.empty()) return {};
   const auto found =
@@ -71,15 +71,15 @@ std::string why_too_long(const Variant& variant) {
       size, longest_recorded_variant);
 }
 
-/// Why a variant that its ranks support is not to be run for this key; empty where it may.
+/// Why a variant must not run for this key although its ranks support it; empty if it may.
 std::string why_not_here(const Question& asked, const Variant& variant) {
   std::string reason = quarantine_of(asked, variant);
   return reason.empty() ? why_too_long(variant) : reason;
 }
 
-/// Who supports a variant.
+/// Which kinds support a variant.
 struct Backing {
-  std::string reason;  ///< of the first rank that lacks the variant; empty: all support it
+  std::string reason;  ///< given by the first rank that lacks the variant; empty: all support it
   std::vector<int> supporting_kinds;
 };
 
@@ -107,7 +107,8 @@ Backing backing_of(const Question& asked, const Implementation& implementation,
   return backing;
 }
 
-/// The reason of an implementation without variants; its bare name has none of its parameters.
+/// Why an implementation has no variants here; the question is asked for its bare name, without
+/// parameters.
 Backing why_none(const Question& asked, const Implementation& implementation, const Variant& bare) {
   Backing backing;
   try {
@@ -120,8 +121,8 @@ Backing why_none(const Question& asked, const Implementation& implementation, co
   return backing;
 }
 
-/// The union of the kinds' search spaces, in order, with the overrides applied; without what
-/// another variant covers that all kinds can run.
+/// The union of the kinds' search spaces, in order, with the overrides applied. Variants covered by
+/// another one that all kinds can run are left out.
 std::vector<Variant> search_space(const Question& asked, const Implementation& implementation,
                                   ParameterOverrides& overrides) {
   std::vector<Variant> space;
@@ -141,8 +142,8 @@ std::vector<Variant> search_space(const Question& asked, const Implementation& i
   return overrides.apply(implementation.name(), std::move(space));
 }
 
-/// Single variants, and the options that compositions are made of: those that some ranks can run
-/// and that only the other ranks' lack of support keeps from running.
+/// Single variants, and the options from which compositions are made: variants that some ranks can
+/// run, blocked only because other ranks lack support.
 struct Singles {
   Candidates candidates;
   std::vector<Option> options;
@@ -155,7 +156,7 @@ void add_singles(const Question& asked, const Implementation& implementation,
     if (variant.implementation == implementation.name() &&
         std::ranges::find(space, variant) == space.end())
       space.push_back(variant);
-  // An implementation that can run nowhere here may have no variants, but has a reason.
+  // An implementation that cannot run on any rank here may have no variants, but it has a reason.
   const bool is_empty = space.empty();
   if (is_empty) space.push_back({.implementation = std::string(implementation.name())});
   for (auto& variant : space) {
@@ -184,7 +185,7 @@ Singles singles_of(const Question& asked, std::span<const Variant> more,
   return singles;
 }
 
-/// `one` as a trial, or skipped with the reason.
+/// Adds `one` as a trial, or to what is skipped with the reason.
 void add_composed(const Question& asked, const Composition& one, const auto& composer,
                   Candidates& candidates) {
   const Variant name = name_composition(operation_name(asked.key.problem), one);
@@ -196,7 +197,7 @@ void add_composed(const Question& asked, const Composition& one, const auto& com
     candidates.skipped.push_back(asked.skipped(to_string(name), std::move(reason)));
 }
 
-/// What unlike ranks may run together, where they are unlike.
+/// What ranks of different kinds may run together; nothing if they are alike.
 Candidates compositions_of(const Question& asked, const std::vector<Option>& options) {
   const Composer composer(asked.composition());
   Candidates candidates;
@@ -222,7 +223,8 @@ void append(Candidates more, Candidates& all) {
   all.like_ranks.merge(more.like_ranks);
 }
 
-/// The merged form for ranks that cannot all run one variant, where it is one all_reduce of all.
+/// The merged form, for ranks that cannot all run one variant; only if it is one all_reduce over
+/// all of them.
 Candidates merged_among_unlike(const Question& asked, ParameterOverrides& overrides) {
   int divisor = 1;
   const auto merged = merged_problem(asked.key.problem, divisor);
@@ -232,7 +234,7 @@ Candidates merged_among_unlike(const Question& asked, ParameterOverrides& overri
   const Question inner{
       .inputs = asked.inputs, .world = asked.world, .world_number = asked.world_number, .key = key};
   if (inner.selected().empty()) return {};
-  // What is missing for single variants is of no interest here: none of them is a form.
+  // Reasons why single variants are missing do not matter here, since none of them is a form.
   Candidates candidates = compositions_of(inner, singles_of(inner, {}, overrides).options);
   for (Skipped& skipped : candidates.skipped) skipped.problem = asked.key.problem;
   for (PlannedVariant& planned : candidates.variants) {
@@ -247,7 +249,7 @@ Candidates merged_among_unlike(const Question& asked, ParameterOverrides& overri
   return candidates;
 }
 
-/// The forms of a mesh reduction, each whole one variant.
+/// The forms of a mesh reduction. Each whole form is one variant.
 Candidates mesh_forms(const Question& asked, ParameterOverrides& overrides) {
   Candidates candidates;
   if (std::string why = why_not_verifiable(asked.key.problem); !why.empty()) {

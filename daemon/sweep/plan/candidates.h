@@ -14,7 +14,7 @@
 
 namespace colltune {
 
-/// What all cells of a plan are made from. All of it outlives the plan's making.
+/// What all cells of a plan are made from. All of it must outlive the making of the plan.
 struct PlanInputs {
   const SweepSpec& spec;
   const Availability& availability;
@@ -24,16 +24,17 @@ struct PlanInputs {
   std::map<std::pair<std::string, std::string>, std::string> quarantined;  ///< key, variant
 };
 
-/// What races for a key, and what does not.
+/// What races for a key, and what is skipped.
 struct Candidates {
   std::vector<PlannedVariant> variants;  ///< the baseline first
   std::vector<Skipped> skipped;
-  /// Ranks of the launch that can do the same, where not all of the world can.
+  /// Sets of ranks of the launch that can do the same, if not all of the world can.
   std::set<std::vector<int>> like_ranks;
 };
 
-/// All single variants, compositions and mesh forms for `cell`'s key in `world`. `more`: variants
-/// that are tried besides the search spaces. `overrides` notes which parameters there were.
+/// All single variants, compositions and mesh forms for `cell`'s key in `world`. `more` holds
+/// variants to try in addition to the search spaces. `overrides` records which parameters were
+/// found.
 [[nodiscard]] Candidates candidates_of(const PlanInputs& inputs, const PlannedWorld& world,
                                        const Cell& cell, std::span<const Variant> more,
                                        ParameterOverrides& overrides);

@@ -20,7 +20,8 @@
 namespace colltune {
 namespace {
 
-/// In how many settings two variants of one implementation differ; more for two of several.
+/// In how many settings two variants of one implementation differ; the largest number for variants
+/// of different implementations.
 std::size_t distance(const Variant& one, const Variant& other) {
   if (one.implementation != other.implementation) return std::numeric_limits<std::size_t>::max();
   return static_cast<std::size_t>(std::ranges::count_if(one.parameters, [&](const Parameter& own) {
@@ -108,7 +109,8 @@ std::vector<Composition> Composer::substitutions(std::span<const Option> options
     for (std::size_t j = 0; j < options.size(); ++j)
       if (protocols[j] == protocols[i]) alike.push_back(&options[j]);
     const auto composition = substitute(options[i], alike);
-    // The ranks that lack this one and those that lack its substitute may name each other.
+    // The ranks that lack this variant and those that lack its substitute may yield the same
+    // composition.
     if (composition && std::ranges::none_of(found, [&](const Composition& other) {
           return is_same(other, *composition);
         }))

@@ -22,37 +22,38 @@ struct Option {
   std::vector<int> kinds;  ///< of the availability, that support it; ascending
 };
 
-/// What ranks of one world that cannot all run the same may run together for one key.
+/// Finds what ranks of one world that cannot all run one variant may run together for one key.
 class Composer {
  public:
   using Setting = CompositionSetting;
   explicit Composer(const Setting& setting);
 
-  /// What is to be measured, each once, or the reason why there is nothing. Both are empty where
-  /// the ranks are alike. `options`: what single variants there are for the key.
+  /// The compositions to measure, each once, or the reason why there are none. Both are empty if
+  /// the ranks are alike. `options` are the key's single variants.
   struct Composed {
     std::vector<Composition> compositions;
     std::string why_none;
   };
   [[nodiscard]] Composed compose(CompositionMode mode, std::span<const Option> options) const;
 
-  /// The ranks of the launch that can do the same, where not all of the world can: of each class
-  /// all, and those of each node, which are a group; several each.
+  /// Sets of several ranks of the launch that can do the same, if not all of the world can: all
+  /// ranks of each class, and those of each node, which form a group.
   [[nodiscard]] std::set<std::vector<int>> like_ranks(std::span<const Option> options) const;
 
-  /// Whether `composition` is about these kinds of ranks and this collective.
+  /// Whether `composition` is meant for these kinds of ranks and this collective.
   [[nodiscard]] bool fits(const Composition& composition) const;
-  /// Why these ranks cannot run `composition`, which fits; empty where they can.
+  /// Why these ranks cannot run `composition`, which must fit; empty if they can.
   [[nodiscard]] std::string why_not(const Composition& composition) const;
-  /// `composition`, which these ranks can run, with all that its parts say about it.
+  /// `composition`, which these ranks can run, as a trial with everything that its parts state
+  /// about it.
   [[nodiscard]] PlannedVariant as_trial(const Composition& composition) const;
 
  private:
-  /// Kinds that can do the same: of one architecture and build, with the same options.
+  /// Kinds that can do the same: one architecture and build, and the same options.
   using Class = std::vector<int>;
   [[nodiscard]] std::vector<Class> classes_of(std::span<const Option> options) const;
   [[nodiscard]] Composed groupings(std::span<const Option> options) const;
-  using Step = PartCall;  ///< what a group is asked for
+  using Step = PartCall;  ///< what a group is asked to do
   /// The groups of the world's ranks.
   struct Groups {
     std::vector<int> sizes;
@@ -61,7 +62,8 @@ class Composer {
   };
   [[nodiscard]] std::vector<Step> steps_of(const Groups& groups, PartRole role,
                                            const Class& of_class) const;
-  /// Each of `insides` with each implementation across, as it is expected to be the fastest.
+  /// Combines each of `insides` with each implementation across the groups, in the variant that is
+  /// expected to be fastest.
   [[nodiscard]] std::vector<Composition> with_bridges(const Step& across,
                                                       std::span<const Composition> insides) const;
   [[nodiscard]] const Capability& capability(int kind) const {
@@ -73,7 +75,7 @@ class Composer {
   [[nodiscard]] std::string why_not_grouped_here(const Composition& composition) const;
   [[nodiscard]] PlannedVariant describe_grouped(const Composition& composition) const;
   [[nodiscard]] std::vector<Composition> substitutions(std::span<const Option> options) const;
-  /// `alike`: options of the protocol of the one that some ranks lack.
+  /// `alike` are the options with the protocol of `lacking`, which some ranks lack.
   [[nodiscard]] std::optional<Composition> substitute(const Option& lacking,
                                                       std::span<const Option* const> alike) const;
   [[nodiscard]] std::string why_not_substituted(const Composition& composition) const;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Grouped compositions: who is in which group, and what the groups and the bridge are tried with.
+// Grouped compositions: which ranks form which group, and which variants are tried for the groups
+// and the bridge.
 
 #include <fmt/format.h>
 
@@ -20,7 +21,7 @@
 namespace colltune {
 namespace {
 
-/// The ranks of each group, as they stand in `ranks`.
+/// The ranks of each group, in the order of `ranks`.
 std::vector<std::vector<int>> ranks_by_group(std::span<const int> group_of_rank,
                                              std::span<const int> ranks) {
   std::vector<std::vector<int>> groups;
@@ -102,7 +103,7 @@ Composer::Composed Composer::groupings(std::span<const Option> options) const {
   const Problem& problem = setting_.key.problem;
   const std::vector<Class> classes = classes_of(options);
   if (classes.size() < 2) return {};
-  // Each class makes groups; with what, is found out below.
+  // Each class forms groups; the variants that they run are chosen below.
   Composition outline{.mode = CompositionMode::grouped, .parts = {{.role = PartRole::bridge}}};
   for (const Class& of_class : classes)
     outline.parts.push_back({.role = PartRole::before, .kinds = digests_of(of_class)});
@@ -186,10 +187,10 @@ PlannedVariant Composer::describe_grouped(const Composition& composition) const 
   Limits limits;
   for (const Part& part : composition.parts)
     limits = intersection(limits, find(part.variant)->limits(part.variant));
-  // Those of the parts are about their own messages and ranks.
+  // The parts' limits are about their own messages and ranks.
   if (limits.min_message.value != 0 || limits.max_message.value != 0)
     limits.min_message = limits.max_message = key.problem.message_size;
-  // Those of an average's parts are about sums.
+  // For an average, the parts' limits are about sums.
   if (key.problem.reduce_op == ReduceOp::avg && !limits.reduce_ops.empty())
     limits.reduce_ops = {ReduceOp::avg};
   limits.min_ranks = limits.max_ranks = key.topology.ranks;

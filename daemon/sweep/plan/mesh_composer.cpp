@@ -16,7 +16,7 @@
 namespace colltune {
 namespace {
 
-/// The parts of a form without their variants.
+/// A form's parts without their variants.
 Composition outline_of(CompositionMode mode, std::size_t steps, int inside = 0) {
   Composition outline{.mode = mode, .parts = {}};
   switch (mode) {
@@ -39,8 +39,8 @@ Composition outline_of(CompositionMode mode, std::size_t steps, int inside = 0) 
   return outline;
 }
 
-/// "cpu.all_reduce_ring" and "cpu.reduce_scatter_ring" are "cpu.ring" both: implementations of one
-/// algorithm for unlike collectives, by the names that they have.
+/// "cpu.all_reduce_ring" and "cpu.reduce_scatter_ring" are both "cpu.ring": by their names,
+/// implementations of one algorithm for different collectives.
 std::string algorithm_of(const Implementation& implementation) {
   std::string name(implementation.name());
   const std::string collective = std::string(name_of(implementation.collective())) + "_";
@@ -76,7 +76,7 @@ void MeshComposer::fill(const Composition& outline, const std::string& form,
   const MeshForm made = mesh_form(setting_.key.problem, outline);
   Composition library = outline;
   Composition own = outline;
-  // By algorithm: with what it does each part.
+  // For each algorithm, the variant with which it runs each part.
   std::map<std::string, std::map<std::size_t, Variant>> by_algorithm;
   std::set<std::size_t> filled;
   for (const MeshCall& call : made.calls) {
@@ -211,7 +211,7 @@ PlannedVariant MeshComposer::as_trial(const Composition& composition) const {
     planned.is_emulated = planned.is_emulated || implementation.is_emulated(call.problem);
     planned.limits = intersection(planned.limits, implementation.limits(call.part->variant));
   }
-  // Those of the parts are about their own messages, ranks and operators.
+  // The parts' limits are about their own messages, ranks and operators.
   Limits& limits = planned.limits;
   if (form.shares > 1 && (limits.min_message.value != 0 || limits.max_message.value != 0))
     limits.min_message = limits.max_message = key.problem.message_size;

@@ -16,15 +16,15 @@
 namespace colltune {
 namespace {
 
-/// Which of several variants is tried for a part, where none was measured there: as if a step
-/// took 300 ns and a byte 0.1 ns. What is made of it is measured like everything else.
+/// Cost model that picks which of several variants is tried for a part for which nothing was
+/// measured: 300 ns a step and 0.1 ns a byte. The resulting composition is measured like any other.
 double expected_time(const Cost& cost) {
   constexpr double step_ns = 300;
   constexpr double byte_ns = 0.1;
   return cost.steps * step_ns + (cost.bytes_per_rank + cost.reduced_bytes) * byte_ns;
 }
 
-// What won at a size is tried up to so many times it, and down to so small a part.
+// A winner is tried for sizes up to this many times larger or smaller than the one at which it won.
 constexpr double farthest_size = 4;
 
 }  // namespace
@@ -65,11 +65,13 @@ PartChooser::Choice PartChooser::choose(std::span<const PartCall> steps,
 
 std::optional<Variant> PartChooser::best_known(const PartCall& step) const {
   const Topology topology = topology_of(setting_.availability, step.ranks);
-  // Where ranks that can do other things have this topology too, theirs may be the other one's.
+  // If ranks of other capability share this topology, the decisions of these ranks may be stored
+  // under the topology that names their capabilities.
   Topology of_these_alone = topology;
   of_these_alone.layout_digest = digest_of_capabilities(setting_.availability, step.ranks);
   const Decision* nearest = nullptr;
-  std::pair<bool, double> least;  // whether of the topology that others may share, how far in size
+  std::pair<bool, double> least;  // whether the topology may be shared with other ranks, then the
+                                  // distance in size
   for (const Decision& decision : setting_.decisions) {
     const TuningKey& key = decision.key;
     const bool is_of_these_alone = key.topology == of_these_alone;

@@ -12,49 +12,51 @@
 
 namespace colltune {
 
-/// Of what has parts of several families: only this project can run it.
+/// The family of a composition whose parts come from several families: only this project can run
+/// it.
 inline constexpr std::string_view mixed_family = "colltune";
 
-/// For which key, which ranks and of what something is composed.
+/// The key and the ranks for which something is composed, and what it may be composed of.
 struct CompositionSetting {
   const Availability& availability;
   const PlannedWorld& world;
   const TuningKey& key;
   const Implementations& catalogue;
-  /// Of these, whatever is composed is made; the baselines first.
+  /// The implementations that compositions are made of; the baselines first.
   const std::map<Collective, std::vector<const Implementation*>>& selected;
-  /// Where they were made for a part of these ranks alone, its winner is what it runs.
+  /// If a decision was made for a subset of these ranks alone, that subset runs its winner.
   std::span<const Decision> decisions;
 };
 
-/// A collective that some of the ranks do among themselves.
+/// A collective that some of the ranks run among themselves.
 struct PartCall {
   Problem problem;
   Topology topology;
   std::vector<int> ranks;  ///< of the launch
 };
 
-/// With which variants the parts of a composition are tried.
+/// Chooses the variants that are tried for the parts of a composition.
 class PartChooser {
  public:
   explicit PartChooser(const CompositionSetting& setting) : setting_(setting) {}
 
   struct Choice {
-    std::optional<Variant> library;  ///< what there is without this project
-    std::optional<Variant> own;      ///< what won there alone, else what should be the fastest
+    std::optional<Variant> library;  ///< what would run without this project
+    std::optional<Variant> own;      ///< what won there alone, else what is expected to be fastest
   };
-  /// With what ranks of these kinds do all of `calls`, which differ in the ranks alone.
+  /// The choice with which ranks of these kinds run all of `calls`, which differ in their ranks
+  /// alone.
   [[nodiscard]] Choice choose(std::span<const PartCall> calls, std::span<const int> kinds) const;
-  /// The variant of `implementation` that should be the fastest; nothing where none can run.
+  /// The variant of `implementation` that is expected to be fastest; nothing if none can run.
   [[nodiscard]] std::optional<Variant> cheapest(const Implementation& implementation,
                                                 std::span<const PartCall> calls,
                                                 std::span<const int> kinds) const;
-  /// Why ranks of these kinds cannot do `call`; empty where they can.
+  /// Why ranks of these kinds cannot run `call`; empty if they can.
   [[nodiscard]] std::string why_not_among(const Implementation& implementation,
                                           const Variant& variant, const PartCall& call,
                                           std::span<const int> kinds) const;
   [[nodiscard]] const Implementation* find(const Variant& variant) const;
-  /// Of the world.
+  /// The first rank of the world that is of `kind`.
   [[nodiscard]] int first_rank(int kind) const;
 
  private:

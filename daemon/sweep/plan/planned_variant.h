@@ -11,16 +11,16 @@
 
 namespace colltune {
 
-/// How long one call may take before it counts as hung: ten times what its cost says on links far
-/// slower than any that one would tune.
+/// How long one call may take before it counts as hung: ten times its cost on links far slower than
+/// any worth tuning.
 [[nodiscard]] std::chrono::nanoseconds call_limit(const Cost& cost);
 
-/// `variant` as a trial for `key`, which ranks of `supporting_kinds` support.
+/// `variant` as a trial for `key`, supported by ranks of `supporting_kinds`.
 [[nodiscard]] PlannedVariant describe_variant(const Implementation& implementation,
                                               const TuningKey& key, Variant variant,
                                               std::vector<int> supporting_kinds);
 
-/// Of all parts of `composition`, the most, as if each did `key` by itself.
+/// The maximum over all parts of `composition`, as if each part ran `key` by itself.
 [[nodiscard]] int settling_calls(const Composition& composition, const TuningKey& key,
                                  const Implementations& catalogue);
 

@@ -9,19 +9,21 @@
 
 namespace colltune {
 
-/// Adds the world of `ranks`. Worlds whose ranks differ in what no topology tells apart, say in a
-/// library, are told apart by all that their ranks can do: each has keys of its own.
+/// Adds the world of `ranks`. If the ranks of two worlds differ only in something that a topology
+/// does not record, such as a library, the worlds are distinguished by all that their ranks can do,
+/// so each has its own keys.
 void add_world(std::vector<PlannedWorld>& worlds, const Availability& availability,
                std::vector<int> ranks);
 
-/// Unless such a world is there: of these ranks, or of as many that are the same on other nodes.
+/// Adds the partial world of `ranks`, unless the same ranks, or as many that are alike on other
+/// nodes, already form a world.
 void add_partial_world(std::vector<PlannedWorld>& worlds, const Availability& availability,
                        std::vector<int> ranks);
 
-/// In the order in which the world's ranks show them.
+/// The kinds of the world's ranks, in the order in which they first appear.
 [[nodiscard]] std::vector<int> kinds_of(const PlannedWorld& world,
                                         const Availability& availability);
-/// The world's ranks that are of one of `kinds`, which ascend.
+/// The world's ranks whose kind is one of `kinds`, which must ascend.
 [[nodiscard]] std::vector<int> ranks_of_kinds(const PlannedWorld& world,
                                               const Availability& availability,
                                               const std::vector<int>& kinds);

@@ -19,7 +19,7 @@ std::vector<bool> values_of(const BooleanAxis& axis) {
   return values;
 }
 
-/// A collective with one buffer has one form, whatever is asked for.
+/// A collective with one buffer has only one form, whatever is asked for.
 std::vector<bool> places_of(const SweepSpec& spec, Collective collective) {
   return has_one_buffer({.collective = collective}) ? std::vector<bool>{true}
                                                     : values_of(spec.in_place);

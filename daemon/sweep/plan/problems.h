@@ -21,12 +21,12 @@ struct Problems {
   std::vector<SkippedProblem> skipped;
 };
 
-/// What a configuration asks of a world of `ranks`: the product of its axes in its own order, with
-/// `sizes` rounded to whole elements, each once. Pure.
+/// The problems that a configuration asks of a world of `ranks`: the product of its axes in their
+/// order, with `sizes` rounded to whole elements, each once. Pure.
 [[nodiscard]] Problems problems_of(const SweepSpec& spec, const std::vector<Bytes>& sizes,
                                    int ranks);
 
-/// How many keys `worlds` worlds have at the most, before anything is rounded or skipped; and the
+/// Upper bound on the keys of `worlds` worlds, before anything is rounded or skipped; with the
 /// factors, for a person.
 struct Extent {
   std::size_t keys = 0;

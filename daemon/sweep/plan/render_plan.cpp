@@ -21,7 +21,7 @@ std::string describe_in_world(const SweepPlan& plan, int world, const Problem& p
 
 constexpr std::size_t width = 80;
 
-/// `first` and the words, in lines of `width`; a word that is longer has a line of its own.
+/// `first` and then the words, in lines of `width`; a longer word gets its own line.
 std::string wrapped(std::string first, const std::vector<std::string>& words) {
   constexpr std::string_view indent = "      ";
   std::string text;
@@ -55,7 +55,7 @@ std::vector<std::string> variants_of(const Cell& cell) {
   return words;
 }
 
-/// Skipped entries that differ in the problem alone are one line.
+/// Skipped entries that differ in the problem alone share one line.
 std::string render_skipped(const SweepPlan& plan) {
   std::vector<std::pair<std::pair<std::string, std::string>, std::vector<const Skipped*>>> groups;
   std::map<std::pair<std::string, std::string>, std::size_t> index;

@@ -47,7 +47,7 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view name
 Variant with(Variant variant, const std::string& parameter, const std::string& value) {
   for (auto& item : variant.parameters)
     if (item.name == parameter)
-      // The printed form decides what is a number and what a word.
+      // Parsing the printed form decides what is a number and what is a word.
       item.value = parse_variant("x{" + parameter + "=" + value + "}").parameters.front().value;
   return variant;
 }
@@ -129,7 +129,7 @@ std::vector<Variant> ParameterOverrides::apply(std::string_view implementation,
 
 void ParameterOverrides::check_all_known() const {
   for (const auto& seen : seen_)
-    // Where nothing that matches can run here, nothing is known about its parameters.
+    // If no matching implementation can run here, its parameters are unknown.
     if (!seen.is_known && !seen.parameters.empty())
       throw Error(StatusCode::invalid_argument, "/parameters/" + seen.item->pattern +
                                                     ": unknown parameter '" + seen.item->parameter +

@@ -24,7 +24,7 @@
 namespace colltune {
 namespace {
 
-// Beyond this a plan does not fit into a day at the speed of the fastest trials.
+// A larger plan does not fit into a day even at the speed of the fastest trials.
 constexpr std::size_t most_trials = 1'000'000;
 
 [[noreturn]] void fail_too_many(const std::string& what) {
@@ -50,9 +50,9 @@ std::vector<PlannedWorld> worlds_of(const SweepSpec& spec, const Availability& a
   return worlds;
 }
 
-/// For each set of kinds that some variant is skipped for the lack of the others, the world of
-/// its ranks, where those are several; then those that can do the same (`like_ranks`), and may be
-/// groups.
+/// Adds partial worlds. For each set of kinds that supports a variant which was skipped because
+/// others do not, it adds the world of these ranks if there are several. Then it adds the sets of
+/// ranks that can do the same (`like_ranks`), which may be groups.
 void add_partial_worlds(const std::vector<Skipped>& skipped,
                         const std::set<std::vector<int>>& like_ranks,
                         const Availability& availability, std::vector<PlannedWorld>& worlds) {
@@ -67,8 +67,8 @@ void add_partial_worlds(const std::vector<Skipped>& skipped,
   for (const std::vector<int>& ranks : like_ranks) add_partial_world(worlds, availability, ranks);
 }
 
-/// What may be answered for a held-out size: the variants of the next smaller and the next larger
-/// size that decide. Some have parameters that are of no interest at this size itself.
+/// What the table may answer for a held-out size: the variants of the next smaller and the next
+/// larger size that decide. Some have parameters that do not matter at the held-out size.
 std::vector<Variant> answers_for(const Cell& cell, std::span<const Cell> cells) {
   std::map<Bytes, const Cell*> deciding;
   TuningKey key = cell.key;
@@ -97,7 +97,7 @@ void add_twin(Cell& cell) {
   cell.variants.insert(baseline + 1, std::move(twin));
 }
 
-/// Why a key is not measured, whatever there is to measure; empty where it may be.
+/// Why a key is not measured, whichever variants there are; empty if it may be.
 std::string why_no_cell(const Cell& cell, std::span<const Cell> cells) {
   if (cell.is_holdout &&
       std::ranges::any_of(cells, [&](const Cell& other) { return other.key == cell.key; }))
@@ -110,7 +110,7 @@ std::string why_no_cell(const Cell& cell, std::span<const Cell> cells) {
 /// A plan while it grows, cell by cell.
 struct Draft {
   SweepPlan plan;
-  std::set<std::vector<int>> like_ranks{};  ///< in any world, for any problem so far
+  std::set<std::vector<int>> like_ranks{};  ///< of any world and problem so far
   std::size_t trials = 0;
 
   void skip(int world, const Problem& problem, std::string reason) {
@@ -138,7 +138,7 @@ void add_cell(const PlanInputs& inputs, Cell cell, ParameterOverrides& overrides
   draft.plan.cells.push_back(std::move(cell));
 }
 
-/// Of all worlds from `first` on.
+/// Adds the cells of all worlds from `first` on.
 void add_cells(const PlanInputs& inputs, const std::string& environment_digest, std::size_t first,
                bool is_holdout, ParameterOverrides& overrides, Draft& draft) {
   const auto& sizes = is_holdout ? inputs.spec.holdout_sizes : inputs.spec.sizes;

@@ -16,7 +16,7 @@
 namespace colltune {
 namespace {
 
-/// Where the fact "fabric" of a rank's environment is.
+/// Name of the feature that holds the fact "fabric" of a rank's environment.
 constexpr std::string_view fabric_feature = "net.fabric";
 
 std::map<int, std::vector<int>> ranks_by_node(const Availability& availability) {
@@ -26,9 +26,9 @@ std::map<int, std::vector<int>> ranks_by_node(const Availability& availability) 
   return nodes;
 }
 
-/// Several ranks of the launch on one device, where their buffers lie on devices; else more ranks
-/// of the world than cores on some node. Ranks beyond the world sleep on the control plane while
-/// the world measures.
+/// shared_device if several ranks of the launch use one device and buffers lie on devices;
+/// oversubscribed if some node has more ranks of the world than cores. Ranks beyond the world sleep
+/// on the control plane while the world measures.
 Placement placement_of(const Availability& availability, std::span<const int> ranks) {
   std::map<int, int> ranks_on_node;
   for (const int rank : ranks)
@@ -96,12 +96,13 @@ std::vector<int> ranks_of_world(const Availability& availability, const WorldSpe
 Topology topology_of(const Availability& availability, std::span<const int> ranks) {
   Topology topology;
   std::map<std::string, int> architectures;
-  std::map<int, int> node_numbers;  // numbered anew: the world may hold only some of the nodes
+  std::map<int, int> node_numbers;  // numbered anew, since the world may hold only some of the
+                                    // nodes
   std::vector<int> ranks_on_node;
   std::string layout;
   bool is_node_major = true;
   bool has_distinctions = false;
-  std::vector<std::string_view> unlike;  // features in whose values the ranks differ
+  std::vector<std::string_view> unlike;  // features whose values differ between the ranks
   for (const std::string_view feature : {fabric_feature, build_feature}) {
     const std::string_view first = availability.capability_of(ranks.front()).value(feature);
     if (std::ranges::any_of(ranks, [&](int rank) {
@@ -151,7 +152,7 @@ MemberKind member_kind(const Capability& capability) {
 }
 
 Members members_of(const Availability& availability, std::span<const int> ranks) {
-  std::map<int, MemberKind> kinds;  // by their numbers in the launch
+  std::map<int, MemberKind> kinds;  // by number in the launch
   const auto kind_of = [&](int rank) {
     return availability.kind_of_rank[static_cast<std::size_t>(rank)];
   };

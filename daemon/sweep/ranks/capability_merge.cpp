@@ -20,9 +20,9 @@ namespace {
 
 using nlohmann::json;
 
-// A payload: the size of what says the kinds (4 bytes, the lowest first), that, then a number per
-// rank. What says the kinds begins with this, so that ranks of builds that write it otherwise do
-// not misread it.
+// Layout of a payload: the size of the kinds' description (4 bytes, little-endian), the
+// description, then one number per rank. The description begins with this version, so that ranks of
+// builds with another format do not misread it.
 constexpr int format_version = 1;
 constexpr std::string_view broken = "broken";
 constexpr std::size_t size_bytes = 4;
@@ -86,8 +86,9 @@ std::size_t common_beginning(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
-/// Each different (name, value) of the kinds, ascending: how much of its name is that of the one
-/// before, the rest of it, the value, and which kinds have it where not all do.
+/// Each distinct (name, value) of the kinds, ascending: the length of the prefix that its name
+/// shares with the previous name, the rest of the name, the value, and which kinds have it if not
+/// all do.
 json encode_features(const std::vector<Capability>& kinds) {
   std::map<std::pair<std::string_view, std::string_view>, std::vector<int>> owners;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind)
@@ -137,7 +138,7 @@ std::vector<Capability> decode_what_kinds(std::span<const std::uint8_t> bytes) {
   return kinds;
 }
 
-/// For each of `from` its place in `all`, which holds them; both ascending.
+/// The index in `all` of each entry of `from`; both ascend, and `all` contains `from`.
 std::vector<int> places_in(const std::vector<Capability>& all,
                            const std::vector<Capability>& from) {
   std::vector<int> places;
@@ -191,7 +192,7 @@ CapabilityKinds exchange_kinds(ControlPlane& control, const Capability& own) {
 
 Payload merge_payloads(const Payload& lower, const Payload& upper) noexcept {
   try {
-    // In a large launch most ranges know the same kinds.
+    // A shortcut: in a large launch most ranges know the same kinds.
     if (std::ranges::equal(split(lower).kinds, split(upper).kinds)) {
       Payload merged = lower;
       const auto ranks = split(upper).ranks;

@@ -26,7 +26,7 @@ constexpr std::string_view implementation_mask = "impl=";
   throw Error(StatusCode::invalid_argument, fmt::format("{} {}: {}", option, rule, why));
 }
 
-/// A rule of `option`, cut at its first colon.
+/// A rule of `option`, split at its first colon.
 struct Rule {
   std::string_view option;
   std::string_view whole;
@@ -54,8 +54,8 @@ int parse_rank(const Rule& rule, std::string_view text, int ranks) {
   return rank;
 }
 
-/// Looks at all of it, also where its beginning answers the question: what is wrong is wrong on
-/// every rank.
+/// Parses the whole rule even if its beginning already answers the question, so that a fault is
+/// found on every rank.
 bool is_about(const Rule& rule, int rank, int ranks) {
   if (rule.ranks == "*") return true;
   bool found = false;
@@ -87,15 +87,15 @@ std::vector<std::string_view> starting_with(std::string_view prefix, const Capab
   return names;
 }
 
-/// What remains of a device's architecture ("sm_90") without what makes it that one: "sm", which no
-/// device calls itself. Empty for any other name.
+/// What remains of a device's architecture ("sm_90") without its number: "sm", which no device
+/// reports. Empty for any other name.
 std::string_view base_of_device(std::string_view architecture) {
   const std::size_t end = architecture.rfind('_');
   return end == std::string_view::npos ? std::string_view() : architecture.substr(0, end);
 }
 
-/// Takes the architecture of its device from a rank, where `mask` names it. Nothing about it is
-/// said elsewhere then.
+/// Removes the architecture of a rank's device if `mask` names it. No other feature mentions the
+/// architecture then.
 bool take_architecture(std::string_view mask, Capability& capability) {
   const std::string_view base = base_of_device(capability.architecture);
   if (base.empty() || !matches_glob(mask, capability.architecture)) return false;

@@ -22,10 +22,11 @@ namespace {
 
 using nlohmann::json;
 
-// A configuration is a page of text; nlohmann/json overflows the stack on absurd nesting.
+// A configuration is a page of text, and nlohmann/json overflows the stack on extreme nesting.
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr int most_depth = 32;
-// Nobody measures that many sizes or settings; to compare them all with each other takes minutes.
+// No sweep has that many sizes or settings, and comparing them all with each other would take
+// minutes.
 constexpr std::size_t most_entries = 4096;
 
 [[noreturn]] void fail(const std::string& file, const std::string& what) {
@@ -52,7 +53,8 @@ void check_extent(std::string_view text, const std::string& file) {
   }
 }
 
-/// Refuses keys given twice, since the parser would silently keep the last, and lists too long.
+/// Refuses duplicate keys, of which the parser would silently keep the last, and lists that are too
+/// long.
 class UniqueKeys {
  public:
   explicit UniqueKeys(const std::string& file) : file_(file) {}
@@ -72,7 +74,7 @@ class UniqueKeys {
  private:
   const std::string& file_;
   std::vector<std::set<std::string>> open_;
-  std::string key_;  ///< the last one
+  std::string key_;  ///< last key read
 };
 
 json parse(std::string_view text, const std::string& file) {
@@ -89,7 +91,7 @@ json parse(std::string_view text, const std::string& file) {
   }
 }
 
-/// valijson's path "<root>", "[worlds]", "[0]" as the names in it.
+/// Turns valijson's path "<root>", "[worlds]", "[0]" into the names in it.
 std::vector<std::string> path_names(const std::vector<std::string>& context) {
   std::vector<std::string> names;
   for (const auto& step : context)
@@ -97,7 +99,7 @@ std::vector<std::string> path_names(const std::vector<std::string>& context) {
   return names;
 }
 
-/// What lies at the path: the value and the part of the schema that speaks about it.
+/// What the path points to: the value and the part of the schema that applies to it.
 struct Place {
   const json* value;
   const json* schema;
@@ -176,7 +178,7 @@ json parse_checked_json(std::string_view text, const std::string& file_name,
   if (validator.validate(compiled, valijson::adapters::NlohmannJsonAdapter(value), &results))
     return value;
 
-  // The deepest place is the most specific; the others only say that something inside is wrong.
+  // The deepest place is the most specific; the others only report that something inside is wrong.
   Place deepest{&value, &schema_value, ""};
   std::size_t most = 0;
   for (const auto& error : results) {

@@ -14,12 +14,12 @@ namespace colltune {
 namespace {
 
 struct MpiParameters {
-  std::string_view prefix;  ///< behind mca_prefix
-  bool launchers = false;   ///< mpirun reads them, not the ranks
+  std::string_view prefix;  ///< after mca_prefix
+  bool launchers = false;   ///< read by mpirun, not by the ranks
 };
 
-/// Those that change what Open MPI's calls do or how fast; the others are the launcher's own, and
-/// change with every launch.
+/// The parameters that change what Open MPI's calls do, or how fast. The others belong to the
+/// launcher and change with every launch.
 constexpr MpiParameters mpi_parameters[] = {
     {"pml"},
     {"btl"},
@@ -43,26 +43,26 @@ constexpr MpiParameters mpi_parameters[] = {
     {.prefix = "hwloc_", .launchers = true},
     {.prefix = "rmaps_", .launchers = true}};
 
-/// The first the agent sets itself, in every launch (prepare_mpi_environment); the others mpirun
-/// does: the placement of a topology says what the second one does.
+/// The agent sets the first itself in every launch (prepare_mpi_environment), and mpirun sets the
+/// others; what the second does is recorded as the placement of a topology.
 constexpr std::string_view not_the_users[] = {"coll_tuned_use_dynamic_rules", "mpi_oversubscribe",
                                               "shmem_RUNTIME_QUERY_hint"};
 
-/// UCX's, UCC's, libfabric's and other transports' parameters, MPICH's, and those of NCCL's plug-in
-/// for libfabric (aws-ofi-nccl).
+/// Parameters of UCX, UCC, libfabric and other transports, of MPICH, and of NCCL's plug-in for
+/// libfabric (aws-ofi-nccl).
 constexpr std::string_view other_prefixes[] = {
     "UCX_",   "UCC_",  "OFI_NCCL_", "FI_",    "PSM2_",      "PSM3_", "HCOLL_",
     "SHARP_", "MLX4_", "MLX5_",     "RDMAV_", "MPIR_CVAR_", "MPICH_"};
-/// Of these what only says what is logged.
+/// Those of them that only control logging.
 constexpr std::string_view logging_prefixes[] = {"UCX_LOG_", "UCC_LOG_", "FI_LOG_"};
-/// CUDA's that change how calls are queued, and the level of threads that Open MPI's MPI_Init asks
-/// for.
+/// CUDA's variables that change how calls are queued, and the thread level that Open MPI's MPI_Init
+/// asks for.
 constexpr std::string_view others[] = {"CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS",
                                        "OMPI_MPI_THREAD_LEVEL"};
 
 /// Read by the loader or an allocator when a process starts.
 constexpr std::string_view loaders[] = {"LD_PRELOAD", "LD_AUDIT"};
-/// Of glibc, jemalloc, tcmalloc and mimalloc.
+/// Variables of glibc, jemalloc, tcmalloc and mimalloc.
 constexpr std::string_view allocators_prefixes[] = {"MALLOC_", "GLIBC_TUNABLES", "JE_MALLOC_CONF",
                                                     "TCMALLOC_", "MIMALLOC_"};
 

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of the key "synchronization": each cell takes what works there.
+// A value of the key "synchronization": each cell uses what works there.
 constexpr std::string_view automatic = "auto";
 
 std::string_view trim(std::string_view text) {
@@ -33,10 +33,10 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-// Of a message: a TiB. What a sweep computes from a size, by the number of ranks or of buffers, then
-// stays far below 2^63.
+// Limit on a message: 1 TiB. What a sweep computes from a size, times the number of ranks or of
+// buffers, then stays far below 2^63.
 constexpr Bytes largest_size{std::uint64_t{1} << 40U};
-// A sweep of more would take years.
+// A sweep of more sizes would take years.
 constexpr std::size_t most_sizes = 4096;
 
 [[noreturn]] void fail_sizes(std::string_view item, const std::string& why) {
@@ -45,7 +45,7 @@ constexpr std::size_t most_sizes = 4096;
                                                 "1KiB..64MiB x2, separated by commas");
 }
 
-/// "1KiB..64MiB x2", ends included as far as the factor meets them.
+/// Reads "1KiB..64MiB x2"; the upper end is included if the factor reaches it.
 void append_range(std::string_view item, std::size_t dots, std::vector<Bytes>& sizes) {
   const auto factor_at = item.find_last_of('x');
   if (factor_at == std::string_view::npos || factor_at < dots)
@@ -65,7 +65,7 @@ void append_range(std::string_view item, std::size_t dots, std::vector<Bytes>& s
   }
 }
 
-/// Throws where one is too large, or there are too many.
+/// Throws if a size is too large, or there are too many.
 void check_sizes(const std::vector<Bytes>& sizes) {
   if (sizes.size() > most_sizes)
     throw Error(StatusCode::invalid_argument,
@@ -286,13 +286,13 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
 SweepSpec load_sweep_spec(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  // A device or a pipe may have no end.
+  // A device or a pipe may never end.
   std::error_code unknown;
   if (const auto status = std::filesystem::status(path, unknown);
       std::filesystem::exists(status) && std::filesystem::is_character_file(status))
     throw Error(StatusCode::not_found,
                 path.string() + ": the configuration is a device; give the path of a JSON file");
-  // A directory opens, but does not read. An empty file reads as no text, which is no JSON.
+  // A directory can be opened but not read. An empty file reads as empty text, which is not JSON.
   std::error_code error;
   const bool is_empty = std::filesystem::file_size(path, error) == 0 && !error;
   if (!file || (!is_empty && !(text << file.rdbuf())))

@@ -24,8 +24,8 @@ std::vector<std::string> words_of(const char* variable) {
   return words;
 }
 
-/// The names that a word may be the beginning of: what this processor has, and what this build has
-/// bodies for.
+/// The names of which a word may be a prefix: those that this processor has, and those that this
+/// build has bodies for.
 std::vector<std::string> known_isa_names() {
   std::vector<std::string> known = offered_isa_names();
   for (const Isa* isa : compiled_isas())

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the reduce ops do with two values: one value each, or vectors of them. Included by every
-// translation unit that is compiled for an instruction set of its own: see vector_body.h on why
-// all of this is in an anonymous namespace.
+// The reduce ops on two values: single values or vectors of them. Included by every translation
+// unit that is compiled for its own instruction set: vector_body.h says why all of this is in an
+// anonymous namespace.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +15,9 @@
 namespace colltune {
 namespace {
 
-/// `Value` as what integers are added and multiplied in: unsigned, since those wrap, and single
-/// ones at least as wide as unsigned int, since narrower ones would be promoted to int.
+/// The type in which integers of type `Value` are added and multiplied: unsigned, since unsigned
+/// integers wrap, and for single values at least as wide as unsigned int, since narrower ones would
+/// be promoted to int.
 template <class Value>
 struct WrappingValue {
   using type = Value;
@@ -29,7 +30,8 @@ struct WrappingValue<Value> {
 template <class Value>
 using Wrapping = typename WrappingValue<Value>::type;
 
-// `selects`: the result is one of the two, not a new value; `averages`: avg is built on it.
+// `selects`: the result is one of the two values, not a new one; `averages`: avg is built on this
+// op.
 struct Sum {
   static constexpr bool selects = false;
   static constexpr bool averages = true;
@@ -63,7 +65,7 @@ struct Maximum {
   }
 };
 
-/// Calls `act` with the operation behind `op`; avg is a sum that the caller divides.
+/// Calls `act` with the operation for `op`; avg is a sum that the caller divides.
 template <class Act>
 constexpr void with_operation(ReduceOp op, Act&& act) {
   switch (op) {

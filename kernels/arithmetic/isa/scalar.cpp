@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// The reductions over single elements: what the vector bodies are checked against, and all there
-// is where the processor has none.
+// The reductions over single elements: the reference for tests of the vector bodies, and the only
+// body on processors without vector instructions.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,8 @@ A divide(A sum, int ranks) {
   return static_cast<A>(sum / static_cast<std::common_type_t<A, int>>(ranks));
 }
 
-/// Elements per pass over the sources: the accumulators of the widest type stay in the L1 cache.
+/// Elements per pass over the sources: few enough that accumulators of the widest type stay in the
+/// L1 cache.
 constexpr std::size_t block = 1024;
 
 template <class T, class Op>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Vectors of elements: what every instruction set's body is made of. Only for the translation units
-// that vector_body.h speaks of.
+// Vectors of elements, the building blocks of every instruction set's body. Only for the
+// translation units that vector_body.h describes.
 
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +50,7 @@ template <std::size_t below>
   }
 }
 
-/// The two vectors behind one another, as one.
+/// Concatenates two vectors.
 template <class Element, std::size_t bytes>
 [[gnu::always_inline]] inline Vector<Element, 2 * bytes> join(Vector<Element, bytes> low,
                                                               Vector<Element, bytes> high) {
@@ -79,9 +79,9 @@ struct Lanes {
   }
 };
 
-/// How 32-bit words come from narrower integers and go back to them (they fit), a line at a time:
-/// as the compiler makes it, by twos, since gcc 12 takes conversions by fours apart into single
-/// elements. A target in which it makes that badly too brings its own.
+/// Widens narrower integers to 32-bit words and narrows them back (the values fit), one line at a
+/// time. Uses the compiler's conversions in steps of two, since gcc 12 splits conversions by a
+/// factor of four into single elements. A target for which these are slow too has its own packing.
 template <std::size_t bytes>
 struct PortablePacking {
   using Word = Vector<std::uint32_t, bytes>;

@@ -2,18 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The reductions and copies as vectors of `Target::width` bytes: the one body that every vector
-// instruction set compiles, in a translation unit of its own with its own compiler flags.
+// The reductions and copies in vectors of `Target::width` bytes: one body that is compiled for
+// every vector instruction set, in a separate translation unit with its own compiler flags.
 //
-// Nothing in such a translation unit may have external linkage but its one `Isa` constant: an
-// inline function that two translation units emit is kept once by the linker, and if that is the
-// copy compiled for AVX-512, every caller in the program dies on processors without it. So all of
-// this is in an anonymous namespace, shared templates are only instantiated with types from it
+// Nothing in such a translation unit may have external linkage except its one `Isa` constant. If
+// two translation units emit an inline function, the linker keeps one copy; if that is the copy
+// compiled for AVX-512, every caller in the program crashes on processors without it. So all of
+// this is in an anonymous namespace, shared templates are instantiated only with types from it
 // (which gives the instances internal linkage too), and no function of the standard library is
-// called. tests/kernels/arithmetic/isa_leak_check.cmake looks at what the object files define.
+// called. tests/kernels/arithmetic/isa_leak_check.cmake checks what the object files define.
 //
-// GCC's vector types do the rest: the same operators as on numbers, element by element, lowered to
-// whatever the target has.
+// GCC's vector types have the same operators as numbers, applied element by element, and the
+// compiler lowers them to the target's instructions.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@
 namespace colltune {
 namespace {
 
-/// What sums are divided by for an average, if at all.
+/// The divisor that turns sums into averages, if any.
 struct Divisor {
   int ranks = 0;  ///< 0: not divided
   int shift = 0;  ///< ranks = 2 ^ shift, or -1
@@ -38,7 +38,7 @@ struct Divisor {
         shift((ranks & (ranks - 1)) == 0 ? __builtin_ctz(static_cast<unsigned>(ranks | (1 << 30)))
                                          : -1) {}
 
-  /// Divides each element, which stands for a T, truncating integers towards zero.
+  /// Divides each element, which represents a T; integers truncate towards zero.
   template <class T, class Values>
   [[gnu::always_inline]] Values divide(Values sums) const {
     if constexpr (std::is_integral_v<T>) {
@@ -52,7 +52,8 @@ struct Divisor {
       divide_elements(own);
       return (Values)own;
     } else {
-      // Multiplying by 2 ^ -shift rounds the same exact value as dividing does.
+      // Multiplying by 2 ^ -shift rounds the same exact value as dividing, so it gives the same
+      // bits.
       using Lane = std::conditional_t<std::is_same_v<T, double>, double, float>;
       const auto divisor = static_cast<Lane>(ranks);
       return shift >= 0 ? sums * (Lane{1} / divisor) : sums / divisor;
@@ -60,7 +61,7 @@ struct Divisor {
   }
 
  private:
-  /// No vector instruction divides integers. Out of line: it is slow anyway.
+  /// There is no vector instruction for integer division. Out of line: it is slow anyway.
   template <class Own>
   [[gnu::noinline]] void divide_elements(Own& values) const {
     using T = std::remove_cvref_t<decltype(values[0])>;
@@ -78,7 +79,7 @@ struct Writer {
   std::byte* data;
   bool streams;
 
-  /// A writer of what begins `first` bytes behind the destination's beginning.
+  /// Writes to the destination from byte `first` on.
   Writer(const Destination& destination, std::size_t first)
       : data(destination.data),
         streams(Target::streams && destination.mode == CopyMode::non_temporal &&
@@ -97,8 +98,8 @@ struct Writer {
   }
 };
 
-/// Bytes of `element`-sized elements before `data` is aligned for whole vectors; 0 where it never
-/// is.
+/// Bytes of `element`-sized elements before `data` is aligned for whole vectors; 0 if it can never
+/// be.
 template <class Target>
 std::size_t bytes_to_alignment(const std::byte* data, std::size_t element) {
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(data) % Target::width;
@@ -106,9 +107,9 @@ std::size_t bytes_to_alignment(const std::byte* data, std::size_t element) {
   return missing % element == 0 ? missing : 0;
 }
 
-/// Asks for the lines of `from` that a turn of `size` bytes will read some turns from now, where
-/// `rest` bytes reach so far: what follows is somebody else's. The processor's own prefetchers end
-/// at each page, which shows where lines come from memory or a distant cache.
+/// Prefetches the lines of `from` that a loop iteration of `size` bytes will read some iterations
+/// later. `rest` bytes are readable; what follows is not ours. The processor's prefetchers stop at
+/// each page, which costs time when lines come from memory or a distant cache.
 constexpr std::size_t asked_ahead = 256;  // bytes; farther gained nothing
 template <std::size_t size>
 [[gnu::always_inline]] inline void ask_ahead(const std::byte* from, std::size_t rest) {
@@ -119,24 +120,24 @@ template <std::size_t size>
   });
 }
 
-/// Below this many bytes, stores that cross cache lines cost less than aligning them.
+/// Below this size, stores that cross cache lines cost less than aligning them.
 constexpr std::size_t worth_aligning = 4096;
 
 template <class Target, class T, class Op>
 struct VectorReduction {
   static constexpr std::size_t width = Target::width;
-  /// Integers that wrap do so in their unsigned type.
+  /// Integer operations that wrap use the unsigned type.
   using Plain = typename std::conditional_t<std::is_integral_v<T> && !Op::selects,
                                             std::make_unsigned<T>, std::type_identity<T>>::type;
   using Lane = std::conditional_t<is_narrow_float<T>, float, Plain>;
   using Part = Vector<Lane, width>;
   using Line = typename Writer<Target>::Line;
-  /// A line of T takes as many vectors to compute with.
+  /// The number of vectors of lanes that one line of T needs.
   static constexpr std::size_t parts = sizeof(Lane) / sizeof(T);
   struct Values {
     Part part[parts];
   };
-  /// Lines per turn of the loop: enough independent operations to hide their latency.
+  /// Lines per loop iteration: enough independent operations to hide their latency.
   static constexpr std::size_t unrolled = parts == 1 ? 4 : parts == 2 ? 2 : 1;
 
   [[gnu::always_inline]] static Values load(const std::byte* from) {
@@ -191,7 +192,7 @@ struct VectorReduction {
     }
   }
 
-  /// Up to a line, at any place, over a copy of each source's piece.
+  /// Up to one line, at any offset, on a copy of each source's piece.
   static void reduce_piece(const ReduceCall& call, const Divisor& divisor, std::size_t at,
                            std::size_t size) {
     if (size == sizeof(std::uint64_t)) return reduce_words<1>(call, divisor, at);
@@ -209,9 +210,9 @@ struct VectorReduction {
     if (call.second.data != nullptr) copy_less_than<width>(call.second.data + at, piece, size);
   }
 
-  /// Words of 8 bytes, which stay in registers: loading a line right behind a store of a part of it
-  /// waits until that has left the core's store buffer, which the shortest messages would pay for
-  /// with each source (tests/bench/reduction_bench --sizes 8).
+  /// Words of 8 bytes, which stay in registers. Loading a line right after a store to part of it
+  /// waits until that store has left the core's store buffer; the shortest messages would pay for
+  /// that once per source (tests/bench/reduction_bench --sizes 8).
   template <std::size_t number>
   [[gnu::always_inline]] static void reduce_words(const ReduceCall& call, const Divisor& divisor,
                                                   std::size_t at) {
@@ -232,7 +233,7 @@ struct VectorReduction {
     if (call.second.data != nullptr) __builtin_memcpy(call.second.data + at, &result, size);
   }
 
-  /// `lines` lines; `number` sources if that is not 0, else as many as the call has.
+  /// Reduces `lines` lines from `number` sources, or from `number_of_sources` if `number` is 0.
   template <std::size_t lines, std::size_t number>
   [[gnu::always_inline]] static void reduce_lines(const std::byte* const* sources,
                                                   std::size_t number_of_sources,
@@ -271,7 +272,7 @@ struct VectorReduction {
 
     const Writer<Target> first(call.destination, at);
     const Writer<Target> second(call.second, at);
-    // Their own copies: stores through std::byte* might change the originals.
+    // Local copies: the compiler must assume that stores through std::byte* change the originals.
     const std::byte* named[number == 0 ? 1 : number];
     for (std::size_t i = 0; i < number; ++i) named[i] = call.sources[i];
     const std::byte* const* const sources = number == 0 ? call.sources : named;
@@ -287,12 +288,12 @@ struct VectorReduction {
     if (at < size) reduce_piece(call, divisor, at, size - at);
   }
 
-  /// Whether two sources have a body of their own, since each such body takes its time to compile.
-  /// Against the one for any number, with sources in the first cache, it is 1.2 to 2 times as fast
-  /// where a line needs no conversion, 1.05 to 1.17 times for sums of f16 and bf16 in AVX2, and 1.03
-  /// to 1.16 times for fp8. One for three sources was mostly 1.0 to 1.2 times as fast, for plain types
-  /// of 1 KiB 1.2 to 1.5 times, from 64 KiB on at most 1.13 (1 to 8 KiB where no size is named, AVX2
-  /// and AVX-512 of a loaded Intel VM, processor time, lower quartiles of 15 rounds in turn).
+  /// Whether two sources have their own body; each such body adds compile time. Compared with the
+  /// body for any number, with sources in the L1 cache, it is 1.2 to 2 times as fast if a line
+  /// needs no conversion, 1.05 to 1.17 times for sums of f16 and bf16 in AVX2, and 1.03 to 1.16
+  /// times for fp8. A body for three sources was mostly 1.0 to 1.2 times as fast, for plain types
+  /// of 1 KiB 1.2 to 1.5 times, from 64 KiB on at most 1.13 (1 to 8 KiB unless a size is given,
+  /// AVX2 and AVX-512 of a loaded Intel VM, processor time, lower quartiles of 15 rounds in turn).
   static constexpr bool has_body_for_two =
       !is_narrow_float<T> || (Op::averages && sizeof(T) == sizeof(Float16));
 
@@ -307,7 +308,7 @@ template <class Target>
 void vector_reduce(const ReduceCall& call) noexcept {
   with_element_type(call.reduction.type, [&]<class T>(T) {
     with_operation(call.reduction.op, [&]<class Op>(Op) {
-      // What wraps alike and is never divided is the same for both signs.
+      // Operations that wrap and never divide give the same bits for signed and unsigned integers.
       using Element =
           typename std::conditional_t<std::is_integral_v<T> && !Op::selects && !Op::averages,
                                       std::make_unsigned<T>, std::type_identity<T>>::type;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The narrow floating types as vectors. Only for the translation units that vector_body.h speaks
-// of.
+// The narrow floating types as vectors. Only for the translation units that vector_body.h
+// describes.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,16 +15,16 @@
 namespace colltune {
 namespace {
 
-/// Has instructions that round a line's floats to bfloat16s where it says so, first the even ones
-/// and then the odd ones: a NaN without payload stays that.
+/// The target has instructions that round the floats of a line to bfloat16, given as even and then
+/// odd elements; a NaN without payload keeps none.
 template <class Target>
 concept NarrowsToBFloat16 = requires(const Vector<float, Target::width> (&floats)[2]) {
   Target::narrows_to_bfloat16(floats);
   Target::narrow_to_bfloat16(floats);
 };
 
-/// A line of BFloat16 as two vectors of floats, the elements of even places and those of odd ones:
-/// the halves of words become floats where they lie.
+/// A line of BFloat16 as two vectors of floats, one of the even and one of the odd elements: each
+/// half of a word becomes a float without moving to another word.
 template <class Target>
 struct BFloat16Line {
   using Float = typename Lanes<Target>::Float;
@@ -55,7 +55,7 @@ struct BFloat16Line {
   }
 };
 
-/// How another narrow floating type becomes floats, and floats the bits of it, one per word.
+/// Converts the other narrow floating types to floats, and floats to their bits, one per word.
 template <class Target, class T>
 struct Conversion {
   using Narrow = Vector<decltype(T{}.bits), Target::width * sizeof(T) / sizeof(float)>;
@@ -67,7 +67,7 @@ struct Conversion {
     if constexpr (std::is_same_v<T, Float16> && Target::converts_float16)
       return Target::widen_float16(narrow);
     else if constexpr (std::is_same_v<T, Float8E5M2> && Target::converts_float16)
-      // The upper half of a Float16. A NaN keeps its payload here and loses it in `narrow`.
+      // The upper half of a Float16. A NaN keeps its payload here; `narrow` removes it.
       return Target::widen_float16(Packing::to_halves(narrow) << 8);
     else if constexpr (std::is_same_v<T, Float8E4M3> && Target::converts_float16)
       return widen_e4m3_by_processor(Packing::to_halves(narrow));
@@ -79,9 +79,9 @@ struct Conversion {
     return number_format_detail::narrow<layout(), Lanes<Target>>(value);
   }
 
-  /// Float16 where the processor converts it: it keeps a NaN's payload, while Float16's conversion
-  /// is to write one NaN per sign. `has_one_nan`: the only NaN among the values is the positive
-  /// quiet one without payload.
+  /// To Float16 by the processor's instruction. That keeps a NaN's payload, while Float16's
+  /// conversion must write one NaN per sign. `has_one_nan`: the only NaN among the values is the
+  /// positive quiet one without payload.
   template <bool has_one_nan>
   [[gnu::always_inline]] static Narrow narrow_by_processor(Float value) {
     using namespace number_format_detail;
@@ -93,8 +93,9 @@ struct Conversion {
   }
 
  private:
-  /// The bits of a Float8E4M3 within those of a Float16, whose exponent is biased by 8 more. A NaN,
-  /// a number there, becomes one by a bit that no other has; its payload is lost in `narrow`.
+  /// Places the bits of a Float8E4M3 within those of a Float16, whose exponent bias is larger by 8.
+  /// A NaN of E4M3 would be a number there, so a bit that only a NaN causes turns it into one;
+  /// `narrow` removes its payload.
   template <class Half>
   [[gnu::always_inline]] static Float widen_e4m3_by_processor(Half bytes) {
     using Signed = Vector<std::int16_t, sizeof(Half)>;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Of processors that we know nothing of.
+// For all other processors.
 
 #include <sched.h>
 

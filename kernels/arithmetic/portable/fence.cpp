@@ -5,6 +5,6 @@
 
 namespace colltune {
 
-void fence_non_temporal_stores() noexcept {}  // there are none
+void fence_non_temporal_stores() noexcept {}  // there are no such stores
 
 }  // namespace colltune

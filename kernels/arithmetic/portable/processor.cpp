@@ -25,7 +25,7 @@ std::string machine_name() {
 void prefetch_for_writing(const std::byte* place) noexcept { __builtin_prefetch(place, 1); }
 
 void evict_from_caches(std::span<const std::byte> bytes) noexcept {
-  // More than the last-level caches of today hold; written, so that it is there at all.
+  // Larger than the last-level caches of today. Written, so that the pages really exist.
   constexpr std::size_t more_than_caches = std::size_t{256} << 20;
   if (bytes.empty()) return;
   const std::unique_ptr<std::byte[]> other(new (std::nothrow) std::byte[more_than_caches]);

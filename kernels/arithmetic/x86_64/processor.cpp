@@ -15,8 +15,8 @@ namespace colltune {
 void relax_processor() noexcept { __builtin_ia32_pause(); }
 
 void prefetch_for_writing(const std::byte* place) noexcept {
-  // By name: the builtin means a prefetch for reading where the compiler is not told of this one.
-  // Processors without it take it for a nop.
+  // As assembly: the builtin becomes a prefetch for reading unless the compiler is told that the
+  // processor has prefetchw. Processors without it treat it as a nop.
   asm volatile("prefetchw %0" : : "m"(*place));
 }
 
@@ -29,7 +29,7 @@ void evict_from_caches(std::span<const std::byte> bytes) noexcept {
 
 namespace {
 
-/// Not among the names that every compiler's __builtin_cpu_supports knows.
+/// Not every compiler's __builtin_cpu_supports knows this name.
 bool has_f16c() {
   unsigned eax = 0;
   unsigned ebx = 0;
@@ -42,12 +42,13 @@ bool has_f16c() {
 }  // namespace
 
 std::vector<std::string> offered_isa_names() {
-  // __builtin_cpu_supports takes literals only; it looks at cpuid and at what the system saves.
+  // __builtin_cpu_supports takes only literals; it checks cpuid and the register state that the
+  // operating system saves.
   std::vector<std::string> names;
   const auto add = [&names](bool has, const char* name) {
     if (has) names.emplace_back(name);
   };
-  names.emplace_back("sse2");  // part of every 64-bit one
+  names.emplace_back("sse2");  // part of every x86-64 processor
   __builtin_cpu_init();
   add(__builtin_cpu_supports("sse4.2") != 0, "sse4_2");
   add(__builtin_cpu_supports("avx") != 0, "avx");

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// By levels: one algorithm inside each node, another one across the nodes, between the ranks that
-// have the same place in theirs. An all-reduce is a reduce-scatter inside, an all-reduce across and
-// an all-gather inside, so that 1 / (ranks per node) of the message goes through each rank's link
-// and all of them work at once (Thakur, Rabenseifner, Gropp 2005, section 5; NCCL's and Open MPI's
-// coll/han compose alike). Any scheduled algorithm of the catalogue may be any level; with low
-// latency inside: hierarchical_low_latency.cpp.
+// By levels: one algorithm inside each node, another one across the nodes, among the ranks with the
+// same place in their nodes. An all-reduce is a reduce-scatter inside, an all-reduce across and an
+// all-gather inside, so that 1 / (ranks per node) of the message goes through each rank's link and
+// all links work at once (Thakur, Rabenseifner, Gropp 2005, section 5; NCCL and Open MPI's coll/han
+// compose in the same way). Any scheduled algorithm of the catalogue may be any level. The version
+// with low latency inside is in hierarchical_low_latency.cpp.
 
 #include <utility>
 
@@ -21,7 +21,7 @@ NodeGrid grid_of(const ScheduledCall& shape) { return {shape.ranks, shape.groups
 struct Composition {
   Levels inside;
   Levels across;
-  Levels gather{};  ///< all_reduce: what collects inside
+  Levels gather{};  ///< all_reduce: the all-gather inside
 };
 
 void draw_all_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
@@ -81,7 +81,7 @@ void draw_reduce_scatter(ScheduleWriter& writer, const Variant& variant, const C
   const int places = grid.places();
   std::vector<Blocks> sums(
       static_cast<std::size_t>(places),
-      Blocks(static_cast<std::size_t>(grid.nodes())));  // place, node, node that it is for
+      Blocks(static_cast<std::size_t>(grid.nodes())));  // place, node, destination node
   for (int target = 0; target < grid.nodes(); ++target)
     for (int node = 0; node < grid.nodes(); ++node) {
       Blocks inputs(static_cast<std::size_t>(places));
@@ -142,7 +142,7 @@ std::string why_not(const Topology& topology, const Variant& variant, const Comp
   return why.empty() ? why : "across nodes: " + why;
 }
 
-/// What scatters and what collects inside are tried in pairs that move data alike.
+/// A sweep tries the algorithms that scatter and gather inside only in pairs that move data alike.
 bool is_pair(const Variant& variant) {
   const std::string inside = word(variant, "inside");
   const std::string gather = word(variant, "gather");

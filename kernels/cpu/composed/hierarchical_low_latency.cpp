@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 // By levels, as in hierarchical.cpp, for short messages: low latency inside each node, where a
-// message is its own signal, and any scheduled algorithm across the nodes, between the ranks that
-// have the same place in theirs. The levels are collectives of their own, one after the other, on
-// communicators of the ranks that they are among.
+// message is its own signal, and any scheduled algorithm across the nodes, among the ranks with the
+// same place in their nodes. The levels are separate collectives, one after the other, on
+// communicators of the ranks that take part.
 
 #include <algorithm>
 #include <memory>
@@ -24,12 +24,12 @@ namespace {
 constexpr std::string_view joint_words = "a collective by levels";
 constexpr std::string_view inside_words = "its part inside the node";
 constexpr std::string_view across_words = "its part across the nodes";
-// Beyond, schedules by levels work chunk by chunk; and rounded up to a multiple of the ranks of a
-// node, messages are still such as low latency takes.
+// For longer messages, schedules by levels work chunk by chunk. A message of this size, rounded up
+// to a multiple of the ranks of a node, is still short enough for low latency.
 constexpr Bytes largest_message{32 << 10};
 constexpr std::string_view across_knob = "across";
 
-/// The collectives of one level after another; nothing where a level has none.
+/// The collectives of the levels, in order; nothing for a level without one.
 struct Steps {
   std::optional<Problem> before{};  ///< inside each node
   Problem across;
@@ -38,7 +38,7 @@ struct Steps {
   Bytes padded{};
 };
 
-/// Those of `problem` on nodes with `places` ranks each. An average is a sum until the end.
+/// The steps of `problem` on nodes with `places` ranks each. An average is a sum until the end.
 Steps steps_of(const Problem& problem, int places) {
   const auto step = [&](Collective collective, std::uint64_t size, bool in_place) {
     const bool reduces = shape_of(collective).reduces;
@@ -69,18 +69,17 @@ Steps steps_of(const Problem& problem, int places) {
           .after = step(Collective::all_gather, size, false)};
 }
 
-/// Where a rank's data lies in each step, and what it copies before and behind them.
+/// Where a rank's data lies in each step, and what it copies before and after the steps.
 struct Layout {
   CallBuffers before{};
   CallBuffers across{};
   CallBuffers after{};
   Copies copies_before{};
   Copies copies_after{};
-  std::span<std::byte> sum{};  ///< behind the step across: this rank's part of the result
+  std::span<std::byte> sum{};  ///< this rank's part of the result after the step across
 };
 
-/// Copies between the blocks of all ranks, in their order, and the same ordered by place and then
-/// by node.
+/// Copies between two orders of all ranks' blocks: by rank, and by place and then node.
 template <class Copy>
 void for_each_block(const NodeGrid& grid, std::size_t block, Copy copy) {
   std::size_t ordered = 0;
@@ -147,7 +146,7 @@ Layout lay_out(const Call& call, const NodeGrid& grid, int place, StepMemory& me
               "no levels for " + std::string(name_of(call.problem.collective)));
 }
 
-/// Runs the levels; its communicators go behind them.
+/// Runs the levels. Its communicators are destroyed after its steps.
 class LevelsOperation final : public Operation {
  public:
   LevelsOperation(Communicator& communicator, int node, int place, Deadline deadline)
@@ -206,7 +205,7 @@ class HierarchicalLowLatency final : public Implementation {
         all.push_back(std::move(variant));
       }
     }
-    if (!has_grid) all.resize(1);  // to say why it cannot
+    if (!has_grid) all.resize(1);  // so that `supports` can give the reason
     return all;
   }
 
@@ -236,7 +235,7 @@ class HierarchicalLowLatency final : public Implementation {
   }
 
   std::string protocol(const Problem& problem, const Variant& variant) const override {
-    // What ranks put on the wire inside is low latency's to say; the sizes follow from the problem.
+    // The protocol inside is that of low latency; the sizes follow from the problem.
     return "levels;" + name_ + ";" + word(variant, across_knob) + ";" +
            inside().protocol(problem, inside_variant(variant, inside()));
   }
@@ -283,7 +282,7 @@ class HierarchicalLowLatency final : public Implementation {
                                      const Variant& variant, Deadline deadline) const override;
 
  private:
-  /// What runs inside a node; where it is two collectives, with equal settings.
+  /// What runs inside a node; if that is two collectives, they have equal settings.
   [[nodiscard]] const Implementation& inside() const {
     return before_ != nullptr ? *before_ : *after_;
   }
@@ -305,7 +304,7 @@ class HierarchicalLowLatency final : public Implementation {
     variant.implementation = by.name();
     return variant;
   }
-  /// Null where the variant names none.
+  /// Null if the variant names none.
   [[nodiscard]] const Level* find_level(const Variant& variant) const {
     for (const Parameter& parameter : variant.parameters) {
       if (parameter.name != across_knob) continue;
@@ -327,7 +326,7 @@ class HierarchicalLowLatency final : public Implementation {
   std::string name_;
   std::string description_;
   Implementations low_latency_ = make_low_latency();
-  const Implementation* before_ = nullptr;  ///< of low_latency_; null where that step is none
+  const Implementation* before_ = nullptr;  ///< of low_latency_; null if there is no such step
   const Implementation* after_ = nullptr;
   Levels levels_;
   Implementations across_;  ///< by level
@@ -337,7 +336,7 @@ std::unique_ptr<Operation> HierarchicalLowLatency::prepare(Communicator& communi
                                                            const Call& call, const Variant& variant,
                                                            Deadline deadline) const {
   const NodeGrid grid(communicator.size(), communicator.nodes());
-  if (!grid.is_even())  // on all ranks alike
+  if (!grid.is_even())  // all ranks reach the same result
     throw Error(StatusCode::failed_precondition,
                 std::string(joint_words) + " needs as many ranks on each node");
   const int rank = communicator.rank();
@@ -352,7 +351,8 @@ std::unique_ptr<Operation> HierarchicalLowLatency::prepare(Communicator& communi
                    [&] { layout = lay_out(call, grid, place, joint.memory()); });
   const auto add = [&](Communicator& level, const ImplementedBy& by, const Problem& problem,
                        const CallBuffers& buffers, JointStep step) {
-    // One after the other, each on all ranks: a rank that fails in one leaves nobody in the next.
+    // One level after the other, each on all ranks: if a rank fails in one, no rank enters the
+    // next.
     attempt_together(communicator, joint_words, deadline, [&] {
       step.prepare(level, by, {.problem = problem, .root = 0, .buffers = buffers}, deadline);
       joint.add(std::move(step));

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Trees over the machine: ranks that are near one another (on a node, by a NUMA domain's memory,
-// under a last-level cache) have a leader, and only leaders talk across, so that what lies between
-// the groups carries the message once for each of them (Open MPI's coll/han and coll/xhc, MPICH's
-// and MVAPICH2's two-level collectives). Groups may differ in size. Any scheduled algorithm of the
-// catalogue may be a level.
+// Trees over the machine. Ranks that are near one another (on a node, next to a NUMA domain's
+// memory, under a last-level cache) have a leader, and only leaders communicate across groups, so
+// the links between groups carry the message once per group (Open MPI's coll/han and coll/xhc,
+// MPICH's and MVAPICH2's two-level collectives). Groups may differ in size. Any scheduled algorithm
+// of the catalogue may be a level.
 
 #include <algorithm>
 #include <numeric>
@@ -16,8 +16,8 @@
 namespace colltune::cpu {
 namespace {
 
-/// The ranks of each group, in their order, and who leads them: the root its own group, the first
-/// rank any other.
+/// The ranks of each group, in order, and each group's leader: the root in its own group, the first
+/// rank in any other.
 class Groups {
  public:
   explicit Groups(const ScheduledCall& shape) {
@@ -40,7 +40,7 @@ class Groups {
     return ranks_[static_cast<std::size_t>(group)];
   }
   [[nodiscard]] int size(int group) const { return static_cast<int>(ranks(group).size()); }
-  /// The leader's place among the ranks of the group.
+  /// The leader's index among the ranks of its group.
   [[nodiscard]] int place_of_leader(int group) const {
     const auto& all = ranks(group);
     return static_cast<int>(std::ranges::find(all, leader(group)) - all.begin());
@@ -52,16 +52,16 @@ class Groups {
   int root_group_ = 0;
 };
 
-/// The levels of one composed algorithm; what it does not use is null.
+/// The levels of one composed algorithm; levels that it does not use are null.
 struct Composition {
   Levels up{};    ///< reduce to the leader
   Levels across;  ///< among the leaders
   Levels down{};  ///< broadcast from the leader
 };
 
-/// Into how many shares a message is cut so that each level can cut it as it likes: piece a of the
-/// level across and b of those inside is share a * inside + b. Groups of unlike sizes may cut
-/// unlike numbers of pieces: `inside` is a multiple of each.
+/// How many shares a message is cut into, so that each level gets the pieces that it needs: piece a
+/// of the level across and piece b of the level inside are share a * inside + b. Groups of
+/// different sizes may need different numbers of pieces: `inside` is a multiple of each.
 struct Cuts {
   int across = 1;
   int inside = 1;
@@ -83,7 +83,7 @@ struct Cuts {
   }
 };
 
-/// One call's levels.
+/// Draws the levels of one call.
 class LeadersWriter {
  public:
   LeadersWriter(ScheduleWriter& writer, const Variant& variant, const Composition& of)
@@ -98,7 +98,7 @@ class LeadersWriter {
 
   /// Each group's ranks reduce their inputs to its leader.
   OfLeaders reduce_up() {
-    // With a single group that is the whole result.
+    // With a single group this is already the final result.
     const Level& level = level_of(of_.up, variant_, "up");
     const LevelWriter up(writer_, level, groups_.count() == 1);
     OfLeaders sums;
@@ -126,8 +126,8 @@ class LeadersWriter {
     return sums;
   }
 
-  /// The leaders' call, from `inputs` to `outputs` (by group and share; a group that gets nothing
-  /// has none).
+  /// Draws the leaders' call, from `inputs` to `outputs` (by group and share; a group that receives
+  /// nothing has none).
   void draw_across(const OfLeaders& inputs, const OfLeaders& outputs, bool is_last) {
     if (groups_.count() == 1) {
       for (int share = 0; share < cuts_.shares(); ++share)
@@ -153,7 +153,7 @@ class LeadersWriter {
     }
   }
 
-  /// Each leader hands `from` on to the outputs of its group.
+  /// Each leader broadcasts `from` to the outputs of its group.
   void broadcast_down(const OfLeaders& from) {
     const Level& level = level_of(of_.down, variant_, "down");
     const LevelWriter down(writer_, level, false);
@@ -169,7 +169,7 @@ class LeadersWriter {
     });
   }
 
-  /// `block(rank, share)` of each leader.
+  /// `block(rank, share)` for each leader.
   template <class BlockOf>
   [[nodiscard]] OfLeaders of_leaders(BlockOf block) const {
     OfLeaders blocks;
@@ -181,7 +181,7 @@ class LeadersWriter {
     return blocks;
   }
 
-  /// The same of the root alone.
+  /// The same for the root only.
   template <class BlockOf>
   [[nodiscard]] OfLeaders of_root(BlockOf block) const {
     OfLeaders blocks = of_leaders(std::move(block));
@@ -195,7 +195,8 @@ class LeadersWriter {
     return blocks[static_cast<std::size_t>(group)].at(static_cast<std::size_t>(share));
   }
 
-  /// The calls of a level inside the groups of several ranks: so many shares each as it cuts.
+  /// Draws the calls of a level inside each group of several ranks, with as many shares per call as
+  /// the level needs.
   template <class Call>
   void for_each_call(const Level& level, Call call) {
     for (int a = 0; a < cuts_.across; ++a)
@@ -281,7 +282,8 @@ std::string why_not(const Topology& topology, const Capability& capability, cons
   return why.empty() ? why : "across groups: " + why;
 }
 
-/// What reduces up and what broadcasts down are tried in pairs that move data alike.
+/// A sweep tries the algorithms that reduce up and broadcast down only in pairs that move data
+/// alike.
 bool is_pair(const Variant& variant) {
   const std::string up = word(variant, "up");
   const std::string down = word(variant, "down");

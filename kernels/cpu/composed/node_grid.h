@@ -12,11 +12,11 @@
 
 namespace colltune::cpu {
 
-/// The ranks of several nodes, by node and by place: a rank's place is its number among those of
+/// The ranks of several nodes, by node and by place: a rank's place is its index among the ranks of
 /// its node.
 class NodeGrid {
  public:
-  /// `node_of_rank` numbers the nodes from 0 on; empty: all `ranks` are on one.
+  /// `node_of_rank` numbers the nodes from 0; empty: all `ranks` are on one node.
   NodeGrid(int ranks, std::span<const int> node_of_rank) {
     for (int rank = 0; rank < ranks; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
@@ -25,7 +25,7 @@ class NodeGrid {
       ranks_[node].push_back(rank);
     }
   }
-  /// Whether each node has as many ranks: only then is the rest defined.
+  /// Whether all nodes have the same number of ranks: the functions below need that.
   [[nodiscard]] bool is_even() const {
     return std::ranges::all_of(
         ranks_, [&](const std::vector<int>& node) { return node.size() == ranks_.front().size(); });
@@ -38,7 +38,7 @@ class NodeGrid {
   [[nodiscard]] const std::vector<int>& of_node(int node) const {
     return ranks_[static_cast<std::size_t>(node)];
   }
-  /// The ranks with `place` in each node.
+  /// The rank with `place` on each node.
   [[nodiscard]] std::vector<int> of_place(int place) const {
     std::vector<int> ranks;
     for (int node = 0; node < nodes(); ++node) ranks.push_back(rank(node, place));
@@ -49,8 +49,8 @@ class NodeGrid {
   std::vector<std::vector<int>> ranks_;
 };
 
-/// Why the ranks of `topology` make no grid in which both ways are worth a level, for a person;
-/// empty where they do.
+/// Why the ranks of `topology` form no grid in which a level in both directions is useful, for a
+/// person; empty if they do.
 [[nodiscard]] inline std::string why_no_grid(const Topology& topology) {
   if (topology.nodes < 2 || topology.ranks_per_node < 2)
     return "it needs several nodes with several ranks each";

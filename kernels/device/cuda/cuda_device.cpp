@@ -33,7 +33,7 @@ using Event = std::unique_ptr<CUevent_st, Destroyer<cudaEvent_t, cudaEventDestro
 using Graph = std::unique_ptr<CUgraph_st, Destroyer<cudaGraph_t, cudaGraphDestroy>>;
 using GraphExec = std::unique_ptr<CUgraphExec_st, Destroyer<cudaGraphExec_t, cudaGraphExecDestroy>>;
 
-/// Waits for nothing that others started, and nobody waits for it.
+/// A stream that neither waits for the legacy default stream nor makes it wait.
 Stream make_stream() {
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -62,10 +62,10 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// What `put` puts on `stream`, which runs nothing of it.
+/// Captures what `put` puts on `stream`; none of it runs.
 GraphExec capture_on(int gpu, const Stream& stream, const std::function<void()>& put) {
   check_cuda(cudaSetDevice(gpu), "cudaSetDevice");
-  // Of this thread alone: other ranks allocate memory meanwhile, and so do a library's threads.
+  // Capture for this thread only: meanwhile other ranks allocate memory, as do a library's threads.
   check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal),
              "cudaStreamBeginCapture");
   std::exception_ptr refused;
@@ -103,19 +103,20 @@ class CudaGraph final : public DeviceGraph {
   GraphExec replay_;
 };
 
-/// Holds a stream until what follows lies on it, so that the device's clock does not measure how
-/// long the host takes to put it there.
+/// Blocks a stream until all work is queued on it, so that the device's clock does not measure how
+/// long the host takes to queue it.
 class Gate {
  public:
   ~Gate() { open(); }
-  /// What is put on `stream` from now on runs after `open`.
+  /// Work put on `stream` from now on runs after `open`.
   void close(cudaStream_t stream) {
     is_open_.store(false, std::memory_order_relaxed);
     check_cuda(cudaLaunchHostFunc(
                    stream,
                    [](void* gate) {
-                     // A launch takes microseconds. Under a profiler or a checker it returns when
-                     // the kernel has ended, which waits for the gate: so that waits no longer.
+                     // A kernel launch takes microseconds. Under a profiler or a checker, though,
+                     // the launch returns only when the kernel has ended, and the kernel waits for
+                     // the gate. So the gate gives up after 10 ms.
                      const auto give_up =
                          std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
                      while (!static_cast<Gate*>(gate)->is_open_.load(std::memory_order_acquire) &&
@@ -131,7 +132,7 @@ class Gate {
   std::atomic<bool> is_open_ = true;
 };
 
-/// The arguments of a kernel for the ranks of `calls`, `blocks` blocks each.
+/// The arguments of a kernel for the ranks of `calls`, with `blocks` blocks each.
 device::LaunchArguments arguments_of(std::span<const device::DeviceCall> calls, int blocks) {
   device::LaunchArguments arguments{.common = calls.front(), .blocks = blocks, .is_whole = true};
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -172,7 +173,7 @@ class CudaLaunch final : public DeviceLaunch {
     if (!grid_.replays_graph) return;
     calls_of_start_ = options.calls_of_graph;
     replay_ = capture_on(gpu_, stream_, [this] {
-      // Nodes of the graph: between them lies nothing of the host's.
+      // The events are nodes of the graph, so no host work lies between them.
       record(begin_, cudaEventRecordExternal);
       for (int call = 0; call < calls_of_start_; ++call) launch(stream_.get());
       record(end_, cudaEventRecordExternal);
@@ -203,7 +204,7 @@ class CudaLaunch final : public DeviceLaunch {
   }
 
   bool has_ended() override {
-    // The stream, not the last event: a start that failed halfway may have left something running.
+    // Asks the stream, not the last event: a start that failed halfway may have left work running.
     const cudaError_t result = cudaStreamQuery(stream_.get());
     if (result == cudaErrorNotReady) return false;
     check_cuda(result, "the kernel");
@@ -225,8 +226,8 @@ class CudaLaunch final : public DeviceLaunch {
     if (meets_again_) launch_kernel(stream);
   }
 
-  /// By turns on `stream` and on those beside it, which begin and end with it: one copy engine
-  /// serves a stream at a time.
+  /// Spreads the copies over `stream` and the side streams, which fork from it and join it: a copy
+  /// engine serves one stream at a time.
   void copy_on(cudaStream_t stream) {
     if (!beside_.empty()) check_cuda(cudaEventRecord(fork_.get(), stream), "cudaEventRecord");
     for (const Stream& other : beside_)
@@ -255,22 +256,22 @@ class CudaLaunch final : public DeviceLaunch {
   const void* kernel_;
   device::LaunchArguments arguments_;
   device::DeviceCopies copies_;
-  bool meets_again_;  ///< after the copies
+  bool meets_again_;  ///< launches the kernel again after the copies
   int ranks_;
   DeviceGrid grid_;
   bool is_gated_;
   Gate gate_;  ///< outlives the stream that it holds
   Stream stream_;
-  std::vector<Stream> beside_;  ///< for copies
+  std::vector<Stream> beside_;  ///< side streams for copies
   Event begin_;
   Event end_;
   Event fork_;
   std::vector<Event> joins_;
   int calls_of_start_ = 1;
-  GraphExec replay_;  ///< of all that a start begins; null where it is launched
+  GraphExec replay_;  ///< all that a start begins; null if it is launched without a graph
 };
 
-/// What a library puts on a stream of its own, between two events.
+/// Work that a library puts on a stream of its own, between two events.
 class CudaLibraryLaunch final : public DeviceLaunch {
  public:
   CudaLibraryLaunch(int gpu, DeviceSubmission& submission, const CudaDeviceOptions& options)
@@ -312,7 +313,7 @@ class CudaLibraryLaunch final : public DeviceLaunch {
   std::chrono::nanoseconds duration() override { return time_between(begin_, end_); }
 
  private:
-  /// Puts the last event behind the call as soon as all of that is on the stream.
+  /// Records the last event as soon as the whole call is on the stream.
   bool close() {
     if (!submission_.is_submitted()) return false;
     check_cuda(cudaEventRecord(end_.get(), stream_.get()), "cudaEventRecord");
@@ -460,8 +461,9 @@ class CudaDevice final : public Device {
                       (why_no_multicast_.empty() ? "not all of them have it" : why_no_multicast_));
     const void* const kernel = choose_kernel(algorithm.kernels, call.type, call.op);
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
-    // Loads the kernel: at its first launch, beside another one that waits for it, that could wait
-    // for that one's end (CUDA C++ Programming Guide, Lazy Loading, "Concurrent Execution").
+    // Loads the kernel now. A lazy load at the first launch could wait for the end of another
+    // kernel that in turn waits for this one (CUDA C++ Programming Guide, Lazy Loading, "Concurrent
+    // Execution").
     cudaFuncAttributes attributes{};
     check_cuda(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
     int blocks_of_processor = 0;
@@ -531,7 +533,8 @@ class CudaDevice final : public Device {
     return peers;
   }
   /// NVLink keeps 128 bytes that a warp stores at once together (NCCL sends LL128 over nothing
-  /// else). What tells it from PCI Express without asking for links is that it carries atomics.
+  /// else). Support for atomics between devices tells it from PCI Express without a query for
+  /// links.
   [[nodiscard]] bool has_whole_lines() const {
     int peers = 0;
     for (int other = 0; other < count_cuda_devices().count; ++other) {
@@ -556,10 +559,10 @@ class CudaDevice final : public Device {
   CudaDeviceOptions options_;
   cudaDeviceProp properties_{};
   CudaMemory memory_;
-  Stream copies_;                                  ///< of read, write and fill
-  std::unique_ptr<const NvmlDevice> nvml_;         ///< null where it tells nothing
-  std::unique_ptr<VirtualMemory> virtual_memory_;  ///< null where it has none
-  std::string why_no_multicast_;                   ///< empty: it can
+  Stream copies_;                                  ///< for read, write and fill
+  std::unique_ptr<const NvmlDevice> nvml_;         ///< null if NVML is unavailable
+  std::unique_ptr<VirtualMemory> virtual_memory_;  ///< null if the device offers none
+  std::string why_no_multicast_;                   ///< empty: multicast is available
 };
 
 }  // namespace

@@ -10,10 +10,10 @@
 
 namespace colltune {
 
-/// Throws Error where `result` is not success: resource_exhausted for memory, internal otherwise.
+/// Throws Error unless `result` is success: resource_exhausted for memory, otherwise internal.
 inline void check_cuda(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // the next call reports its own
+  static_cast<void>(cudaGetLastError());  // clears it, so that the next call reports its own
   throw Error(
       result == cudaErrorMemoryAllocation ? StatusCode::resource_exhausted : StatusCode::internal,
       std::string(what) + ": " + cudaGetErrorString(result));

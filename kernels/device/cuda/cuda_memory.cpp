@@ -15,8 +15,8 @@ namespace {
 
 using GetAddressRange = CUresult (*)(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer);
 
-/// The allocation, not one of ours, that `pointer` lies in. Through the runtime, so that the
-/// program starts on machines without a driver.
+/// The allocation that `pointer`, not ours, lies in. The driver's function is looked up through the
+/// runtime, so that the program starts on machines without a driver.
 std::span<std::byte> find_allocation(const std::byte* pointer) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
@@ -33,7 +33,8 @@ std::span<std::byte> find_allocation(const std::byte* pointer) {
   return {reinterpret_cast<std::byte*>(base), size};
 }
 
-/// What the driver lets other processes open, which is memory of cudaMalloc.
+/// The handle of an allocation for other processes. The driver gives one for memory of cudaMalloc
+/// only.
 cudaIpcMemHandle_t handle_of(std::span<std::byte> allocation) {
   cudaIpcMemHandle_t handle{};
   const cudaError_t result = cudaIpcGetMemHandle(&handle, allocation.data());
@@ -62,7 +63,7 @@ std::byte* CudaMemory::take_spare(std::size_t bytes, Device::Memory memory) {
   for (auto it = allocations_.begin(); it != allocations_.end(); ++it) {
     const Allocation& one = it->second;
     const bool fits = !one.is_used && one.memory == memory && one.size >= bytes &&
-                      one.size / 2 <= bytes;  // no small use of large memory
+                      one.size / 2 <= bytes;  // at least half of it must be used
     if (fits && (best == allocations_.end() || one.size < best->second.size)) best = it;
   }
   if (best == allocations_.end()) return nullptr;

@@ -12,11 +12,11 @@
 
 namespace colltune {
 
-/// A GPU's allocations, and what it has opened of other processes'. Thread-safe.
+/// A GPU's allocations, and the memory of other processes that it has opened. Thread-safe.
 ///
-/// Released memory is kept for the next allocation: the driver must not take back what a peer's
-/// kernel may still look at, or what another process has open; and taking it back waits for all
-/// that runs on the GPU.
+/// Released memory is kept for the next allocation. The driver must not free memory that a peer's
+/// kernel may still access or that another process has open, and freeing waits for all work on the
+/// GPU.
 class CudaMemory {
  public:
   explicit CudaMemory(int gpu) : gpu_(gpu) {}
@@ -43,13 +43,13 @@ class CudaMemory {
   };
 
   [[nodiscard]] std::byte* take_spare(std::size_t bytes, Device::Memory memory);
-  /// Gives the driver back what nobody uses and no other process has open.
+  /// Frees all memory that is neither in use nor shared with other processes.
   void trim();
 
   int gpu_;
   std::mutex mutex_;
   std::map<std::byte*, Allocation> allocations_;  ///< guarded by mutex_
-  std::map<std::byte*, Opened> opened_;           ///< guarded by mutex_; by their first byte
+  std::map<std::byte*, Opened> opened_;           ///< by their first byte; guarded by mutex_
 };
 
 }  // namespace colltune

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Compares what driver_abi.h says with the cuda.h of the build. Compiled, never called.
+// Compares the declarations in driver_abi.h with the cuda.h of the build. Compiled, never called.
 
 #include <cuda.h>
 
@@ -38,7 +38,7 @@ static_assert(offsetof(AllocationProperties, compression) ==
 static_assert(sizeof(MappingRights) == sizeof(CUmemAccessDesc));
 static_assert(offsetof(MappingRights, flags) == offsetof(CUmemAccessDesc, flags));
 
-// Of CUDA 12.1, and of drivers as new (530).
+// These need CUDA 12.1, and drivers from 530 on.
 #if CUDA_VERSION >= 12010
 static_assert(has_multicast == CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED);
 static_assert(sizeof(MulticastProperties) == sizeof(CUmulticastObjectProp));

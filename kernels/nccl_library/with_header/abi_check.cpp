@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Compares what library_abi.h says with the nccl.h that the build found. Compiled, never called.
+// Compares library_abi.h with the nccl.h that the build found. Compiled, never called.
 
 #include <nccl.h>
 
@@ -43,7 +43,7 @@ static_assert(native_op(ReduceOp::avg) == ncclAvg);
 static_assert(static_cast<int>(result_success) == ncclSuccess);
 static_assert(static_cast<int>(result_in_progress) == ncclInProgress);
 
-/// Whether two functions take as many arguments, each of the same size and kind.
+/// Whether two functions take the same number of arguments, each of the same size and kind.
 template <class Own, class Theirs>
 struct Alike : std::false_type {};
 template <class R, class... A, class S, class... B>
@@ -72,7 +72,7 @@ static_assert(is_alike<AllReduce>(&ncclAllReduce) && is_alike<AllGather>(&ncclAl
 static_assert(is_alike<ReduceScatter>(&ncclReduceScatter) && is_alike<Reduce>(&ncclReduce));
 static_assert(is_alike<Broadcast>(&ncclBroadcast));
 static_assert(is_alike<MemAlloc>(&ncclMemAlloc) && is_alike<MemFree>(&ncclMemFree));
-#if NCCL_VERSION_CODE >= 22800  // the only way to ask a header what it declares
+#if NCCL_VERSION_CODE >= 22800  // a header's version is the only way to know what it declares
 static_assert(sizeof(Configuration) <= sizeof(ncclConfig_t));
 static_assert(offsetof(Configuration, traffic_class) == offsetof(ncclConfig_t, trafficClass));
 static_assert(offsetof(Configuration, name) == offsetof(ncclConfig_t, commName));

@@ -93,7 +93,8 @@ TEST_F(Hostile, WorkOfARequestIsBoundedByItsSize) {
   step.set_dimension(0);
   EXPECT_THAT(answer_to(request), HasSubstr("query.problem.mesh.shape: has 300000 entries"));
 
-  // The largest that is allowed: whether its steps merge is not looked into where nothing is stored.
+  // The largest that is allowed: whether its steps merge is not looked into where nothing is
+  // stored.
   problem.mutable_mesh()->clear_shape();
   problem.mutable_mesh()->add_shape(1 << 20);
   while (problem.mesh().steps_size() < 4096) {

@@ -70,7 +70,8 @@ TEST_F(Hardened, RefusesToServeWithTooFewDescriptors) {
 TEST_F(Hardened, OfTwoThatBeginTogetherOneServes) {
   for (int round = 0; round < 5; ++round) {
     std::vector<std::unique_ptr<ChildProcess>> daemons;
-    for (int i = 0; i < 2; ++i) daemons.push_back(std::make_unique<ChildProcess>(command(socket())));
+    for (int i = 0; i < 2; ++i)
+      daemons.push_back(std::make_unique<ChildProcess>(command(socket())));
     int served = 0;
     for (const auto& daemon : daemons) served += daemon->read_line().empty() ? 0 : 1;
     EXPECT_EQ(served, 1);

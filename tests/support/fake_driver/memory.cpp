@@ -271,7 +271,8 @@ Result cuMemUnmap(Address address, std::size_t bytes) {
   state().mappings.erase(found);
   return success;
 }
-Result cuMemSetAccess(Address address, std::size_t bytes, const MappingRights* access, std::size_t count) {
+Result cuMemSetAccess(Address address, std::size_t bytes, const MappingRights* access,
+                      std::size_t count) {
   const std::lock_guard lock(state().mutex);
   if (const Result failure = note_call("cuMemSetAccess"); failure != success) return failure;
   const auto found = state().mappings.find(address);

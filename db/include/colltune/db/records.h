@@ -19,11 +19,11 @@
 
 namespace colltune {
 
-/// How a sweep stands. Stored by name.
+/// The state of a sweep. Stored by name.
 enum class SweepState {
-  running = 0,   ///< begun and not finished: in progress, or killed
+  running = 0,   ///< begun and not finished: in progress or killed
   complete = 1,  ///< every trial of its plan has an outcome
-  partial = 2,   ///< ended early (budget, signal) with what it had
+  partial = 2,   ///< ended early (budget, signal) with the results so far
   failed = 3,    ///< ended by an error
 };
 constexpr std::array<Named<SweepState>, 4> enum_names(SweepState) {
@@ -34,17 +34,17 @@ constexpr std::array<Named<SweepState>, 4> enum_names(SweepState) {
 }
 constexpr std::string_view enum_title(SweepState) { return "sweep state"; }
 
-/// What a sweep's measurements are for. Stored by name.
+/// The purpose of a sweep's measurements. Stored by name.
 enum class SweepPurpose {
   choose = 0,   ///< deciding
-  confirm = 1,  ///< checking decisions in a fresh launch: baseline against chosen, nothing else
+  confirm = 1,  ///< checking decisions in a fresh launch: baseline against winner only
 };
 constexpr std::array<Named<SweepPurpose>, 2> enum_names(SweepPurpose) {
   return {{{SweepPurpose::choose, "choose"}, {SweepPurpose::confirm, "confirm"}}};
 }
 constexpr std::string_view enum_title(SweepPurpose) { return "sweep purpose"; }
 
-/// One launch that measures: of `colltune-agent sweep`, or one of `colltune-agent confirm`.
+/// One launch that measures: by `colltune-agent sweep` or `colltune-agent confirm`.
 struct SweepRecord {
   std::string uuid;
   std::string started_at;   ///< UTC, ISO 8601
@@ -57,7 +57,7 @@ struct SweepRecord {
   std::uint64_t planned_trials = 0;
   std::string summary;  ///< JSON written at the end: shares of time, counts of outcomes
   SweepPurpose purpose = SweepPurpose::choose;
-  std::string confirmation{};  ///< names the confirmation that this launch is part of; empty: none
+  std::string confirmation{};  ///< the confirmation that this launch is part of; empty: none
 
   friend bool operator==(const SweepRecord&, const SweepRecord&) = default;
 };
@@ -78,7 +78,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("confirmation", self.confirmation);
 }
 
-/// An environment with the digest that keys name it by.
+/// An environment with the digest that names it in keys.
 struct EnvironmentRecord {
   std::string digest;
   Environment environment;
@@ -92,7 +92,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("environment", self.environment);
 }
 
-/// One failed attempt at a trial. Another attempt may follow, so it is no measurement.
+/// One failed attempt at a trial. Another attempt may follow, so it is not a measurement.
 struct FailureRecord {
   std::string sweep_uuid;
   TuningKey key;
@@ -115,12 +115,13 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 }
 
 /// A variant that is neither measured nor published for one key, in any sweep, until it is
-/// released. The key names the environment: a new version of a library starts afresh.
+/// released. The key names the environment, so a new version of a library starts without
+/// quarantines.
 struct QuarantineRecord {
   TuningKey key;
   Variant variant;
-  int failures = 0;                    ///< that led to it, at least 1
-  Outcome outcome = Outcome::crashed;  ///< of the last of them
+  int failures = 0;                    ///< failures that led to it, at least 1
+  Outcome outcome = Outcome::crashed;  ///< of the last failure
   std::string reason;                  ///< for a person
   std::string since;                   ///< UTC, ISO 8601
   std::string released_at;             ///< UTC, ISO 8601; empty while in force
@@ -139,8 +140,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("released_at", self.released_at);
 }
 
-/// `decision` as it may be published beside `quarantines` in force: without the variants that are
-/// quarantined for its key, its reason saying so; empty where no variant is left.
+/// `decision` as it may be published given the `quarantines` in force: without the variants that
+/// are quarantined for its key, which its reason then mentions. Empty if no variant is left.
 [[nodiscard]] std::optional<Decision> without_quarantined(
     Decision decision, std::span<const QuarantineRecord> quarantines);
 
@@ -161,8 +162,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("content_digest", self.content_digest);
   visit("decisions", self.decisions);
 }
-/// Rows that are stored whole and hold what no reader can use: a program before there were limits
-/// took them. They are left out.
+/// Rows that are intact but hold something that no reader can use. A program from before the limits
+/// accepted them. They are left out.
 struct LeftOut {
   std::uint64_t rows = 0;
   std::string first;  ///< which one and why, for a person
@@ -172,10 +173,10 @@ struct LeftOut {
   }
   friend bool operator==(const LeftOut&, const LeftOut&) = default;
 };
-/// "3 rows are left out; the first: …"; empty where there are none.
+/// "3 rows are left out; the first: …"; empty if there are none.
 [[nodiscard]] std::string describe(const LeftOut& left_out);
 
-/// A whole generation as the store has it, ordered by key, then family.
+/// A whole generation as stored, ordered by key, then family.
 struct PublishedTable : DecisionSet {
   std::string published_at{};  ///< UTC, ISO 8601
   LeftOut left_out{};

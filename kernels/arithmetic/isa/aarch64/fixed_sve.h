@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// SVE at one vector length: compiled with -msve-vector-bits, which makes vectors of that width one
-// register each. On a processor with another length such code is wrong, so each length is an
-// instruction set of its own (isa_names in portable/machine.cpp tells the processor's). 128 bits
-// are not here: NEON has those.
+// SVE at one vector length: compiled with -msve-vector-bits, which makes each vector of that width
+// one register. Such code is wrong on a processor with another length, so each length is a separate
+// instruction set (isa_names gives the processor's). There is none for 128 bits: NEON covers that.
 
 #include "arithmetic/isa/vector_body.h"
 

@@ -17,7 +17,7 @@ struct Avx2Packing : PortablePacking<32> {
   static Half to_halves(Quarter quarters) {
     return (Half)_mm_cvtepu8_epi16(_mm_cvtsi64_si128(bits(quarters)));
   }
-  // Packing works within each half of a register: the quarters are put in order afterwards.
+  // Packing works within each half of a register, so the quarters must be reordered afterwards.
   static Line pack(const Word (&words)[2]) {
     return (Line)_mm256_permute4x64_epi64(_mm256_packus_epi32((__m256i)words[0], (__m256i)words[1]),
                                           0b11'01'10'00);

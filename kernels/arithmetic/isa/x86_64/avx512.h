@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What all bodies of AVX-512 share. Only for the translation units that vector_body.h speaks of.
+// What all AVX-512 bodies share. Only for the translation units that vector_body.h describes.
 //
-// AVX512_FP16 stays unused: arithmetic in halves rounds at every step, while the declared rounding
-// is one from a float, and its conversions are those that AVX512F has.
+// AVX512_FP16 is not used: arithmetic in halves rounds at every step, while the declared rounding
+// is one rounding from float. Its conversions are the same as those of AVX512F.
 
 #include <immintrin.h>
 
@@ -14,7 +14,7 @@
 namespace colltune {
 namespace {
 
-// The forms without a mask make gcc 12 warn of an uninitialised value in its own header.
+// The unmasked forms make gcc 12 warn about an uninitialised value in its own header.
 constexpr __mmask16 all = 0xffff;
 
 struct Avx512Packing : PortablePacking<64> {

@@ -10,7 +10,7 @@ namespace {
 struct Avx512Bf16 : Avx512 {
   using Floats = Vector<float, width>;
 
-  /// VCVTNE2PS2BF16 takes subnormal numbers for zeros, whatever the modes of the processor say.
+  /// VCVTNE2PS2BF16 treats subnormals as zeros, regardless of the processor's mode bits.
   static bool narrows_to_bfloat16(const Floats (&floats)[2]) {
     constexpr int subnormal = 0x20;
     return _cvtmask16_u32(_mm512_fpclass_ps_mask((__m512)floats[0], subnormal)) +

@@ -22,7 +22,7 @@ struct Sse2Packing : PortablePacking<16> {
     return (Word)_mm_unpacklo_epi16(_mm_unpacklo_epi8(_mm_cvtsi32_si128(bits), zero), zero);
   }
   static Line pack(const Word (&words)[2]) {
-    // Sign-extended from 16 bits, so that saturation changes nothing.
+    // Sign-extended from 16 bits, so that the saturating pack changes no value.
     const auto extend = [](Word word) {
       return _mm_srai_epi32(_mm_slli_epi32((__m128i)word, 16), 16);
     };

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// Of a build without CUDA.
+// The device functions of a build without CUDA.
 
 #include "colltune/kernels/device/cuda_device.h"
 

@@ -20,7 +20,7 @@
 
 namespace colltune {
 
-/// What ranks can be near one another by: what an algorithm by levels takes together.
+/// How ranks can be near one another; an algorithm by levels groups ranks by it.
 enum class Locality {
   node = 0,   ///< they share memory
   numa = 1,   ///< they are bound to cores next to the same memory
@@ -31,9 +31,9 @@ constexpr std::array<Named<Locality>, 3> enum_names(Locality) {
 }
 constexpr std::string_view enum_title(Locality) { return "level"; }
 
-/// Where each rank lives: ranks with the same number on a level are near one another there. A list
-/// is empty where all are. Numbers below a node's need be unlike only within it; -1: bound to no
-/// such place alone.
+/// Where each rank lives: ranks with the same number on a level are near one another there. An
+/// empty list means that all ranks are near on that level. NUMA and cache numbers need be distinct
+/// only within a node; -1: not bound to a single such place.
 struct RankPlaces {
   std::vector<int> node{};
   std::vector<int> numa{};
@@ -44,28 +44,28 @@ struct RankPlaces {
   }
 };
 
-/// Memory of equal size on each rank of a communicator, each part reachable by all ranks of its
-/// node. Zeroed when allocated, aligned to 2 MiB, first touched by its owner. Owns the mapping;
-/// destroying it is local and must happen on every rank only after all ranks are done with it. Not
+/// Memory of equal size on each rank of a communicator; all ranks of a node can reach each other's
+/// parts. Zeroed when allocated, aligned to 2 MiB, first touched by its owner. Owns the mapping.
+/// Destruction is local: destroy it on a rank only after all ranks are done with it. Not
 /// thread-safe.
 class SymmetricMemory {
  public:
   virtual ~SymmetricMemory() = default;
-  /// The part of `rank`, mapped here; empty where that rank lives on another node.
+  /// The part of `rank`, mapped here; empty if that rank lives on another node.
   [[nodiscard]] virtual std::span<std::byte> part(int rank) const = 0;
 };
 
-/// What an implementation makes once for a communicator, and keeps as long as that lives: a
-/// library's own communicator, say.
+/// What an implementation makes once for a communicator and keeps as long as the communicator
+/// lives: for example a library's own communicator.
 class Attachment {
  public:
   virtual ~Attachment() = default;
 };
 
-/// Those of one rank's communicator, one of each type. Not thread-safe.
+/// The attachments of one rank's communicator, at most one of each type. Not thread-safe.
 class Attachments {
  public:
-  /// Null where there is none of this type.
+  /// Null if there is none of this type.
   template <class T>
   [[nodiscard]] T* find() const {
     for (const auto& one : kept_)
@@ -78,7 +78,7 @@ class Attachments {
     kept_.push_back(std::move(made));
     return kept;
   }
-  /// Destroys it.
+  /// Destroys `one`.
   void drop(const Attachment& one) {
     std::erase_if(kept_, [&](const auto& kept) { return kept.get() == &one; });
   }
@@ -101,16 +101,17 @@ class Communicator {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// The place of each rank on each level, no list empty, numbered from 0 in order of first
-  /// appearance. On a node where a rank is bound to no place of a level alone, all ranks share one.
+  /// The place of each rank on each level; no list is empty; numbered from 0 in order of first
+  /// appearance. If a rank of a node is bound to no single place of a level, all ranks of that node
+  /// share one place.
   [[nodiscard]] virtual const RankPlaces& places() const = 0;
   [[nodiscard]] std::span<const int> nodes() const { return places().node; }
   /// Whether all ranks share one node.
   [[nodiscard]] bool is_one_node() const;
-  /// Whether ranks that run at the same time have to share a core on some node of these ranks:
-  /// waits then give the core away at once. Those of the communicator that this one is a part of
-  /// run, too. What counts is the hardware threads that each may run on, and the quota of its
-  /// control group.
+  /// Whether ranks that run at the same time must share a core on some node of these ranks: waits
+  /// then yield the core at once. The other ranks of the communicator that this one was split from
+  /// count as running too. Decided by the hardware threads that each rank may run on and by the
+  /// quota of its control group.
   [[nodiscard]] virtual bool is_oversubscribed() const = 0;
 
   /// Collective: a communicator of the same ranks with its own traffic.
@@ -119,51 +120,50 @@ class Communicator {
   /// Null for a negative color.
   [[nodiscard]] virtual std::unique_ptr<Communicator> split(int color, int key,
                                                             Deadline deadline) = 0;
-  /// The same, where all other ranks sleep whenever these do something together: nobody but they
-  /// counts for `is_oversubscribed`.
+  /// As `split`, for callers whose other ranks sleep whenever these ranks work together: only these
+  /// ranks count for `is_oversubscribed`.
   [[nodiscard]] virtual std::unique_ptr<Communicator> split_while_others_sleep(
       int color, int key, Deadline deadline) = 0;
   /// Collective: `bytes_per_rank` (the same on all ranks) of symmetric memory between the ranks of
-  /// each node. Throws Error(resource_exhausted) on all ranks where one lacks the memory.
+  /// each node. Throws Error(resource_exhausted) on all ranks if one lacks the memory.
   [[nodiscard]] virtual std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank,
                                                                   Deadline deadline) = 0;
-  /// Collective: where each rank's `own` bytes can be reached from here, in rank order; null for
-  /// a rank that gives none or lives on another node. Nothing at all, on every rank, where some
-  /// rank's bytes do not lie wholly in one live allocation of `allocate`, of this or any related
-  /// communicator that all of these ranks are members of.
+  /// Collective: the addresses of each rank's `own` bytes in this process, in rank order; null for
+  /// a rank that passes none or lives on another node. Empty on every rank if some rank's bytes do
+  /// not lie wholly in one live allocation by `allocate`, of this communicator or of a related one
+  /// that has all of these ranks as members.
   [[nodiscard]] virtual std::vector<std::byte*> find_peers(std::span<const std::byte> own,
                                                            Deadline deadline) = 0;
-  /// Collective: messages of their own between these ranks, for up to `numbers` under way at a
-  /// time.
+  /// Collective: a separate message channel between these ranks, for up to `numbers` messages under
+  /// way at a time.
   [[nodiscard]] virtual std::unique_ptr<Messages> open_messages(std::size_t numbers,
                                                                 Deadline deadline) = 0;
-  /// Collective: returns when all ranks have called it; what starts a timed run together. MPI's own
-  /// barrier under MPI, which nothing inside the process can bound: there a watchdog ends the
-  /// process, and the deadline has no effect.
+  /// Collective: returns when all ranks have called it; gives timed runs their common start. Under
+  /// MPI this is MPI's own barrier, which nothing inside the process can bound: there the deadline
+  /// has no effect, and a watchdog ends the process.
   virtual void barrier(Deadline deadline) = 0;
-  /// What a library beneath has under way goes on: to be called now and then by who waits for other
-  /// ranks without its calls, since a message may need both sides.
+  /// Lets the library underneath advance its messages. A rank that waits for others without calling
+  /// the library must call this now and then, since a message may need both sides.
   virtual void progress() {}
   /// Collective: the largest of all ranks' values. A barrier as well, and bounded like one.
   [[nodiscard]] virtual std::int64_t all_reduce_max(std::int64_t value, Deadline deadline) = 0;
-  /// One word to another rank and from one: what a message between the two costs, and what lies
-  /// between their clocks. Words between two ranks stay in order; a rank sends one at a time.
+  /// Sends one word to another rank, or receives one: to measure the latency between the two and
+  /// the offset of their clocks. Words between two ranks stay in order; a rank sends one at a time.
   virtual void send_word(int to, std::int64_t word, Deadline deadline) = 0;
   [[nodiscard]] virtual std::int64_t receive_word(int from, Deadline deadline) = 0;
 
-  /// Raised when the operation cannot complete; looked at by every bounded wait on this
-  /// communicator.
+  /// Raised when the operation cannot complete; every bounded wait on this communicator checks it.
   [[nodiscard]] virtual AbortFlag& abort_flag() const = 0;
-  /// Where this rank's buffers lie; null: in the host's memory.
+  /// Where this rank's buffers lie; null: in host memory.
   [[nodiscard]] virtual Device* device() const { return nullptr; }
-  /// What implementations keep with it: gone before anything else of it.
+  /// What implementations keep with this communicator; destroyed before anything else of it.
   [[nodiscard]] virtual Attachments& attachments() = 0;
-  /// The `MPI_Comm` behind this communicator as an opaque pointer to it; null where there is none.
+  /// The `MPI_Comm` of this communicator as an opaque pointer to it; null if there is none.
   [[nodiscard]] virtual const void* native_mpi() const = 0;
 };
 
-/// Throws Error(failed_precondition) where the ranks do not share a node: what only works in shared
-/// memory asks for it.
+/// Throws Error(failed_precondition) if the ranks are not all on one node. For code that works only
+/// in shared memory.
 void require_one_node(const Communicator& communicator);
 
 }  // namespace colltune

@@ -4,7 +4,7 @@
 
 namespace colltune {
 
-/// What an implementation costs by its published analysis: `steps` messages one after the other,
+/// The cost of an implementation by its published analysis: `steps` messages one after the other,
 /// `bytes_per_rank` through one rank's link, `reduced_bytes` combined on one rank.
 struct Cost {
   double steps = 0;

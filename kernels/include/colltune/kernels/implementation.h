@@ -22,20 +22,20 @@
 
 namespace colltune {
 
-/// Memory of a device that a library gave; goes back with it.
+/// Memory of a device that a library allocated; freed with this object.
 class BufferMemory {
  public:
   virtual ~BufferMemory() = default;
   [[nodiscard]] virtual std::span<std::byte> bytes() const = 0;
 };
 
-/// Where the buffers of calls must come from that not any memory of the device will do for.
-/// Thread-safe; the memory does not outlive it.
+/// Allocates the buffers of calls that cannot use arbitrary device memory. Thread-safe; outlives
+/// the memory that it gave.
 class BufferSource {
  public:
   virtual ~BufferSource() = default;
-  /// `bytes` of `device`, aligned to pages; the same number on all ranks of a call. Not collective.
-  /// Throws Error(resource_exhausted), or what the library says.
+  /// `bytes` of memory on `device`, aligned to pages; the same size on all ranks of a call. Not
+  /// collective. Throws Error(resource_exhausted), or what the library reports.
   [[nodiscard]] virtual std::unique_ptr<BufferMemory> allocate(Device& device, Bytes bytes) = 0;
 };
 
@@ -43,7 +43,7 @@ class BufferSource {
 class [[nodiscard]] Support {
  public:
   static Support yes() { return Support({}); }
-  /// `reason` is not empty and reads on after "unavailable: ".
+  /// `reason` is not empty and continues "unavailable: ".
   static Support no(std::string reason) { return Support(std::move(reason)); }
 
   explicit operator bool() const noexcept { return reason_.empty(); }
@@ -54,15 +54,15 @@ class [[nodiscard]] Support {
   std::string reason_;
 };
 
-/// What a variant promises about bits: how it accumulates and what it guarantees.
+/// What a variant guarantees about bits: how it accumulates and which numeric class it meets.
 struct Numerics {
   Rounding rounding = Rounding::exact;
   NumericClass numeric_class = NumericClass::rank_order;
 };
 
-/// One algorithm for one collective on one device kind: one file in `kernels/<device>/`. Immutable
-/// and thread-safe; all calls but `prepare` are pure over their arguments, so that any rank answers
-/// for any other.
+/// One algorithm for one collective on one kind of device: one file in `kernels/<device>/`.
+/// Immutable and thread-safe. All calls except `detect` and `prepare` are pure functions of their
+/// arguments, so any rank can answer for any other.
 class Implementation {
  public:
   virtual ~Implementation() = default;
@@ -72,21 +72,22 @@ class Implementation {
   /// One line: the algorithm, steps and bytes, and the paper or library it follows.
   [[nodiscard]] virtual std::string_view description() const = 0;
   [[nodiscard]] virtual Collective collective() const = 0;
-  /// Who can execute it: "mpi" (the MPI library by itself), "colltune" (this project's kernels), …
+  /// The consumer that can execute it: "mpi" (the MPI library by itself), "colltune" (this
+  /// project's kernels), …
   [[nodiscard]] virtual std::string_view family() const = 0;
-  /// Where the buffers of its calls lie: on the ranks' devices (Communicator::device) or in the
-  /// host's memory.
+  /// Whether the buffers of its calls lie on the ranks' devices (Communicator::device) or in host
+  /// memory.
   [[nodiscard]] virtual bool runs_on_device() const { return false; }
   /// Whether this is what the user has without colltune.
   [[nodiscard]] virtual bool is_baseline() const { return false; }
 
-  /// The search space for a rank with `capability`, in a fixed order; never empty where `supports`
-  /// can say yes.
+  /// The search space for a rank with `capability`, in a fixed order; never empty if `supports` can
+  /// say yes.
   [[nodiscard]] virtual std::vector<Variant> variants(const Problem& problem,
                                                       const Topology& topology,
                                                       const Capability& capability) const = 0;
-  /// Whether a rank with `capability` can run `variant` for `problem` on `topology`. Checks the
-  /// limits too.
+  /// Whether a rank with `capability` can run `variant` for `problem` on `topology`. Includes the
+  /// limits.
   [[nodiscard]] virtual Support supports(const Problem& problem, const Topology& topology,
                                          const Capability& capability,
                                          const Variant& variant) const = 0;
@@ -98,37 +99,36 @@ class Implementation {
   [[nodiscard]] virtual Cost cost(const Problem& problem, const Topology& topology,
                                   const Variant& variant) const = 0;
   [[nodiscard]] virtual Numerics numerics(const Problem& problem, const Variant& variant) const = 0;
-  /// Whether the library lacks this type or operator, so that it is composed from what the library
-  /// has.
+  /// Whether the library lacks this type or operator, and the call is composed from what the
+  /// library has.
   [[nodiscard]] virtual bool is_emulated(const Problem& /*problem*/) const { return false; }
-  /// Calls of an operation until it takes what it takes from then on, besides the first one: more
-  /// than none where it learns from them.
+  /// Calls of an operation, after the first one, until its time no longer changes: above 0 if it
+  /// learns from its calls.
   [[nodiscard]] virtual int settling_calls(const Problem& /*problem*/, const Topology& /*topology*/,
                                            const Variant& /*variant*/) const {
     return 0;
   }
 
-  /// Whether `wide` finds out from call to call when to run as `narrow`, another variant, does: who
-  /// measures both measures one thing twice.
+  /// Whether `wide` learns from call to call when to run as `narrow`, another variant, does:
+  /// measuring both would measure one thing twice.
   [[nodiscard]] virtual bool covers(const Variant& /*wide*/, const Variant& /*narrow*/) const {
     return false;
   }
 
-  /// Whether ranks that run unlike builds of this project may meet in its calls: where a library
-  /// does all that they do together. What the project's own code puts between ranks is promised
-  /// within one build alone.
+  /// Whether ranks with different builds of this project may meet in its calls. True if a library
+  /// does everything that the ranks do together. What this project's own code puts between ranks is
+  /// compatible only within one build.
   [[nodiscard]] virtual bool meets_other_builds() const { return false; }
 
-  /// Where the buffers of its calls must come from; null: from anywhere on its device.
+  /// Where the buffers of its calls must be allocated; null: anywhere on its device.
   [[nodiscard]] virtual BufferSource* buffer_source() const { return nullptr; }
 
-  /// Adds to `capability` what only this implementation knows how to find out (which algorithms the
-  /// running library has, …), under names of its own. Collective over `communicator` where the
-  /// search is.
+  /// Adds to `capability` what only this implementation can find out (which algorithms the running
+  /// library has, …), under names of its own. Collective over `communicator` if the detection is.
   virtual void detect(Communicator& /*communicator*/, Capability& /*capability*/) const {}
 
-  /// Prepares `variant`, which all ranks support, for `call`. Collective; may allocate and
-  /// register; the communicator and the buffers outlive the operation. All ranks throw, or none,
+  /// Prepares `variant`, which all ranks support, for `call`. Collective. May allocate and
+  /// register. The communicator and the buffers outlive the operation. All ranks throw or none,
   /// except for RankMissing.
   [[nodiscard]] virtual std::unique_ptr<Operation> prepare(Communicator& communicator,
                                                            const Call& call, const Variant& variant,

@@ -5,37 +5,39 @@
 /// The plug-in interface of colltune, version 1: pure C (C99; also valid C++), nothing to link.
 ///
 /// A plug-in is a shared object that adds implementations of collective operations. colltune loads
-/// it (`colltune-agent sweep --plugin FILE`), verifies and measures what it describes beside its
-/// own implementations, and stores the winners. It exports ONE symbol, `colltune_plugin_entry`,
-/// that returns a table of functions; colltune hands it a table in return, the host's.
+/// it (`colltune-agent sweep --plugin FILE`), verifies the implementations that it describes,
+/// measures them along with its own, and stores the winners. A plug-in exports ONE symbol,
+/// `colltune_plugin_entry`, which returns a table of functions; colltune passes it a table in
+/// return, the host's.
 ///
 /// Life of an operation: `prepare` once, then `start` and `wait` in turn any number of times, then
 /// `destroy`. Only `start` and `wait` are timed.
 ///
 /// Rules
-/// - Every struct begins with its size as the writer knows it. Later revisions of version 1 only
-///   append: read a field that was not there in the first revision only where `struct_size` covers
-///   it. `colltune_plugin_entry` fills its table's `struct_size` with sizeof(colltune_plugin).
+/// - Every struct begins with its size as its writer knows it. Later revisions of version 1 only
+///   append fields: read a field that the first revision lacks only if `struct_size` covers it.
+///   `colltune_plugin_entry` fills its table's `struct_size` with sizeof(colltune_plugin).
 /// - No exception and no longjmp crosses this interface. A function that fails returns a status;
-///   the text for a person is given by `host->fail` before.
-/// - No wait without its deadline. A wait for another rank goes through `host->signal_wait`, or is
-///   a loop that looks at `host->is_aborted` and at `host->now_ns` against the deadline and, when
-///   it gives up, names the rank by `host->miss`.
+///   before that it may give a text for a person by `host->fail`.
+/// - Every wait has a deadline. A wait for another rank uses `host->signal_wait`, or is a loop that
+///   checks `host->is_aborted` and compares `host->now_ns` with the deadline. When the loop gives
+///   up, it names the rank by `host->miss`.
 /// - `start` never waits for another rank; `start` and `wait` allocate nothing.
-/// - Nobody writes a rank's user buffer, or reads its input, before that rank's `start`. `wait`
-///   returns only when no other rank still reads this rank's input: the caller overwrites it next.
-///   Calls follow each other without a barrier; ranks may be late by any time.
-/// - Nothing outside the receive buffer is written; the send buffer is not (unless it is the same).
-/// - `prepare` is collective: all ranks make the same call in the same order; it fails on all ranks
-///   or on none, except where a rank did not come. `destroy` is local. After a failed `start` or
-///   `wait` only `destroy` follows, on every rank.
+/// - No rank's user buffer is written, and no rank's input read, before that rank's `start`. `wait`
+///   returns only when no other rank still reads this rank's input, since the caller may overwrite
+///   it next. Calls follow each other without a barrier; ranks may be late by any time.
+/// - Nothing outside the receive buffer is written. The send buffer is not written either, unless
+///   it is the same memory.
+/// - `prepare` is collective: all ranks make the same call in the same order. It fails on all ranks
+///   or on none, unless a rank did not come. `destroy` is local. After a failed `start` or `wait`
+///   only `destroy` follows, on every rank.
 /// - Threads: one operation is used by one thread at a time. Ranks may be threads of one process:
-///   what is not constant belongs into the operation, not into static variables. Functions of the
+///   keep all data that is not constant in the operation, not in static variables. Functions of the
 ///   host that take a communicator or memory are called by the thread that called the plug-in,
 ///   except rank, size, node_of, is_aborted, part and signal_get, which any thread may call.
-/// - Pointers handed to the plug-in stay valid during the call, except: the communicator, the host
-///   table and the user's buffers outlive the operation. What `describe` and the entry return stays
-///   valid until the shared object is unloaded, which happens after the last `destroy`.
+/// - Pointers handed to the plug-in stay valid during the call. The communicator, the host table
+///   and the user's buffers outlive the operation. What `describe` and the entry return stays valid
+///   until the shared object is unloaded, which happens after the last `destroy`.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,7 +48,7 @@ extern "C" {
 
 enum { colltune_plugin_abi_version = 1 };
 
-/// How a call ended: gRPC's canonical codes, as far as they are used.
+/// How a call ended: gRPC's canonical codes, as far as this interface uses them.
 typedef int32_t colltune_status;
 enum {
   colltune_ok = 0,
@@ -54,7 +56,7 @@ enum {
   colltune_deadline_exceeded = 4,  ///< a rank did not come in time
   colltune_resource_exhausted = 8,
   colltune_failed_precondition = 9,
-  colltune_aborted = 10,  ///< given up since the abort flag is raised
+  colltune_aborted = 10,  ///< given up because the abort flag is raised
   colltune_unimplemented = 12,
   colltune_internal = 13,
   colltune_unavailable = 14
@@ -78,10 +80,10 @@ typedef struct colltune_problem {
   const char* collective;     ///< all_reduce, all_gather, reduce_scatter, broadcast, reduce,
                               ///< all_to_all, gather, scatter
   const char* data_type;      ///< i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2
-  const char* reduce_op;      ///< sum prod min max avg; none where the collective does not reduce
+  const char* reduce_op;      ///< sum prod min max avg; none if the collective does not reduce
   const char* numeric_class;  ///< what the caller demands: any, same_bits, rank_order
   uint64_t message_size;      ///< bytes of the larger of one rank's send and receive buffers
-  uint64_t block_elements;    ///< the unit of "count": the whole message, or a rank's share of it
+  uint64_t block_elements;    ///< the unit of "count": the whole message, or one rank's share of it
   uint64_t element_size;      ///< bytes
   int32_t ranks;
   int32_t nodes;
@@ -100,14 +102,14 @@ typedef struct colltune_variant {
   size_t parameter_count;
 } colltune_variant;
 
-/// What a caller wants done: every rank passes the same problem and root, and its own buffers.
+/// What a caller wants done. Every rank passes the same problem and root, and its own buffers.
 typedef struct colltune_call {
   size_t struct_size;
   const colltune_problem* problem;
-  int32_t root;      ///< 0 where the collective has none
-  const void* send;  ///< NULL where this rank sends nothing
+  int32_t root;      ///< 0 if the collective has none
+  const void* send;  ///< NULL if this rank sends nothing
   size_t send_size;
-  void* receive;  ///< NULL where this rank receives nothing
+  void* receive;  ///< NULL if this rank receives nothing
   size_t receive_size;
 } colltune_call;
 
@@ -115,45 +117,46 @@ typedef struct colltune_call {
 typedef struct colltune_host {
   size_t struct_size;
   uint32_t abi_version;
-  /// This rank, the number of ranks, and the node of a rank (from 0; -1 for a rank that is none).
+  /// This rank, the number of ranks, and the node of a rank (from 0; -1 for a rank that does not
+  /// exist).
   int32_t (*rank)(const colltune_communicator* communicator);
   int32_t (*size)(const colltune_communicator* communicator);
   int32_t (*node_of)(const colltune_communicator* communicator, int32_t rank);
-  /// Whether ranks that run at the same time share a core: a loop that waits should then call
-  /// sched_yield.
+  /// Whether ranks share a core while they run. If so, a loop that waits should call sched_yield.
   int32_t (*is_oversubscribed)(const colltune_communicator* communicator);
 
-  /// Collective: memory of which every rank owns a part of `bytes_per_rank` bytes (zeroed, aligned
-  /// to 2 MiB) that all ranks reach, with `signals` signals per rank. Only in `prepare`. Fails with
-  /// colltune_failed_precondition where the ranks do not share one node.
+  /// Collective: allocates memory in which every rank owns a part of `bytes_per_rank` bytes
+  /// (zeroed, aligned to 2 MiB) that all ranks can access, with `signals` signals per rank. Only in
+  /// `prepare`. Fails with colltune_failed_precondition if the ranks are not all on one node.
   colltune_status (*allocate)(colltune_communicator* communicator, size_t bytes_per_rank,
                               int32_t signals, int64_t deadline_ns, colltune_memory** memory);
-  /// Where a rank's part is mapped here; NULL for a rank that is none.
+  /// The address of a rank's part in this process; NULL for a rank that does not exist.
   void* (*part)(const colltune_memory* memory, int32_t rank);
-  /// Local. Memory that is not released goes with the operation.
+  /// Local. Memory that is not released is freed with the operation.
   void (*release)(colltune_memory* memory);
 
-  /// A signal is a word that only its owner sets; its value only grows, from 0. What the owner
-  /// wrote to memory before `signal_set` is visible to who has seen the value by `signal_get` or
-  /// `signal_wait`.
+  /// A signal is a word that only its owner sets; its value starts at 0 and only grows. What the
+  /// owner wrote to memory before `signal_set` is visible to a rank that has seen the value by
+  /// `signal_get` or `signal_wait`.
   void (*signal_set)(colltune_memory* memory, int32_t signal, uint64_t value);
   uint64_t (*signal_get)(const colltune_memory* memory, int32_t rank, int32_t signal);
-  /// Returns colltune_ok once the signal of `rank` has reached `value`; at the deadline
-  /// colltune_deadline_exceeded, with the abort flag raised colltune_aborted. In both cases the
-  /// host remembers rank and `waiting_for` ("the staged input"): return the status as it is.
+  /// Returns colltune_ok once the signal of `rank` has reached `value`; colltune_deadline_exceeded
+  /// at the deadline; colltune_aborted if the abort flag is raised. In the last two cases the host
+  /// has recorded the rank and `waiting_for` ("the staged input"): return the status unchanged.
   colltune_status (*signal_wait)(colltune_memory* memory, int32_t rank, int32_t signal,
                                  uint64_t value, int64_t deadline_ns, const char* waiting_for);
 
-  /// Non-zero once the collective cannot complete: give up and return colltune_aborted.
+  /// Nonzero once the collective cannot complete: give up and return colltune_aborted.
   int32_t (*is_aborted)(const colltune_communicator* communicator);
   /// The steady clock: CLOCK_MONOTONIC in nanoseconds, never compared between machines.
   int64_t (*now_ns)(void);
-  /// A pointer to the MPI_Comm of these ranks, or NULL where they are no MPI processes.
+  /// A pointer to the MPI_Comm of these ranks, or NULL if they are not MPI processes.
   const void* (*mpi_comm)(const colltune_communicator* communicator);
 
-  /// The text for a person of the error that `prepare`, `start` or `wait` returns next. Copied.
+  /// Sets the text, for a person, of the error that `prepare`, `start` or `wait` returns next.
+  /// Copied.
   void (*fail)(colltune_communicator* communicator, const char* message);
-  /// Says which rank a wait of the plug-in's own was given up for; the plug-in then returns
+  /// Names the rank for which a wait of the plug-in's own was given up; the plug-in then returns
   /// colltune_deadline_exceeded or colltune_aborted. `waiting_for` is copied.
   void (*miss)(colltune_communicator* communicator, int32_t rank, const char* waiting_for);
 } colltune_host;
@@ -162,8 +165,9 @@ typedef struct colltune_host {
 typedef struct colltune_plugin {
   size_t struct_size;
   uint32_t abi_version;  ///< colltune_plugin_abi_version
-  /// Who can execute these implementations: letters, digits, '_' and '-'; none of colltune's own
-  /// (any, colltune, cpu, cuda, mpi, nccl). Implementations are called <family>.<name>.
+  /// The consumer that can execute these implementations: letters, digits, '_' and '-'; none of
+  /// colltune's own (any, colltune, cpu, cuda, mpi, nccl). Implementations are called
+  /// <family>.<name>.
   const char* family;
 
   /// The implementations as JSON text (kernels/plugin/README.md of colltune has every key):
@@ -173,9 +177,9 @@ typedef struct colltune_plugin {
   ///   "limits":{"min_ranks":2, "data_types":["f32"], "reduce_ops":["sum"]},
   ///   "cost":{"steps":{"ranks":2}, "bytes_per_rank":{"size":2}, "reduced_bytes":{"size":1}}}]}
   const char* (*describe)(void);
-  /// colltune_ok where `variant` can run `problem`; else any other status, with the reason in
-  /// `reason` (at most `reason_size` bytes with the final 0; reads on after "unavailable: "). Asked
-  /// only within the described limits. Pure: any rank answers for any other.
+  /// colltune_ok if `variant` can run `problem`. Otherwise any other status, with the reason in
+  /// `reason` (at most `reason_size` bytes including the final 0; it completes "unavailable: ").
+  /// Called only within the described limits. Pure: any rank answers for any other.
   colltune_status (*supports)(const colltune_problem* problem, const colltune_variant* variant,
                               char* reason, size_t reason_size);
   colltune_status (*prepare)(const colltune_host* host, colltune_communicator* communicator,
@@ -186,8 +190,7 @@ typedef struct colltune_plugin {
   void (*destroy)(colltune_operation* operation);
 } colltune_plugin;
 
-/// What the plug-in exports. Returns its table, or NULL where it cannot serve a host of this
-/// version.
+/// What the plug-in exports. Returns its table, or NULL if it cannot serve a host of this version.
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

@@ -9,16 +9,16 @@
 
 namespace colltune {
 
-/// A stored decision in the one form of `show decisions --json`, `lookup --json` and the export:
+/// A stored decision in the form shared by `show decisions --json`, `lookup --json` and the export:
 /// `key`, `family`, `winner` (the printed variant), `source`, `median_ns`, `speedup_over_baseline`,
-/// `generation`, `evidence` (all that is known about the winner), `alternatives` (the same of the
-/// others, by rank), `reason`, `sweep_uuid`.
+/// `generation`, `evidence` (all that is known about the winner), `alternatives` (the same for the
+/// other variants, by rank), `reason`, `sweep_uuid`.
 [[nodiscard]] nlohmann::json decision_to_json(const Decision& decision,
                                               const Generation& generation);
 
-/// The answer to a lookup: the same form, with `match`, `measured_sizes_bytes`, `members` (how
-/// those that were measured compare with the asking ones) and `compositions` (by the names that
-/// variants give in their parameter `parts`), and with `environment` where it is known.
+/// The answer to a lookup in the same form, with `match`, `measured_sizes_bytes`, `members` (how
+/// the measured members compare with the asking ones) and `compositions` (by the names that
+/// variants give in their parameter `parts`), and with `environment` if it is known.
 [[nodiscard]] nlohmann::json answer_to_json(const LookupAnswer& answer,
                                             const std::optional<Environment>& environment);
 

@@ -8,13 +8,14 @@
 
 namespace colltune {
 
-/// The JSON export of one generation, or of some of its decisions, as configs/export.schema.json documents it: `decisions` with
-/// their evidence, `tables` with one variant per range of message sizes (see size_ranges), and what
-/// the decisions name: environments, compositions with their parts, and the worlds, whose ranks are
-/// of the kinds that parts are for. Pure; the same source in any order gives the same document.
+/// The JSON export of one generation, or of some of its decisions, as documented in
+/// configs/export.schema.json. It has `decisions` with their evidence, and `tables` with one
+/// variant per range of message sizes (see size_ranges). It also has everything that the decisions
+/// name: environments, compositions with their parts, and worlds, whose ranks are of the kinds that
+/// parts are for. Pure; the order of the source does not affect the document.
 ///
-/// Throws Error(data_loss) where a decision names an environment or a composition that is not
-/// given, or where a key and family come twice.
+/// Throws Error(data_loss) if a decision names an environment or a composition that is missing, or
+/// if a key and family occur twice.
 [[nodiscard]] nlohmann::json export_json(const DecisionSet& source);
 
 }  // namespace colltune

@@ -10,14 +10,14 @@
 
 namespace colltune {
 
-/// The message sizes for which one variant is to be used: what other libraries' tuning files hold.
+/// The message sizes for which one variant is to be used, as in other libraries' tuning files.
 struct SizeRange {
   Bytes min;                 ///< the first size of the range
-  std::optional<Bytes> max;  ///< the last one; empty: every size from `min` on
+  std::optional<Bytes> max;  ///< the last size; empty: every size from `min` on
   Variant winner;
   bool is_baseline = false;
-  bool extrapolated = false;          ///< below the smallest, or beyond the largest measured size
-  std::vector<Bytes> measured_sizes;  ///< the measured sizes that the range rests on
+  bool extrapolated = false;          ///< below the smallest or above the largest measured size
+  std::vector<Bytes> measured_sizes;  ///< those that the range is based on
 
   friend bool operator==(const SizeRange&, const SizeRange&) = default;
 };
@@ -32,12 +32,12 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("measured_sizes_bytes", self.measured_sizes);
 }
 
-/// Turns the decisions of one table (keys that differ in nothing but the message size, one family),
-/// sorted by size, into ranges that cover every size from 0 on. The border between two measured
-/// sizes is their geometric mean, which belongs to the smaller one. Where the winner's limits end
-/// inside a range, the next variant of the same decision that can run there takes over; where none
-/// can, the ranges leave a gap; so it does for variants that name a composition, whose parts no reader
-/// of a table knows. Neighbours with equal winners are one range.
+/// Turns the decisions of one table (one family, keys that differ only in the message size), sorted
+/// by size, into ranges that cover every size from 0 on. The border between two measured sizes is
+/// their geometric mean, which belongs to the smaller one. If the winner's limits end inside a
+/// range, the next variant of the same decision that can run there takes over. If none can, the
+/// ranges leave a gap. Variants that name a composition are passed over in the same way, because
+/// readers of a table do not know its parts. Neighbouring ranges with equal winners are merged.
 [[nodiscard]] std::vector<SizeRange> size_ranges(std::span<const Decision* const> decisions);
 
 }  // namespace colltune

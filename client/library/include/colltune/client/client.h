@@ -27,11 +27,11 @@ namespace colltune {
 /// thread-safe, cheap to copy.
 class [[gnu::visibility("default")]] LocalTable {
  public:
-  /// Answers as the daemon does. Throws Error(invalid_argument) where the query is malformed or
-  /// fits several worlds, Error(not_found) where nothing fits.
+  /// Answers as the daemon does. Throws Error(invalid_argument) if the query is malformed or fits
+  /// several worlds, Error(not_found) if nothing fits.
   [[nodiscard]] LookupAnswer find(const LookupQuery& query) const;
   [[nodiscard]] const Generation& generation() const;
-  /// The decisions, and what they name.
+  /// The decisions, and what they refer to.
   [[nodiscard]] const DecisionSet& set() const;
 
  private:
@@ -41,7 +41,7 @@ class [[gnu::visibility("default")]] LocalTable {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// The answers of a batch: one generation, one answer or error per query, in their order.
+/// The answers of a batch: one generation, and one answer or error for each query, in their order.
 struct BatchAnswer {
   Generation generation;
   std::vector<std::variant<LookupAnswer, Error>> items;
@@ -50,44 +50,44 @@ struct BatchAnswer {
 /// Asks a `colltuned`. Thread-safe. Connects at the first call, and again after the daemon was
 /// restarted.
 ///
-/// A process that is forked does not use the client of its parent: its calls are an
-/// Error(failed_precondition), and the parent's go on.
+/// A forked process must not use its parent's client: its calls throw Error(failed_precondition),
+/// and the parent's calls continue.
 ///
-/// Every call ends within the deadline and throws the daemon's own Error, or Error(unavailable) or
-/// Error(deadline_exceeded) that names the address.
+/// Every call ends within the deadline. If it fails, it throws the daemon's own Error, or
+/// Error(unavailable) or Error(deadline_exceeded) that names the address.
 class [[gnu::visibility("default")]] Client {
  public:
   /// `address` is "unix:/path/to/socket" or "host:port" ("[::1]:50061"). Throws
-  /// Error(invalid_argument) for anything else. Sends nothing yet.
+  /// Error(invalid_argument) for anything else. Does not connect yet.
   explicit Client(const std::string& address,
                   std::chrono::milliseconds deadline = std::chrono::seconds(2));
   ~Client();
   Client(Client &&) noexcept;
   Client& operator=(Client&&) noexcept;
 
-  /// `generation_digest` goes with the generation that `query` pins: one of that number with another
-  /// content is an Error(failed_precondition).
+  /// `generation_digest` belongs to the generation that `query` pins: if the generation of that
+  /// number has other content, the call throws Error(failed_precondition).
   [[nodiscard]] LookupAnswer lookup(
       const LookupQuery& query,
       const std::optional<std::string>& generation_digest = std::nullopt) const;
-  /// The same, with the facts of the environment of the answer; without them where the daemon is of
-  /// an older version.
+  /// The same, with the facts of the answer's environment; without them if the daemon is of an
+  /// older version.
   [[nodiscard]] FoundAnswer lookup_with_environment(const LookupQuery& query) const;
-  /// At most 1000 queries, all answered from `generation`, or from the newest.
+  /// At most 1000 queries, all answered from `generation` or, if it is empty, from the newest.
   [[nodiscard]] BatchAnswer lookup_batch(
       std::span<const LookupQuery> queries,
       const std::optional<std::uint64_t>& generation = std::nullopt) const;
-  /// The same from a generation with this content.
+  /// The same, from a generation with this content.
   [[nodiscard]] BatchAnswer lookup_batch(std::span<const LookupQuery> queries,
                                          const Generation& generation) const;
-  /// The newest generation, for rank 0 to broadcast, its number and its digest: then all ranks ask
-  /// for that very one.
+  /// The newest generation with its number and digest. Rank 0 broadcasts it, and then all ranks ask
+  /// for exactly this one.
   [[nodiscard]] Generation newest_generation() const;
-  /// Fetches the decisions of the worlds that fit, of `generation` or of the newest.
+  /// Fetches the decisions of the worlds that fit, of `generation` or of the newest one.
   [[nodiscard]] LocalTable fetch_table(
       const WorldFilter& filter = {}, const std::optional<std::uint64_t>& generation = std::nullopt)
       const;
-  /// The same of a generation with this content.
+  /// The same, of a generation with this content.
   [[nodiscard]] LocalTable fetch_table(const WorldFilter& filter,
                                        const Generation& generation) const;
 

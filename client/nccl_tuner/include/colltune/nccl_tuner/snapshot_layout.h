@@ -8,16 +8,16 @@
 #include <cstdint>
 #include <span>
 
-/// A decision snapshot as it lies in its file: a header, then rules in the order of
-/// `SnapshotKey`, then by bytes. Little-endian. A version is never changed; the README of this
-/// folder describes them.
+/// The layout of a decision snapshot in its file: a header, then rules in the order of
+/// `SnapshotKey`, then by bytes. Little-endian. A version never changes; the README of this folder
+/// describes them.
 namespace colltune::nccl {
 
 static_assert(std::endian::native == std::endian::little, "snapshots are little-endian files");
 
 inline constexpr std::array<char, 8> snapshot_magic{'C', 'T', 'N', 'C', 'C', 'L', 'S', '\n'};
 inline constexpr std::uint32_t snapshot_version = 1;
-/// More rules than any table of a cluster has; a file that claims more is damaged.
+/// More rules than any cluster's table has; a file that claims more is damaged.
 inline constexpr std::uint64_t most_snapshot_rules = std::uint64_t{1} << 20;
 
 struct SnapshotHeader {
@@ -27,17 +27,17 @@ struct SnapshotHeader {
   std::uint32_t rule_bytes;
   std::uint32_t reserved;
   std::uint64_t rules;
-  std::uint64_t generation;  ///< of the decisions that it was made of
+  std::uint64_t generation;  ///< of the decisions that it was made from
   /// XXH3-128 (canonical) of the rules, with XXH3-64 of the header before this field as the seed.
   std::array<unsigned char, 16> digest;
 };
 static_assert(sizeof(SnapshotHeader) == 56 && offsetof(SnapshotHeader, digest) == 40);
 
-/// Where `SnapshotRule::registered` may be either; pipe operations: 0.
+/// Value if `SnapshotRule::registered` may be either; for pipe operations the value is 0.
 inline constexpr std::uint8_t any_registered = 2;
 inline constexpr std::int32_t any_pipe_operations = 0;
 
-/// One answer, for the calls of a communicator of `ranks` on `nodes` whose bytes lie in a range.
+/// One answer, for calls of a communicator of `ranks` on `nodes` whose bytes lie in a range.
 struct SnapshotRule {
   std::uint64_t min_bytes;
   std::uint64_t max_bytes;  ///< inclusive
@@ -53,7 +53,7 @@ struct SnapshotRule {
 };
 static_assert(sizeof(SnapshotRule) == 40);
 
-/// What calls a rule is for, but for their bytes.
+/// The calls that a rule is for, except for their bytes.
 struct SnapshotKey {
   std::uint8_t function;
   std::int32_t ranks;
@@ -67,20 +67,20 @@ constexpr SnapshotKey key_of(const SnapshotRule& rule) {
   return {rule.function, rule.ranks, rule.nodes, rule.registered, rule.pipe_operations};
 }
 
-/// What `check_snapshot` found.
+/// The result of `check_snapshot`.
 struct CheckedSnapshot {
-  const char* damage = nullptr;  ///< null: whole
-  std::uint64_t rule = 0;        ///< the rule that it is about, counted from 0, where it is one
+  const char* damage = nullptr;  ///< null: intact
+  std::uint64_t rule = 0;        ///< number of the damaged rule, from 0, if the damage is in a rule
   bool is_about_a_rule = false;
   SnapshotHeader header{};
-  std::span<const SnapshotRule> rules{};  ///< into the bytes that were given
+  std::span<const SnapshotRule> rules{};  ///< point into the checked bytes
 };
 
-/// Whether `bytes`, aligned to 8, are a whole snapshot: size, version, digest, every number, the
-/// order, and that no call has two rules. Allocates nothing, throws nothing.
+/// Checks that `bytes`, aligned to 8, are a whole snapshot: size, version, digest, every number,
+/// the order, and that no call has two rules. Allocates nothing, throws nothing.
 [[nodiscard]] CheckedSnapshot check_snapshot(std::span<const std::byte> bytes) noexcept;
 
-/// What belongs into the header's field. `bytes` hold a header at least.
+/// The value for the header's digest field. `bytes` must hold at least a header.
 [[nodiscard]] std::array<unsigned char, 16> digest_of_snapshot(
     std::span<const std::byte> bytes) noexcept;
 

@@ -10,37 +10,41 @@
 
 namespace colltune {
 
-/// How much slower than the fastest of its family a contender may have been, typically over
-/// `passes` (at least 1): 7.4 after one pass, 2.7 after four, 1.6 after 16. From pass to pass the
-/// states of a machine change the ratio of two variants by a factor of up to e^0.6 (standard
-/// deviation; two cores of a virtual machine hand a cache line over three times as fast where the
-/// hypervisor has put them side by side), and a mean over several passes is the surer the more they
-/// are: this is three standard errors of the worst and more of the others, since there are many
-/// variants, and each is judged after each pass. With 3, 2 and 1.5, four of ten sweeps had left out
-/// by their ninth pass the scatter of 64 KiB that was the fastest over all ten.
+/// How many times slower than the fastest of its family a contender may be, typically over `passes`
+/// (at least 1): 7.4 after one pass, 2.7 after four, 1.6 after 16. Between passes the states of a
+/// machine change the ratio of two variants by a factor of up to e^0.6 (standard deviation): two
+/// cores of a virtual machine hand over a cache line three times as fast while the hypervisor has
+/// placed them side by side. A mean over passes becomes more certain with their number. The limit
+/// is three standard errors in the worst case and more in others, because there are many variants
+/// and each is judged after each pass. With limits of 3, 2 and 1.5, four of ten sweeps had dropped
+/// the fastest scatter of 64 KiB (over all ten) by their ninth pass.
 [[nodiscard]] double contender_factor(std::size_t passes);
-/// How many of each family, besides baselines and twins: 24 after one pass, two fewer after each
-/// further one, 6 from the tenth on. Each is prepared and verified in every visit. Not fewer
-/// sooner: with 12 after one pass, a variant that led by far in another state of the machine (8
-/// times as fast as the baseline, the others 6 times) was left out where that pass met a state in
-/// which a dozen of its kin were faster. Who is slow leaves a visit after three rounds anyway.
+/// How many contenders each family has, not counting baselines and twins: 24 after one pass, two
+/// fewer after each further pass, 6 from the tenth on. Each is prepared and verified in every
+/// visit. It must not shrink sooner: with 12 after one pass, a variant that led by far in another
+/// machine state (8 times as fast as the baseline, the others 6 times) was dropped, because that
+/// pass met a state in which a dozen of its kin were faster. A slow variant leaves a visit after
+/// three rounds anyway.
 [[nodiscard]] std::size_t most_contenders(std::size_t passes);
 
-/// Who takes part in the next pass, by what all passes so far say about one key. Pure; the order of
-/// the measurements does not matter.
+/// Which variants take part in the next pass, given all passes so far of one key. Pure; the order
+/// of the measurements does not matter.
 ///
-/// - Who was not ok in some pass: never.
-/// - Baselines and twins: always.
-/// - Who did not run in its family's last pass: never. It could not win any more (decide.h).
-/// - Of each family up to `most_contenders` variants that were at most `contender_factor` times as
-///   slow as the best: in each pass by the median of the ratios to the pass's fastest in the rounds
-///   that both ran, the fastest being who ran as many rounds of the pass as any and has the least
-///   median; over the passes by the geometric mean of the middle third of those that met the same
-///   state of the machine (machine_states.h). The family, since each one gets a decision of its
-///   own. At equal ratios they go by name. A pass in which two have no round in common that counts
-///   says nothing, unless there are no others: then the medians of all samples stand for it, since
-///   who is ten times as slow in void runs is not fast. (A pass of a single void round ended the
-///   race of a variant 1.4 times as fast as the next, once in five sweeps.)
+/// - A variant that was not ok in some pass never takes part.
+/// - Baselines and twins always do.
+/// - A variant that did not run in its family's last pass never does: it could no longer win
+///   (decide.h).
+/// - Of each family, up to `most_contenders` variants that are typically at most `contender_factor`
+///   times as slow as the best. Families are separate because each gets its own decision. At equal
+///   ratios the name decides.
+/// - Within a pass, a variant's slowness is the median of its ratios to the pass's fastest variant
+///   in their common rounds. The fastest is the variant with the least median among those that ran
+///   the most rounds of the pass. Over the passes it is the geometric mean of the middle third of
+///   those that met the same machine state (machine_states.h).
+/// - A pass in which two variants have no common round that counts says nothing about them. If
+///   there is no other pass, the medians of all samples are used, because a variant that is ten
+///   times as slow in void runs is not fast. (Once in five sweeps, a pass of a single void round
+///   ended the race of a variant 1.4 times as fast as the next.)
 [[nodiscard]] std::set<TrialName> contenders_of(std::span<const Measurement> of_key);
 
 }  // namespace colltune

@@ -8,17 +8,18 @@
 
 namespace colltune {
 
-/// What a variant must show to displace the baseline. The defaults are chosen by the operating
+/// What a variant must show to displace the baseline. The defaults were chosen by the operating
 /// characteristics that tests/bench/decide_bench prints.
 struct DecisionPolicy {
-  /// By which it must be faster.
+  /// A variant must be faster by at least this fraction.
   double minimum_margin = 0.02;
-  /// That no variant of a key is taken for faster than the baseline by chance, over all rivals of
-  /// the key together.
+  /// Confidence, over all rivals of a key together, that no variant is taken to be faster than the
+  /// baseline by chance.
   double confidence = 0.995;
-  /// Where ranks waited for a core for more than this share of the time (kept_waiting_of), in the
-  /// runs of a key or in those of all keys of its world, what runs beside a sweep may favour some
-  /// variants: bounds are widened by what it can have done (widened() in duel.h). Empty: never.
+  /// Ranks that waited for a core for more than this share of the time (kept_waiting_of) were under
+  /// load, which may favour some variants. The share is taken over the runs of a key, or of all
+  /// keys of its world. Bounds are then widened by what the load may have done (widened() in
+  /// duel.h). Empty: never.
   std::optional<double> most_kept_waiting = 0.05;
 
   friend bool operator==(const DecisionPolicy&, const DecisionPolicy&) = default;

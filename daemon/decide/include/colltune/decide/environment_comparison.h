@@ -17,15 +17,16 @@
 
 namespace colltune {
 
-/// One launch of a sweep in one of several environments.
+/// One launch of a series, in one of its environments.
 struct EnvironmentLaunch {
   std::string environment;
-  int round = 1;  ///< launches of the same round are neighbours in time
+  int round = 1;  ///< launches of one round are close in time
   std::vector<Measurement> measurements;
-  std::vector<Decision> decisions;  ///< over these measurements; any_family is compared
+  std::vector<Decision> decisions;  ///< over these measurements; only those of any_family are
+                                    ///< compared
 };
 
-/// What launches say of one environment beside the first one. Stored nowhere.
+/// What launches show about one environment compared with the first one. Not stored.
 enum class EnvironmentFinding {
   faster = 0,  ///< by the margin in every round, of at least three
   slower = 1,  ///< likewise
@@ -38,8 +39,8 @@ constexpr std::array<Named<EnvironmentFinding>, 3> enum_names(EnvironmentFinding
 }
 constexpr std::string_view enum_title(EnvironmentFinding) { return "finding"; }
 
-/// Rounds in which one environment must be ahead before anything is said: with two, a coin says so
-/// every other time.
+/// Rounds in which one environment must be ahead before anything is concluded: with two, a coin
+/// would agree every other time.
 constexpr std::size_t least_environment_rounds = 3;
 
 /// One key in one environment. Times are per call.
@@ -48,9 +49,9 @@ struct EnvironmentTime {
   Variant winner;  ///< of its last round
   Verdict verdict = Verdict::no_baseline;
   std::chrono::nanoseconds time{};      ///< of the winners, the median over the rounds
-  std::chrono::nanoseconds baseline{};  ///< of the baseline, likewise; 0 where there is none
-  /// How much faster than the first environment in each round that both have: its winner than that
-  /// one's winner, and baseline than baseline.
+  std::chrono::nanoseconds baseline{};  ///< of the baseline, likewise; 0 if there is none
+  /// How much faster this environment is than the first one, in each round that both have: the
+  /// ratio between the winners, and between the baselines.
   std::vector<double> speedups;
   std::vector<double> baseline_speedups;
   double speedup = 0;  ///< medians; 0 without rounds
@@ -60,7 +61,7 @@ struct EnvironmentTime {
   friend bool operator==(const EnvironmentTime&, const EnvironmentTime&) = default;
 };
 
-/// One problem in one world; the first of `environments` is what the others are compared with.
+/// One problem in one world; the others are compared with the first of `environments`.
 struct KeyInEnvironments {
   Problem problem;
   Topology topology;
@@ -69,7 +70,8 @@ struct KeyInEnvironments {
   friend bool operator==(const KeyInEnvironments&, const KeyInEnvironments&) = default;
 };
 
-/// Over the keys that an environment shares with the first one, or those of one collective.
+/// Means over the keys that an environment shares with the first one, either all or those of one
+/// collective.
 struct EnvironmentMeans {
   std::string environment;
   std::string operation;  ///< operation_name(); empty: all
@@ -85,21 +87,22 @@ struct EnvironmentMeans {
 
 struct EnvironmentComparison {
   std::vector<KeyInEnvironments> keys;  ///< ordered by problem, then topology
-  std::vector<EnvironmentMeans> means;  ///< of each but the first environment: all, then by name
-  std::size_t rounds_left_out = 0;      ///< keys of launches in which something else ran
+  std::vector<EnvironmentMeans> means;  ///< for each but the first environment: over all, then by
+                                        ///< name
+  std::size_t rounds_left_out = 0;      ///< keys of launches that were under load
 
   friend bool operator==(const EnvironmentComparison&, const EnvironmentComparison&) = default;
 };
 
-/// Compares environments launch by launch: only launches of the same round are compared, so that a
-/// machine that changes with the hours changes nothing. In each round an environment's winner is
-/// the one that its round before chose (of the first: its last), so that no time is of the samples
-/// that it was chosen by; with a single round it is, which flatters both sides. A variant's time
-/// in a launch is the baseline's median there over its speed-up, since who left the rounds early
-/// ran at other times. Keys of launches in which ranks waited for cores more
-/// than `policy` allows are left out, as they decide nothing. `names`: the environments, the first
-/// one is compared with. Pure. Throws Error(invalid_argument) where an environment has a round
-/// twice, or a launch an environment that is not in `names`.
+/// Compares environments launch by launch. Only launches of the same round are compared, so slow
+/// changes of the machine cancel. In each round an environment's winner is the one that its
+/// previous round chose (in the first round: that its last round chose), so that no time comes from
+/// the samples that selected it. With a single round it does, which flatters both sides. A
+/// variant's time in a launch is the baseline's median there divided by the variant's speed-up,
+/// because a variant that left the rounds early ran at other times. Keys of launches in which ranks
+/// waited for cores more than `policy` allows are left out; they decide nothing. `names` lists the
+/// environments; the others are compared with the first. Pure. Throws Error(invalid_argument) if an
+/// environment has a round twice, or a launch's environment is not in `names`.
 [[nodiscard]] EnvironmentComparison compare_environments(
     std::span<const EnvironmentLaunch> launches, std::span<const std::string> names,
     const DecisionPolicy& policy);

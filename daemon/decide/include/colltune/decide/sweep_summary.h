@@ -22,8 +22,8 @@ namespace colltune {
 
 /// Why a sweep ended. Printed by name.
 enum class SweepEnd {
-  complete = 0,  ///< every trial of the plan has an outcome, of one pass at least
-  budget = 1,    ///< the time budget was spent before the first pass came to the last cell
+  complete = 0,  ///< every trial of the plan has an outcome in at least one pass
+  budget = 1,    ///< the time budget was spent before the first pass reached the last cell
   stopped = 2,   ///< the user asked for it
 };
 constexpr std::array<Named<SweepEnd>, 3> enum_names(SweepEnd) {
@@ -38,8 +38,8 @@ struct SkippedVariant {
   std::string topology;  ///< digest
   std::string variant;
   std::string reason;
-  std::string ranks_with_it;  ///< "0-3,7": the ranks of the launch that support it
-  /// First and last places of its problems in SkippedVariants::problems, range after range.
+  std::string ranks_with_it;  ///< for example "0-3,7": the ranks of the launch that support it
+  /// First and last index of its problems in SkippedVariants::problems, one pair for each range.
   std::vector<std::vector<int>> problems;
 };
 template <class Self, class Visit>
@@ -63,10 +63,10 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("entries", self.entries);
 }
 
-/// What a sweep's row keeps for reports, beside the measurements. What is empty was not known to
-/// the program that wrote it, or the sweep did not end.
+/// What a sweep's row keeps for reports, in addition to the measurements. An empty field was
+/// unknown to the program that wrote it, or the sweep did not end.
 struct SweepSummary {
-  std::optional<SeriesLaunch> launch_of;  ///< the launch of a series that it was
+  std::optional<SeriesLaunch> launch_of;  ///< which launch of a series it was
   std::optional<SweepEnd> end;
   std::optional<std::chrono::nanoseconds> elapsed;
   std::optional<std::chrono::nanoseconds> budget;
@@ -79,7 +79,7 @@ struct SweepSummary {
   std::optional<NullTest> null_test;
   std::optional<std::string> noise;  ///< for a person
   std::optional<SkippedVariants> skipped;
-  /// Of a launch that confirms decisions: what it could not measure, for a person.
+  /// For a launch that confirms decisions: what it could not measure, for a person.
   std::optional<std::vector<std::string>> left_out;
 };
 template <class Self, class Visit>
@@ -101,12 +101,12 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("left_out", self.left_out);
 }
 
-/// As it is stored: one JSON object.
+/// The stored form: one JSON object.
 [[nodiscard]] std::string to_text(const SweepSummary& summary);
 
-/// Reads what to_text wrote. An empty text is an empty summary; members that this program does not
-/// know are passed over, so that a newer one may add some. Throws Error(data_loss) that names the
-/// sweep where it cannot be understood.
+/// Reads what to_text wrote. An empty text gives an empty summary. Unknown members are ignored, so
+/// that a newer program may add some. Throws Error(data_loss) that names the sweep if the text
+/// cannot be understood.
 [[nodiscard]] SweepSummary read_sweep_summary(std::string_view text, const std::string& sweep_uuid);
 
 }  // namespace colltune

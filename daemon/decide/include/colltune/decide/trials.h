@@ -11,7 +11,7 @@
 
 namespace colltune {
 
-/// Which trial of a key a measurement is of, in whatever pass.
+/// Which trial of a key a measurement belongs to, in any pass.
 struct TrialName {
   Variant variant;
   bool is_twin = false;
@@ -20,12 +20,12 @@ struct TrialName {
 };
 [[nodiscard]] TrialName name_of_trial(const Measurement& measurement);
 
-/// How many trials ended how. A trial is counted once, whatever number of passes it ran in; it is
-/// ok where it was so in all of them, else it is what it was in the first pass where it was not.
+/// The number of trials with each outcome. A trial counts once, however many passes it ran in: as
+/// ok if it was ok in all of them, else with its first other outcome.
 [[nodiscard]] std::map<Outcome, std::size_t> count_outcomes(
     std::span<const Measurement> measurements);
 
-/// Whether something went wrong with any of them.
+/// Whether any trial went wrong.
 [[nodiscard]] bool has_fault(const std::map<Outcome, std::size_t>& counts);
 
 }  // namespace colltune

@@ -14,8 +14,8 @@
 
 namespace colltune {
 
-/// Who is ahead of whom, by the collective steps that the ranks took. A rank that ended in order
-/// counts as neither.
+/// Which ranks are ahead, by the number of collective steps that they took. A rank that ended
+/// normally does not count.
 struct StepStanding {
   std::uint64_t fewest_steps = 0;
   std::uint64_t most_steps = 0;
@@ -25,27 +25,27 @@ struct StepStanding {
   void add(std::uint64_t steps);
 };
 
-/// Ranks that others wait for: those with the fewest collective steps where they differ. Of these,
-/// those that are stopped (a debugger, SIGSTOP); else those outside the communication library while
-/// others are inside. Where all are in the same step and that tells nothing, those that died
-/// without a word; else the only one that sleeps while others run. Empty where nothing tells them
-/// apart.
+/// Ranks that others wait for. If the numbers of collective steps differ, these are the ranks with
+/// the fewest; of these, the stopped ones (a debugger, SIGSTOP), otherwise those outside the
+/// communication library while others are inside. If all are in the same step and that tells
+/// nothing, those that died without recording an end; otherwise the only one that sleeps while
+/// others run. Empty if nothing distinguishes them.
 [[nodiscard]] std::vector<int> find_missing_ranks(std::span<const RankPosition> positions);
 
-/// A process as /proc shows it now: "running", "sleeping", "stopped", "gone"; "unknown" for one on
-/// another host.
+/// A process's state now, from /proc: "running", "sleeping", "stopped", "gone"; "unknown" for a
+/// process on another host.
 [[nodiscard]] std::string_view process_condition(const RankPosition& position);
 
 /// "batch of mpi.native{} (cell 3, run 17)".
 [[nodiscard]] std::string describe_step(const StepRecord& step);
 
-/// Who was where at `now`: for each rank of a board its host, process, step, how long it is in it,
-/// how late it is, the steps before (`history` of them), and who waits for whom. Writes at most
-/// out.size() bytes and returns how many; allocates nothing and takes no lock, so that it works
-/// beside a thread that hangs anywhere.
+/// Reports where each rank was at `now`: its host, process and step, how long it has been in the
+/// step, how late it is, the `history` steps before, and which ranks wait for which. Writes at most
+/// out.size() bytes and returns how many. Allocates nothing and takes no lock, so it works while a
+/// thread hangs anywhere.
 [[nodiscard]] std::size_t render_board(std::span<const std::byte> board, SteadyTime now,
                                        std::size_t history, std::span<char> out);
-/// The same of positions that were read before.
+/// The same for positions that were read earlier.
 [[nodiscard]] std::string render_board(std::span<const RankPosition> positions, SteadyTime now,
                                        std::size_t history);
 

@@ -28,27 +28,29 @@ struct FixedText {
   [[nodiscard]] std::string_view view() const { return {bytes.data(), size}; }
 };
 
-/// Bytes of a printed variant that a record holds. A plan has none that is longer: its failure
-/// could not be put down to it.
+/// Longest printed variant, in bytes, that a record holds. A plan has no longer one, since a
+/// failure could not be attributed to it.
 constexpr std::size_t longest_recorded_variant = 384;
 
 /// What a rank begins to do.
 struct FlightStep {
   std::string_view phase;       ///< "batch", "verification", …; cut at 32 bytes
-  std::string_view key_digest;  ///< of the cell's key; cut at 32 bytes; empty outside a trial
-  std::string_view variant;     ///< printed; cut at the longest; empty outside a trial
-  /// Which visit: index of the cell in the plan, plus the number of cells for each pass before.
+  std::string_view key_digest;  ///< digest of the cell's key; cut at 32 bytes; empty outside a
+                                ///< trial
+  std::string_view variant;     ///< printed; cut at the longest length; empty outside a trial
+  /// Identifies the visit: index of the cell in the plan, plus the number of cells for each earlier
+  /// pass.
   std::int64_t cell = -1;
-  std::int64_t run = -1;             ///< of the variant, in this visit
-  std::chrono::nanoseconds limit{};  ///< after which the step is late; 0: it is not watched
-  /// Every rank takes the collective steps in the same order: who took fewer is behind.
+  std::int64_t run = -1;             ///< number of the variant's run in this visit
+  std::chrono::nanoseconds limit{};  ///< after which the step is late; 0: not watched
+  /// Every rank takes the collective steps in the same order, so a rank with fewer is behind.
   bool is_collective = true;
 };
 
 /// A step as it was recorded.
 struct StepRecord {
-  std::uint64_t sequence = 0;          ///< of this rank's steps, from 1
-  std::uint64_t collective_steps = 0;  ///< taken up to and including this one
+  std::uint64_t sequence = 0;          ///< number among this rank's steps, from 1
+  std::uint64_t collective_steps = 0;  ///< collective steps so far, including this one
   FixedText<32> phase;
   FixedText<32> key_digest;
   FixedText<longest_recorded_variant> variant;
@@ -59,14 +61,14 @@ struct StepRecord {
   std::optional<SteadyTime> deadline;
 };
 
-/// How a rank's work ended, as far as it could say so itself. Part of the record's layout: values
+/// How a rank's work ended, as far as the rank could record it. Part of the record's layout: values
 /// never change.
 enum class Fate {
-  running = 0,    ///< no word: it still runs, or was killed
-  finished = 1,   ///< in order
+  running = 0,    ///< nothing recorded: it still runs, or was killed
+  finished = 1,   ///< ended normally
   late = 2,       ///< its watchdog ended it
-  signalled = 3,  ///< a fault's signal; the code is its number
-  exited = 4,     ///< somebody called exit() in the middle
+  signalled = 3,  ///< a fault's signal; the code is the signal's number
+  exited = 4,     ///< exit() was called in the middle
 };
 constexpr std::array<Named<Fate>, 5> enum_names(Fate) {
   return {{{Fate::running, "running"},
@@ -77,13 +79,13 @@ constexpr std::array<Named<Fate>, 5> enum_names(Fate) {
 }
 constexpr std::string_view enum_title(Fate) { return "fate of a rank"; }
 
-/// What a rank's thread was found to do when a step was late. Part of the record's layout: values
-/// never change.
+/// What a rank's thread was doing when a step was late. Part of the record's layout: values never
+/// change.
 enum class Whereabouts {
-  unknown = 0,    ///< nobody asked
-  elsewhere = 1,  ///< in code that waits for nobody: the user's, a plug-in's, ours
+  unknown = 0,    ///< not determined
+  elsewhere = 1,  ///< in code that waits for no other rank: the user's, a plug-in's, ours
   at_peers = 2,   ///< inside the communication library: it waits for other ranks, or works there
-  silent = 3,     ///< it did not answer: inside the kernel, or without a core
+  silent = 3,     ///< no answer: inside the kernel, or without a core
   stopped = 4,    ///< another rank saw that its process was stopped
 };
 constexpr std::array<Named<Whereabouts>, 5> enum_names(Whereabouts) {
@@ -95,7 +97,7 @@ constexpr std::array<Named<Whereabouts>, 5> enum_names(Whereabouts) {
 }
 constexpr std::string_view enum_title(Whereabouts) { return "whereabouts of a rank"; }
 
-/// How many of its last steps a rank keeps.
+/// How many of its last steps a rank's record keeps.
 constexpr std::size_t steps_kept = 32;
 
 /// Where a rank is, and was.
@@ -116,10 +118,10 @@ struct RankPosition {
 /// Bytes of one rank's record. A board is an array of them, one for each rank of a node.
 constexpr std::size_t flight_region_size = 512 + steps_kept * 512;
 
-/// Writes a rank's position into memory that others can read, also after this process's death: a
-/// header and a ring of the last steps, each behind a sequence lock.
+/// Writes a rank's position into memory that others can read, even after this process has died: a
+/// header and a ring of the last steps, each protected by a sequence lock.
 ///
-/// One thread enters steps; any thread or process reads at any time. `enter` and `mark` are
+/// One thread enters steps; any thread or process may read at any time. `enter` and `mark` are
 /// wait-free and async-signal-safe.
 class FlightRecorder {
  public:
@@ -127,14 +129,14 @@ class FlightRecorder {
   /// Error(invalid_argument) for another size or alignment.
   FlightRecorder(std::span<std::byte> region, int rank);
 
-  /// Begins a step now, or at `now`, and with it ends the one before.
+  /// Begins a step now, or at `now`; this ends the step before.
   void enter(const FlightStep& step) noexcept { enter(step, std::chrono::steady_clock::now()); }
   void enter(const FlightStep& step, SteadyTime now) noexcept;
-  /// Says how this rank's work ended. The first word counts: a crash after `finished` changes
-  /// nothing.
+  /// Records how this rank's work ended. Only the first call counts: a crash after `finished`
+  /// changes nothing.
   void mark(Fate fate, int code = 0) noexcept;
-  /// Says what this rank's thread was found to do; `stack` is cut at 256 bytes. For one other
-  /// thread, the watchdog's.
+  /// Records what this rank's thread was found doing; `stack` is cut at 256 bytes. Called by one
+  /// other thread, the watchdog's.
   void locate(Whereabouts whereabouts, std::string_view stack) noexcept;
 
   [[nodiscard]] std::span<const std::byte> region() const { return region_; }
@@ -146,21 +148,21 @@ class FlightRecorder {
   Layout* layout_;
 };
 
-/// The position in one region; empty where the region is none of ours: nothing recorded yet, or
+/// The position in one region; empty if the region is not one of ours: nothing recorded yet, or
 /// another layout. Allocates nothing.
 [[nodiscard]] std::optional<RankPosition> read_position(std::span<const std::byte> region);
-/// The position's current step alone; empty also where no step was entered.
+/// The current step alone; empty also if no step was entered.
 [[nodiscard]] std::optional<StepRecord> read_current_step(std::span<const std::byte> region);
-/// The positions of a board's ranks, without the slots that are none of ours.
+/// The positions of a board's ranks, without regions that are not ours.
 [[nodiscard]] std::vector<RankPosition> read_board(std::span<const std::byte> board);
 
-/// Notes in another rank's region that its process was seen to be stopped, where nothing is known
-/// about it: whoever ends the launch wakes it first.
+/// Records in another rank's region that its process was seen stopped, if nothing is recorded yet.
+/// Needed because a launcher that ends the launch first wakes the process.
 void note_stopped(std::span<std::byte> region) noexcept;
 
-/// True for the first caller among all that share the board: the one who prints it.
+/// True for the first caller among all that share the board, which then prints it.
 [[nodiscard]] bool claim_board(std::span<std::byte> board) noexcept;
-/// Whether somebody has.
+/// Whether some rank has claimed the board.
 [[nodiscard]] bool is_claimed(std::span<const std::byte> board) noexcept;
 
 }  // namespace colltune

@@ -15,39 +15,39 @@
 
 namespace colltune {
 
-/// Whether a sweep goes on where an earlier launch of the same one stopped.
+/// Whether a sweep continues where an earlier launch of the same sweep stopped.
 enum class Resume {
-  automatic,  ///< where it was killed or interrupted
-  always,     ///< also where it ended by its budget
+  automatic,  ///< if that one was killed or interrupted
+  always,     ///< also if its budget ended it
   never,
 };
 
-/// Rank 0's record of a sweep: the tuning database, a results file, or both. What `append` took is
-/// on disk when it returns.
+/// Rank 0's record of a sweep: the tuning database, a results file, or both. What `append` was
+/// given is on disk when it returns.
 class SweepJournal final : public Journal {
  public:
-  /// Opens (creates) the database, if one is named, and keeps it as its owner. Throws what Store
-  /// throws.
+  /// Opens the database, if one is named, creating it if needed, and keeps it as its owner. Throws
+  /// what Store throws.
   SweepJournal(const std::optional<std::filesystem::path>& database,
                const std::optional<std::filesystem::path>& results);
 
-  /// Variants that are not to be measured; none without a database.
+  /// Variants that must not be measured; none without a database.
   [[nodiscard]] std::vector<QuarantineRecord> quarantines() const;
-  /// What is published; nothing without a database, or where nothing is.
+  /// The published decisions; none without a database or a publication.
   [[nodiscard]] std::vector<Decision> decisions() const;
-  /// Says what is measured. Continues the unfinished sweep of the same configuration, environment
-  /// and launch, as `resume` asks, else begins `sweep`. Throws Error(already_exists) where a new
-  /// sweep's results file is there already: results of another sweep are never overwritten.
+  /// Names what is measured. Depending on `resume`, continues the unfinished sweep of the same
+  /// configuration, environment and launch; otherwise begins `sweep`. Throws Error(already_exists)
+  /// if the results file of a new sweep exists: results of another sweep are never overwritten.
   void file_under(SweepRecord sweep, Environment environment, Resume resume);
 
   [[nodiscard]] const std::string& sweep_uuid() const { return sweep_.uuid; }
-  /// What an earlier launch of this sweep measured; empty for a new one.
+  /// What an earlier launch measured for this sweep; empty for a new sweep.
   [[nodiscard]] const std::vector<Measurement>& stored() const { return stored_; }
 
   void begin(const SweepPlan& plan) override;
   void append(std::span<const Measurement> measurements) override;
-  /// Publishes `published`, where there are any, and closes the sweep's record; a results file gets
-  /// `found`, what this sweep alone decides. The generation is empty without a database, and where
+  /// Publishes `published`, if not empty, and closes the sweep's record. A results file gets
+  /// `found`, the decisions of this sweep alone. The generation is empty without a database or if
   /// nothing is published.
   std::optional<Generation> finish(SweepState state, std::span<const Decision> found,
                                    std::span<const Decision> published, const std::string& summary);
@@ -66,7 +66,7 @@ class SweepJournal final : public Journal {
   std::vector<Measurement> stored_;
 };
 
-/// The time now, UTC, ISO 8601 with seconds.
+/// The current time: UTC, ISO 8601 with seconds.
 [[nodiscard]] std::string utc_now();
 /// A random UUID from the kernel.
 [[nodiscard]] std::string random_uuid();

@@ -39,10 +39,10 @@ inline constexpr const char* snapshot_health_name = "snapshot";
 /// itself; the requests are served by gRPC's threads and its own.
 class LookupServer {
  public:
-  /// Listens on every address, or on none. Throws Error(invalid_argument) where there is none, where
-  /// one is given twice or reaches beyond this host without permission, Error(already_exists) where a
-  /// port or socket is taken, Error(failed_precondition) where it cannot be bound for another
-  /// reason, Error(resource_exhausted) where too few files may be open.
+  /// Listens on every address, or on none. Throws Error(invalid_argument) where there is none,
+  /// where one is given twice or reaches beyond this host without permission, Error(already_exists)
+  /// where a port or socket is taken, Error(failed_precondition) where it cannot be bound for
+  /// another reason, Error(resource_exhausted) where too few files may be open.
   LookupServer(const TableSource& source, const ServerOptions& options);
   /// Shuts down at once where `shutdown` was not called.
   ~LookupServer();

@@ -17,8 +17,8 @@
 
 namespace colltune {
 
-/// A generation that a caller wants, and no other. A database that was restored from a copy may give
-/// a number to another content: the digest tells them apart.
+/// A generation that a caller wants, and no other. A database that was restored from a copy may
+/// give a number to another content: the digest tells them apart.
 struct Pin {
   std::uint64_t number = 0;
   std::optional<std::string> digest{};  ///< Generation::content_digest

@@ -15,18 +15,19 @@ class DecisionTable {
   explicit DecisionTable(DecisionSet set);
   ~DecisionTable();
 
-  /// What it was made of, the decisions ordered by key, then family.
+  /// The decisions that it indexes, ordered by key, then family.
   [[nodiscard]] const DecisionSet& set() const { return set_; }
   [[nodiscard]] const Generation& generation() const { return set_.generation; }
 
-  /// Answers `query`. Where it says what the asking members can do, from what was measured with
-  /// just these members, else with members that can do no more, else the baseline alone; never from
-  /// members that can do more. The answer depends on the table and the query alone. Throws
-  /// Error(invalid_argument) where the query is malformed, or fits several stored worlds (the
-  /// message lists them and how to tell them apart); Error(not_found) where nothing fits at the
-  /// level asked for (the message lists what is there), or where a pinned generation is not this
-  /// one. Error(data_loss) where a ranked variant that is to be answered names a composition that
-  /// the table lacks.
+  /// Answers `query`. If the query says what the asking members can do, the answer comes from
+  /// measurements with exactly these members; else with members that can do no more; else it is the
+  /// baseline alone. It never comes from members that can do more. The answer depends on the table
+  /// and the query alone.
+  /// Throws Error(invalid_argument) if the query is malformed, or fits several stored worlds (the
+  /// message lists them and how to tell them apart). Throws Error(not_found) if nothing fits at the
+  /// requested level (the message lists what exists), or if a pinned generation is not this one.
+  /// Throws Error(data_loss) if a ranked variant of the answer names a composition that the table
+  /// lacks.
   [[nodiscard]] LookupAnswer find(const LookupQuery& query) const;
 
  private:

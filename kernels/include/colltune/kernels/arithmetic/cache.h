@@ -7,8 +7,9 @@
 
 namespace colltune {
 
-/// Writes the bytes back to memory and drops them from all caches, where the processor lets a
-/// program do that (x86-64: clflush); elsewhere it reads other memory until they are gone.
+/// Writes the bytes back to memory and drops them from all caches. Uses the processor's flush
+/// instruction if programs may use it (x86-64: clflush); otherwise writes more of other memory than
+/// caches hold, which evicts the bytes.
 void evict_from_caches(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace colltune

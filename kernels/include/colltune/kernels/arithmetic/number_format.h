@@ -7,9 +7,9 @@
 
 namespace colltune {
 
-// Floating types narrower than float, as their bits. Converting from float rounds to the nearest
-// value, ties to even; a NaN stays a NaN. 16-bit types overflow to infinity as IEEE 754 has it; fp8
-// types saturate to their largest finite value, infinities included, as NCCL's and CUDA's do.
+// Floating types narrower than float, as their bits. Conversion from float rounds to nearest, ties
+// to even; a NaN stays a NaN. 16-bit types overflow to infinity as in IEEE 754; fp8 types saturate
+// to their largest finite value, also for infinities, as NCCL's and CUDA's do.
 
 /// IEEE 754 binary16.
 struct Float16 {
@@ -30,9 +30,9 @@ struct Float8E5M2 {
 
 namespace number_format_detail {
 
-/// A small format with `mantissa` bits and exponent bias `bias`; `overflow` are the bits of what
-/// magnitudes beyond the largest finite one become, `first_non_finite` those where infinity or NaN
-/// begin, `nan` of the NaN that is written, `sign` the sign's bit.
+/// A small format with `mantissa` bits of mantissa and exponent bias `bias`. `overflow`: the bits
+/// that replace a magnitude beyond the largest finite one. `first_non_finite`: the lowest bits that
+/// are an infinity or NaN. `nan`: the bits of the NaN that is written. `sign`: the sign bit.
 struct Layout {
   int mantissa;
   int bias;
@@ -49,12 +49,12 @@ inline constexpr Layout float8_e5m2{2, 15, 0x7b, 0x7c, true, 0x7e, 0x80};
 inline constexpr std::uint32_t float_infinity = 0x7f800000U;
 inline constexpr std::uint32_t float_nan = 0x7fc00000U;
 
-// The conversions are written once, without branches, for one value and for vectors of values:
-// `Lanes` names their types `Float` and `Word` (unsigned, 32 bits) and says
+// The conversions are written once, without branches, for single values and for vectors of values.
+// `Lanes` names their types `Float` and `Word` (unsigned, 32 bits) and defines
 //   bits(Float), floats(Word)              the same bits as the other type
 //   if_less(a, b, then, otherwise)         a < b ? then : otherwise, for a and b below 2^31
 //   smaller(a, b), larger(a, b)            of the two, below 2^31
-// Always inlined: a call would hand the vectors over in memory.
+// Always inlined: a call would pass the vectors through memory.
 struct OneLane {
   using Float = float;
   using Word = std::uint32_t;
@@ -73,25 +73,26 @@ template <Layout layout, class Lanes>
   using Word = typename Lanes::Word;
   constexpr int dropped = 23 - layout.mantissa;
   constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - layout.bias) << 23;
-  // The float that `overflow` stands for, were it a number.
+  // The float that `overflow` would stand for if it were a number.
   constexpr std::uint32_t largest = (layout.overflow << dropped) + smallest_normal - (1U << 23);
 
   const Word wide = Lanes::bits(value);
   const Word magnitude = wide & 0x7fffffffU;
   const Word number = Lanes::smaller(magnitude, Word{} + largest);
-  // Adding a power of two whose last place is that of the result rounds to even in hardware, and
-  // leaves the result's digits, with the leading one, behind the power's.
+  // Adding a power of two whose last place is the last place of the result makes the hardware round
+  // to even. It leaves the result's digits, with their leading one, in the low bits of the sum.
   const Word exponent =
       Lanes::larger(number & float_infinity, Word{} + smallest_normal) - smallest_normal;
   const Word power = exponent + (smallest_normal + (static_cast<std::uint32_t>(dropped) << 23));
   const Word digits = Lanes::bits(Lanes::floats(number) + Lanes::floats(power)) - power;
-  // The leading one of a normal number adds one to the exponent, which counts from a subnormal's.
+  // The leading one of a normal number carries into the exponent, which counts from that of
+  // subnormals.
   const Word bits = Lanes::if_less(Word{} + float_infinity, magnitude, Word{} + layout.nan,
                                    digits + (exponent >> dropped));
   return bits | ((wide >> (31 - std::countr_zero(layout.sign))) & layout.sign);
 }
 
-/// The value that `bits` of the format stand for; every NaN becomes the quiet one of its sign.
+/// The value that `bits` of the format stand for; every NaN becomes the quiet NaN of the same sign.
 template <Layout layout, class Lanes>
 [[gnu::always_inline]] constexpr typename Lanes::Float widen(typename Lanes::Word bits) {
   using Word = typename Lanes::Word;
@@ -101,7 +102,7 @@ template <Layout layout, class Lanes>
 
   const Word magnitude = bits & (layout.sign - 1);
   const Word shifted = magnitude << (23 - layout.mantissa);
-  // A subnormal's mantissa behind the smallest normal's leading one, less that one: exact.
+  // A subnormal: its mantissa after the leading one of the smallest normal, minus that one. Exact.
   const Word subnormal =
       Lanes::bits(Lanes::floats(shifted + smallest_normal) - std::bit_cast<float>(smallest_normal));
   Word wide = Lanes::if_less(magnitude, Word{} + one, subnormal, shifted + rebias);
@@ -113,7 +114,7 @@ template <Layout layout, class Lanes>
   return Lanes::floats(wide | ((bits & layout.sign) << (31 - std::countr_zero(layout.sign))));
 }
 
-/// The upper halves of floats' bits, rounded; for no NaN but the quiet ones without payload.
+/// The upper halves of floats' bits, rounded. The only NaNs allowed are quiet ones without payload.
 template <class Lanes>
 [[gnu::always_inline]] constexpr typename Lanes::Word round_to_upper_half(
     typename Lanes::Word wide) {

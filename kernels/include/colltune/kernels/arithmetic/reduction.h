@@ -11,41 +11,41 @@
 
 namespace colltune {
 
-/// `count` elements of `type`, combined by `op`; avg divides by `ranks`, which is then at least 1.
+/// How elements of `type` are combined. avg divides by `ranks`, which must then be at least 1.
 struct Reduction {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   int ranks = 1;
 };
 
-/// Where results go, and how.
+/// Where results go, and how they are stored.
 struct Destination {
   std::byte* data = nullptr;
   CopyMode mode = CopyMode::cached;
 };
 
 /// destination[i] = sources[0][i] op sources[1][i] op …, from left to right. Any alignment, any
-/// number of sources; the destination may be one of them, else it overlaps none.
+/// number of sources. The destination may be one of the sources; otherwise it overlaps none of
+/// them.
 ///
 /// - 8-bit and 16-bit floating types accumulate in float and round once; integers wrap; avg divides
 ///   once at the end (integers truncate towards zero).
-/// - min and max are `b < a ? b : a` and `a < b ? b : a` of what came so far (a) and the next
+/// - min and max are `b < a ? b : a` and `a < b ? b : a` of the result so far (a) and the next
 ///   source (b): of two zeros, and of two values of which one is a NaN, a stays. So a NaN of the
 ///   first source stays to the end, with its bits (f16 and fp8: with its sign; bf16: made quiet),
-///   and one of a later source is passed over.
-/// - A NaN that sum, prod or avg arrive at is written as the positive quiet one: which of two NaNs
-///   an addition hands on, and the sign of one that it makes, differ between processors and with
-///   the order that a compiler gives the operands.
+///   and a NaN of a later source is ignored.
+/// - A NaN that results from sum, prod or avg is written as the positive quiet NaN. Processors
+///   differ in which of two NaNs an addition returns and in the sign of a NaN that it creates, and
+///   both depend on the order that a compiler gives the operands.
 ///
-/// So the result is the same, bit for bit, whichever instruction set computes it.
-/// Throws Error(internal) for ReduceOp::none, where there is no source, and for an avg over no
-/// ranks.
+/// So the result has the same bits with every instruction set.
+/// Throws Error(internal) for ReduceOp::none, without sources, and for an avg over no ranks.
 void reduce_in_rank_order(std::span<const std::byte* const> sources, std::byte* destination,
                           std::size_t count, const Reduction& reduction);
 
-/// The same, with the same bits stored twice (into this rank's own buffer and into a peer's, say),
-/// each in its own way. Either may be one of the sources; they do not overlap each other. A second
-/// one without data is left out.
+/// The same, with the same bits stored twice (for example into this rank's own buffer and a
+/// peer's), each in its own mode. Either may be one of the sources; they do not overlap each other.
+/// A `second` without data is not written.
 void reduce_in_rank_order(std::span<const std::byte* const> sources, const Destination& destination,
                           const Destination& second, std::size_t count, const Reduction& reduction);
 
@@ -62,7 +62,7 @@ inline void reduce_three(const std::byte* a, const std::byte* b, const std::byte
   reduce_in_rank_order(std::array{a, b, c}, destination, {}, count, reduction);
 }
 
-/// data[i] = data[i] / ranks, rounded once: what makes an avg of a sum.
+/// data[i] = data[i] / ranks, rounded once: turns a sum into an avg.
 void divide_by_ranks(std::byte* data, std::size_t count, DataType type, int ranks);
 
 }  // namespace colltune

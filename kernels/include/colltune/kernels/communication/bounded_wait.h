@@ -9,9 +9,9 @@
 
 namespace colltune {
 
-/// One wait for another rank that ends: spins, then pauses between looks, then gives the core away
-/// (at once where ranks share cores), then sleeps between looks. Reads the clock only now and then,
-/// and the abort flag at every step.
+/// A wait for another rank, bounded by a deadline. It spins, then pauses between looks, then yields
+/// the core (at once if ranks share cores), then sleeps between looks. It checks the abort flag at
+/// every step and reads the clock only every few steps.
 ///
 ///     BoundedWait wait(deadline, abort_flag, yields_at_once);
 ///     while (!is_ready()) wait.step(rank, "chunk 7");
@@ -20,8 +20,8 @@ class BoundedWait {
   BoundedWait(Deadline deadline, const AbortFlag& abort_flag, bool yields_at_once) noexcept
       : deadline_(deadline), abort_flag_(abort_flag), yields_at_once_(yields_at_once) {}
 
-  /// Passes a moment. Throws RankMissing, which names `rank` and `waiting_for`, at the deadline or
-  /// where the abort flag is raised.
+  /// Waits one step. Throws RankMissing, which names `rank` and `waiting_for`, at the deadline or
+  /// if the abort flag is raised.
   void step(int rank, std::string_view waiting_for);
 
  private:

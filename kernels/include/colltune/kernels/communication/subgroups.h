@@ -12,30 +12,31 @@
 
 namespace colltune {
 
-/// Communicators of parts of one communicator's ranks, each way to part them made once and kept: a
-/// caller that reduces over groups again and again does not pay for them again and again. Not
+/// Communicators of subsets of one communicator's ranks. Each partition of the ranks is made once
+/// and kept, so a caller that reduces over the same groups repeatedly pays for them once. Not
 /// thread-safe; all ranks ask in the same order.
 class Subgroups {
  public:
-  /// So many ways to part the ranks are kept; then the one that was not asked for the longest goes,
-  /// as soon as nothing runs on it any more. An MPI library has some ten thousand communicators.
+  /// How many partitions are kept. Beyond that, the least recently used one is dropped, as soon as
+  /// nothing runs on it any more. An MPI library allows some ten thousand communicators.
   static constexpr std::size_t most_kept = 64;
 
-  /// `all` outlives this object and what it gave.
+  /// `all` outlives this object and everything obtained from it.
   explicit Subgroups(Communicator& all) : all_(all) {}
 
   struct Group {
-    /// Ordered by the rank among all. Where all ranks are one group, that is the caller's own.
+    /// Ranks in the order of `all`. If all ranks are one group, this is the caller's own
+    /// communicator.
     std::shared_ptr<Communicator> communicator;
-    std::vector<int> members;             ///< as ranks among all
-    std::chrono::nanoseconds making{};    ///< what it took this rank when it was made
+    std::vector<int> members;           ///< ranks of `all`
+    std::chrono::nanoseconds making{};  ///< how long this rank took to make it
   };
-  /// This rank's group. `group_of_rank` says it for all ranks, in numbers from 0 on. Collective over
-  /// all ranks. Throws Error(invalid_argument) for another number of ranks.
+  /// This rank's group. `group_of_rank` has the group of every rank, numbered from 0. Collective
+  /// over all ranks. Throws Error(invalid_argument) if its length is not the number of ranks.
   [[nodiscard]] const Group& of(const std::vector<int>& group_of_rank, Deadline deadline);
 
   [[nodiscard]] Communicator& all() const { return all_; }
-  /// How many ways are kept.
+  /// How many partitions are kept now.
   [[nodiscard]] std::size_t kept() const { return kept_.size(); }
 
  private:
@@ -44,7 +45,7 @@ class Subgroups {
     Group group;
   };
   Communicator& all_;
-  std::list<Kept> kept_;  ///< the last one that was asked for first
+  std::list<Kept> kept_;  ///< most recently used first
 };
 
 }  // namespace colltune

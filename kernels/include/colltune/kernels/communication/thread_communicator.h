@@ -10,10 +10,11 @@
 
 namespace colltune {
 
-/// One communicator per rank for ranks that live as threads of this process: `result[r]` is used by
-/// rank r's thread alone. `pretended`: where the ranks live instead of all in one place; those of
-/// different nodes share no memory. `devices`: of each rank, where their buffers lie on some;
-/// several may have the same one. `abort_flag` and the devices outlive them all.
+/// One communicator per rank, for ranks that are threads of this process; only rank r's thread uses
+/// `result[r]`. `pretended`: places of the ranks, instead of one place for all; ranks on different
+/// pretended nodes share no memory. `devices`: for each rank the device where its buffers lie, if
+/// any; several ranks may have the same one. `abort_flag` and the devices outlive all
+/// communicators.
 [[nodiscard]] std::vector<std::unique_ptr<Communicator>> make_thread_world(
     int ranks, AbortFlag& abort_flag, const RankPlaces& pretended = {},
     std::span<Device* const> devices = {});

@@ -13,18 +13,20 @@
 
 namespace colltune {
 
-/// What ranks of the kind with the digest `kind` run in `role`; null where they run nothing then.
+/// What ranks of the kind with digest `kind` run in `role`; null if they run nothing in it.
 [[nodiscard]] const Part* find_part(const Composition& composition, PartRole role,
                                     std::string_view kind);
 
-/// The groups of a grouped composition: the ranks of one node whose kinds stand together in a part;
-/// a rank whose kind stands in none is one by itself. `nodes`: that of each member.
+/// The groups of a grouped composition. A group is the ranks of one node whose kinds stand together
+/// in a part; a rank whose kind stands in none is a group of its own. `nodes`: the node of each
+/// member.
 [[nodiscard]] Grouping grouping_of(const Composition& composition, const Members& members,
                                    std::span<const int> nodes);
 
 /// Prepares what this rank runs of `composition`. `members` are the communicator's ranks, in their
-/// order. Collective; throws as Implementation::prepare does, and Error(invalid_argument) on all
-/// ranks where the composition is not one for these members, or names what `catalogue` lacks.
+/// order. Collective. Throws as Implementation::prepare does, and Error(invalid_argument) on all
+/// ranks if the composition does not fit these members or names an implementation that `catalogue`
+/// lacks.
 [[nodiscard]] std::unique_ptr<Operation> prepare_composed(
     Communicator& communicator, const Call& call, const Composition& composition,
     const Members& members, const Implementations& catalogue, Deadline deadline);

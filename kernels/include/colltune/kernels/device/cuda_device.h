@@ -12,23 +12,25 @@ namespace colltune {
 /// The GPUs that this process sees through CUDA.
 struct CudaDevices {
   int count = 0;
-  std::string
-      why_none;  ///< where there are none, for a person: no CUDA in this build, no driver, …
+  std::string why_none;  ///< if there are none, the reason for a person: no CUDA in this build, no
+                         ///< driver, …
 };
 [[nodiscard]] CudaDevices count_cuda_devices();
 
-/// How a device's launches are timed, for measuring programs.
+/// How kernel launches are timed, for benchmark programs.
 struct CudaDeviceOptions {
-  /// A launch begins when all of it lies on the device's queue, so that `DeviceLaunch::duration` is
-  /// without the host's time for putting it there. The call as a whole takes longer then. Launches
-  /// of graphs are timed in this way always.
+  /// A kernel launch begins only when all of it is on the device's queue, so that
+  /// `DeviceLaunch::duration` excludes the host's time to put it there. The call as a whole then
+  /// takes longer. Graphs are always timed in this way.
   bool times_device_alone = false;
-  /// Calls that one start of a graph makes, one after the other; `duration` is of one of them.
+  /// Calls that one start of a graph makes, one after the other; `duration` is the time of one
+  /// call.
   int calls_of_graph = 1;
 };
 
-/// GPU `number` of count_cuda_devices(). Makes its context. Throws Error(failed_precondition) where
-/// it cannot be used, Error(invalid_argument) where there is none of that number.
+/// Opens GPU `number` of count_cuda_devices() and creates its context. Throws
+/// Error(failed_precondition) if it cannot be used, Error(invalid_argument) if there is no such
+/// number.
 [[nodiscard]] std::unique_ptr<Device> open_cuda_device(int number,
                                                        const CudaDeviceOptions& options = {});
 

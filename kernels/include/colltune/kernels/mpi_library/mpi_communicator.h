@@ -8,21 +8,22 @@
 
 namespace colltune {
 
-/// What a world pretends about where its ranks live, to try on one machine what others do. 0: as it
-/// is.
+/// A pretended placement of the ranks, to try on one machine what happens on others. 0: as it
+/// really is.
 struct PretendedMachine {
-  int ranks_per_node = 0;    ///< nodes of so many consecutive ranks each, which share no memory
-  int ranks_per_domain = 0;  ///< NUMA domains and last-level caches of so many
+  int ranks_per_node = 0;    ///< nodes of this many consecutive ranks; nodes share no memory
+  int ranks_per_domain = 0;  ///< NUMA domains and last-level caches of this many ranks
 };
 
-/// What becomes of the algorithms that Open MPI's control variables name before the world is made.
+/// How to treat algorithms that Open MPI's control variables name before the world is made.
 enum class NamedAlgorithms {
-  kept,     ///< as in the user's own jobs, which use dynamic rules
-  cleared,  ///< inert there: nothing but implementations that force one may use them here
+  kept,     ///< they take effect, as in jobs of a user who enables dynamic rules
+  cleared,  ///< they have no effect in the user's jobs, so only implementations that force an
+            ///< algorithm may use them here
 };
 
-/// The world of this MPI job (MPI is initialized and stays so for the communicator's life).
-/// Collective. `device`: where this rank's buffers lie, if not in the host's memory. It and
+/// The world of this MPI job. MPI must be initialized and stay so for the communicator's life.
+/// Collective. `device`: where this rank's buffers lie, if not in host memory. `device` and
 /// `abort_flag` outlive the communicator and everything made from it. Only in builds with MPI.
 [[nodiscard]] std::unique_ptr<Communicator> make_mpi_world(
     AbortFlag& abort_flag, Deadline deadline, const PretendedMachine& pretended = {},

@@ -9,27 +9,27 @@
 
 namespace colltune {
 
-/// What the user set of the MPI library, wherever: in the environment, on mpirun's command line, in
-/// a file of parameters.
+/// The user's settings of the MPI library, from any source: the environment, mpirun's command line,
+/// a parameter file.
 struct MpiSettings {
-  /// Control variables that do not have their default, by name, and their values in force. A
-  /// library that does not tell where a value came from has one entry, `all_variables`, with a
-  /// digest of all.
+  /// Values of the control variables that differ from their defaults, by name. If the library does
+  /// not tell where a value came from, there is one entry, `all_variables`, with a digest of all
+  /// values.
   std::map<std::string, std::string, std::less<>> in_force;
-  /// Open MPI's coll_tuned_use_dynamic_rules: the algorithms and the file of rules that the user
-  /// names are in force. Else they are inert.
+  /// Open MPI's coll_tuned_use_dynamic_rules: the algorithms and the rules file that the user names
+  /// take effect. Otherwise they do not.
   bool uses_dynamic_rules = false;
   bool names_rules_file = false;  ///< coll_tuned_dynamic_rules_filename
 };
 constexpr std::string_view all_variables = "control_variables";
 
-/// Reads the settings through MPI_T. Before MPI_Init and before this program sets any itself.
-/// Throws Error(internal) where MPI_T fails. Only in builds with MPI, as all of this file.
+/// Reads the settings through MPI_T. Call it before MPI_Init and before this program sets any
+/// variable. Throws Error(internal) if MPI_T fails. Only in builds with MPI, like this whole file.
 [[nodiscard]] MpiSettings read_mpi_settings();
 
-/// What must stand in the environment of a process before MPI_Init so that implementations can
-/// force algorithms (Open MPI: use_dynamic_rules). Leaves alone what the user has set there. A file
-/// of rules that is inert without us stays so.
+/// Sets what a process needs in its environment before MPI_Init so that implementations can force
+/// algorithms (Open MPI: use_dynamic_rules). Does not touch what the user has set there. A rules
+/// file that has no effect without colltune has none with it.
 void prepare_mpi_environment(const MpiSettings& user = {});
 
 }  // namespace colltune

@@ -22,10 +22,10 @@ enum class DataPattern {
 };
 
 /// The result of a mesh reduction is defined by its steps, one after the other, each accumulated in
-/// rank order and rounded once; ranks that the steps do not connect hold unlike data.
+/// rank order and rounded once. Ranks that the steps do not connect hold different data.
 ///
-/// One verified call: enough to know every rank's input and every rank's result. `seed` shifts the
-/// pattern, so that the result of an earlier call never passes for that of a later one.
+/// One verified call: enough to compute every rank's input and result. `seed` shifts the pattern,
+/// so that the result of an earlier call never passes for that of a later one.
 struct VerifiedCall {
   Problem problem;
   int ranks = 1;
@@ -34,21 +34,22 @@ struct VerifiedCall {
   std::uint64_t seed = 0;
 };
 
-/// Whether `pattern` says anything about the problem: `exact` always, `rounding` for sum and avg of
+/// Whether `pattern` tests anything for the problem: `exact` always; `rounding` for sum and avg of
 /// 16-bit and 8-bit floating types from 3 ranks on (two summands are rounded once in any case).
 ///
-/// `exact` has no rounding and no overflow up to 1024 ranks because only some ranks hold more than
-/// a neutral value at a given element (16 units among all for f8e4m3, 8 for f8e5m2, 4 ranks for
-/// prod); which ones turns with the element, so that every rank counts somewhere in a message of at
-/// least `ranks` elements. Neighbouring results differ, and so do those of calls whose seeds differ
-/// by 1, but for avg of small types on many ranks, where the division leaves too few values.
+/// `exact` has no rounding and no overflow up to 1024 ranks, because at a given element only some
+/// ranks hold more than a neutral value (16 units in total for f8e4m3, 8 for f8e5m2, 4 ranks for
+/// prod). Which ranks those are rotates with the element, so that every rank matters somewhere in a
+/// message of at least `ranks` elements. Neighbouring results differ, and so do the results of
+/// calls whose seeds differ by 1. The exception is avg of small types on many ranks, where the
+/// division leaves too few values.
 [[nodiscard]] bool is_meaningful(const VerifiedCall& call);
 
-/// Why a result of `problem` cannot be told right from wrong whatever the order of accumulation;
-/// empty for all but mesh reductions that multiply sums.
+/// Why a result of `problem` cannot be verified independently of the order of accumulation; empty
+/// except for mesh reductions that multiply sums.
 [[nodiscard]] std::string why_not_verifiable(const Problem& problem);
 
-/// Writes what `rank` sends into `send`, which has send_size() bytes (nothing on ranks that do not
+/// Writes what `rank` sends into `send`, which has send_size() bytes (none on ranks that do not
 /// send).
 void fill_send(const VerifiedCall& call, int rank, std::span<std::byte> send);
 
@@ -59,11 +60,11 @@ struct Mismatch {
   std::string got;
 };
 
-/// Compares every element of what `rank` received (receive_size() bytes) with the reference.
-/// `rounding` is what the variant declares: `exact` and `once` must match bit by bit (a zero of
-/// either sign passes where numbers are reduced); `each_step` as well for exact data, but lies
-/// within the bound of its (ranks - 1) roundings for `DataPattern::rounding` and for avg, which may
-/// divide early. Empty where all is right.
+/// Compares every element that `rank` received (receive_size() bytes) with the reference.
+/// `rounding` is what the variant declares. `exact` and `once` must match bit by bit (a zero of
+/// either sign passes if numbers are reduced). `each_step` must too for exact data; for
+/// `DataPattern::rounding`, and for avg, which may divide early, it must lie within the bound of
+/// its (ranks - 1) roundings. Empty if everything is right.
 [[nodiscard]] std::optional<Mismatch> find_mismatch(const VerifiedCall& call, int rank,
                                                     Rounding rounding,
                                                     std::span<const std::byte> receive);

@@ -13,8 +13,8 @@ namespace colltune {
 /// A point on the steady clock after which a wait gives up.
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// Set once by whoever learns that the operation cannot complete; every bounded wait of this
-/// process looks at it. Thread-safe.
+/// Raised once by the first thread that learns that the operation cannot complete; every bounded
+/// wait of this process checks it. Thread-safe.
 class AbortFlag {
  public:
   void raise() noexcept { raised_.store(true, std::memory_order_release); }
@@ -24,8 +24,7 @@ class AbortFlag {
   std::atomic<bool> raised_{false};
 };
 
-/// A wait that ended without what it waited for: says what it waited for and which rank was
-/// missing.
+/// A wait ended without success: states what it waited for and which rank was missing.
 class RankMissing : public Error {
  public:
   RankMissing(int rank, const std::string& waiting_for, bool aborted)

@@ -14,17 +14,17 @@
 namespace colltune {
 
 /// The folders of the control group that `membership` (a `/proc/self/cgroup`) names for
-/// `controller` ("memory", "cpu"), and of those around it, innermost first: of version 2 where
-/// hierarchies are mounted at `root` alone, of version 1 in a folder of the controller's. In a
-/// container the paths may be the host's: folders that are not there are listed all the same.
+/// `controller` ("memory", "cpu"), and of its ancestors, innermost first. Version 2 hierarchies are
+/// mounted at `root` itself, version 1 hierarchies in a folder per controller. In a container the
+/// paths may be the host's, so the list may contain folders that do not exist.
 [[nodiscard]] std::vector<std::filesystem::path> control_groups(std::string_view membership,
                                                                 const std::filesystem::path& root,
                                                                 std::string_view controller);
 
-/// The memory that a control group allows its processes together.
+/// The memory that the processes of a control group may use together.
 struct MemoryLimit {
   Bytes limit;
-  Bytes used;                   ///< without what the kernel would give back (files' pages)
+  Bytes used;                   ///< without what the kernel could reclaim (pages of files)
   std::filesystem::path group;  ///< the folder
 
   [[nodiscard]] Bytes free() const {
@@ -32,21 +32,21 @@ struct MemoryLimit {
   }
 };
 
-/// The limit that leaves the least, of the process's group and those around it, in both versions.
-/// Empty where there is none.
+/// Of the limits of the process's group and its ancestors, in both versions, the one that leaves
+/// the least memory. Empty if there is none.
 [[nodiscard]] std::optional<MemoryLimit> find_memory_limit(std::string_view membership,
                                                            const std::filesystem::path& root);
-/// Of this process.
+/// The same for this process.
 [[nodiscard]] std::optional<MemoryLimit> own_memory_limit();
 
-/// What this process can still get: what the system has, and what its control groups leave.
+/// The memory that this process can still get: limited by the system and by its control groups.
 [[nodiscard]] Bytes available_memory();
 
-/// How many processes of the control group were killed since it was made because memory ran out.
-/// Empty where it does not count them.
+/// How many processes of the control group the kernel has killed for lack of memory since the group
+/// was made. Empty if the group does not count them.
 [[nodiscard]] std::optional<std::uint64_t> count_memory_kills(std::string_view membership,
                                                               const std::filesystem::path& root);
-/// Of this process's group; where that does not count them, of the whole system; else empty.
+/// For this process's group; if that does not count them, for the whole system; else empty.
 [[nodiscard]] std::optional<std::uint64_t> own_memory_kills();
 
 }  // namespace colltune

@@ -8,7 +8,7 @@
 
 namespace colltune {
 
-/// A file descriptor of this process, closed with the object. Moved, not copied.
+/// A file descriptor of this process, closed with the object. Movable, not copyable.
 class Descriptor {
  public:
   Descriptor() = default;

@@ -12,15 +12,15 @@ struct hwloc_topology;
 
 namespace colltune {
 
-/// This machine's cores, shared caches and memory, as hwloc sees them. What hwloc cannot tell is
-/// absent: counts are 0, places -1.
+/// This machine's cores, shared caches and memory, as hwloc sees them. If hwloc does not know,
+/// counts are 0 and places -1.
 class HardwareTopology {
  public:
   HardwareTopology();
 
   /// Cores with a hardware thread in `threads`.
   [[nodiscard]] int count_cores(const cpu_set_t& threads) const;
-  /// The NUMA node, and the level 3 cache, that all of `threads` belong to.
+  /// The NUMA node, or the level 3 cache, that contains all of `threads`.
   [[nodiscard]] int numa_of(const cpu_set_t& threads) const;
   [[nodiscard]] int cache_of(const cpu_set_t& threads) const;
   /// Capabilities of the whole machine: "machine.packages", "machine.l3_bytes", …
@@ -32,7 +32,7 @@ class HardwareTopology {
   };
   [[nodiscard]] int place_of(int type, const cpu_set_t& threads) const;
 
-  std::unique_ptr<hwloc_topology, Destroy> topology_;  ///< null where hwloc fails
+  std::unique_ptr<hwloc_topology, Destroy> topology_;  ///< null if hwloc fails
 };
 
 }  // namespace colltune

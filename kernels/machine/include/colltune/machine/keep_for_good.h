@@ -10,8 +10,8 @@
 
 namespace colltune {
 
-/// Keeps `owned`, and what it owns, as long as the process: a library that was asked to let go of
-/// it has not, and may still touch it. No leak to those who look for leaks.
+/// Leaks `owned`, and what it owns, on purpose: a library was asked to release it, did not, and may
+/// still touch it. Leak checkers do not report it.
 template <class T>
 void keep_for_good(std::unique_ptr<T> owned) noexcept {
   [[maybe_unused]] const T* const kept = owned.release();

@@ -22,13 +22,14 @@ class Mapping {
 
   /// Zeroed private pages, touched by the caller. Throws Error(resource_exhausted).
   [[nodiscard]] static Mapping anonymous(Bytes bytes);
-  /// The first `bytes` of the file behind `descriptor`, shared. Throws Error(resource_exhausted).
+  /// The first `bytes` of the file `descriptor`, shared. Throws Error(resource_exhausted).
   [[nodiscard]] static Mapping shared(int descriptor, Bytes bytes);
 
-  /// Makes the pages that do not exist yet, and this process's page tables name them all. Returns
-  /// errno's value: 0; ENOMEM where memory has run out; EINVAL where the system has no such call
-  /// (Linux before 5.14). Then the first access to each page costs a fault. Those would be part of
-  /// the first calls, and of what is measured of algorithms whose buffers take turns for long.
+  /// Allocates missing pages and enters all pages into this process's page tables. Returns 0 or an
+  /// errno value: ENOMEM if memory has run out, EINVAL if the system has no such call (Linux before
+  /// 5.14). In that case the first access to each page costs a fault, which would fall into the
+  /// first calls, and into measurements of algorithms that take long to cycle through their
+  /// buffers.
   int fill_page_tables() const noexcept;
 
   [[nodiscard]] std::span<std::byte> bytes() const { return {start_, size_}; }
@@ -41,8 +42,8 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-/// An anonymous file in memory with `bytes` zeroed pages that exist already, placed by the
-/// caller's core; closed with the object. Throws Error(resource_exhausted).
+/// An anonymous file in memory with `bytes` zeroed pages that are already allocated, on the NUMA
+/// node of the caller's core; closed with the object. Throws Error(resource_exhausted).
 class MemoryFile {
  public:
   explicit MemoryFile(Bytes bytes);
@@ -55,8 +56,8 @@ class MemoryFile {
   int descriptor_;
 };
 
-/// Throws Error(resource_exhausted) where `bytes` exceed the memory that is free for this process
-/// now: the kernel would grant the pages and end some process when they are touched.
+/// Throws Error(resource_exhausted) if `bytes` exceed the memory that this process can get now. The
+/// kernel would grant the pages and kill some process when they are touched.
 void require_free_memory(Bytes bytes);
 
 }  // namespace colltune

@@ -16,17 +16,17 @@
 namespace colltune {
 
 /// What a line of a results file (`colltune-agent sweep --json results.jsonl`) holds. The order in
-/// a file: environments before what names them, one `sweep`, what its members can do, its
-/// measurements, compositions before decisions that name them, its decisions, one `end`. Several
-/// such files may be concatenated. proto/json/README.md describes the format.
+/// a file: environments before the records that name them, one `sweep`, what its members can do,
+/// its measurements, compositions before the decisions that name them, its decisions, one `end`.
+/// Several such files may be concatenated. proto/json/README.md describes the format.
 enum class JournalRecord {
   environment = 0,  ///< Environment
-  sweep = 1,        ///< SweepRecord as the sweep began
+  sweep = 1,        ///< SweepRecord at the start of the sweep
   measurement = 2,  ///< Measurement of that sweep
   decision = 3,     ///< Decision of that sweep
-  end = 4,          ///< SweepRecord as the sweep ended
+  end = 4,          ///< SweepRecord at the end of the sweep
   members = 5,      ///< WorldMembers of that sweep
-  composition = 6,  ///< Composition that decisions behind it name
+  composition = 6,  ///< Composition that later decisions name
 };
 constexpr std::array<Named<JournalRecord>, 7> enum_names(JournalRecord) {
   return {{{JournalRecord::environment, "environment"},
@@ -42,14 +42,14 @@ constexpr std::string_view enum_title(JournalRecord) { return "journal record"; 
 /// The version of the format that is written, and the only one that is read.
 inline constexpr int journal_version = 3;
 
-/// Writes a results file, one complete line per call, flushed before it returns: a killed job
-/// leaves at most one incomplete line, the last. Not thread-safe. Keeps a reference to `out`.
+/// Writes a results file, one complete line per call, flushed before it returns. So a killed job
+/// leaves at most one incomplete line, the last one. Not thread-safe. Keeps a reference to `out`.
 class JournalLineWriter {
  public:
   /// `name` is the file's name, for messages.
   JournalLineWriter(std::ostream& out, std::string name);
 
-  /// Throws Error(resource_exhausted) where the stream does not take the line.
+  /// Throws Error(resource_exhausted) if the stream does not accept the line.
   template <class T>
   void write(JournalRecord record, const T& value) {
     write_value(record, to_json_value(value));
@@ -63,14 +63,14 @@ class JournalLineWriter {
   std::uint64_t lines_ = 0;
 };
 
-/// One line that was read: complete, of a known version, its digest checked.
+/// A line that was read: complete, of a known version, with a verified digest.
 struct JournalLine {
   JournalRecord record = JournalRecord::environment;
   nlohmann::json value;
   std::string where;  ///< "results.jsonl:12"
 
-  /// The value as the type that JournalRecord names. Throws Error(invalid_argument) that begins
-  /// with `where`.
+  /// The value, as the type that JournalRecord names. Throws Error(invalid_argument) whose message
+  /// begins with `where`.
   template <class T>
   [[nodiscard]] T as() const {
     return from_json_value<T>(value, where);
@@ -83,13 +83,13 @@ class JournalLineReader {
   /// `name` is the file's name, for messages.
   JournalLineReader(std::istream& in, std::string name);
 
-  /// The next line; empty at the end. A last line without its line end that cannot be read was cut
-  /// off by a killed writer: it ends the file, and `cut_off` says so. Any other damage is
+  /// The next line; empty at the end. If the last line lacks its line end and cannot be read, a
+  /// killed writer cut it off: the file ends there, and `cut_off` says so. Any other damage is
   /// Error(data_loss); a line of another version or format is Error(invalid_argument). Messages
   /// begin with file name and line number.
   [[nodiscard]] std::optional<JournalLine> next();
 
-  /// What was cut off at the end, for a person; empty where nothing was.
+  /// What was cut off at the end, for a person; empty if nothing was.
   [[nodiscard]] const std::string& cut_off() const { return cut_off_; }
 
  private:
@@ -97,7 +97,7 @@ class JournalLineReader {
   std::string name_;
   std::string cut_off_;
   std::uint64_t line_ = 0;      ///< of the file, from 1
-  std::uint64_t expected_ = 1;  ///< the number that the next line carries, unless it starts anew
+  std::uint64_t expected_ = 1;  ///< the next line's number, unless it starts again
 };
 
 }  // namespace colltune

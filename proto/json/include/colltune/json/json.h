@@ -20,8 +20,8 @@
 
 namespace colltune {
 
-// What does not depend on the type is compiled once (values.cpp): the templates below only say
-// which of these to call.
+// Code that does not depend on the type is compiled once (values.cpp); the templates below only
+// choose what to call.
 namespace json_detail {
 
 [[noreturn]] void fail(const std::string& where, std::string_view what);
@@ -38,16 +38,16 @@ void put(nlohmann::json& array, nlohmann::json&& value);
                                           std::uint64_t most);
 [[nodiscard]] Variant read_variant(const nlohmann::json& json, const std::string& where);
 [[nodiscard]] ParameterValue read_parameter(const nlohmann::json& json, const std::string& where);
-/// Items of an array.
+/// The first two throw unless `json` is an object or an array; item_of gives an item of an array.
 void check_object(const nlohmann::json& json, const std::string& where);
 [[nodiscard]] std::size_t size_of_array(const nlohmann::json& json, const std::string& where);
 [[nodiscard]] const nlohmann::json& item_of(const nlohmann::json& json, std::size_t index);
 
-/// The members of an object, taken one by one; complains about those that nobody took.
+/// The members of an object, taken one by one; reports those that were not taken.
 class Members {
  public:
   Members(const nlohmann::json& json, const std::string& where);
-  /// The member called `name`; null where an optional one is absent.
+  /// The member called `name`; null if it is optional and absent.
   [[nodiscard]] const nlohmann::json* take(std::string_view name, bool is_optional);
   [[nodiscard]] std::string path_of(std::string_view name) const;
   void finish() const;
@@ -61,9 +61,9 @@ class Members {
 
 }  // namespace json_detail
 
-/// Any vocabulary value as JSON: enums by name, sizes and times as whole numbers (the key carries
-/// the unit), variants as `name{a=1}`, an empty optional as an absent key. One form for files,
-/// `--json` and the control plane (as CBOR).
+/// Any vocabulary value as JSON: enums by name, sizes and times as integers (the key names the
+/// unit), variants as `name{a=1}`, an empty optional as an absent key. The same form is used for
+/// files, `--json` and the control plane (as CBOR).
 template <class T>
 [[nodiscard]] nlohmann::json to_json_value(const T& value) {
   if constexpr (NamedEnum<T>) {
@@ -158,8 +158,9 @@ void read(const nlohmann::json& json, T& value, const std::string& where) {
 
 }  // namespace json_detail
 
-/// The inverse of to_json_value. Every key must be there (an optional one may be absent) and none
-/// besides. Throws Error(invalid_argument) that begins with `where` and the path inside the value.
+/// The inverse of to_json_value. Every key must be present, except optional ones, and no other key
+/// may be. Throws Error(invalid_argument) whose message begins with `where` and the path inside the
+/// value.
 template <class T>
 [[nodiscard]] T from_json_value(const nlohmann::json& json, const std::string& where) {
   T value{};
@@ -167,7 +168,7 @@ template <class T>
   return value;
 }
 
-// The large ones are compiled once.
+// The large types are compiled once.
 extern template nlohmann::json to_json_value(const Environment&);
 extern template nlohmann::json to_json_value(const TuningKey&);
 extern template nlohmann::json to_json_value(const Measurement&);

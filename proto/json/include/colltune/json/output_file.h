@@ -8,17 +8,17 @@
 
 namespace colltune {
 
-/// What names standard output where a file is asked for.
+/// Names standard output in place of a file.
 inline constexpr std::string_view standard_output = "-";
 
-/// Whether `path` is there and no file whose content can be replaced: a device, a FIFO, a socket.
-/// Such a thing is written through.
+/// Whether `path` exists and is not a file whose content can be replaced: a device, a FIFO, a
+/// socket. Such a thing is written to directly.
 [[nodiscard]] bool is_written_through(const std::filesystem::path& path);
 
-/// Writes the whole `text` to where `path` names: "-" is `out`; a device, FIFO or socket gets it;
-/// a regular file, also behind symbolic links, has it afterwards or, after an error, its old
-/// content, never half of it, and keeps its mode. Throws Error(failed_precondition) that names the
-/// path.
+/// Writes the whole `text` to the place that `path` names. "-" means `out`. A device, FIFO or
+/// socket is written to directly. A regular file, even behind symbolic links, is replaced as a
+/// whole and keeps its mode; after an error it still has its old content. Throws
+/// Error(failed_precondition) that names the path.
 void write_output(const std::filesystem::path& path, std::string_view text, std::ostream& out);
 
 }  // namespace colltune

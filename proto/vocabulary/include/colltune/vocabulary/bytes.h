@@ -10,8 +10,8 @@
 namespace colltune {
 
 /// A number of bytes. Sums and products are checked: sizes come from configurations and from other
-/// ranks, and one that wrapped around would be allocated far too small. Throws Error(out_of_range)
-/// that names both operands.
+/// ranks, and one that wrapped around would lead to a far too small allocation. Throws
+/// Error(out_of_range) that names both operands.
 struct Bytes {
   std::uint64_t value = 0;
 
@@ -31,9 +31,9 @@ struct Bytes {
   [[noreturn]] static void throw_too_large(Bytes left, char operation, std::uint64_t right);
 };
 
-/// Reads "64KiB", "64K", "1M", "3GiB" or plain bytes: K, M, G, T are powers of 1024, as in
-/// nccl-tests. Throws Error(invalid_argument) on anything else, on decimal units ("1MB") and beyond
-/// 2^63-1.
+/// Reads "64KiB", "64K", "1M", "3GiB" or plain bytes. K, M, G, T are powers of 1024, as in
+/// nccl-tests. Throws Error(invalid_argument) for anything else, for decimal units ("1MB"), and
+/// beyond 2^63-1.
 [[nodiscard]] Bytes parse_bytes(std::string_view text);
 
 /// The shortest exact form that parse_bytes reads back: "64KiB", "1MiB", "1000".

@@ -17,19 +17,19 @@
 
 namespace colltune {
 
-/// An aggregate that lists its fields by `visit_fields`.
+/// An aggregate that lists its fields in `visit_fields`.
 template <class T>
 concept Described = requires(T& value) {
   visit_fields(value, [](std::string_view, auto&) {});
 };
 
-/// 128 bits of XXH3 over `text`, as 32 hexadecimal digits.
+/// The 128-bit XXH3 of `text`, as 32 hexadecimal digits.
 [[nodiscard]] std::string digest_of_text(std::string_view text);
 
-/// Appends one unambiguous text form of `value`: equal values give equal texts, unlike values
-/// unlike ones. Digests and row checksums are taken over it, so it never changes for a given layout
-/// of fields; an optional field that a type got later is left out where it is empty, if the type
-/// says so (`omits_empty_fields`).
+/// Appends an unambiguous text form of `value`: equal values give equal texts, and different values
+/// give different ones. Digests and row checksums are computed over it, so it never changes for a
+/// given layout of fields. An optional field that a type got later is left out if it is empty,
+/// provided that the type asks for it (`omits_empty_fields`).
 template <class T>
 void append_canonical(std::string& out, const T& value) {
   if constexpr (NamedEnum<T>) {

@@ -64,7 +64,7 @@ constexpr std::array<Named<DataType>, 12> enum_names(DataType) {
 }
 constexpr std::string_view enum_title(DataType) { return "data type"; }
 
-/// Reduction operators; `none` is that of the collectives that only move data. Stored and sent by
+/// Reduction operators; `none` is used by the collectives that only move data. Stored and sent by
 /// name.
 enum class ReduceOp {
   none = 0,
@@ -88,24 +88,25 @@ constexpr std::string_view enum_title(ReduceOp) { return "reduce op"; }
 [[nodiscard]] std::size_t size_of(DataType type);
 [[nodiscard]] bool is_floating(DataType type);
 
-/// How the buffers of a collective relate to the block (the unit of "count"): a table, so that
-/// nobody switches over collectives to size a buffer.
+/// How the buffers of a collective relate to the block (the unit of "count"). It is a table, so
+/// that no code needs a switch over collectives to size a buffer.
 struct BlockLayout {
   bool reduces = false;  ///< takes a ReduceOp
   bool has_root = false;
-  bool sends_block_per_rank = false;     ///< the send buffer is ranks blocks, else one
-  bool receives_block_per_rank = false;  ///< the receive buffer is ranks blocks, else one
+  bool sends_block_per_rank = false;     ///< the send buffer has a block per rank, else one
+  bool receives_block_per_rank = false;  ///< the receive buffer has a block per rank, else one
   bool only_root_sends = false;
   bool only_root_receives = false;
 
-  /// Whether the message is a block per rank: its size is that of all of them.
+  /// Whether the message has a block per rank; its size is then that of all blocks together.
   [[nodiscard]] constexpr bool has_block_per_rank() const {
     return sends_block_per_rank || receives_block_per_rank;
   }
 };
 [[nodiscard]] BlockLayout shape_of(Collective collective);
 
-/// nccl-tests' factor from algorithm to bus bandwidth (doc/PERFORMANCE.md of NVIDIA/nccl-tests).
+/// nccl-tests' factor from algorithm bandwidth to bus bandwidth (doc/PERFORMANCE.md of
+/// NVIDIA/nccl-tests).
 [[nodiscard]] double bus_bandwidth_factor(Collective collective, int ranks);
 
 }  // namespace colltune

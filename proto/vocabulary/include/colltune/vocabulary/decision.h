@@ -12,11 +12,11 @@
 
 namespace colltune {
 
-/// The family that stands for "all families": its decision ranks every variant, for a caller who
-/// can execute all.
+/// The family that stands for "all families": its decision ranks every variant, for a caller that
+/// can execute all of them.
 inline constexpr std::string_view any_family = "any";
 
-/// One variant's place in a decision, with the evidence for it. Times are per call.
+/// A variant and its rank in a decision, with the evidence. Times are per call.
 struct RankedVariant {
   Variant variant;
   std::string family;
@@ -26,8 +26,8 @@ struct RankedVariant {
   std::chrono::nanoseconds median{};
   std::chrono::nanoseconds low{};   ///< lower bound of the median's confidence interval
   std::chrono::nanoseconds high{};  ///< upper bound
-  /// By the rounds that both ran in: the geometric mean over the passes of the median of baseline's
-  /// time / this one's in the same round. 0 where there is no baseline.
+  /// Over the common rounds: the geometric mean over the passes of the median of the baseline's
+  /// time / this variant's time in the same round. 0 if there is no baseline.
   double speedup_over_baseline = 1.0;
   std::uint64_t samples = 0;
   std::uint64_t verified_calls = 0;
@@ -56,13 +56,13 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("limits", self.limits);
 }
 
-/// What the measurements said about the baseline. Stored and sent by name.
+/// What the measurements show about the baseline. Stored and sent by name.
 enum class Verdict {
   displaced = 0,  ///< a rival is faster by the margin and by more than the noise
   kept = 1,       ///< no rival can be faster by the margin
   undecided =
       2,  ///< some rival may be faster by the margin, but noise hides it: the baseline stays
-  no_baseline = 3,  ///< there is none in this family: the fastest leads
+  no_baseline = 3,  ///< the family has none, and its fastest variant leads
 };
 constexpr std::array<Named<Verdict>, 4> enum_names(Verdict) {
   return {{{Verdict::displaced, "displaced"},
@@ -74,7 +74,7 @@ constexpr std::string_view enum_title(Verdict) { return "verdict"; }
 
 /// How far a decision may be trusted. Stored and sent by name.
 enum class DecisionStatus {
-  provisional = 0,  ///< by one launch
+  provisional = 0,  ///< decided by one launch
   confirmed = 1,    ///< measured again in fresh launches, which agreed
 };
 constexpr std::array<Named<DecisionStatus>, 2> enum_names(DecisionStatus) {
@@ -82,11 +82,12 @@ constexpr std::array<Named<DecisionStatus>, 2> enum_names(DecisionStatus) {
 }
 constexpr std::string_view enum_title(DecisionStatus) { return "decision status"; }
 
-/// What fresh launches said about a decision's winner: its speed-up over the baseline (in a family
-/// without one over the next in the ranking), paired within each launch; the launch is the unit.
+/// What fresh launches show about a decision's winner: its speed-up over the baseline, or over the
+/// next variant in the ranking if the family has no baseline. Times are paired within each launch;
+/// the launch is the unit.
 struct Confirmation {
   std::uint64_t launches = 0;
-  double speedup = 0;  ///< median of the launches; 0 where nothing was to be compared
+  double speedup = 0;  ///< median of the launches; 0 if there was nothing to compare
   double low = 0;      ///< bounds of its confidence interval
   double high = 0;
 
@@ -102,14 +103,14 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 }
 
 /// The ranked variants for a key within one family (or `any_family`). `ranked` is never empty; its
-/// first entry is the winner. Then come the others that are proven to beat the baseline, the
-/// baseline, and the rest, each group by median: whoever cannot run the first and takes the next
-/// one never does worse than the baseline by anything that was measured.
+/// first entry is the winner. It is followed by the others that are proven to beat the baseline,
+/// the baseline, and the rest, each group ordered by median. So a caller that cannot run the first
+/// and takes the next one never does worse than the baseline, as far as was measured.
 struct Decision {
   TuningKey key;
   std::string family{any_family};
   std::vector<RankedVariant> ranked;
-  std::string reason;      ///< why the first one won, in a sentence
+  std::string reason;      ///< why the winner won, as a sentence
   std::string sweep_uuid;  ///< the sweep whose measurements decided
   Verdict verdict = Verdict::no_baseline;
   DecisionStatus status = DecisionStatus::provisional;
@@ -130,8 +131,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("confirmation", self.confirmation);
 }
 
-/// A published set of decisions: always the complete table. Numbers are never used again, also
-/// after a restore.
+/// A published set of decisions: always the complete table. Numbers are never reused, even after a
+/// restore.
 struct Generation {
   std::string store_uuid;
   std::uint64_t number = 0;

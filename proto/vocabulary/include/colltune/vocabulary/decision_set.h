@@ -14,22 +14,22 @@
 
 namespace colltune {
 
-/// The decisions of one generation, or some of them, with all that is needed to answer from them.
-/// The store reads it, the daemon sends it, clients and exporters take it.
+/// The decisions of one generation, or some of them, with everything that is needed to answer from
+/// them. The store reads it, the daemon sends it, clients and exporters use it.
 struct DecisionSet {
   Generation generation{};
   std::vector<Decision> decisions{};
   /// Digest and facts of the environments that the decisions name.
   std::vector<std::pair<std::string, Environment>> environments{};
-  /// Of the worlds that the decisions were measured in, by sweep and topology, where it is known.
+  /// Members of the worlds in which the decisions were measured, by sweep and topology, if known.
   std::vector<WorldMembers> members{};
-  /// Those that ranked variants name.
+  /// Compositions that ranked variants name.
   std::vector<Composition> compositions{};
 
   friend bool operator==(const DecisionSet&, const DecisionSet&) = default;
 };
 
-/// The facts of one of its environments; null where it lacks them. Valid while `set` is.
+/// The facts of one of its environments; null if it lacks them. Valid as long as `set` is.
 [[nodiscard]] inline const Environment* find_environment(const DecisionSet& set,
                                                          const std::string& digest) {
   for (const auto& [name, environment] : set.environments)
@@ -37,7 +37,7 @@ struct DecisionSet {
   return nullptr;
 }
 
-/// Which worlds' decisions are asked for; what is empty fits all.
+/// The worlds whose decisions are requested; an empty field matches all.
 struct WorldFilter {
   std::optional<int> nodes{};
   std::optional<int> ranks_per_node{};

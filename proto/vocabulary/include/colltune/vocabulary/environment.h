@@ -9,11 +9,11 @@
 
 namespace colltune {
 
-/// Every version and hardware fact that can change a winner: one field each, one column each in the
-/// database. Empty means "not there" (no GPU, no MPI). Names of hosts and of people are no part of
-/// it.
+/// Every version and hardware fact that can change a winner: one field for each, and one column for
+/// each in the database. Empty means absent (no GPU, no MPI). Names of hosts and people are never
+/// part of it.
 struct Environment {
-  /// Digests of environments without `variables` stay those from before there was that field.
+  /// Keeps the digests of environments without `variables` as they were before that field existed.
   using omits_empty_fields = void;
 
   std::string colltune_version;
@@ -21,23 +21,23 @@ struct Environment {
   std::string operating_system;
   std::string kernel_release;
   std::string cpu_model;
-  std::string cpu_features;  ///< those that implementations dispatch on
+  std::string cpu_features;  ///< the features that implementations dispatch on
   std::string cpu_layout;    ///< "1 socket(s), 1 NUMA node(s), 2 core(s), 2 hardware thread(s), L2
                              ///< 512KiB, L3 32MiB"
   std::string frequency_policy;
   std::string hypervisor;
-  std::string malloc_settings;  ///< allocator, its regime, and what the user set of it
+  std::string malloc_settings;  ///< allocator, its regime, and the user's settings of it
   std::string mpi_library;
-  std::string mpi_transport;  ///< parameters in force that the user set, wherever
+  std::string mpi_transport;  ///< parameters in force that the user set, by any means
   std::string mpi_binding;    ///< how ranks are bound to cores
   std::string gpu_model;
   std::string gpu_driver;
   std::string cuda_version;
   std::string nccl_version;
   std::string fabric;  ///< kind, speed and count of NICs
-  /// Variables of the process's environment that libraries read, besides those of MPI (in
-  /// `mpi_transport`) and malloc: "NCCL_BUFFSIZE=8388608 NCCL_PROTO=Simple", by name. Empty, never
-  /// "": none.
+  /// Environment variables that libraries read, except those of MPI (in `mpi_transport`) and
+  /// malloc: "NCCL_BUFFSIZE=8388608 NCCL_PROTO=Simple", sorted by name. Empty if there are none,
+  /// and never "".
   std::optional<std::string> variables;
 
   friend auto operator<=>(const Environment&, const Environment&) = default;
@@ -66,8 +66,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("variables", self.variables);
 }
 
-/// Calls `visit` with the name and the text of each fact; the text is empty where the thing is not
-/// there.
+/// Calls `visit` with the name and the text of each fact; the text of an absent one is empty.
 template <class Visit>
 void visit_facts(const Environment& environment, Visit&& visit) {
   const std::string none;
@@ -79,7 +78,7 @@ void visit_facts(const Environment& environment, Visit&& visit) {
   });
 }
 
-/// 32 hexadecimal digits that name this environment in keys.
+/// The 32 hexadecimal digits that name this environment in keys.
 [[nodiscard]] std::string digest_of(const Environment& environment);
 
 }  // namespace colltune

@@ -7,7 +7,7 @@
 
 namespace colltune {
 
-/// What went wrong, in the canonical codes of gRPC (same names, same numbers).
+/// What went wrong, in gRPC's canonical codes (same names, same numbers).
 enum class StatusCode {
   invalid_argument = 3,
   deadline_exceeded = 4,
@@ -24,8 +24,7 @@ enum class StatusCode {
   data_loss = 15,
 };
 
-/// What ends an operation. The message names what was wrong, where it was found and what is
-/// allowed.
+/// Ends an operation. The message says what was wrong, where it was found and what is allowed.
 class Error : public std::runtime_error {
  public:
   Error(StatusCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -35,8 +34,8 @@ class Error : public std::runtime_error {
   StatusCode code_;
 };
 
-/// The exit code that every program of the project uses for an error, documented in README.md:
-/// 2 wrong usage or input, 3 nothing found, 4 something was unreachable or late, 5 damaged data, 1
+/// The exit code that every program of the project uses for an error, as documented in README.md: 2
+/// wrong usage or input, 3 nothing found, 4 something was unreachable or late, 5 damaged data, 1
 /// anything else.
 [[nodiscard]] int exit_code_of(StatusCode code) noexcept;
 

@@ -18,9 +18,9 @@
 #include "colltune/vocabulary/utf8.h"
 #include "colltune/vocabulary/world_members.h"
 
-// What the fields of the vocabulary may hold, wherever a value comes from outside: a peer, a
-// results file, a database that another program wrote. This is the one list; the wire, `import`,
-// the store and whoever reads it use it.
+// What the fields of the vocabulary may hold if a value comes from outside: from a peer, a results
+// file, or a database that another program wrote. This is the only list; the wire format, `import`,
+// the store and its readers use it.
 
 namespace colltune {
 
@@ -41,8 +41,8 @@ struct NamedLimits {
 /// Ranks of a world, and of a mesh.
 inline constexpr std::uint64_t most_ranks = most_mesh_ranks;
 
-/// The fields of `T` whose limits are not the usual ones, by the names of visit_fields. An empty
-/// name stands for all fields.
+/// Those fields of `T` whose limits differ from the usual ones, by their names in visit_fields. An
+/// empty name stands for all fields.
 template <class T>
 inline constexpr std::array<NamedLimits, 0> unusual_limits{};
 template <>
@@ -71,11 +71,11 @@ inline constexpr std::array<NamedLimits, 2> unusual_limits<Members>{
 template <>
 inline constexpr std::array<NamedLimits, 1> unusual_limits<Part>{
     {{"kinds", {.most_entries = 4096}}}};
-/// Sets of library variables become long: 45 of UCX are 4 KiB already.
+/// Sets of library variables can be long: 45 of UCX's take 4 KiB.
 template <>
 inline constexpr std::array<NamedLimits, 1> unusual_limits<Environment>{
     {{"", {.longest_text = 65'536}}}};
-/// A lookup appends to a decision's reason what it left out and why.
+/// A lookup appends to a decision's reason what it left out, and why.
 template <>
 inline constexpr std::array<NamedLimits, 1> unusual_limits<Decision>{
     {{"reason", {.longest_text = 65'536}}}};
@@ -85,7 +85,7 @@ inline constexpr std::array<NamedLimits, 2> unusual_limits<LookupQuery>{
      {"ranks_per_node", {.least = 1, .most = most_ranks}}}};
 template <>
 inline constexpr std::array<NamedLimits, 4> unusual_limits<Measurement>{
-    {{"detail", {.longest_text = 65'536, .is_utf8 = false}},  // in a library's own words
+    {{"detail", {.longest_text = 65'536, .is_utf8 = false}},  // text of a library
      {"samples_ns", {.most_entries = 1U << 24U}},
      {"slowest_ranks", {.most_entries = 1U << 24U}},
      {"marks", {.most_entries = 1U << 24U}}}};
@@ -101,19 +101,20 @@ template <class T>
   return {};
 }
 
-/// Where a field stands; rendered only for an error.
+/// The path to a field; rendered only for an error.
 struct FieldPath {
   enum class Form { dots, slashes };  ///< "query.kinds[1].name", "file:3/kinds/1/name"
 
   const FieldPath* parent = nullptr;
   std::string_view name;
   int index = -1;
-  Form form = Form::dots;  ///< of the first one
+  Form form = Form::dots;  ///< of the first field
 
   [[nodiscard]] std::string text() const;
 };
 
-/// Throw Error(invalid_argument), which begins with the path, where a single value breaks `limits`.
+/// Throw Error(invalid_argument) whose message begins with the path, if a single value violates
+/// `limits`.
 void check_number(std::int64_t number, const FieldLimits& limits, const FieldPath& path);
 void check_number(std::uint64_t number, const FieldLimits& limits, const FieldPath& path);
 void check_number(double number, const FieldLimits& limits, const FieldPath& path);
@@ -121,10 +122,11 @@ void check_bytes(std::uint64_t bytes, const FieldLimits& limits, const FieldPath
 void check_text(std::string_view text, const FieldLimits& limits, const FieldPath& path);
 void check_entries(std::size_t entries, const FieldLimits& limits, const FieldPath& path);
 
-/// Throws Error(invalid_argument) that begins with the path of the first field whose value breaks
-/// its limits, is no UTF-8 or no finite number, or that contradicts another one: what check()
-/// refuses of problems and members, decisions that rank nothing, compositions without parts,
-/// variants that do not print as they parse. The work is linear in the size of `value`.
+/// Throws Error(invalid_argument) whose message begins with the path of the first bad field. A
+/// field is bad if its value violates its limits, is not UTF-8 or not a finite number, or
+/// contradicts another field: what check() refuses in problems and members, decisions that rank
+/// nothing, compositions without parts, variants that do not print as they parse. The work is
+/// linear in the size of `value`.
 template <class T>
 void check_value(const T& value, const FieldPath& path);
 

@@ -15,10 +15,10 @@ namespace colltune {
 
 /// Where an answer comes from. Stored and sent by name.
 enum class Source {
-  measured = 0,      ///< this very size was measured
+  measured = 0,      ///< exactly this size was measured
   interpolated = 1,  ///< between two measured sizes of the same key
   predicted = 2,     ///< by a cost model
-  baseline = 3,      ///< nothing is known: the library's own choice
+  baseline = 3,      ///< nothing is known; the library's own choice
 };
 constexpr std::array<Named<Source>, 4> enum_names(Source) {
   return {{{Source::measured, "measured"},
@@ -28,12 +28,12 @@ constexpr std::array<Named<Source>, 4> enum_names(Source) {
 }
 constexpr std::string_view enum_title(Source) { return "source"; }
 
-/// How closely an answer's key matches the question; a question names the least it accepts. Closest
+/// How closely an answer's key matches the query; a query names the least that it accepts. Closest
 /// first.
 enum class MatchLevel {
   exact = 0,            ///< problem, topology and environment
-  nearest_size = 1,     ///< as exact, but between or beyond the measured sizes
-  any_environment = 2,  ///< problem and topology match, some version or hardware fact does not
+  nearest_size = 1,     ///< as exact, but between or outside the measured sizes
+  any_environment = 2,  ///< problem and topology match, but some version or hardware fact does not
 };
 constexpr std::array<Named<MatchLevel>, 3> enum_names(MatchLevel) {
   return {{{MatchLevel::exact, "exact"},
@@ -44,10 +44,11 @@ constexpr std::string_view enum_title(MatchLevel) { return "match level"; }
 
 /// How the members whose measurements answer compare with the asking ones. Stored and sent by name.
 enum class MembersMatch {
-  not_asked = 0,  ///< the question does not say what its members can do
-  same = 1,       ///< they can do just the same, rank by rank
+  not_asked = 0,  ///< the query does not say what its members can do
+  same = 1,       ///< exactly the same, rank by rank
   less = 2,       ///< they can do no more, and some of them less
-  unknown = 3,    ///< whose measurements would fit can do more, or it is not known: baseline alone
+  unknown = 3,    ///< fitting measurements have members that can do more, or unknown ones: baseline
+                  ///< alone
 };
 constexpr std::array<Named<MembersMatch>, 4> enum_names(MembersMatch) {
   return {{{MembersMatch::not_asked, "not_asked"},
@@ -57,25 +58,26 @@ constexpr std::array<Named<MembersMatch>, 4> enum_names(MembersMatch) {
 }
 constexpr std::string_view enum_title(MembersMatch) { return "members match"; }
 
-/// "Which variant for this call?" What is left empty must be unambiguous in the table: where
-/// several stored worlds fit, the lookup is an error that lists them.
+/// "Which variant for this call?" A field that is left empty must be unambiguous in the table: if
+/// several stored worlds fit, the lookup fails with an error that lists them.
 struct LookupQuery {
   Problem problem;
   std::optional<int> nodes;
   std::optional<int> ranks_per_node;
   std::optional<std::string> architecture;  ///< architecture_name() of the topology
   std::optional<std::string> environment_digest;
-  std::optional<Placement> placement;  ///< `dedicated` unless the question says so
+  std::optional<Placement> placement;  ///< `dedicated` unless set
   std::string family{any_family};
   MatchLevel at_least = MatchLevel::any_environment;
-  std::optional<std::uint64_t> generation;   ///< this very generation; unknown: Error(not_found)
-  std::optional<std::string> layout_digest;  ///< tell worlds apart that are alike in all else
+  std::optional<std::uint64_t> generation;   ///< exactly this one; Error(not_found) if it is
+                                             ///< unknown
+  std::optional<std::string> layout_digest;  ///< distinguishes worlds that are otherwise alike
   std::optional<std::string> interconnect;
   /// What the asking communicator's ranks can do, in rank order. The answer is then one that all of
-  /// them can run; without it no variant that names a composition is answered.
+  /// them can run. Without it, no variant that names a composition is answered.
   std::optional<Members> members;
-  /// Of a mesh_reduce: variants of this form alone are answered, `merged` with those for unlike
-  /// ranks; empty: whatever the measurements say.
+  /// For a mesh_reduce: only variants of this form are answered; `merged` includes those for unlike
+  /// ranks. Empty: whatever the measurements say.
   std::optional<CompositionMode> form;
 
   friend bool operator==(const LookupQuery&, const LookupQuery&) = default;
@@ -98,15 +100,15 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("form", self.form);
 }
 
-/// The answer: `decision.ranked` holds only variants that can run the question's problem, the
-/// winner first; its medians are those of the question's size (interpolated where `source` says
-/// so).
+/// The answer. `decision.ranked` holds only variants that can run the query's problem, the winner
+/// first; its medians are for the query's size (interpolated if `source` says so).
 struct LookupAnswer {
   Decision decision;
   Source source = Source::measured;
   MatchLevel match = MatchLevel::exact;
-  std::vector<Bytes> measured_sizes;  ///< the measured sizes that the answer rests on: one, or the
-                                      ///< two around; none where `source` is `baseline`
+  std::vector<Bytes> measured_sizes;  ///< the measured sizes that the answer is based on: one, or
+                                      ///< the two around the query's; none if `source` is
+                                      ///< `baseline`
   Generation generation;
   MembersMatch members = MembersMatch::not_asked;
   std::vector<Composition> compositions;  ///< those that `decision.ranked` names, in its order
@@ -125,7 +127,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("compositions", self.compositions);
 }
 
-/// An answer and the facts of the environment that it was measured in, where they are known.
+/// An answer, and the facts of the environment in which it was measured, if known.
 struct FoundAnswer {
   LookupAnswer answer;
   std::optional<Environment> environment;

@@ -20,8 +20,8 @@ enum class Outcome {
   failed = 2,  ///< the implementation reported an error
   timed_out = 3,
   crashed = 4,
-  /// Nothing went wrong: only when it was prepared, or called first, did a library say that it is
-  /// not there for such calls.
+  /// Not a fault: a library reported that it has no such call only when the variant was prepared or
+  /// first called.
   unavailable = 5,
 };
 constexpr std::array<Named<Outcome>, 6> enum_names(Outcome) {
@@ -33,16 +33,16 @@ constexpr std::array<Named<Outcome>, 6> enum_names(Outcome) {
            {Outcome::unavailable, "unavailable"}}};
 }
 constexpr std::string_view enum_title(Outcome) { return "outcome"; }
-/// Whether something went wrong.
+/// Whether the trial ended with a fault.
 [[nodiscard]] constexpr bool is_fault(Outcome outcome) {
   return outcome != Outcome::ok && outcome != Outcome::unavailable;
 }
 
-/// Where the data of a run's input was before the run. Stored and sent by name.
+/// Where a run's input was before the run. Stored and sent by name.
 enum class InputMode {
-  rewritten = 0,  ///< its owner wrote it just before (what applications do)
+  rewritten = 0,  ///< its owner wrote it just before, as applications do
   hot = 1,        ///< untouched since the last run
-  rotating = 2,   ///< another buffer each run, out of more than the caches hold
+  rotating = 2,   ///< another buffer in each run; together they exceed the caches
 };
 constexpr std::array<Named<InputMode>, 3> enum_names(InputMode) {
   return {{{InputMode::rewritten, "rewritten"},
@@ -65,61 +65,65 @@ constexpr std::string_view enum_title(Synchronization) { return "synchronization
 /// value.
 enum class RunMark : int {
   gap = 1,       ///< some rank's clock jumped by more than 10 us in the spin windows around the run
-  switched = 2,  ///< some rank was taken off its core for more than a little of the run
-  late = 4,      ///< some rank came to the common start too late
+  switched = 2,  ///< some rank lost its core for more than a small part of the run
+  late = 4,      ///< some rank reached the common start too late
 };
 
-/// What the machine did to the ranks while a trial was timed; each the worst of all ranks.
+/// What the machine did to the ranks while a trial was timed; each value is the worst over all
+/// ranks.
 struct Conditions {
-  /// Share of the spin windows around the runs that lay in gaps of the clock above 1 us: time that
+  /// Share of the spin windows around the runs that lay in clock gaps above 1 us: time that
   /// something else took (hypervisor, interrupts, other processes). Negative: not observed.
   double steal = -1;
   std::chrono::nanoseconds longest_gap{};  ///< in those windows
   std::uint64_t involuntary_switches = 0;  ///< of the measuring thread, around and in timed runs
-  std::uint64_t page_faults = 0;           ///< in timed runs: the variant touches fresh memory
-  std::uint64_t throttle_events = 0;       ///< thermal or power, where the kernel counts them
-  std::uint64_t lowest_frequency_khz = 0;  ///< of the cores; 0: not readable
+  std::uint64_t page_faults = 0;           ///< in timed runs; shows that the variant touches fresh
+                                           ///< memory
+  std::uint64_t throttle_events = 0;       ///< thermal or power, if the kernel counts them
+  std::uint64_t lowest_frequency_khz = 0;  ///< of the cores; 0: unreadable
   std::chrono::nanoseconds clock_error{};  ///< bound on the offsets between the ranks' clocks
   /// Share of the time around and in the timed runs in which the thread could have run and got no
-  /// core: something else ran on it. Empty: not observed, or written before this was.
+  /// core, because something else ran on it. Empty: not observed, or written before this field
+  /// existed.
   std::optional<double> kept_waiting;
-  /// Of the time that the samples say, which is the host's clock, the share in which the device was
-  /// at work by its own clock, in the last call of each run: the rest is submitting, waiting for
-  /// the ranks that share the device, and noticing the end. The most of any rank. Empty: the
-  /// buffers lie in the host's memory.
+  /// Share of the sampled time, which is the host's, in which the device was at work by its own
+  /// clock, in the last call of each run. The rest is spent on submitting, on waiting for the ranks
+  /// that share the device, and on noticing the end. The maximum over the ranks. Empty: the buffers
+  /// are in host memory.
   std::optional<double> device_share;
-  /// A call by the device's own clock: the mean of the last calls of the runs, the most of any
-  /// rank. It decides nothing: it holds neither the submission nor what the host sees of the end.
-  /// Empty: as above.
+  /// The time of a call by the device's own clock: the mean over the last calls of the runs, the
+  /// maximum over the ranks. It decides nothing, because it excludes the submission and the host's
+  /// noticing of the end. Empty: as above.
   std::optional<std::chrono::nanoseconds> device_time;
-  /// By which clock the samples are, from where on, and whether waiting for late ranks is inside,
-  /// where there is more than one clock: "host,from=common_start,late_ranks=inside". Empty: the
-  /// host's is the only one, and `synchronization` tells the rest.
+  /// If there is more than one clock: which clock timed the samples, from where on, and whether
+  /// waiting for late ranks is included: "host,from=common_start,late_ranks=inside". Empty: there
+  /// is only the host's clock, and `synchronization` says the rest.
   std::optional<std::string> timed_by;
-  /// How the devices ran, looked at behind each batch of timed runs: the lowest clock of their
-  /// processors and the slowest power state (0 is the fastest, 15 the slowest). Empty: nobody told.
+  /// How the devices ran, read after each batch of timed runs: the lowest clock of their
+  /// processors, and the slowest power state (0 is the fastest, 15 the slowest). Empty: not
+  /// reported.
   std::optional<std::uint64_t> device_clock_khz;
   std::optional<int> device_power_state;
-  /// What held their clocks down in any of these looks: "power_cap,thermal". Empty: nothing did, or
-  /// nobody told.
+  /// What held their clocks down in any of these readings: "power_cap,thermal". Empty: nothing did,
+  /// or it was not reported.
   std::optional<std::string> device_throttles;
 
-  /// What it took before each round until a rank saw the signal of its neighbour on the same node:
-  /// of the farthest neighbours, the median over the visit's rounds. Empty: ranks share cores or no
-  /// node, or written before this was.
+  /// The time until a rank sees the signal of its neighbour on the same node, measured before each
+  /// round: the value of the farthest neighbours, as the median over the visit's rounds. Empty:
+  /// ranks share cores, or no two share a node, or it was written before this field existed.
   std::optional<std::chrono::nanoseconds> hand_over;
-  /// Making the communicators of parts of the ranks that the variant runs on, which a caller pays
-  /// once and no sample holds. Empty: it needs none.
+  /// The time to make the communicators of subsets of the ranks that the variant runs on. A caller
+  /// pays it once, and no sample includes it. Empty: it needs none.
   std::optional<std::chrono::nanoseconds> communicators;
-  /// What a library that chooses for itself did: "algorithm=ring,channels=8,protocol=ll". Empty: it
-  /// did not say, or no library chose.
+  /// What a library that chooses for itself executed: "algorithm=ring,channels=8,protocol=ll".
+  /// Empty: it did not report it, or no library chose.
   std::optional<std::string> executed;
-  /// The same where it did something else than the variant's settings say: the times are not the
-  /// variant's, and decide nothing.
+  /// The same if it executed something other than the variant's settings say. Then the times are
+  /// not the variant's, and decide nothing.
   std::optional<std::string> executed_instead;
 
-  /// How often what it runs on ended in the visit with another variant that hung (a library's
-  /// communicator that is aborted), and it was prepared anew. Empty: never.
+  /// How often in the visit the variant was prepared anew because what it runs on ended together
+  /// with another variant that hung (a library's communicator that is aborted). Empty: never.
   std::optional<std::uint64_t> renewals;
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
@@ -148,32 +152,33 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("renewals", self.renewals);
 }
 
-/// Outcome and raw samples of one trial in one pass: one variant under one key, as one visit to it
-/// measured it.
+/// Outcome and raw samples of one trial in one pass: one variant under one key, as measured in one
+/// visit.
 ///
 /// A sample is the time of the SLOWEST rank over `calls_per_sample` back-to-back calls; all
-/// variants of a key, the baseline included, use the same number of calls. `samples[i]` belongs to
-/// round `i / samples_per_round`; rounds of the variants of one key that carry the same index in
-/// the same pass were interleaved with each other.
+/// variants of a key, including the baseline, use the same number of calls. `samples[i]` belongs to
+/// round `i / samples_per_round`. Rounds of a key's variants with the same index in the same pass
+/// were interleaved.
 struct Measurement {
   TuningKey key;
   Variant variant;
   std::string family;
   std::string protocol;
   bool is_baseline = false;
-  bool is_twin = false;  ///< the baseline once more under a second name: the null test; never ranks
+  bool is_twin = false;  ///< the baseline a second time under another name, for the null test;
+                         ///< never ranks
   bool is_holdout =
-      false;  ///< of a size that is kept out of deciding, to test what is interpolated
-  bool is_emulated =
-      false;  ///< the library lacks this type or operator: it was composed from what it has
-  /// Which visit of its sweep to the key this was, from 0. Passes lie apart in time, so that no
-  /// passing state of the machine decides alone.
+      false;  ///< the size does not take part in deciding, in order to test interpolation
+  bool is_emulated = false;  ///< composed, because the library lacks this type or operator
+  /// Which of its sweep's visits to the key this was, from 0. Passes are apart in time, so that no
+  /// temporary state of the machine decides alone.
   int pass = 0;
   Outcome outcome = Outcome::ok;
   std::string detail;  ///< why it is not ok
   std::vector<std::chrono::nanoseconds> samples;
-  std::vector<int> slowest_ranks;  ///< which rank made each sample's MAX; as long as `samples`
-  /// For each sample the sum of its RunMarks, 0 where it counts; empty where all count.
+  std::vector<int> slowest_ranks;  ///< the rank that determined each sample's MAX; as long as
+                                   ///< `samples`
+  /// For each sample the sum of its RunMarks, 0 if it counts; empty if all count.
   std::vector<int> marks;
   int samples_per_round = 1;
   int calls_per_sample = 1;
@@ -190,7 +195,7 @@ struct Measurement {
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
-/// Whether its times are the variant's: it ended well, and ran what it is named after.
+/// Whether its times belong to the variant: it ended well, and executed what its name says.
 [[nodiscard]] inline bool is_credited(const Measurement& measurement) {
   return measurement.outcome == Outcome::ok && !measurement.conditions.executed_instead;
 }

@@ -10,11 +10,11 @@
 
 namespace colltune {
 
-/// What ranks of one kind can do: what a rank found out about itself, what is declared of it and
-/// what is masked.
+/// What ranks of one kind can do: what a rank detected about itself, together with what is declared
+/// and masked.
 struct MemberKind {
   std::string architecture;  ///< "x86_64-avx2", "sm_90"
-  /// "name=value", or "name" where there is no value, in the order of the names.
+  /// "name=value", or "name" if there is no value, sorted by name.
   std::vector<std::string> features;
 
   friend auto operator<=>(const MemberKind&, const MemberKind&) = default;
@@ -27,7 +27,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 }
 
 /// What the members of a communicator can do: each kind once, in ascending order, so that the same
-/// ranks make the same value.
+/// ranks give the same value.
 struct Members {
   std::vector<MemberKind> kinds;
   std::vector<int> kind_of_rank;  ///< index into `kinds`, by the rank in the communicator
@@ -41,19 +41,19 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("kind_of_rank", self.kind_of_rank);
 }
 
-/// Throws Error(invalid_argument) where `members` is not in the form above: kinds or features out
-/// of order or twice, a rank of a kind that is not there, a kind of no rank, no rank at all.
+/// Throws Error(invalid_argument) if `members` is not in the form above: kinds or features out of
+/// order or duplicate, a rank of a missing kind, a kind without ranks, or no rank at all.
 void check(const Members& members);
 
-/// Empty where a rank that is as `own` can do all that one that is as `other` can, else what it
-/// lacks, for a person. Features are compared by value; of `memory.bytes` more is at least as good,
-/// `without.` says what a rank is to do without, and `.unavailable` at a name's end what it has
-/// not. Architectures must be the same, or of one family of processors, whose instruction sets are
-/// features ("x86_64-avx2" and "x86_64-avx512").
+/// Empty if a rank like `own` can do everything that a rank like `other` can; otherwise what it
+/// lacks, for a person. Features are compared by value, with three exceptions: more `memory.bytes`
+/// is at least as good; `without.` names what a rank must not use; a name ending in `.unavailable`
+/// records what it does not have. Architectures must be equal, or belong to one family of
+/// processors whose instruction sets are features ("x86_64-avx2" and "x86_64-avx512").
 [[nodiscard]] std::string why_less(const MemberKind& own, const MemberKind& other);
 
-/// Empty where each member of `own` can do all that the member of `others` at its place can, else
-/// the first that cannot and why.
+/// Empty if each member of `own` can do everything that the member of `others` with the same rank
+/// can; otherwise the first that cannot, and why.
 [[nodiscard]] std::string why_less(const Members& own, const Members& others);
 
 }  // namespace colltune

@@ -11,16 +11,16 @@
 
 namespace colltune {
 
-/// One enumerator and the stable name under which it is stored, sent and printed.
+/// An enumerator and the stable name under which it is stored, sent and printed.
 template <class Enum>
 struct Named {
   Enum value;
   std::string_view name;
 };
 
-// Each persisted enum `E` defines `constexpr std::array<Named<E>, N> enum_names(E)` beside itself
-// (the one list of its names) and `constexpr std::string_view enum_title(E)` for messages; the
-// three functions below follow from them.
+// Each persisted enum `E` defines next to itself `constexpr std::array<Named<E>, N> enum_names(E)`,
+// the only list of its names, and `constexpr std::string_view enum_title(E)` for messages. The
+// three functions below use them.
 
 template <class Enum>
 concept NamedEnum = requires(Enum e) {
@@ -35,7 +35,7 @@ template <NamedEnum Enum>
   return "?";
 }
 
-/// "all_reduce, all_gather, …": what an error message offers.
+/// "all_reduce, all_gather, …": the choices that an error message lists.
 template <NamedEnum Enum>
 [[nodiscard]] std::string allowed_names() {
   std::string all;

@@ -8,10 +8,10 @@
 
 namespace colltune {
 
-/// The first and the last number of each run of consecutive ones among ascending `numbers`: how
-/// ranks and problems are kept with a sweep.
+/// The first and last number of each run of consecutive numbers in ascending `numbers`. Ranks and
+/// problems are stored with a sweep in this form.
 [[nodiscard]] std::vector<std::pair<int, int>> ranges_of(const std::vector<int>& numbers);
-/// The same for a person: "0-3,8".
+/// The same for a person, for example "0-3,8".
 [[nodiscard]] std::string render_ranges(const std::vector<int>& numbers);
 
 }  // namespace colltune

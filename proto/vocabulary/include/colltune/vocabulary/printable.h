@@ -9,10 +9,10 @@ namespace colltune {
 
 enum class LineEnds { keep, escape };
 
-/// `text` as it may reach a terminal: control characters (a terminal obeys some of them) and those
-/// that change the direction of writing (what is read is not what is there) become `\u001b`, bytes
-/// that are no UTF-8 `\x9b`. A JSON text stays one of the same value. Tabulators and line ends stay
-/// where `line_ends` says so.
+/// `text` in a form that is safe for a terminal. Control characters, some of which a terminal
+/// executes, and characters that change the writing direction, so that the reader sees something
+/// else than what is there, become `\u001b`. Bytes that are not UTF-8 become `\x9b`. A JSON text
+/// keeps its value. Tabs and line ends are kept if `line_ends` says so.
 [[nodiscard]] std::string printable(std::string_view text, LineEnds line_ends = LineEnds::keep);
 
 }  // namespace colltune

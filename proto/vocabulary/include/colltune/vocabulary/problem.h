@@ -16,14 +16,15 @@ namespace colltune {
 /// What a Problem describes. Stored and sent by name.
 enum class ProblemKind {
   collective = 0,
-  mesh_reduce = 1,  ///< all_reduces over a process mesh that follow each other
+  mesh_reduce = 1,  ///< all_reduces over a process mesh, one after another
 };
 constexpr std::array<Named<ProblemKind>, 2> enum_names(ProblemKind) {
   return {{{ProblemKind::collective, "collective"}, {ProblemKind::mesh_reduce, "mesh_reduce"}}};
 }
 constexpr std::string_view enum_title(ProblemKind) { return "problem kind"; }
 
-/// What a caller demands of the bits of a result. Each class allows what the next allows, and more.
+/// What a caller demands of the bits of a result. Each class allows what the next one allows, and
+/// more.
 enum class NumericClass {
   any = 0,         ///< any order of accumulation
   same_bits = 1,   ///< all ranks end with the same bits
@@ -39,27 +40,27 @@ constexpr std::string_view enum_title(NumericClass) { return "numeric class"; }
 /// One collective call to be served.
 ///
 /// `message_size` is the bytes of the larger of one rank's send and receive buffers (of the root's,
-/// where there is a root): ranks x count elements for all_gather, reduce_scatter, all_to_all,
-/// gather and scatter, count elements for the others. NCCL's `nBytes` and nccl-tests' "size" mean
-/// the same. The root is an argument of the call, no part of the problem.
+/// if there is a root): ranks x count elements for all_gather, reduce_scatter, all_to_all, gather
+/// and scatter, count elements for the others. NCCL's `nBytes` and nccl-tests' "size" mean the
+/// same. The root is an argument of the call and not part of the problem.
 ///
-/// A mesh_reduce has the buffers of an all_reduce, which `collective` then says; its operators
-/// stand in `mesh` alone.
+/// A mesh_reduce has the buffers of an all_reduce, so `collective` is all_reduce; its operators are
+/// in `mesh` alone.
 struct Problem {
-  /// Digests of collectives stay those from before there were mesh reductions.
+  /// Keeps the digests of collectives as they were before mesh reductions existed.
   using omits_empty_fields = void;
 
   ProblemKind kind = ProblemKind::collective;
   Collective collective = Collective::all_reduce;
   DataType data_type = DataType::f32;
-  /// `none` exactly where the collective does not reduce, and for a mesh_reduce.
+  /// `none` exactly if the collective does not reduce, and for a mesh_reduce.
   ReduceOp reduce_op = ReduceOp::sum;
   Bytes message_size;
   bool in_place = false;
   bool registered = false;     ///< the buffers lie in symmetric memory
   bool graph_capture = false;  ///< the caller captures the call into a device graph
   NumericClass numeric_class = NumericClass::any;
-  std::optional<MeshReduction> mesh{};  ///< exactly where `kind` is mesh_reduce
+  std::optional<MeshReduction> mesh{};  ///< set exactly if `kind` is mesh_reduce
 
   friend auto operator<=>(const Problem&, const Problem&) = default;
 };
@@ -78,20 +79,20 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("mesh", self.mesh);
 }
 
-/// What is asked for by name: the collective, or "mesh_reduce".
+/// The name of the requested operation: the collective, or "mesh_reduce".
 [[nodiscard]] std::string_view operation_name(const Problem& problem);
-/// The same with the mesh and its steps: "mesh_reduce 2x3 0:sum,1:sum".
+/// The same with the mesh and its steps, for example "mesh_reduce 2x3 0:sum,1:sum".
 [[nodiscard]] std::string operation_text(const Problem& problem);
 
-/// Whether numbers are combined, and whether some of that are averages.
+/// Whether numbers are combined, and whether any of the combining is averaging.
 [[nodiscard]] bool reduces(const Problem& problem);
 [[nodiscard]] bool averages(const Problem& problem);
 
-/// Throws Error(invalid_argument) where the reduce op does not fit the collective, or the mesh the
-/// kind.
+/// Throws Error(invalid_argument) if the operator does not fit the collective, or the mesh does not
+/// fit the kind.
 void check(const Problem& problem);
 
-/// Elements of one block ("count" of nccl-tests and MPI): the whole message, or a rank's share of
+/// Elements of one block ("count" of nccl-tests and MPI): the whole message, or one rank's share of
 /// it, rounded down.
 [[nodiscard]] std::size_t block_elements(const Problem& problem, int ranks);
 /// Bytes of one rank's send buffer; 0 on ranks that do not send.
@@ -103,7 +104,8 @@ void check(const Problem& problem);
 [[nodiscard]] Bytes round_message_size(Collective collective, DataType type, Bytes requested,
                                        int ranks);
 
-/// "all_reduce f32 sum 1MiB" with what differs from the defaults appended: for logs and errors.
+/// For logs and errors: "all_reduce f32 sum 1MiB", followed by everything that differs from the
+/// defaults.
 [[nodiscard]] std::string describe(const Problem& problem);
 
 }  // namespace colltune

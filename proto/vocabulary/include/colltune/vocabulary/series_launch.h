@@ -10,14 +10,14 @@
 
 namespace colltune {
 
-/// The name of the environment in which nothing is set besides: one of a series' in any case.
+/// The name of the environment to which no variables are added; every series includes it.
 constexpr std::string_view unchanged_environment = "unchanged";
 
-/// A launch of a sweep in one of its configuration's launch environments; the sweep's summary keeps
-/// it, as `launch_of`. The launches of one round are compared with each other.
+/// A launch of a sweep in one of its configuration's launch environments. The sweep's summary
+/// stores it as `launch_of`. Launches of one round are compared with each other.
 struct SeriesLaunch {
   std::string series;   ///< names the launches that belong together
-  std::string command;  ///< digest of the supervised command: of another one it is another series
+  std::string command;  ///< digest of the supervised command; another command makes another series
   std::string environment;  ///< its name in the configuration, or unchanged_environment
   int round = 1;
 
@@ -32,7 +32,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("round", self.round);
 }
 
-/// Under this name a sweep's summary has it, once the sweep ended in order or by its budget.
+/// The name under which a sweep's summary stores it, once the sweep ended normally or by its
+/// budget.
 constexpr std::string_view series_launch_name = "launch_of";
 
 }  // namespace colltune

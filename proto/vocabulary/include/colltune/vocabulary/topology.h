@@ -10,9 +10,8 @@
 
 namespace colltune {
 
-/// How ranks share the devices they run on. Stored and sent by name. What is measured under another
-/// placement than `dedicated` is kept under its own key, so that it never answers for a real
-/// topology.
+/// How ranks share the devices that they run on. Stored and sent by name. Anything measured under a
+/// placement other than `dedicated` has its own key, so that it never answers for a real topology.
 enum class Placement {
   dedicated = 0,       ///< a core (or a GPU) per rank
   oversubscribed = 1,  ///< more ranks than cores on some node
@@ -38,16 +37,17 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("ranks", self.ranks);
 }
 
-/// What a winner depends on besides the problem: how many ranks, where, on what, connected how.
+/// What a winner depends on in addition to the problem: how many ranks, where, on what, connected
+/// how.
 struct Topology {
   int nodes = 1;
   int ranks_per_node =
-      1;  ///< the most ranks on any node; `layout_digest` tells uneven worlds apart
+      1;  ///< the most ranks on any node; `layout_digest` distinguishes uneven worlds
   int ranks = 1;
   std::vector<ArchitectureCount>
-      architectures;          ///< sorted by name; one entry where all ranks are alike
-  std::string layout_digest;  ///< of the map from rank to node and architecture; "uniform" where
-                              ///< ranks are node-major, even and alike
+      architectures;          ///< sorted by name; one entry if all ranks are alike
+  std::string layout_digest;  ///< of the map from rank to node and architecture; "uniform" if ranks
+                              ///< are node-major, even and alike
   std::string interconnect;   ///< class of the slowest link used: "shared-memory", "tcp", …
   Placement placement = Placement::dedicated;
 
@@ -65,9 +65,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("placement", self.placement);
 }
 
-/// "1x2 x86_64-avx2": for logs, tables and errors.
+/// For logs, tables and errors, for example "1x2 x86_64-avx2".
 [[nodiscard]] std::string describe(const Topology& topology);
-/// "x86_64-avx2", or "sm_80:4+sm_90:4" where ranks differ: the name that `--arch` takes.
+/// "x86_64-avx2", or "sm_80:4+sm_90:4" if ranks differ: the name that `--arch` takes.
 [[nodiscard]] std::string architecture_name(const Topology& topology);
 
 }  // namespace colltune

@@ -8,8 +8,8 @@
 
 namespace colltune {
 
-/// The bytes of the UTF-8 character that `text`, which is not empty, begins with; 0 where it begins
-/// with none.
+/// The length in bytes of the UTF-8 character at the start of `text`, which must not be empty; 0 if
+/// there is none.
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
 
 /// Whether `text` is UTF-8.

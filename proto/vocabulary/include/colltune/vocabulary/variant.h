@@ -14,7 +14,7 @@
 
 namespace colltune {
 
-/// A knob's setting: a number, or a word.
+/// The setting of a parameter: a number or a word.
 using ParameterValue = std::variant<std::int64_t, std::string>;
 
 struct Parameter {
@@ -24,27 +24,27 @@ struct Parameter {
   friend auto operator<=>(const Parameter&, const Parameter&) = default;
 };
 
-/// An implementation with every knob set. Printed and parsed as `name{a=1,b=ring}`; parameters are
-/// sorted by name.
+/// An implementation with every parameter set. Printed and parsed as `name{a=1,b=ring}`; parameters
+/// are sorted by name.
 struct Variant {
   std::string implementation;
   std::vector<Parameter> parameters;
 
   friend auto operator<=>(const Variant&, const Variant&) = default;
 };
-/// Names use letters, digits, '.', '_' and '-'; values the same, or a whole number.
-/// Throws Error(invalid_argument) where the text is not of this form.
+/// Names use letters, digits, '.', '_' and '-'; values use the same, or are integers. Throws
+/// Error(invalid_argument) if the text does not have this form.
 [[nodiscard]] Variant parse_variant(std::string_view text);
 [[nodiscard]] std::string to_string(const ParameterValue& value);
 [[nodiscard]] std::string to_string(const Variant& variant);
 
-/// The setting called `name`. Throws Error(internal) where the variant has none of that name and
-/// kind: the variant was not made by its own implementation.
+/// The setting of the parameter `name`. Throws Error(internal) if the variant has none of that name
+/// and kind, which means that its own implementation did not make it.
 [[nodiscard]] std::int64_t number(const Variant& variant, std::string_view name);
 [[nodiscard]] const std::string& word(const Variant& variant, std::string_view name);
 
-/// Where a variant can run: data, so that who serves or interpolates never answers with a variant
-/// that cannot run.
+/// Where a variant can run. It is data, so that servers and interpolation never answer with a
+/// variant that cannot run.
 struct Limits {
   int min_ranks = 1;
   int max_ranks = 0;  ///< 0: no limit
@@ -71,16 +71,16 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 }
 
 struct Problem;
-/// Empty where `problem` on `ranks` ranks lies within `limits`, else the reason for a person.
+/// Empty if `problem` on `ranks` ranks lies within `limits`, else the reason for a person.
 [[nodiscard]] std::string why_outside(const Limits& limits, const Problem& problem, int ranks);
 
-/// What lies within both, which must have a problem in common.
+/// The limits that satisfy both; the two must have a problem in common.
 [[nodiscard]] Limits intersection(const Limits& one, const Limits& other);
 
 /// In which order a variant accumulates, and how often it rounds to the element type. Stored and
 /// sent by name.
 enum class Rounding {
-  exact = 0,      ///< moves data, or an operator that never rounds
+  exact = 0,      ///< moves data, or uses an operator that never rounds
   once = 1,       ///< accumulates in a wider (or the same) type, rounds once at the end
   each_step = 2,  ///< rounds after each of the (at most ranks - 1) accumulations
 };

@@ -10,8 +10,8 @@
 
 namespace colltune {
 
-/// What the members of a world that a sweep measured can do: of the decisions of that sweep whose
-/// topology has that digest.
+/// What the members of a world that a sweep measured can do. Applies to the decisions of that sweep
+/// whose topology has that digest.
 struct WorldMembers {
   std::string sweep_uuid;
   std::string topology_digest;  ///< digest_of_value(Topology)

@@ -11,7 +11,8 @@
 namespace colltune {
 
 /// The status that a handler finishes with after `error`: an Error's own code,
-/// RESOURCE_EXHAUSTED where memory ran out, INTERNAL for any other exception. The message is cut to what fits into a peer's header limit.
+/// RESOURCE_EXHAUSTED where memory ran out, INTERNAL for any other exception. The message is cut to
+/// what fits into a peer's header limit.
 [[nodiscard]] grpc::Status status_of(const std::exception& error);
 
 /// The error that a client throws for a status that is not OK. Codes that the vocabulary lacks

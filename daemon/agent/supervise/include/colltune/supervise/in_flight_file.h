@@ -15,13 +15,14 @@
 
 namespace colltune {
 
-/// How far a launch came, as its rank 0 says. Part of the file's layout: values never change.
+/// How far a launch has come, as its rank 0 reports it. Part of the file's layout: values never
+/// change.
 enum class LaunchState {
   starting = 0,  ///< no trial has begun
   running = 1,
-  finished = 2,    ///< everything is stored; what happens afterwards costs nothing
-  refused = 3,     ///< ended in order by an error that a second launch would meet again
-  unfinished = 4,  ///< ended in order; its part is stored, and further launches measure the others
+  finished = 2,    ///< everything is stored; failures after this lose nothing
+  refused = 3,     ///< ended cleanly by an error that a second launch would meet again
+  unfinished = 4,  ///< ended cleanly; its part is stored, and further launches measure the rest
 };
 constexpr std::array<Named<LaunchState>, 5> enum_names(LaunchState) {
   return {{{LaunchState::starting, "starting"},
@@ -32,11 +33,11 @@ constexpr std::array<Named<LaunchState>, 5> enum_names(LaunchState) {
 }
 constexpr std::string_view enum_title(LaunchState) { return "state of a launch"; }
 
-/// Which file, of all that ever had its name.
+/// Identifies a file among all that ever had its name.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::int64_t created_ns = 0;  ///< as its creator read the clock
+  std::int64_t created_ns = 0;  ///< by its creator's clock
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
@@ -44,31 +45,32 @@ struct FileIdentity {
 /// A host of a launch.
 struct LaunchHost {
   std::string name;   ///< as it calls itself
-  std::string ranks;  ///< that run there, for a person: "2, 3"
+  std::string ranks;  ///< ranks on this host, for a person: "2, 3"
 
   friend bool operator==(const LaunchHost&, const LaunchHost&) = default;
 };
 
-/// `<db>.in-flight`: the flight recorders of the ranks on rank 0's node (slot 0 is rank 0's) in a
-/// file mapped by all of them and by the supervisor, with the sweep's name, the launch's state and
-/// its hosts. It outlives the processes, so that what was in flight when they died can be read. All
-/// space is allocated at creation: a full disk is an Error there, not a fault later.
+/// `<db>.in-flight`: a file with the flight recorders of the ranks on rank 0's node (slot 0 is rank
+/// 0's), the sweep's name, the launch's state and its hosts. All those ranks and the supervisor map
+/// it. It outlives the processes, so it shows what was in flight when they died. All space is
+/// allocated at creation, so a full disk is an Error there and not a fault later.
 class InFlightFile {
  public:
-  /// The file that belongs to a database.
+  /// The path of the file that belongs to a database.
   [[nodiscard]] static std::filesystem::path path_for(const std::filesystem::path& database);
 
-  /// Whether a supervisor started this process, which reads the file and removes it.
+  /// Whether a supervisor started this process; it then reads the file and removes it.
   [[nodiscard]] static bool is_awaited();
 
-  /// Rank 0: creates the file, or replaces what is left of an earlier launch. Readers of the old
-  /// one keep it. Throws Error(resource_exhausted) on a full disk, Error(failed_precondition) where
-  /// it cannot be created.
+  /// Rank 0: creates the file, or replaces one left by an earlier launch; readers of the old file
+  /// keep it. Throws Error(resource_exhausted) on a full disk, Error(failed_precondition) if the
+  /// file cannot be created.
   [[nodiscard]] static InFlightFile create(const std::filesystem::path& path, int slots,
                                            const std::vector<LaunchHost>& hosts = {});
-  /// The other ranks of the node. Throws Error(failed_precondition) where it is not one of ours.
+  /// The other ranks of the node open it. Throws Error(failed_precondition) if it is not one of
+  /// ours.
   [[nodiscard]] static InFlightFile join(const std::filesystem::path& path);
-  /// For reading. Empty where there is no such file or it is not one of ours.
+  /// Opens it for reading. Empty if there is no such file or it is not one of ours.
   [[nodiscard]] static std::optional<InFlightFile> open(const std::filesystem::path& path);
 
   /// A slot's memory for its rank's FlightRecorder. Throws Error(out_of_range).
@@ -77,12 +79,12 @@ class InFlightFile {
   [[nodiscard]] std::span<std::byte> board();
   [[nodiscard]] std::span<const std::byte> board() const;
 
-  /// Rank 0 alone. The uuid is cut at 64 bytes; it is set before the state becomes `running`.
+  /// Called by rank 0 only, before the state becomes `running`. The uuid is cut at 64 bytes.
   void set_sweep(std::string_view uuid);
   void set_state(LaunchState state) noexcept;
 
   [[nodiscard]] std::string sweep_uuid() const;
-  /// As they were given at its creation.
+  /// The hosts given at its creation.
   [[nodiscard]] std::vector<LaunchHost> hosts() const;
   [[nodiscard]] LaunchState state() const;
   [[nodiscard]] const FileIdentity& identity() const { return identity_; }

@@ -7,8 +7,8 @@
 namespace colltune {
 
 /// A supervisor starts its own program again in two small roles, between itself and the launcher
-/// (README.md beside this target says why). Every program that calls supervise() calls this first
-/// thing in main and returns the code, if there is one.
+/// (the README.md of this target says why). Every program that calls supervise() calls this first
+/// in main and, if it returns a code, returns that.
 [[nodiscard]] std::optional<int> run_launch_helper(int argc, char** argv);
 
 }  // namespace colltune

@@ -12,14 +12,14 @@
 namespace colltune {
 
 /// From now on this process is killed when its parent (mpirun, orted, slurmstepd) dies. `parent` is
-/// getppid() as it was at the beginning of main: a parent that died since then ends the process at
-/// once. Only for a process that a launcher started: one that a shell started may outlive it.
+/// getppid() from the beginning of main: if that parent has died since, this process ends at once.
+/// Only for a process that a launcher started: one started by a shell may outlive the shell.
 void end_with_parent(pid_t parent);
 
-/// While it lives, the rank's recorder says how the process died where the process can still say
-/// it: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, or exit() in the middle. Then the handlers that
-/// were there before (Open MPI's print a stack) have their turn. At most one per process; installed
-/// after MPI_Init.
+/// While this object lives, the rank's recorder notes how the process died, as far as the process
+/// can still do so: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, or exit() in the middle. The handlers
+/// that were installed before run next (Open MPI's print a stack). At most one per process; create
+/// it after MPI_Init.
 class CrashMarks {
  public:
   explicit CrashMarks(FlightRecorder& recorder);

@@ -11,7 +11,7 @@
 
 namespace colltune {
 
-/// Starts this very program with `arguments` (the first is its name) in a process group of its own,
+/// Starts this same program with `arguments` (the first is its name) in a process group of its own,
 /// with the given signal mask. Throws Error(unavailable).
 [[nodiscard]] pid_t spawn_self(const std::vector<std::string>& arguments,
                                const std::vector<std::string>& environment, const sigset_t& mask);
@@ -19,10 +19,10 @@ namespace colltune {
 /// This process's environment.
 [[nodiscard]] std::vector<std::string> own_environment();
 
-/// Null-terminated, for exec; points into `texts`.
+/// Null-terminated, for exec. The pointers point into `texts`.
 [[nodiscard]] std::vector<char*> pointers_to(const std::vector<std::string>& texts);
 
-/// Blocks the signals; returns the mask that was there before.
+/// Blocks the signals. Returns the previous mask.
 sigset_t block_signals(std::initializer_list<int> signals);
 
 }  // namespace colltune

@@ -11,23 +11,24 @@
 
 namespace colltune {
 
-/// Longer than a keeper takes to end a launch whose supervisor was killed (keeper.cpp).
+/// Longer than a keeper takes to end a launch after its supervisor was killed (keeper.cpp).
 constexpr std::chrono::milliseconds patience_with_earlier_launch{10'000};
 
-/// Held by whoever supervises launches on a database, and by the keeper of each launch until its
-/// processes are gone. So the same command, run again behind a kill -9, begins when what was left
-/// of the earlier launch has ended, and two supervisors never take turns on one database. The
-/// kernel releases it when all its holders have ended, however they ended.
+/// Held by the supervisor of launches on a database, and by the keeper of each launch until the
+/// launch's processes are gone. So if the same command is run again after a kill -9, it begins once
+/// the rest of the earlier launch has ended, and two supervisors never alternate on one database.
+/// The kernel releases the lock when all its holders have ended, however they ended.
 class SupervisionLock {
  public:
-  /// The file `<database>.supervise-lock`, which stays. `say` is told whom this waits for. Throws
-  /// Error(failed_precondition), which names the holder, where it is held for longer than
-  /// `patience`; Error(not_found) where there is no such folder, Error(permission_denied) where the
-  /// file cannot be opened, Error(resource_exhausted) on a full disk.
+  /// Locks the file `<database>.supervise-lock`, which is never removed. `say` is told which
+  /// process this waits for. Throws Error(failed_precondition), which names the holder, if the lock
+  /// is held for longer than `patience`; Error(not_found) if the folder does not exist;
+  /// Error(permission_denied) if the file cannot be opened; Error(resource_exhausted) on a full
+  /// disk.
   SupervisionLock(const std::filesystem::path& database, std::chrono::milliseconds patience,
                   const std::function<void(const std::string& text)>& say);
 
-  /// Another hold on the same lock, for a process that is started with it.
+  /// Another descriptor of the same lock, for a child process.
   [[nodiscard]] Descriptor hold_for_child() const;
 
  private:

@@ -12,22 +12,22 @@
 
 namespace colltune {
 
-/// A rank's input and what its owner writes into it before each run.
+/// A rank's input, and what its owner writes into it before each run.
 struct RunInput {
   std::span<std::byte> target;
   std::span<const std::byte> image;  ///< as long as `target`
-  /// Further bytes to push out of the caches; on a device more than its caches hold, which are
-  /// filled instead.
+  /// More bytes to push out of the caches. On a device it is memory larger than the device's
+  /// caches; it is filled instead.
   std::span<std::byte> evicted;
   bool is_evicted = false;   ///< whether `target` leaves the caches after it was written
   Device* device = nullptr;  ///< where `target` lies; null: in the host's memory
 };
 
-/// One run's bounds and length.
+/// Length and limits of one run.
 struct RunLimits {
   int calls = 1;                             ///< back-to-back calls per sample
-  std::chrono::nanoseconds call_limit{};     ///< for all calls of the sample together
-  std::chrono::nanoseconds barrier_limit{};  ///< for the ranks to come to the start
+  std::chrono::nanoseconds call_limit{};     ///< for all calls of one sample together
+  std::chrono::nanoseconds barrier_limit{};  ///< for the ranks to arrive at the start
 };
 
 /// The two clock reads around the calls of a run.
@@ -37,20 +37,21 @@ struct TimedCalls {
   [[nodiscard]] std::chrono::nanoseconds duration() const { return end - begin; }
 };
 
-/// `calls` back-to-back calls on this rank: nothing but `start` and `wait` lies between the two
-/// clock reads. Throws what the operation throws.
+/// Makes `calls` back-to-back calls on this rank. Only `start` and `wait` lie between the two clock
+/// reads. Throws what the operation throws.
 [[nodiscard]] TimedCalls time_calls(Operation& operation, int calls, Deadline deadline);
 
-/// The same where the clock was read already, when the calls may begin: the reading behind them.
+/// The same, if the caller has already read the clock at the start of the calls; returns the
+/// reading after them.
 [[nodiscard]] std::chrono::steady_clock::time_point end_of_calls(Operation& operation, int calls,
                                                                  Deadline deadline);
 
-/// Writes the image into the target, as an application would have written its data just before,
-/// and pushes out of the caches what is to be there no more.
+/// Writes the image into the target, as an application would write its data just before the call,
+/// and evicts what must not be in the caches.
 void rewrite(const RunInput& input);
 
-/// What precedes the timed part of a run: rewrite, barrier. Returns the deadline of the run's
-/// calls. Collective; throws RankMissing where a rank does not come.
+/// The steps before the timed part of a run: rewrite, then barrier. Returns the deadline of the
+/// run's calls. Collective; throws RankMissing if a rank does not arrive.
 [[nodiscard]] Deadline start_together(Communicator& communicator, const RunInput& input,
                                       const RunLimits& limits);
 
@@ -58,7 +59,7 @@ void rewrite(const RunInput& input);
 [[nodiscard]] std::chrono::nanoseconds time_run(Communicator& communicator, Operation& operation,
                                                 const RunInput& input, const RunLimits& limits);
 
-/// The smallest step between two readings of the clock that differ.
+/// The smallest difference between two readings of the clock that are not equal.
 [[nodiscard]] std::chrono::nanoseconds clock_resolution();
 
 }  // namespace colltune

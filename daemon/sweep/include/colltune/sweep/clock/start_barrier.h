@@ -11,14 +11,14 @@
 namespace colltune {
 
 /// Starts runs of ranks that share cores, in one round of signals. A barrier of several rounds,
-/// like MPI's, needs the cores to change hands between them; the ranks leave it some switches
-/// apart, and that is in the time of every run: 2 us each, where a short collective takes 3. Not
-/// thread-safe; one object per rank.
+/// like MPI's, needs the cores to switch between ranks in each round. The ranks then leave it some
+/// switches apart, at 2 us each, and every run's time includes that; a short collective takes only
+/// 3 us. Not thread-safe; one object per rank.
 class StartBarrier {
  public:
-  /// Whether the ranks share cores, and a node.
+  /// Whether the ranks share cores and are all on one node.
   [[nodiscard]] static bool is_defined_on(const Communicator& communicator);
-  /// Collective over the communicator, which outlives this object.
+  /// Collective over the communicator, which must outlive this object.
   StartBarrier(Communicator& communicator, Deadline deadline);
 
   /// Collective: returns when all ranks have called it. Throws RankMissing.

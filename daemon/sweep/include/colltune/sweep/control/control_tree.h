@@ -6,13 +6,13 @@
 
 namespace colltune {
 
-/// A rank's place in the binomial tree that control steps travel along: its parent clears its
-/// lowest set bit. The ranks below a child are one range, and the children's ranges follow each
-/// other, and this rank, in ascending order.
+/// A rank's position in the binomial tree that control steps travel along. Its parent's number is
+/// its own with the lowest set bit cleared. The ranks below a child form one range; the children's
+/// ranges follow this rank and each other in ascending order.
 struct TreePlace {
-  int parent = -1;            ///< -1: this is rank 0
+  int parent = -1;            ///< -1 on rank 0
   std::vector<int> children;  ///< ascending
-  int height = 0;             ///< levels below; 0: a leaf
+  int height = 0;             ///< levels below; 0 for a leaf
   int depth = 0;              ///< levels above
 };
 

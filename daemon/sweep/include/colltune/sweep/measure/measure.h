@@ -22,7 +22,7 @@ class FlightRecorder;
 struct CompatTime;
 enum class CompatTool;
 
-/// What a rank's wall time goes into. Printed by name.
+/// What a rank's wall time is spent on. Printed by name.
 enum class Phase {
   batch = 0,         ///< timed batch loops: rewriting of inputs, barrier, clock reads, the calls
   warm_up = 1,       ///< untimed calls before the first round
@@ -57,29 +57,30 @@ struct PhaseTimes {
 /// How a cell is measured. The defaults are those of `colltune-agent`.
 struct MeasurePolicy {
   int warm_up_runs = 3;            ///< of each variant
-  int min_rounds = 12;             ///< enough for the sign test over a few dozen variants
-  int max_rounds = 1000;           ///< of a first visit; further ones share as many
+  int min_rounds = 12;             ///< enough for a sign test over a few dozen variants
+  int max_rounds = 1000;           ///< of a first visit; later visits share this many
   int max_samples_per_round = 32;  ///< of each variant
   int max_calls_per_sample = 16;
-  /// Rounds shorter than this would be spent on the control plane.
+  /// Shorter rounds would spend most of their time on the control plane.
   std::chrono::nanoseconds round_target = std::chrono::milliseconds(10);
   double confidence = 0.95;  ///< of the interval that `precision` bounds
-  /// Spin windows around each run that look for what something else takes from the rank. Small
-  /// beside the rest of a run (a barrier and two system calls take as long).
+  /// Length of the spin windows around each run, which look for time that something else takes from
+  /// the rank. Short beside the rest of a run (a barrier and two system calls take as long).
   std::chrono::nanoseconds watch = std::chrono::microseconds(2);
-  /// Runs of a variant that the warm-up shows to be hopeless: enough to say how slow it is.
+  /// Runs of a variant that the warm-up showed to be hopeless: enough to say how slow it is.
   int hopeless_samples = 3;
-  /// No call counts as timed out earlier than this; barriers wait three times as long as the call.
+  /// Lower bound on the time after which a call counts as timed out; barriers wait three times as
+  /// long as the call.
   std::chrono::nanoseconds call_limit_floor = std::chrono::seconds(10);
 };
 
 /// One visit of a sweep to a cell.
 struct Visit {
   std::size_t cell = 0;  ///< index in the plan
-  int pass = 0;          ///< which visit to the cell this is, from 0
-  /// Who takes part: indices into the cell's variants, ascending; empty: all.
+  int pass = 0;          ///< counts visits to the cell, from 0
+  /// Variants that take part: indices into the cell's variants, ascending; empty: all.
   std::vector<std::size_t> variants;
-  std::chrono::nanoseconds share{};  ///< of the budget; 0: no bound
+  std::chrono::nanoseconds share{};  ///< of the budget; 0: unlimited
 
   friend bool operator==(const Visit&, const Visit&) = default;
 };
@@ -93,16 +94,16 @@ constexpr void visit_fields(Self& self, Visitor&& visit) {
 }
 
 /// Measures the cells of a plan on the ranks of a launch. Every rank of the launch makes the same
-/// calls in the same order, also where it is not part of a cell's world. Not thread-safe.
+/// calls in the same order, even for a cell whose world it is not part of. Not thread-safe.
 class Measurer {
  public:
-  /// What it works with; all of it outlives the measurer.
+  /// What a measurer works with; all of it must outlive the measurer.
   struct Tools {
     ControlPlane& control;
     Communicator& launch;
     const Implementations& implementations;
     const SweepPlan& plan;
-    /// Where this rank writes its position; null: nowhere.
+    /// Where this rank records its position; null: nowhere.
     FlightRecorder* recorder = nullptr;
   };
   Measurer(const Tools& tools, const MeasurePolicy& policy);
@@ -110,23 +111,24 @@ class Measurer {
   Measurer(const Measurer&) = delete;
   Measurer& operator=(const Measurer&) = delete;
 
-  /// Collective: the trials of one visit, with the raw samples on rank 0 (empty elsewhere). Ends
-  /// when every rival's interval is narrow enough, or the visit's share of the budget is spent, or
-  /// rank 0's `stop` is raised (after which the rounds so far count). Whoever wins by this visit
-  /// and by what `earlier` visits to the cell measured (rank 0's; empty elsewhere) is soaked,
-  /// unless this measurer did so before. Faults of a variant become its outcome; throws only where
-  /// the ranks lost each other or memory is lacking.
+  /// Collective: measures the trials of one visit; rank 0 gets them with the raw samples, other
+  /// ranks get nothing. The visit ends when every rival's interval is narrow enough, the visit's
+  /// share of the budget is spent, or rank 0's `stop` is raised (the rounds so far count). Variants
+  /// that win by this visit together with the `earlier` visits to the cell (rank 0's; empty
+  /// elsewhere) are soaked, unless this measurer has already soaked them. A fault of a variant
+  /// becomes its outcome; this throws only if ranks lost each other or memory ran out.
   [[nodiscard]] std::vector<Measurement> measure(const Visit& visit,
                                                  std::span<const Measurement> earlier,
                                                  const AbortFlag& stop);
 
-  /// Collective: the same cell in another benchmark's loop (compat.h); the times on rank 0.
+  /// Collective: measures the same cell in another benchmark's loop (compat.h); rank 0 gets the
+  /// times.
   [[nodiscard]] std::vector<CompatTime> measure_like(CompatTool tool, const Cell& cell);
   /// Collective: whether rank 0's flag is raised.
   [[nodiscard]] bool is_stopped(const AbortFlag& stop);
 
   [[nodiscard]] PhaseTimes& phases();
-  /// What the last visit took besides its rounds and soaks: the least that it can cost.
+  /// What the last visit took in addition to its rounds and soaks: the least that it can cost.
   [[nodiscard]] std::chrono::nanoseconds fixed_cost() const;
 
  private:
@@ -134,12 +136,12 @@ class Measurer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What the plan takes at the least: every round that must be, with calls as fast as fast links
-/// allow. What is above that follows from how the machine behaves; a budget bounds it.
+/// The least time that the plan takes: every mandatory round, with calls as fast as on fast links.
+/// Any time beyond this depends on how the machine behaves; a budget bounds it.
 [[nodiscard]] std::chrono::nanoseconds least_duration(const SweepPlan& plan,
                                                       const MeasurePolicy& policy);
 
-/// The longest that ranks with nothing to do may wait for the next step of the control plane: its
+/// The longest that idle ranks may wait for the next step of the control plane; the plane's
 /// time-out must be longer.
 [[nodiscard]] std::chrono::nanoseconds longest_step(const SweepPlan& plan,
                                                     const MeasurePolicy& policy);

@@ -22,8 +22,8 @@ namespace colltune {
 /// The ranks that a cell runs on.
 struct PlannedWorld {
   Topology topology;
-  std::vector<int> ranks;  ///< ranks of the launch; the position is the rank in the world
-  Members members;         ///< what they can do
+  std::vector<int> ranks;  ///< ranks of the launch, indexed by the rank in the world
+  Members members;         ///< what the ranks can do
 
   friend bool operator==(const PlannedWorld&, const PlannedWorld&) = default;
 };
@@ -36,22 +36,23 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 }
 
 /// One trial: a variant that every rank of the world supports, or a composition for ranks that do
-/// not all support one, with all that the implementations say about it.
+/// not all support one variant; with everything that the implementations say about it.
 struct PlannedVariant {
-  Variant variant;                         ///< where it is composed, its name
+  Variant variant;                         ///< for a composition, its name
   std::optional<Composition> composition;  ///< empty: all ranks run `variant`
   std::string family;
   std::string protocol;
   bool is_baseline = false;
-  /// The baseline once more, as a trial of its own that never wins: what it seems to gain is noise.
+  /// The baseline a second time, as a trial that never wins: any gain it seems to have is noise.
   bool is_twin = false;
   bool is_emulated = false;
   Rounding rounding = Rounding::exact;
   NumericClass numeric_class = NumericClass::any;
   Limits limits;
-  std::chrono::nanoseconds call_limit{};  ///< after which one call counts as timed out
-  int settling_calls = 0;                 ///< Implementation::settling_calls, the most of any part
-  std::vector<int> supporting_kinds;      ///< kinds of the world that support it, ascending
+  std::chrono::nanoseconds call_limit{};  ///< a call that takes longer counts as timed out
+  int settling_calls = 0;                 ///< Implementation::settling_calls; maximum over the
+                                          ///< parts
+  std::vector<int> supporting_kinds;      ///< kinds of the world that support the trial, ascending
 
   friend bool operator==(const PlannedVariant&, const PlannedVariant&) = default;
 };
@@ -73,13 +74,14 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("supporting_kinds", self.supporting_kinds);
 }
 
-/// One key and the variants that race for it, the baseline first, then its twin.
+/// One key and the variants that race for it: the baseline first, then its twin.
 struct Cell {
   int world = 0;  ///< index into SweepPlan::worlds
   TuningKey key;
   std::vector<PlannedVariant> variants;
-  /// Of a size that is kept out of deciding; after all others. Its variants are also those that
-  /// the table may answer there: the next smaller and the next larger size's.
+  /// The size does not take part in deciding; such cells come after all others. Its variants
+  /// include those that the table may answer at this size: those of the next smaller and the next
+  /// larger size.
   bool is_holdout = false;
 
   friend bool operator==(const Cell&, const Cell&) = default;
@@ -97,9 +99,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 struct Skipped {
   int world = 0;
   Problem problem;
-  std::string variant;                ///< printed; empty where the whole problem is skipped
-  std::string reason;                 ///< of the first rank that lacks it
-  std::vector<int> supporting_kinds;  ///< kinds of the world that do support it, ascending
+  std::string variant;                ///< printed; empty if the whole problem is skipped
+  std::string reason;                 ///< given by the first rank that lacks it
+  std::vector<int> supporting_kinds;  ///< kinds of the world that support it, ascending
 
   friend bool operator==(const Skipped&, const Skipped&) = default;
 };
@@ -113,18 +115,18 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("supporting_kinds", self.supporting_kinds);
 }
 
-/// The expanded, ordered list of what a sweep does.
+/// The expanded, ordered list of everything that a sweep does.
 struct SweepPlan {
   std::vector<PlannedWorld> worlds;
   std::vector<Cell> cells;
   std::vector<Skipped> skipped;
   std::chrono::nanoseconds budget{};  ///< 0: none
-  int passes = 1;                     ///< how often the sweep comes to each cell that decides
+  int passes = 1;                     ///< visits of the sweep to each cell that decides
   double precision = 0.02;
   std::uint64_t seed = 1;
   Soak soak;
   InputMode input_mode = InputMode::rewritten;
-  std::optional<Synchronization> synchronization;  ///< empty: what works in each cell
+  std::optional<Synchronization> synchronization;  ///< empty: each cell uses what works there
   DecisionPolicy decision;
 
   friend bool operator==(const SweepPlan&, const SweepPlan&) = default;
@@ -148,44 +150,44 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// Trials of all cells.
 [[nodiscard]] std::size_t count_trials(const SweepPlan& plan);
 
-/// Those that the plan's variants name, each once.
+/// The compositions that the plan's variants name, each once.
 [[nodiscard]] std::vector<Composition> compositions_of(const SweepPlan& plan);
 
-/// A variant that must not run for a key.
+/// A variant that must not run for one key.
 struct Quarantined {
   std::string key_digest;  ///< digest_of_value of the TuningKey
   std::string variant;     ///< printed
   std::string reason;
 };
 
-/// What earlier sweeps of a database found out, as far as a plan depends on it.
+/// Results of earlier sweeps of a database that a plan depends on.
 struct Findings {
   std::span<const Quarantined> quarantined = {};
-  /// What groups of ranks run inside, where it was measured for them alone.
+  /// Decisions measured for groups of ranks alone: what the groups run inside.
   std::span<const Decision> decisions = {};
-  /// To be measured again: each is tried for every problem that it fits,
+  /// Compositions to measure again: each is tried for every problem that it fits,
   std::span<const Composition> compositions = {};
-  /// in this world alone, where there is one, in the place of the configuration's.
+  /// but in this world alone if it is set; it replaces the configuration's worlds.
   const PlannedWorld* world = nullptr;
 };
 
-/// Expands `spec`: pure and deterministic. Throws Error(invalid_argument) for a world larger than
-/// the launch, a pattern that matches nothing, an unknown parameter and more trials than a million.
+/// Expands `spec`. Pure and deterministic. Throws Error(invalid_argument) for a world larger than
+/// the launch, a pattern that matches nothing, an unknown parameter, or more than a million trials.
 [[nodiscard]] SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
                                   const Implementations& implementations,
                                   const std::string& environment_digest,
                                   const Findings& findings = {});
 
-/// Collective: rank 0 makes the plan (the arguments of other ranks are not used); all ranks get it,
-/// or throw rank 0's Error.
+/// Collective: rank 0 makes the plan (other ranks' arguments are not used); all ranks get it or
+/// throw rank 0's Error.
 [[nodiscard]] SweepPlan share_plan(ControlPlane& control, const SweepSpec& spec,
                                    const Availability& availability,
                                    const Implementations& implementations,
                                    const std::string& environment_digest,
                                    const Findings& findings = {});
 
-/// The plan for a person (`--dry-run`): worlds, cells with their variants, and what is skipped with
-/// its reason.
+/// The plan as text for a person (`--dry-run`): worlds, cells with their variants, and what is
+/// skipped with the reason.
 [[nodiscard]] std::string render_plan(const SweepPlan& plan);
 
 }  // namespace colltune

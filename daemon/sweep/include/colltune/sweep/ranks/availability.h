@@ -16,11 +16,12 @@
 
 namespace colltune {
 
-/// A rank's build of this project and its libraries, in launches where ranks have unlike ones.
+/// Names a rank's build of this project and its libraries, in launches whose ranks have different
+/// builds.
 inline constexpr std::string_view build_feature = "build";
 
 /// What every rank of the launch can do and where it lives. Ranks of equal capability are of one
-/// kind; the kinds are ordered by value, so that the same ranks give the same numbers in any order.
+/// kind. The kinds are ordered by value, so the same ranks give the same numbers in any order.
 struct Availability {
   std::vector<Capability> kinds;
   std::vector<int> kind_of_rank;  ///< index into `kinds`
@@ -38,29 +39,29 @@ struct Availability {
 [[nodiscard]] Availability merge_capabilities(std::span<const Capability> ranks,
                                               std::span<const int> node_of_rank);
 
-/// Collective: every rank's capability, merged once; the same on all ranks.
+/// Collective: merges every rank's capability once; the same on all ranks.
 [[nodiscard]] Availability exchange_capabilities(ControlPlane& control,
                                                  const Communicator& communicator,
                                                  const Capability& own);
 
-/// All ranks of the launch, node by node: the order that worlds are made of.
+/// All ranks of the launch, node by node: the order from which worlds are made.
 [[nodiscard]] std::vector<int> node_major_ranks(const Availability& availability);
-/// The ranks of a sub-world in node-major order. Throws Error(invalid_argument) where the launch is
+/// The ranks of a sub-world in node-major order. Throws Error(invalid_argument) if the launch is
 /// too small; the message names both sizes.
 [[nodiscard]] std::vector<int> ranks_of_world(const Availability& availability,
                                               const WorldSpec& world);
 
-/// What a winner on these ranks of the launch depends on. `ranks` is not empty. Placement follows
-/// from the capabilities "cpu.cores" and "device.ranks": ranks of the launch beyond `ranks` sleep
-/// and do not count.
+/// The topology of these ranks of the launch. `ranks` must not be empty. Placement follows from the
+/// capabilities "cpu.cores" and "device.ranks"; ranks of the launch beyond `ranks` sleep and do not
+/// count.
 [[nodiscard]] Topology topology_of(const Availability& availability, std::span<const int> ranks);
 
-/// What the ranks of a world can do, as it is stored and asked for.
+/// What the ranks of a kind can do, in the form that is stored and looked up.
 [[nodiscard]] MemberKind member_kind(const Capability& capability);
 [[nodiscard]] Members members_of(const Availability& availability, std::span<const int> ranks);
 
-/// Of the nodes and all capabilities of these ranks, in order: in the place of a layout's digest
-/// where that is the same for ranks that can do unlike things.
+/// A digest of the nodes and all capabilities of these ranks, in order. It replaces the layout
+/// digest if that would be the same for ranks of different capability.
 [[nodiscard]] std::string digest_of_capabilities(const Availability& availability,
                                                  std::span<const int> ranks);
 

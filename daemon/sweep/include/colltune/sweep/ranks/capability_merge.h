@@ -9,8 +9,8 @@
 
 namespace colltune {
 
-/// What a range of ranks can do: each different capability once, ordered by value, so that the same
-/// ranks give the same numbers in whatever order they are merged.
+/// What the ranks of a range can do. Each distinct capability appears once, ordered by value, so
+/// the same ranks give the same numbers in whatever order they are merged.
 struct CapabilityKinds {
   std::vector<Capability> kinds;
   std::vector<int> kind_of_rank;  ///< index into `kinds`
@@ -18,20 +18,21 @@ struct CapabilityKinds {
   friend bool operator==(const CapabilityKinds&, const CapabilityKinds&) = default;
 };
 
-/// Two neighbouring ranges, the lower ranks first. Pure; associative.
+/// Merges two neighbouring ranges, the lower ranks first. Pure and associative.
 [[nodiscard]] CapabilityKinds merge(const CapabilityKinds& lower, const CapabilityKinds& upper);
 
-/// As it travels: what several kinds have in common is written once, names that begin alike share
-/// their beginning, and a rank takes one byte (two from 257 kinds on, four from 65,537 on).
+/// The form in which it is sent. What several kinds have in common is written once, names with a
+/// common prefix share it, and each rank takes one byte (two from 257 kinds on, four from 65,537
+/// on).
 [[nodiscard]] Payload encode(const CapabilityKinds& ranks);
-/// Throws Error(data_loss) for anything but what `encode` writes.
+/// Throws Error(data_loss) for anything that `encode` does not write.
 [[nodiscard]] CapabilityKinds decode_kinds(const Payload& payload);
 
-/// merge() of payloads, for ControlPlane::merge, which must not throw: a payload that cannot be
-/// read makes one that `decode_kinds` refuses for the same reason.
+/// merge() on payloads, for ControlPlane::merge, which must not throw. If a payload cannot be read,
+/// the result is one that `decode_kinds` refuses for the same reason.
 [[nodiscard]] Payload merge_payloads(const Payload& lower, const Payload& upper) noexcept;
 
-/// Collective: what all ranks can do, the same on all of them.
+/// Collective: what all ranks can do; the same on every rank.
 [[nodiscard]] CapabilityKinds exchange_kinds(ControlPlane& control, const Capability& own);
 
 }  // namespace colltune

@@ -10,8 +10,8 @@
 
 namespace colltune {
 
-// Variables of a process's environment that libraries read once and keep for its life, so that
-// another value needs another launch.
+// Environment variables that libraries read once and keep for the life of the process, so another
+// value needs another launch.
 
 /// A variable and its value.
 struct Assignment {
@@ -27,10 +27,10 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("value", self.value);
 }
 
-/// The environment of some launches: what is set besides what is there.
+/// The environment of some launches: variables added to the inherited environment.
 struct LaunchEnvironment {
   std::string name;
-  std::vector<Assignment> variables;  ///< by name, each once, at least one
+  std::vector<Assignment> variables;  ///< by name, each once; at least one
 
   friend auto operator<=>(const LaunchEnvironment&, const LaunchEnvironment&) = default;
 };
@@ -41,32 +41,34 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("variables", self.variables);
 }
 
-/// Which field of Environment, and with it the digest in keys, records a variable.
+/// Which field of Environment records a variable; through it the variable enters the digest in
+/// keys.
 enum class RecordedIn { mpi_transport, variables, malloc_settings };
 
-/// Before the names of Open MPI's parameters in the environment.
+/// Prefix of Open MPI's parameters in the environment.
 constexpr std::string_view mca_prefix = "OMPI_MCA_";
-/// How malloc begins in a measuring process: "grown" (the default) or "fresh". The agent's own.
+/// How malloc starts in a measuring process: "grown" (the default) or "fresh". The agent's own
+/// variable.
 constexpr const char* malloc_regime_variable = "COLLTUNE_MALLOC";
 
-/// Empty where none does: two processes that differ in it alone have the same environment.
+/// Empty if no field records it: two processes that differ in it alone have the same environment.
 [[nodiscard]] std::optional<RecordedIn> where_recorded(std::string_view name);
 
-/// Whether ranks that work together may rightly have unlike values of a recorded variable: it names
-/// devices or files of a node.
+/// Whether ranks of one launch may legitimately have different values of a recorded variable,
+/// because it names devices or files of a node.
 [[nodiscard]] bool may_differ_between_ranks(std::string_view name);
 
-/// Why a configuration must not set the variable for the ranks of a launch: rows measured with and
-/// without it could not be told apart, or a rank that finds it in its environment is too late to
-/// read it. Empty where it may.
+/// Why a configuration must not set this variable for the ranks of a launch; empty if it may.
+/// Either rows measured with and without it could not be told apart, or a rank would find it in its
+/// environment too late to read it.
 [[nodiscard]] std::string why_not_set_per_process(std::string_view name);
 
-/// "NAME=value". Throws Error(invalid_argument) where there is no '=' or no name.
+/// Reads "NAME=value". Throws Error(invalid_argument) if there is no '=' or no name.
 [[nodiscard]] Assignment parse_assignment(std::string_view text);
-/// The same, to tell one from the next: a value that is empty, or has blanks, quotes or control
-/// characters in it, as a JSON text.
+/// Prints an assignment as "NAME=value". A value that is empty or has blanks, quotes or control
+/// characters is printed as a JSON string, so that assignments can be told apart.
 [[nodiscard]] std::string to_text(const Assignment& variable);
-/// "NCCL_BUFFSIZE=8388608 NCCL_NTHREADS=256".
+/// For example "NCCL_BUFFSIZE=8388608 NCCL_NTHREADS=256".
 [[nodiscard]] std::string to_text(const std::vector<Assignment>& variables);
 
 }  // namespace colltune

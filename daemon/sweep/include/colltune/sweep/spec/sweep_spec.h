@@ -22,7 +22,7 @@
 
 namespace colltune {
 
-/// Which values of a yes-or-no axis are swept; "no" first where both are.
+/// Which values of a yes-or-no axis are swept; if both, "no" first.
 struct BooleanAxis {
   bool off = true;
   bool on = false;
@@ -50,8 +50,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("ranks_per_node", self.ranks_per_node);
 }
 
-/// The values that a parameter takes instead of those of the search space, for the implementations
-/// that `pattern` matches. Values are written as in a variant's printed form.
+/// Values that a parameter takes instead of those of the search space, for implementations that
+/// match `pattern`. Values are written as in a variant's printed form.
 struct ParameterOverride {
   std::string pattern;
   std::string parameter;
@@ -67,8 +67,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("values", self.values);
 }
 
-/// How long a variant that would win is run with verification before it is published: whichever
-/// bound comes first; 0 of either: not at all.
+/// How long a variant that would win is run with verification before it is published. The bound
+/// that is reached first ends the soak; 0 for either means no soak.
 struct Soak {
   std::uint64_t runs = 5000;
   std::chrono::nanoseconds time = std::chrono::seconds(2);
@@ -82,19 +82,20 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("time_ns", self.time);
 }
 
-/// What the user asks for: lists form a product. Each key of the configuration file is one field;
-/// `configs/README.md` describes them.
+/// What the user asks for: the lists form a product. Each key of the configuration file is one
+/// field; `configs/README.md` describes them.
 struct SweepSpec {
   std::vector<Collective> collectives;
-  std::vector<MeshReduction> meshes;  ///< reductions over a process mesh, beside the collectives
+  std::vector<MeshReduction> meshes;  ///< reductions over a process mesh, in addition to the
+                                      ///< collectives
   std::vector<DataType> data_types{DataType::f32};
   std::vector<ReduceOp> reduce_ops{
-      ReduceOp::sum};             ///< ignored by what has none, or operators of its own
+      ReduceOp::sum};             ///< ignored by collectives without one or with their own
   std::vector<Bytes> sizes;       ///< ascending, each once
   std::vector<WorldSpec> worlds;  ///< empty: the whole launch
-  /// Whether ranks that can do more than the rest of their world become a world of their own, too.
+  /// Whether ranks that can do more than the rest of their world also form a world of their own.
   bool partial_worlds = false;
-  /// How ranks that cannot all run a variant are let run something together; ascending.
+  /// How ranks that cannot all run one variant may run a call together; ascending.
   std::vector<CompositionMode> compositions{CompositionMode::substituted, CompositionMode::grouped};
   BooleanAxis in_place;
   BooleanAxis registered;
@@ -103,20 +104,20 @@ struct SweepSpec {
   std::vector<std::string> exclude;
   std::vector<ParameterOverride> parameters;
   std::chrono::nanoseconds budget{};  ///< of the whole sweep; 0: none
-  int passes = 24;  ///< how often the sweep comes to each cell, spread over its time; at least 1
-  double precision = 0.02;  ///< relative half width of the median's confidence interval to reach
+  int passes = 24;          ///< visits of the sweep to each cell, spread over its time; at least 1
+  double precision = 0.02;  ///< relative half width to reach of the median's confidence interval
   std::uint64_t seed = 1;   ///< of the order of the rounds
   Soak soak;
   InputMode input_mode = InputMode::rewritten;
-  std::optional<Synchronization> synchronization;  ///< empty: what works in each cell
+  std::optional<Synchronization> synchronization;  ///< empty: each cell uses what works there
   std::vector<Bytes> holdout_sizes;                ///< measured, but kept out of deciding
   DecisionPolicy decision;
   bool null_test = true;  ///< whether the baseline enters each cell a second time, as its twin
-  std::vector<std::string> plugins;  ///< paths of shared objects; relative ones begin at the
+  std::vector<std::string> plugins;  ///< paths of shared objects; relative ones start at the
                                      ///< configuration's folder
-  /// Those that are measured in launches of their own beside the unchanged one.
+  /// Environments that are measured in launches of their own, in addition to the unchanged one.
   std::vector<LaunchEnvironment> launch_environments;
-  int launch_rounds = 3;  ///< launches in each of them, where there are any
+  int launch_rounds = 3;  ///< launches in each launch environment, if there are any
   std::string text;       ///< the configuration as read
 
   friend bool operator==(const SweepSpec&, const SweepSpec&) = default;
@@ -154,18 +155,18 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("text", self.text);
 }
 
-/// Reads and checks a configuration. Throws Error(invalid_argument) that names file, place (JSON
-/// path, or line and column), what was found and what is allowed.
+/// Reads and checks a configuration. Throws Error(invalid_argument) that names the file, the place
+/// (JSON path, or line and column), what was found and what is allowed.
 [[nodiscard]] SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name);
-/// The same from a file. Throws Error(failed_precondition) where it cannot be read.
+/// The same from a file. Throws Error(failed_precondition) if it cannot be read.
 [[nodiscard]] SweepSpec load_sweep_spec(const std::filesystem::path& path);
 
-/// Collective: `load` runs on rank 0 alone; all ranks get its result, or throw its Error.
+/// Collective: `load` runs on rank 0 alone; all ranks get its result or throw its Error.
 [[nodiscard]] SweepSpec share_sweep_spec(ControlPlane& control,
                                          const std::function<SweepSpec()>& load);
 
-/// Reads "8,64KiB,1MiB..64MiB x2": sizes and geometric ranges (both ends included). Ascending, each
-/// once. Throws Error(invalid_argument).
+/// Reads "8,64KiB,1MiB..64MiB x2": sizes and geometric ranges. A range includes its upper end if
+/// the factor reaches it. Ascending, each once. Throws Error(invalid_argument).
 [[nodiscard]] std::vector<Bytes> parse_sizes(std::string_view text);
 
 /// The JSON Schema that configurations are checked against (configs/sweep.schema.json).
