@@ -59,8 +59,7 @@ struct Board {
   SharedBytes send{};
   SharedBytes receive{};
   JointLaunch::Participant* member = nullptr;  ///< moved from by the first rank of its group
-  std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< set by the first rank of a
-                                                               ///< process
+  std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< set by a process's first rank
   std::shared_ptr<JointLaunch>* joint = nullptr;               ///< set by the first rank of a group
   Failure failures[14]{};                                      ///< one for each step
 };
@@ -154,8 +153,7 @@ class Preparation {
   }
   [[nodiscard]] Board& own_board() const { return board(communicator_.rank()); }
 
-  /// Runs `act`, which may fail on this rank alone; if it failed on any rank, all ranks throw that
-  /// rank's error.
+  /// Runs `act`, which may fail on this rank alone. All ranks throw the error of one that failed.
   template <class Act>
   void agree(Act act) {
     const std::size_t step = steps_++;
@@ -393,8 +391,7 @@ class Preparation {
   }
 
   /// Makes one multicast object of the memory of all ranks' devices. No device binds its memory or
-  /// maps the object before all have been added: the driver would block until they are, without
-  /// limit.
+  /// maps the object before all have been added: the driver would block until then, without limit.
   void make_multicast() {
     VirtualMemory& memory = *device_.virtual_memory();
     const std::shared_ptr<SymmetricMemory> parting =
