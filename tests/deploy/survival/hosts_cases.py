@@ -21,7 +21,7 @@ BEYOND = 5.0  # seconds beyond a step's limit until a lost host is known
 REFUSED_WITHIN = 10.0
 GONE_WITHIN = 10.0
 LONGEST = 300
-SMALL = {"collectives": ["all_reduce", "broadcast"], "sizes": "4KiB", "passes": 1, "precision": 0.5, "budget_seconds": 10,
+SMALL = {"collectives": ["all_reduce", "broadcast"], "sizes": "4KiB", "passes": 1, "precision": 0.5, "budget_seconds": 5,
          "implementations": {"include": ["mpi.all_reduce", "mpi.broadcast", "cpu.*_flat"]}, "soak": {"runs": 5, "seconds": 0.02}}
 
 
