@@ -31,7 +31,7 @@ class ThreadGroup;
 /// The live symmetric memory of all ranks of a launch. Thread-safe.
 class LiveMemory {
  public:
-  void add(std::span<const std::byte> part) {
+  void add(std::span<std::byte> part) {
     const std::scoped_lock lock(mutex_);
     parts_.push_back(part);
   }
@@ -39,17 +39,19 @@ class LiveMemory {
     const std::scoped_lock lock(mutex_);
     std::erase_if(parts_, [&](const auto& one) { return one.data() == part.data(); });
   }
-  [[nodiscard]] bool holds(std::span<const std::byte> bytes) const {
+  /// The part in which `bytes` lie; empty if there is none.
+  [[nodiscard]] std::span<std::byte> around(std::span<const std::byte> bytes) const {
     const std::scoped_lock lock(mutex_);
-    return std::ranges::any_of(parts_, [&](const auto& part) {
+    const auto found = std::ranges::find_if(parts_, [&](const auto& part) {
       return std::less_equal<>{}(part.data(), bytes.data()) &&
              std::less_equal<>{}(bytes.data() + bytes.size(), part.data() + part.size());
     });
+    return found == parts_.end() ? std::span<std::byte>{} : *found;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::span<const std::byte>> parts_;
+  std::vector<std::span<std::byte>> parts_;
 };
 
 /// One rank's part of symmetric memory, listed as live as long as this object exists.
@@ -238,11 +240,15 @@ class ThreadCommunicator final : public Communicator {
       const auto bytes = board(r).own;
       const bool is_here = !bytes.empty() && shares_node_with(r);
       peers.push_back(is_here ? const_cast<std::byte*>(bytes.data()) : nullptr);
-      all = all && (bytes.empty() || group_->live->holds(bytes));
+      all = all && (bytes.empty() || !group_->live->around(bytes).empty());
     }
     finish_exchange(deadline);
     if (!all) peers.clear();
     return peers;
+  }
+
+  std::span<std::byte> allocation_around(std::span<const std::byte> own) const override {
+    return group_->live->around(own);
   }
 
   std::unique_ptr<Messages> open_messages(std::size_t numbers, Deadline deadline) override {

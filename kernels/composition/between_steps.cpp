@@ -3,10 +3,46 @@
 
 #include "between_steps.h"
 
+#include <functional>
+
 #include "colltune/kernels/arithmetic/copy.h"
 #include "colltune/kernels/arithmetic/reduction.h"
 
 namespace colltune {
+namespace {
+
+bool lies_in(std::span<const std::byte> bytes, const std::byte* address) {
+  return std::less_equal<>{}(bytes.data(), address) &&
+         std::less<>{}(address, bytes.data() + bytes.size());
+}
+
+}  // namespace
+
+Move::Move(const CallBuffers& from, const CallBuffers& to) : from_(from) {
+  check_bound_sizes(from, to);
+  if (!from.send.empty()) send_ = to.send.data() - from.send.data();
+  if (!from.receive.empty()) receive_ = to.receive.data() - from.receive.data();
+  // In place, what belongs to both buffers must move as one.
+  const bool overlap = !from.send.empty() && !from.receive.empty() &&
+                       (lies_in(from.receive, from.send.data()) ||
+                        lies_in(from.send, from.receive.data()));
+  if (overlap && send_ != receive_)
+    throw Error(StatusCode::invalid_argument,
+                "this call was prepared in place, and its new buffers do not lie in each other "
+                "in the same way");
+}
+
+std::ptrdiff_t Move::distance_of(const std::byte* address) const {
+  if (lies_in(from_.receive, address)) return receive_;
+  return lies_in(from_.send, address) ? send_ : 0;
+}
+
+void Copies::follow(const Move& move) {
+  for (One& one : all_) {
+    one.to = move(one.to);
+    one.from = move(one.from);
+  }
+}
 
 void Copies::add(std::byte* to, const std::byte* from, std::size_t size) {
   if (size == 0) return;

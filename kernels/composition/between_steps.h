@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "colltune/kernels/device.h"
+#include "colltune/kernels/operation.h"
 #include "colltune/vocabulary/problem.h"
 
 // What a rank does alone between successive collectives. `device` is always where the memory lies;
@@ -15,12 +16,43 @@
 
 namespace colltune {
 
+/// Leads from one call's buffers to the next call's: where what lay in the one lies in the other.
+class Move {
+ public:
+  /// Throws Error(invalid_argument) if the sizes differ, or if one is in place as the other is not.
+  Move(const CallBuffers& from, const CallBuffers& to);
+
+  /// An address outside the buffers stays.
+  [[nodiscard]] std::byte* operator()(std::byte* address) const {
+    return address + distance_of(address);
+  }
+  [[nodiscard]] const std::byte* operator()(const std::byte* address) const {
+    return address + distance_of(address);
+  }
+  template <class Byte>
+  [[nodiscard]] std::span<Byte> operator()(std::span<Byte> bytes) const {
+    if (bytes.empty()) return bytes;
+    return {(*this)(bytes.data()), bytes.size()};
+  }
+  [[nodiscard]] CallBuffers operator()(const CallBuffers& buffers) const {
+    return {(*this)(buffers.send), (*this)(buffers.receive)};
+  }
+
+ private:
+  [[nodiscard]] std::ptrdiff_t distance_of(const std::byte* address) const;
+
+  CallBuffers from_;
+  std::ptrdiff_t send_ = 0;  ///< bytes by which it moves
+  std::ptrdiff_t receive_ = 0;
+};
+
 /// A prepared list of copies within one rank's memory. Copies that are adjacent on both sides are
 /// merged.
 class Copies {
  public:
   void add(std::byte* to, const std::byte* from, std::size_t size);
   void run(Device* device) const;
+  void follow(const Move& move);
 
  private:
   struct One {
@@ -38,6 +70,7 @@ class Division {
   Division(std::span<std::byte> sum, DataType type, int ranks, Device* device);
   /// On a device the data goes through host memory of the same size, which this object owns.
   void run(Device* device);
+  void follow(const Move& move) { sum_ = move(sum_); }
 
  private:
   std::span<std::byte> sum_{};

@@ -41,7 +41,7 @@ class GroupedOperation final : public Operation {
  public:
   GroupedOperation(Communicator& communicator, const Call& call, const Grouping& grouping,
                    const GroupedImplementations& implementations, Deadline deadline)
-      : steps_(joint_words, communicator) {
+      : steps_(joint_words, communicator, call.buffers) {
     const Groups groups(grouping.group_of_rank, shape_of(call.problem.collective).has_root
                                                     ? std::optional(call.root)
                                                     : std::nullopt);
@@ -95,6 +95,7 @@ class GroupedOperation final : public Operation {
     });
   }
 
+  void bind(const CallBuffers& buffers) override { steps_.bind(buffers); }
   void start() override { steps_.start(); }
   void wait(Deadline deadline) override { steps_.wait(deadline); }
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {

@@ -12,18 +12,35 @@ namespace colltune {
 
 void JointStep::prepare(Communicator& communicator, const ImplementedBy& by, const Call& call,
                         Deadline deadline) {
+  buffers = call.buffers;
   operation = with_ranks_of_all(members, waiting_for, [&] {
     return by.implementation.prepare(communicator, call, by.variant, deadline);
   });
 }
 
-JointSteps::JointSteps(std::string_view what, const Communicator& communicator)
-    : what_(what), is_one_node_(communicator.is_one_node()), device_(communicator.device()) {}
+JointSteps::JointSteps(std::string_view what, const Communicator& communicator,
+                       const CallBuffers& buffers)
+    : what_(what),
+      is_one_node_(communicator.is_one_node()),
+      device_(communicator.device()),
+      bound_(buffers) {}
 
 JointSteps::~JointSteps() {
   // To the steps, the memory between them is like a caller's buffers: after a failed call, a
   // message that the library does not release may still touch it (operation.h).
   if (is_under_way_ && !is_one_node_) keep_for_good(std::move(memory_));
+}
+
+void JointSteps::bind(const CallBuffers& buffers) {
+  const Move move(bound_, buffers);
+  for (JointStep& step : steps_) {
+    step.copies.follow(move);
+    step.division.follow(move);
+    if (step.operation == nullptr) continue;
+    step.buffers = move(step.buffers);
+    step.operation->bind(step.buffers);
+  }
+  bound_ = buffers;
 }
 
 void JointSteps::start() {

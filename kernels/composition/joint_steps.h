@@ -80,6 +80,7 @@ struct JointStep {
   Division division{};
   Copies copies{};
   std::unique_ptr<Operation> operation{};  ///< null if this rank has no part in it
+  CallBuffers buffers{};                   ///< of the operation
 
   void prepare(Communicator& communicator, const ImplementedBy& by, const Call& call,
                Deadline deadline);
@@ -90,7 +91,8 @@ struct JointStep {
 class JointSteps {
  public:
   /// `what`: the name of the whole, for errors; among the ranks of `communicator`.
-  JointSteps(std::string_view what, const Communicator& communicator);
+  /// `buffers`: this rank's, of the call that the steps are made of.
+  JointSteps(std::string_view what, const Communicator& communicator, const CallBuffers& buffers);
   JointSteps(const JointSteps&) = delete;
   JointSteps& operator=(const JointSteps&) = delete;
   ~JointSteps();
@@ -100,6 +102,9 @@ class JointSteps {
   [[nodiscard]] Device* device() const { return device_; }
 
   void add(JointStep step) { steps_.push_back(std::move(step)); }
+  /// The steps of the next calls work on `buffers` wherever they worked on the call's
+  /// (Operation::bind).
+  void bind(const CallBuffers& buffers);
   void start();
   void wait(Deadline deadline);
   /// The sum over the collectives; nothing if none has a device time.
@@ -118,6 +123,7 @@ class JointSteps {
   std::string_view what_;
   bool is_one_node_;  ///< then the steps send no messages
   Device* device_;
+  CallBuffers bound_;
   std::unique_ptr<StepMemory> memory_ = std::make_unique<StepMemory>();
   std::vector<JointStep> steps_{};
   std::size_t at_ = 0;

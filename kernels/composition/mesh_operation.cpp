@@ -22,7 +22,8 @@ constexpr std::string_view step_words = "its part of a step of a mesh reduction"
 
 class MeshOperation final : public Operation {
  public:
-  explicit MeshOperation(const Communicator& all) : steps_(joint_words, all) {}
+  MeshOperation(const Communicator& all, const CallBuffers& buffers)
+      : steps_(joint_words, all, buffers) {}
 
   [[nodiscard]] JointSteps& steps() { return steps_; }
   /// Keeps a communicator that a step uses, and counts the time `making` that it took to make.
@@ -31,6 +32,7 @@ class MeshOperation final : public Operation {
     communicators_time_ += making;
   }
 
+  void bind(const CallBuffers& buffers) override { steps_.bind(buffers); }
   void start() override { steps_.start(); }
   void wait(Deadline deadline) override { steps_.wait(deadline); }
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {
@@ -163,7 +165,7 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
   const MeshForm form = mesh_form(call.problem, composition);
   check_calls(form, all, catalogue);
   const int rank = all.rank();
-  auto operation = std::make_unique<MeshOperation>(all);
+  auto operation = std::make_unique<MeshOperation>(all, call.buffers);
   JointSteps& steps = operation->steps();
   std::optional<MeshBuffers> buffers;
   JointStep last;
@@ -216,10 +218,11 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   const auto merged = merged_problem(call.problem, divisor);
   Communicator& all = ranks.all();
   attempt_together(all, joint_words, deadline, [&] { check_buffers(all, call); });
-  auto operation = std::make_unique<MeshOperation>(all);
+  auto operation = std::make_unique<MeshOperation>(all, call.buffers);
   JointSteps& steps = operation->steps();
   JointStep step{.waiting_for = step_words};
   for (int rank = 0; rank < all.size(); ++rank) step.members.push_back(rank);
+  step.buffers = call.buffers;
   step.operation = prepare_composed(all, {.problem = *merged, .root = 0, .buffers = call.buffers},
                                     composition, members, catalogue, deadline);
   steps.add(std::move(step));

@@ -149,6 +149,11 @@ class LowLatency final : public Operation {
     communicator.barrier(deadline);  // no rank may look into a slot before it is empty
   }
 
+  void bind(const CallBuffers& buffers) override {
+    check_bound_sizes(buffers_, buffers);
+    buffers_ = buffers;
+  }
+
   void start() override {
     if (roles_.block == 0) return;
     ++number_;
@@ -347,6 +352,8 @@ class LowLatencyImplementation final : public Implementation {
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return {.rounding = rounding_at_once(problem), .numeric_class = NumericClass::rank_order};
   }
+
+  std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
 
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {

@@ -195,6 +195,13 @@ class DeviceImplementation final : public Implementation {
             .numeric_class = algorithm_.numeric_class};
   }
 
+  std::string why_not_bound(const Problem& problem, const Variant&) const override {
+    if (problem.graph_capture) return "a captured graph keeps the buffers of its calls";
+    if (problem.registered && algorithm_.uses_registered)
+      return "the other devices know where its registered buffers are since they were registered";
+    return {};
+  }
+
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
     require_one_node(communicator);

@@ -67,13 +67,22 @@ struct Board {
 class DeviceOperation final : public Operation {
  public:
   DeviceOperation(std::shared_ptr<JointLaunch> launch, std::size_t place,
-                  const Communicator& communicator, bool is_captured)
+                  const Communicator& communicator, const CallBuffers& buffers,
+                  const DevicePlan& plan)
       : launch_(std::move(launch)),
         place_(place),
-        is_captured_(is_captured),
+        prepared_(buffers),
+        is_captured_(plan.is_captured),
+        is_registered_(plan.call.registered),
         abort_flag_(communicator.abort_flag()),
         yields_at_once_(communicator.is_oversubscribed()) {}
 
+  void bind(const CallBuffers& buffers) override {
+    // Peers know the addresses of registered buffers, and a graph holds those of all.
+    if (is_registered_ || is_captured_) return Operation::bind(buffers);
+    check_bound_sizes(prepared_, buffers);
+    launch_->bind(place_, buffers);
+  }
   void start() override { launch_->arrive(place_); }
   void wait(Deadline deadline) override {
     launch_->wait(place_, deadline, abort_flag_, yields_at_once_);
@@ -91,7 +100,9 @@ class DeviceOperation final : public Operation {
  private:
   std::shared_ptr<JointLaunch> launch_;
   std::size_t place_;
+  CallBuffers prepared_;
   bool is_captured_;
+  bool is_registered_;
   const AbortFlag& abort_flag_;
   bool yields_at_once_;
 };
@@ -144,7 +155,7 @@ class Preparation {
     communicator_.barrier(deadline_);  // keeps each board until all have read it
     const auto place = std::ranges::find(group_, communicator_.rank()) - group_.begin();
     return std::make_unique<DeviceOperation>(std::move(joint), static_cast<std::size_t>(place),
-                                             communicator_, plan_.is_captured);
+                                             communicator_, buffers_, plan_);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "colltune/kernels/device.h"
+#include "colltune/kernels/operation.h"
 #include "colltune/machine/abort_flag.h"
 #include "device_code/device_call.h"
 #include "host_scratch.h"
@@ -44,6 +45,10 @@ class JointLaunch {
   JointLaunch& operator=(const JointLaunch&) = delete;
   ~JointLaunch();
 
+  /// Member `place` uses these buffers from its next call on (DeviceLaunch::bind).
+  void bind(std::size_t place, const CallBuffers& buffers) {
+    launch_->bind(place, buffers.send.data(), buffers.receive.data());
+  }
   /// Member `place` begins its next call. Never waits.
   void arrive(std::size_t place);
   /// Returns when the call that member `place` began has ended. Throws RankMissing if a member has

@@ -51,6 +51,12 @@ SymmetricPlace LiveMemory::place_of(std::span<const std::byte> own) const {
   return {.kind = SymmetricPlace::Kind::elsewhere};
 }
 
+std::span<std::byte> LiveMemory::around(std::span<const std::byte> own) const {
+  const SymmetricPlace place = place_of(own);
+  if (place.kind != SymmetricPlace::Kind::symmetric) return {};
+  return std::ranges::find(allocations_, place.allocation, &Allocation::name)->own;
+}
+
 std::byte* LiveMemory::find(const SymmetricPlace& place, int world_rank) const {
   for (const Allocation& allocation : allocations_) {
     if (allocation.name != place.allocation) continue;

@@ -45,6 +45,8 @@ class LiveMemory : public std::enable_shared_from_this<LiveMemory> {
                                                      std::vector<Mapping> parts,
                                                      std::span<const int> world_ranks, int own);
   [[nodiscard]] SymmetricPlace place_of(std::span<const std::byte> own) const;
+  /// The allocation in which this process's `own` bytes lie; empty if there is none.
+  [[nodiscard]] std::span<std::byte> around(std::span<const std::byte> own) const;
   /// The address at which those bytes of `world_rank` are mapped here; null if this process does
   /// not share the allocation.
   [[nodiscard]] std::byte* find(const SymmetricPlace& place, int world_rank) const;
@@ -53,7 +55,7 @@ class LiveMemory : public std::enable_shared_from_this<LiveMemory> {
   /// One allocation, as this process maps it.
   struct Allocation {
     AllocationName name;
-    std::span<const std::byte> own;
+    std::span<std::byte> own;
     std::map<int, std::span<std::byte>> parts;  ///< by world rank
   };
   class Memory;

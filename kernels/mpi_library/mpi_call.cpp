@@ -71,31 +71,40 @@ int scatter(const Arguments& with) {
                      with.root, with.comm);
 }
 
-/// The buffers as MPI expects them: null if the rank does not use one.
-void bind_buffers(const Call& call, int rank, Arguments& with) {
+/// Which buffers a rank passes to MPI; instead of the others MPI expects null or MPI_IN_PLACE.
+struct Passed {
+  bool send = true;
+  bool receive = true;
+};
+
+/// What `rank` passes in `call`; sets `with` to what MPI expects instead of the rest.
+Passed find_passed(const Call& call, int rank, Arguments& with) {
   const bool is_root = rank == call.root;
   const bool in_place = call.problem.in_place;
-  with.send = call.buffers.send.data();
-  with.receive = call.buffers.receive.data();
+  Passed passed;
   switch (call.problem.collective) {
     case Collective::all_reduce:
     case Collective::all_gather:
     case Collective::all_to_all:
-      if (in_place) with.send = MPI_IN_PLACE;
-      return;
+      passed.send = !in_place;
+      with.send = MPI_IN_PLACE;
+      break;
     case Collective::reduce:
     case Collective::gather:
-      if (in_place && is_root) with.send = MPI_IN_PLACE;
-      if (!is_root) with.receive = nullptr;
-      return;
+      passed.send = !(in_place && is_root);
+      with.send = MPI_IN_PLACE;
+      passed.receive = is_root;
+      break;
     case Collective::scatter:
-      if (in_place && is_root) with.receive = MPI_IN_PLACE;
-      if (!is_root) with.send = nullptr;
-      return;
+      passed.receive = !(in_place && is_root);
+      with.receive = MPI_IN_PLACE;
+      passed.send = is_root;
+      break;
     case Collective::reduce_scatter:
     case Collective::broadcast:
-      return;
+      break;
   }
+  return passed;
 }
 
 using MpiFunction = int (*)(const Arguments&);
@@ -108,6 +117,7 @@ class MpiOperation final : public Operation {
                std::unique_ptr<Communicator> keep)
       : name_(name),
         keep_(std::move(keep)),
+        prepared_(call.buffers),
         reduction_(call.problem.data_type, call.problem.reduce_op) {
     const int ranks = communicator.size();
     const Problem& problem = call.problem;
@@ -116,38 +126,49 @@ class MpiOperation final : public Operation {
     with_.type = mpi_type_of(problem.data_type);
     with_.op = reduction_.get();
     with_.root = call.root;
-    bind_buffers(call, communicator.rank(), with_);
+    passed_ = find_passed(call, communicator.rank(), with_);
     if (problem.collective == Collective::reduce_scatter)
       counts_.assign(static_cast<std::size_t>(ranks), with_.count);
     with_.counts = counts_.data();
-    if (problem.reduce_op == ReduceOp::avg && with_.receive != nullptr)
-      average_ = {.result = call.buffers.receive.data(),
-                  .elements = static_cast<std::size_t>(with_.count),
+    if (problem.reduce_op == ReduceOp::avg && passed_.receive)
+      average_ = {.elements = static_cast<std::size_t>(with_.count),
                   .type = problem.data_type,
                   .ranks = ranks};
+    use(call.buffers);
+  }
+  void bind(const CallBuffers& buffers) override {
+    check_bound_sizes(prepared_, buffers);
+    use(buffers);
   }
   void start() override {}
   void wait(Deadline /*deadline*/) override {
     const int code = function(with_);
     if (code != MPI_SUCCESS) [[unlikely]]
       check_mpi(code, name_);
-    if (average_.result != nullptr) [[unlikely]]
-      divide_by_ranks(average_.result, average_.elements, average_.type, average_.ranks);
+    if (average_.ranks > 0) [[unlikely]]
+      divide_by_ranks(static_cast<std::byte*>(with_.receive), average_.elements, average_.type,
+                      average_.ranks);
   }
 
  private:
-  /// What is divided after the call, if anything.
+  /// The division of the result after the call; by 0 ranks: none.
   struct Average {
-    std::byte* result = nullptr;
     std::size_t elements = 0;
     DataType type = DataType::f32;
     int ranks = 0;
   };
 
+  void use(const CallBuffers& buffers) {
+    if (passed_.send) with_.send = buffers.send.data();
+    if (passed_.receive) with_.receive = buffers.receive.data();
+  }
+
   Arguments with_{};
+  Passed passed_;
   Average average_;
   std::string_view name_;
   std::unique_ptr<Communicator> keep_;
+  CallBuffers prepared_;
   MpiReduction reduction_;
   std::vector<int> counts_;
 };

@@ -136,6 +136,9 @@ class MpiCommunicator final : public Communicator {
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
   std::vector<std::byte*> find_peers(std::span<const std::byte> own, Deadline deadline) override;
+  std::span<std::byte> allocation_around(std::span<const std::byte> own) const override {
+    return live_->around(own);
+  }
   std::unique_ptr<Messages> open_messages(std::size_t numbers, Deadline deadline) override {
     meet(comm_.get(), deadline, abort_flag_);
     return make_mpi_messages(MpiComm::duplicate(comm_.get()), numbers);

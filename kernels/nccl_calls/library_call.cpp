@@ -148,6 +148,15 @@ void LibraryCall::capture(Deadline deadline) {
   if (!is_told_) watch();
 }
 
+void LibraryCall::bind(const CallBuffers& buffers) {
+  if (graph_ || call_.registers || !windows_.empty()) return Operation::bind(buffers);
+  if (buffers.send.size() != call_.send_bytes || buffers.receive.size() != call_.receive_bytes)
+    throw Error(StatusCode::invalid_argument,
+                "NCCL's call was prepared for buffers of other sizes");
+  call_.send = buffers.send.data();
+  call_.receive = buffers.receive.data();
+}
+
 void LibraryCall::start() {
   member_->require_usable();
   if (!graph_) {

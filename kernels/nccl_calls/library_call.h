@@ -88,6 +88,7 @@ class LibraryCall final : public Operation {
   /// communicator is left as it is.
   void capture(Deadline deadline);
 
+  void bind(const CallBuffers& buffers) override;
   void start() override;
   void wait(Deadline deadline) override;
   /// All ranks at once, like `capture`. Waits until NCCL has put the call on the queue.

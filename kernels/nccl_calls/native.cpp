@@ -197,6 +197,12 @@ std::string why_not_policy(const Capability& capability, CtaPolicy policy) {
   return {};
 }
 
+std::string why_not_bound_native(const Problem& problem) {
+  if (problem.graph_capture) return "a captured graph keeps the buffers of its calls";
+  if (problem.registered) return "its buffers were registered with NCCL when it was prepared";
+  return {};
+}
+
 NativeCall native_call(const Communicator& communicator, const Call& call) {
   return {.collective = call.problem.collective,
           .type = call.problem.data_type,

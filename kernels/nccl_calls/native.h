@@ -36,6 +36,10 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
 /// `topology` as NCCL sees it: NCCL may take each rank for a separate host.
 [[nodiscard]] Topology topology_of_nccl(const Topology& topology, const Capability& capability);
 
+/// Implementation::why_not_bound of such calls: what is registered, in windows or captured was so
+/// when the call was prepared.
+[[nodiscard]] std::string why_not_bound_native(const Problem& problem);
+
 /// Why NCCL has no symmetric windows between the ranks of such a topology; empty if it may have.
 [[nodiscard]] std::string why_not_windows(const Topology& topology, const Capability& capability);
 /// Why such a rank cannot set a communicator's number of CTAs or its policy: NCCL is too old, or

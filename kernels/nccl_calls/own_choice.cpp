@@ -57,6 +57,9 @@ class OwnChoiceEntry final : public Implementation {
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return numerics_of_native_call(problem);
   }
+  std::string why_not_bound(const Problem& problem, const Variant&) const override {
+    return why_not_bound_native(problem);
+  }
   void detect(Communicator& communicator, Capability& capability) const override {
     detect_nccl(*runtime_, communicator, capability);
   }

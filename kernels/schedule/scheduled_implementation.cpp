@@ -275,6 +275,7 @@ class ScheduledImplementation final : public Implementation {
     return wide != fixed && narrow == fixed && options_of(wide).adapts;
   }
   Numerics numerics(const Problem& problem, const Variant& variant) const override;
+  std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override;
 

@@ -8,7 +8,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -41,15 +43,21 @@ struct Sizes {
       : slot(static_cast<std::size_t>(schedule.scratch_blocks) * waves.largest_block()),
         scratch(slot * static_cast<std::size_t>(shape.slots)) {}
   [[nodiscard]] std::size_t signals() const { return scratch; }
-  [[nodiscard]] std::size_t card() const { return signals() + Signals::size(words); }
-  [[nodiscard]] Bytes total() const { return {card() + Waves::line}; }
+  [[nodiscard]] Bytes total() const { return {signals() + Signals::size(words)}; }
 };
 
-/// Where a rank's buffers are, for other processes: each rank publishes it to the others.
+/// Where a rank's buffers are in this call, for the others. It lies beside the rank's signal of the
+/// lead: whoever accesses the buffers has seen a signal of this call before, and the rank ends the
+/// call only when nobody accesses them any more.
 struct Card {
-  ProcessMemory send;
-  ProcessMemory receive;
+  // Cross Memory Attach: addresses in that rank's process.
+  ProcessMemory send{};
+  ProcessMemory receive{};
+  // Mapped: bytes from the buffers that the operation was prepared for.
+  std::ptrdiff_t send_moved = 0;
+  std::ptrdiff_t receive_moved = 0;
 };
+static_assert(sizeof(Card) <= Signals::room && std::is_trivially_copyable_v<Card>);
 
 bool streams(const ScheduleOptions& options) {
   return options.stores.results == CopyMode::non_temporal ||
@@ -101,6 +109,15 @@ class ScheduledOperation final : public Operation {
     constexpr auto patience = std::chrono::milliseconds(100);
     if (messages_ && !messages_->give_up(Deadline::clock::now() + patience))
       keep_for_good(std::move(memory_));
+  }
+
+  void bind(const CallBuffers& buffers) override {
+    check_bound_sizes(prepared_, buffers);
+    if (shape_.access == Access::direct) {
+      require_at_home(send_home_, buffers.send);
+      require_at_home(receive_home_, buffers.receive);
+    }
+    use(buffers);
   }
 
   void start() override {
@@ -157,35 +174,49 @@ class ScheduledOperation final : public Operation {
 
   void find_buffers(Communicator& communicator, const CallBuffers& buffers, Deadline deadline) {
     for (int rank = 0; rank < shape_.ranks; ++rank) scratch_.push_back(memory_->part(rank).data());
-    const auto ranks = static_cast<std::size_t>(shape_.ranks);
-    const auto own = static_cast<std::size_t>(rank_);
-    sends_.resize(ranks);
-    receives_.resize(ranks);
+    prepared_ = buffers;
     if (shape_.access == Access::direct) {
       sends_ = communicator.find_peers(buffers.send, deadline);
       receives_ = communicator.find_peers(buffers.receive, deadline);
       if (sends_.empty() || receives_.empty())
         throw Error(StatusCode::failed_precondition,
                     "the buffers of some rank do not lie in symmetric memory");
-    } else if (shape_.access == Access::cma) {
-      cards_ = exchange_cards(communicator, buffers, deadline);
+      send_home_ = communicator.allocation_around(buffers.send);
+      receive_home_ = communicator.allocation_around(buffers.receive);
     }
-    // In place, the smaller buffer is a view into the larger one, through which it is written.
-    sends_[own] = const_cast<std::byte*>(buffers.send.data());
-    receives_[own] = buffers.receive.data();
+    use(buffers);
   }
 
-  std::vector<Card> exchange_cards(Communicator& communicator, const CallBuffers& buffers,
-                                   Deadline deadline) const {
-    const Card own{own_memory(buffers.send), own_memory(buffers.receive)};
-    std::memcpy(memory_->part(rank_).data() + sizes_.card(), &own, sizeof own);
-    communicator.barrier(deadline);
-    std::vector<Card> cards(static_cast<std::size_t>(shape_.ranks));
-    for (int rank = 0; rank < shape_.ranks; ++rank)
-      if (!memory_->part(rank).empty())
-        std::memcpy(&cards[static_cast<std::size_t>(rank)],
-                    memory_->part(rank).data() + sizes_.card(), sizeof(Card));
-    return cards;
+  /// Notes where this rank's buffers are, and tells the others.
+  void use(const CallBuffers& buffers) {
+    // In place, the smaller buffer is a view into the larger one, through which it is written.
+    own_send_ = const_cast<std::byte*>(buffers.send.data());
+    own_receive_ = buffers.receive.data();
+    if (shape_.access == Access::staged) return;
+    Card card;
+    if (shape_.access == Access::cma) {
+      card.send = own_memory(buffers.send);
+      card.receive = own_memory(buffers.receive);
+    } else {
+      card.send_moved = buffers.send.data() - prepared_.send.data();
+      card.receive_moved = buffers.receive.data() - prepared_.receive.data();
+    }
+    std::memcpy(signals_.beside(rank_, word_of(WavePhase::lead)), &card, sizeof card);
+  }
+
+  Card card_of(int rank) const {
+    Card card;
+    std::memcpy(&card, signals_.beside(rank, word_of(WavePhase::lead)), sizeof card);
+    return card;
+  }
+
+  static void require_at_home(std::span<const std::byte> home, std::span<const std::byte> buffer) {
+    if (buffer.empty() ||
+        (std::less_equal<>{}(home.data(), buffer.data()) &&
+         std::less_equal<>{}(buffer.data() + buffer.size(), home.data() + home.size())))
+      return;
+    throw Error(StatusCode::invalid_argument,
+                "a registered buffer lies outside the allocation that this call was prepared for");
   }
 
   void open_messages(Communicator& communicator, int tags, Deadline deadline) {
@@ -356,7 +387,7 @@ class ScheduledOperation final : public Operation {
   }
 
   ProcessMemory far(const Block& block) const {
-    const Card& card = cards_[static_cast<std::size_t>(block.rank)];
+    const Card card = card_of(block.rank);
     return block.space == Space::send ? card.send : card.receive;
   }
 
@@ -365,11 +396,19 @@ class ScheduledOperation final : public Operation {
   }
 
   std::byte* at(const Block& block, const Running& running) const {
-    const auto rank = static_cast<std::size_t>(block.rank);
     if (block.space == Space::scratch)
-      return scratch_[rank] + running.slot * sizes_.slot +
+      return scratch_[static_cast<std::size_t>(block.rank)] + running.slot * sizes_.slot +
              static_cast<std::size_t>(block.index) * waves_.largest_block();
-    return (block.space == Space::send ? sends_ : receives_)[rank] + offset_of(block, running);
+    return buffer(block) + offset_of(block, running);
+  }
+
+  /// The send or receive buffer of a rank whose memory is mapped here.
+  std::byte* buffer(const Block& block) const {
+    const bool is_send = block.space == Space::send;
+    if (block.rank == rank_) return is_send ? own_send_ : own_receive_;
+    const Card card = card_of(block.rank);
+    const auto rank = static_cast<std::size_t>(block.rank);
+    return is_send ? sends_[rank] + card.send_moved : receives_[rank] + card.receive_moved;
   }
 
   CopyMode mode_of(const Block& to) const {
@@ -392,9 +431,15 @@ class ScheduledOperation final : public Operation {
   RankSchedule own_;
   std::vector<std::array<std::uint64_t, 2>> lengths_;  ///< number of steps, by rank and phase
   std::vector<std::byte*> scratch_;
+  CallBuffers prepared_;
+  std::byte* own_send_ = nullptr;
+  std::byte* own_receive_ = nullptr;
+  // Of mapped buffers: where all ranks' were when this was prepared, by rank, and the allocations
+  // in which this rank's lie.
   std::vector<std::byte*> sends_;
   std::vector<std::byte*> receives_;
-  std::vector<Card> cards_;
+  std::span<const std::byte> send_home_;
+  std::span<const std::byte> receive_home_;
   std::vector<const std::byte*> sources_;
   std::unique_ptr<Messages> messages_;  ///< null if all ranks share a node
   int tags_ = 0;                        ///< of one wave

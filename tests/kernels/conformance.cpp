@@ -10,7 +10,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <thread>
 
@@ -43,8 +42,17 @@ std::string describe_fault(const std::string& what, int call) {
   return what + " (call " + std::to_string(call) + ")";
 }
 
-/// A rank's buffers for a call, where its implementation expects them. What the test looks at and
-/// writes lies in the host's memory; on a device it is a copy.
+/// The places of a rank's buffers that calls take in turns, if they may (Operation::bind).
+constexpr std::size_t places = 2;
+
+/// The place of the call's buffers. Ranks of odd numbers take another place in each call, the
+/// others in the second call alone: some ranks bind where others do not.
+std::size_t place_of(int call, int rank) {
+  return static_cast<std::size_t>(rank % 2 == 1 ? call : std::min(call, 1)) % places;
+}
+
+/// A rank's buffers for a call, where its implementation expects them, once for each place. What
+/// the test looks at and writes lies in the host's memory; on a device it is a copy.
 class TestMemory {
  public:
   TestMemory(Communicator& communicator, const Implementation& implementation,
@@ -52,7 +60,9 @@ class TestMemory {
       : device_(communicator.device()) {
     const Problem& problem = test.problem;
     const int ranks = communicator.size();
-    const std::size_t bytes = guarded_size(problem, ranks);
+    // Places are unlike in alignment where sizes are odd.
+    const std::size_t each = guarded_size(problem, ranks);
+    const std::size_t bytes = places * each;
     if (BufferSource* const source = implementation.buffer_source()) {
       of_library_ = source->allocate(*device_, {bytes});
       memory_ = of_library_->bytes();
@@ -67,16 +77,18 @@ class TestMemory {
       plain_.resize(bytes);
       whole_ = plain_;
     }
-    buffers.emplace(whole_, problem, communicator.rank(), ranks, communicator.rank() == test.root);
+    for (std::size_t place = 0; place < places; ++place)
+      buffers.emplace_back(whole_.subspan(place * each, each), problem, communicator.rank(), ranks,
+                           communicator.rank() == test.root);
   }
 
   /// As the call takes them.
-  [[nodiscard]] CallBuffers of_call() const {
+  [[nodiscard]] CallBuffers of_call(std::size_t place) const {
     const auto move = [&](std::span<std::byte> bytes) {
       if (device_ == nullptr || bytes.empty()) return bytes;
       return memory_.subspan(static_cast<std::size_t>(bytes.data() - whole_.data()), bytes.size());
     };
-    return {move(buffers->send), move(buffers->receive)};
+    return {move(buffers[place].send), move(buffers[place].receive)};
   }
   /// Makes what the test wrote the call's.
   void give() const {
@@ -87,7 +99,7 @@ class TestMemory {
     if (device_ != nullptr) device_->read(whole_, memory_.data());
   }
 
-  std::optional<GuardedBuffers> buffers{};
+  std::vector<GuardedBuffers> buffers{};  ///< by place
 
  private:
   Device* device_;
@@ -104,14 +116,20 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
   const int rank = communicator.rank();
   const int ranks = communicator.size();
   const TestMemory memory(communicator, implementation, test);
-  const GuardedBuffers& buffers = *memory.buffers;
   const auto operation = implementation.prepare(
-      communicator, {test.problem, test.root, memory.of_call()}, variant, soon_enough());
+      communicator, {test.problem, test.root, memory.of_call(0)}, variant, soon_enough());
+  const bool is_bound = implementation.why_not_bound(test.problem, variant).empty();
+  std::size_t place = 0;
   const Numerics numerics = implementation.numerics(test.problem, variant);
   std::string fault;
   for (int call = 0; call < test.calls; ++call) {
     const VerifiedCall verified{test.problem, ranks, test.root, test.pattern,
                                 static_cast<std::uint64_t>(call) + 1};
+    if (is_bound && place != place_of(call, rank)) {
+      place = place_of(call, rank);
+      operation->bind(memory.of_call(place));
+    }
+    const GuardedBuffers& buffers = memory.buffers[place];
     if (!test.problem.in_place) fill_bytes(buffers.receive, garbage);
     const RandomCall random{test.problem, ranks, verified.seed};
     if (test.has_random_values)
@@ -144,7 +162,9 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
   }
   // Nobody's buffers go away while another may still look at them.
   if (test.problem.registered) communicator.barrier(soon_enough());
-  if (fault.empty() && !buffers.are_whole()) fault = "bytes beside a buffer were written";
+  const bool are_whole = std::ranges::all_of(
+      memory.buffers, [](const GuardedBuffers& buffers) { return buffers.are_whole(); });
+  if (fault.empty() && !are_whole) fault = "bytes beside a buffer were written";
   return fault;
 }
 

@@ -149,11 +149,13 @@ Layout lay_out(const Call& call, const NodeGrid& grid, int place, StepMemory& me
 /// Runs the levels. Its communicators are destroyed after its steps.
 class LevelsOperation final : public Operation {
  public:
-  LevelsOperation(Communicator& communicator, int node, int place, Deadline deadline)
+  LevelsOperation(Communicator& communicator, const CallBuffers& buffers, int node, int place,
+                  Deadline deadline)
       : inside(communicator.split(node, place, deadline)),
         across(communicator.split(place, node, deadline)),
-        steps(joint_words, communicator) {}
+        steps(joint_words, communicator, buffers) {}
 
+  void bind(const CallBuffers& buffers) override { steps.bind(buffers); }
   void start() override { steps.start(); }
   void wait(Deadline deadline) override { steps.wait(deadline); }
   [[nodiscard]] bool is_lost() const override { return steps.is_lost(); }
@@ -263,6 +265,8 @@ class HierarchicalLowLatency final : public Implementation {
                 shape_of(collective_).reduces ? NumericClass::same_bits : NumericClass::rank_order};
   }
 
+  std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
+
   bool covers(const Variant& wide, const Variant& narrow) const override {
     return word(wide, across_knob) == word(narrow, across_knob) &&
            inside().covers(inside_variant(wide, inside()), inside_variant(narrow, inside()));
@@ -344,7 +348,7 @@ std::unique_ptr<Operation> HierarchicalLowLatency::prepare(Communicator& communi
   const std::vector<int>& members = grid.of_node(node);
   const auto place = static_cast<int>(std::ranges::find(members, rank) - members.begin());
   const Steps steps = steps_of(call.problem, grid.places());
-  auto operation = std::make_unique<LevelsOperation>(communicator, node, place, deadline);
+  auto operation = std::make_unique<LevelsOperation>(communicator, call.buffers, node, place, deadline);
   JointSteps& joint = operation->steps;
   Layout layout;
   attempt_together(communicator, joint_words, deadline,

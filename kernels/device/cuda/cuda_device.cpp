@@ -180,12 +180,21 @@ class CudaLaunch final : public DeviceLaunch {
     });
   }
 
+  void bind(std::size_t index, const std::byte* send, std::byte* receive) override {
+    // The copies were listed for the buffers, and the graph holds them.
+    if (replay_ || !copies_.empty()) return DeviceLaunch::bind(index, send, receive);
+    arguments_.own[index].send = send;
+    arguments_.own[index].receive = receive;
+    is_bound_.store(true, std::memory_order_relaxed);
+  }
+
   void start() override {
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
     if (replay_) {
       check_cuda(cudaGraphLaunch(replay_.get(), stream_.get()), "cudaGraphLaunch");
       return;
     }
+    if (is_bound_.exchange(false, std::memory_order_relaxed)) note_whole_packets();
     if (is_gated_) gate_.close(stream_.get());
     try {
       record(begin_, cudaEventRecordDefault);
@@ -216,6 +225,16 @@ class CudaLaunch final : public DeviceLaunch {
   }
 
  private:
+  void note_whole_packets() {
+    arguments_.is_whole = true;
+    device::DeviceCall call = arguments_.common;  // not registered, so no peers' buffers matter
+    for (int i = 0; i < ranks_; ++i) {
+      call.send = arguments_.own[i].send;
+      call.receive = arguments_.own[i].receive;
+      arguments_.is_whole = arguments_.is_whole && device::moves_whole_packets(call);
+    }
+  }
+
   void record(const Event& event, unsigned flags) {
     check_cuda(cudaEventRecordWithFlags(event.get(), stream_.get(), flags), "cudaEventRecord");
   }
@@ -255,6 +274,7 @@ class CudaLaunch final : public DeviceLaunch {
   int gpu_;
   const void* kernel_;
   device::LaunchArguments arguments_;
+  std::atomic<bool> is_bound_ = false;  ///< other buffers since the last start
   device::DeviceCopies copies_;
   bool meets_again_;  ///< launches the kernel again after the copies
   int ranks_;

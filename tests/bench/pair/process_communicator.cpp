@@ -127,6 +127,9 @@ class ProcessCommunicator final : public Communicator {
     barrier(deadline);
     return {};  // as where some rank's bytes lie in no symmetric memory
   }
+  std::span<std::byte> allocation_around(std::span<const std::byte> /*own*/) const override {
+    return {};
+  }
   std::unique_ptr<Messages> open_messages(std::size_t /*numbers*/, Deadline /*deadline*/) override {
     throw Error(StatusCode::failed_precondition,
                 "processes that only share a file have no messages");

@@ -134,6 +134,10 @@ class Communicator {
   /// that has all of these ranks as members.
   [[nodiscard]] virtual std::vector<std::byte*> find_peers(std::span<const std::byte> own,
                                                            Deadline deadline) = 0;
+  /// The live allocation by `allocate`, of this communicator or a related one, in which this rank's
+  /// `own` bytes lie; empty if there is none. Local.
+  [[nodiscard]] virtual std::span<std::byte> allocation_around(
+      std::span<const std::byte> own) const = 0;
   /// Collective: a separate message channel between these ranks, for up to `numbers` messages under
   /// way at a time.
   [[nodiscard]] virtual std::unique_ptr<Messages> open_messages(std::size_t numbers,

@@ -16,6 +16,7 @@
 
 #include "colltune/kernels/device_state.h"
 #include "colltune/vocabulary/bytes.h"
+#include "colltune/vocabulary/error.h"
 
 namespace colltune {
 
@@ -46,6 +47,11 @@ struct DeviceGrid {
 class DeviceLaunch {
  public:
   virtual ~DeviceLaunch() = default;
+  /// The starts from now on use these buffers for the rank whose call is number `index` of those
+  /// that the launch was made for; they are as large as its buffers were. Not between a start and
+  /// its end. Several threads may call this at once, each for an `index` of its own. Throws
+  /// Error(failed_precondition) if the launch keeps its buffers, as a captured graph does.
+  virtual void bind(std::size_t index, const std::byte* send, std::byte* receive);
   /// Returns at once. Call it only after the previous start has ended. Throws Error if the device
   /// refuses.
   virtual void start() = 0;
@@ -58,6 +64,10 @@ class DeviceLaunch {
   /// Duration of the last start by the device's clock; call it after the end.
   [[nodiscard]] virtual std::chrono::nanoseconds duration() = 0;
 };
+
+inline void DeviceLaunch::bind(std::size_t, const std::byte*, std::byte*) {
+  throw Error(StatusCode::failed_precondition, "this launch keeps the buffers it was made for");
+}
 
 /// What a library puts on a device's queue in each call.
 class DeviceSubmission {

@@ -115,6 +115,13 @@ class Implementation {
     return false;
   }
 
+  /// Why its operations keep the buffers that they were prepared for, so that only a persistent
+  /// call can be one of them; empty if Operation::bind gives them others.
+  [[nodiscard]] virtual std::string why_not_bound(const Problem& /*problem*/,
+                                                  const Variant& /*variant*/) const {
+    return "it keeps the buffers that it was prepared for";
+  }
+
   /// Whether ranks with different builds of this project may meet in its calls. True if a library
   /// does everything that the ranks do together. What this project's own code puts between ranks is
   /// compatible only within one build.

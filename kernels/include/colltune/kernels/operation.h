@@ -24,6 +24,17 @@ struct CallBuffers {
   std::span<std::byte> receive;
 };
 
+/// Throws Error(invalid_argument) if `bound` differ in size from what was `prepared`.
+inline void check_bound_sizes(const CallBuffers& prepared, const CallBuffers& bound) {
+  if (prepared.send.size() != bound.send.size() || prepared.receive.size() != bound.receive.size())
+      [[unlikely]]
+    throw Error(StatusCode::invalid_argument,
+                "this call was prepared for " + std::to_string(prepared.send.size()) +
+                    " bytes to send and " + std::to_string(prepared.receive.size()) +
+                    " to receive, not for " + std::to_string(bound.send.size()) + " and " +
+                    std::to_string(bound.receive.size()));
+}
+
 /// How late a rank of a running job may be without a fault: it may be writing a checkpoint.
 inline constexpr std::chrono::nanoseconds usual_longest_wait = std::chrono::minutes(5);
 
@@ -61,12 +72,19 @@ class OperationLost final : public Error {
   explicit OperationLost(const std::string& reason) : Error(StatusCode::unavailable, reason) {}
 };
 
-/// A collective prepared for one rank; what is timed. `start` and `wait` alternate. No kernel
-/// writes a peer's user buffer, or reads its input, before that peer's start; `wait` returns only
-/// when no peer still reads this rank's input. Neither call allocates memory. Not thread-safe.
+/// A collective prepared for one rank; what is timed. `start` and `wait` alternate; between them a
+/// caller may `bind` other buffers. No kernel writes a peer's user buffer, or reads its input,
+/// before that peer's start; `wait` returns only when no peer still reads this rank's input. None of
+/// these calls allocates memory. Not thread-safe.
 class Operation {
  public:
   virtual ~Operation() = default;
+  /// The calls that start from now on use `buffers`. Local: waits for nobody, and the other ranks
+  /// need not do the same. Sizes are those of the call that was prepared; where that was in place,
+  /// so are these; registered buffers lie in the allocations in which those of that call lie. Only
+  /// if Implementation::why_not_bound gives no reason against it; throws
+  /// Error(failed_precondition) otherwise, and Error(invalid_argument) for other sizes or places.
+  virtual void bind(const CallBuffers& buffers);
   /// Starts the collective; never waits for a peer.
   virtual void start() = 0;
   /// Completes it. Throws RankMissing if a peer does not arrive by `deadline`, Error if the library
@@ -106,6 +124,10 @@ class Operation {
     return {};
   }
 };
+
+inline void Operation::bind(const CallBuffers& /*buffers*/) {
+  throw Error(StatusCode::failed_precondition, "this call keeps the buffers it was prepared for");
+}
 
 inline void Operation::submit(void* /*queue*/) {
   throw Error(StatusCode::failed_precondition, "this call cannot be captured into a graph");

@@ -32,6 +32,14 @@ class Signals {
   Signals(const Communicator& communicator, const SymmetricMemory& memory, std::size_t offset,
           CopyMode stores = CopyMode::cached);
 
+  /// Room beside the word of `rank`, in the same cache line, for what the owner tells along with it:
+  /// it writes there before `set`, and others read after they have seen that epoch. The owner must
+  /// know that nobody still reads what it overwrites.
+  static constexpr std::size_t room = 64 - sizeof(std::uint64_t);
+  [[nodiscard]] std::byte* beside(int rank, int word) const noexcept {
+    return reinterpret_cast<std::byte*>(word_of(rank, word)) + sizeof(std::uint64_t);
+  }
+
   /// Sets this rank's word to `epoch`, which is not below the word's present value.
   void set(int word, std::uint64_t epoch) const noexcept;
   /// The epoch that the word of `rank`, which shares this rank's node, has reached.
