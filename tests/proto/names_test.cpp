@@ -14,7 +14,7 @@ namespace {
 template <class Enum>
 class Names : public testing::Test {};
 using Enums = testing::Types<Collective, DataType, ReduceOp, ProblemKind, NumericClass, Placement,
-                             Rounding, Outcome, InputMode, Synchronization, Source, MatchLevel>;
+                             Rounding, Outcome, Calling, InputMode, Synchronization, Source, MatchLevel>;
 TYPED_TEST_SUITE(Names, Enums);
 
 TYPED_TEST(Names, RoundTripAndAreUnlike) {

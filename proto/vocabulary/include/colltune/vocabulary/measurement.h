@@ -38,19 +38,6 @@ constexpr std::string_view enum_title(Outcome) { return "outcome"; }
   return outcome != Outcome::ok && outcome != Outcome::unavailable;
 }
 
-/// Where a run's input was before the run. Stored and sent by name.
-enum class InputMode {
-  rewritten = 0,  ///< its owner wrote it just before, as applications do
-  hot = 1,        ///< untouched since the last run
-  rotating = 2,   ///< another buffer in each run; together they exceed the caches
-};
-constexpr std::array<Named<InputMode>, 3> enum_names(InputMode) {
-  return {{{InputMode::rewritten, "rewritten"},
-           {InputMode::hot, "hot"},
-           {InputMode::rotating, "rotating"}}};
-}
-constexpr std::string_view enum_title(InputMode) { return "input mode"; }
-
 /// How the ranks of a run were started together. Stored and sent by name.
 enum class Synchronization {
   barrier = 0,  ///< a barrier before each run; a sample is the MAX of local durations

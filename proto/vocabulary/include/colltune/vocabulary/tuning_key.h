@@ -6,6 +6,7 @@
 #include <string>
 
 #include "colltune/vocabulary/problem.h"
+#include "colltune/vocabulary/regime.h"
 #include "colltune/vocabulary/topology.h"
 
 namespace colltune {
@@ -15,6 +16,8 @@ struct TuningKey {
   Problem problem;
   Topology topology;
   std::string environment_digest;
+  Calling calling = Calling::each;  ///< `persistent` if the problem is captured into a graph
+  InputMode input = InputMode::rewritten;
 
   friend auto operator<=>(const TuningKey&, const TuningKey&) = default;
 };
@@ -24,6 +27,14 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("problem", self.problem);
   visit("topology", self.topology);
   visit("environment_digest", self.environment_digest);
+}
+
+[[nodiscard]] inline Regime regime_of(const TuningKey& key) { return {key.calling, key.input}; }
+
+/// How calls of `problem` are made if `asked` is wanted: a captured graph fixes its buffers, so
+/// such calls are always persistent.
+[[nodiscard]] inline Calling calling_for(const Problem& problem, Calling asked) {
+  return problem.graph_capture ? Calling::persistent : asked;
 }
 
 }  // namespace colltune
