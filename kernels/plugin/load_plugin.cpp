@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <string>
@@ -27,6 +28,7 @@ constexpr std::array<std::string_view, 6> reserved_families{any_family, "colltun
 constexpr std::size_t longest_description = std::size_t{1} << 20U;
 constexpr std::size_t longest_family = 64;
 
+constexpr std::size_t size_of_first_revision = offsetof(colltune_plugin, bind);
 constexpr const char* entry_symbol = "colltune_plugin_entry";
 
 [[noreturn]] void fail(StatusCode code, const std::string& file, const std::string& what) {
@@ -49,10 +51,10 @@ const colltune_plugin* enter(const SharedObject& object, const std::string& file
 
 void check_table(const colltune_plugin& table, const std::string& file) {
   // Only the size may be read before the size is checked.
-  if (table.struct_size < sizeof(colltune_plugin))
+  if (table.struct_size < size_of_first_revision)
     fail(StatusCode::failed_precondition, file,
          "its table has a struct_size of " + std::to_string(table.struct_size) +
-             " bytes; at least " + std::to_string(sizeof(colltune_plugin)) + " are needed");
+             " bytes; at least " + std::to_string(size_of_first_revision) + " are needed");
   if (table.abi_version != colltune_plugin_abi_version)
     fail(StatusCode::failed_precondition, file,
          "is of version " + std::to_string(table.abi_version) +
@@ -72,6 +74,12 @@ void check_table(const colltune_plugin& table, const std::string& file) {
   require(reinterpret_cast<const void*>(table.start), "start");
   require(reinterpret_cast<const void*>(table.wait), "wait");
   require(reinterpret_cast<const void*>(table.destroy), "destroy");
+}
+
+/// Null if the plug-in's operations keep their buffers.
+auto bind_of(const colltune_plugin& table) {
+  const bool has_it = table.struct_size >= size_of_first_revision + sizeof table.bind;
+  return has_it ? table.bind : nullptr;
 }
 
 void check_family(std::string_view family, const std::string& file) {
@@ -107,6 +115,7 @@ Implementations load_plugin(const std::filesystem::path& path) {
   const auto plugin =
       std::make_shared<const LoadedPlugin>(LoadedPlugin{.object = std::move(object),
                                                         .table = table,
+                                                        .bind = bind_of(*table),
                                                         .family = table->family,
                                                         .digest = digest_of_text(text)});
   Implementations made;

@@ -134,8 +134,8 @@ class Caller {
 class PluginOperation final : public Operation {
  public:
   PluginOperation(std::shared_ptr<const LoadedPlugin> plugin, Communicator& communicator,
-                  std::string variant)
-      : plugin_(std::move(plugin)), caller_(communicator, std::move(variant)) {}
+                  const CallBuffers& buffers, std::string variant)
+      : plugin_(std::move(plugin)), caller_(communicator, std::move(variant)), prepared_(buffers) {}
   ~PluginOperation() override {
     if (operation_ != nullptr) plugin_->table->destroy(operation_);
   }
@@ -157,6 +157,15 @@ class PluginOperation final : public Operation {
     handle.is_preparing = false;
   }
 
+  void bind(const CallBuffers& buffers) override {
+    if (plugin_->bind == nullptr) return Operation::bind(buffers);
+    check_bound_sizes(prepared_, buffers);
+    caller_.call("bind", [&] {
+      return plugin_->bind(operation_, buffers.send.empty() ? nullptr : buffers.send.data(),
+                           buffers.receive.empty() ? nullptr : buffers.receive.data());
+    });
+  }
+
   void start() override {
     caller_.call("start", [this] { return plugin_->table->start(operation_); });
   }
@@ -171,6 +180,7 @@ class PluginOperation final : public Operation {
   std::shared_ptr<const LoadedPlugin> plugin_;  // first, so that it is unloaded after everything
                                                 // else is gone
   Caller caller_;
+  CallBuffers prepared_;
   colltune_operation* operation_ = nullptr;
 };
 
@@ -254,13 +264,19 @@ class PluginImplementation final : public Implementation {
             .numeric_class = described_.numeric_class};
   }
 
+  std::string why_not_bound(const Problem&, const Variant&) const override {
+    return plugin_->bind != nullptr ? ""
+                                    : "the plug-in has no bind: its operations keep their buffers";
+  }
+
   void detect(Communicator&, Capability& capability) const override {
     capability.features[feature_] = plugin_->digest;
   }
 
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
-    auto operation = std::make_unique<PluginOperation>(plugin_, communicator, to_string(variant));
+    auto operation =
+        std::make_unique<PluginOperation>(plugin_, communicator, call.buffers, to_string(variant));
     const colltune_problem problem = to_plugin_problem(call.problem, world_of(communicator));
     const auto& buffers = call.buffers;
     const colltune_call plugin_call{

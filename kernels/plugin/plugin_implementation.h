@@ -16,6 +16,7 @@ namespace colltune {
 struct LoadedPlugin {
   SharedObject object;
   const colltune_plugin* table;  ///< lives in `object`
+  decltype(colltune_plugin::bind) bind;  ///< null: operations keep their buffers
   std::string family;
   std::string digest;  ///< of what describe() returned; ranks with equal digests can meet
 };

@@ -8,7 +8,7 @@
 Launches of the agent, which measures the baseline alone, and of an ordinary MPI program (ordinary_program.cpp) alternate,
 every other round the other way round, in both environments of malloc: grown (a program that has freed something large) and
 fresh (one that has not, in a process for each collective and size). The program makes as many calls back to back between two
-clock reads as the agent did in its last launch. A ratio is the agent's median over the program's, of
+clock reads as the agent did in its last launch, with buffers that change or stay as the agent's do (--calling). A ratio is the agent's median over the program's, of
 neighbouring launches. Holds where, in each environment, the geometric mean over all cells is within 0.97 to 1.03, and no
 cell's 95 % interval over the launches (Student's, of the ratios' logarithms) lies wholly outside 0.90 to 1.10. Exit code: 0
 where it holds, 1 where it does not. On a quiet machine alone; some 25 minutes."""
@@ -41,6 +41,8 @@ def arguments():
     parser.add_argument("--collectives", nargs="+", choices=COLLECTIVES, default=COLLECTIVES)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes")
     parser.add_argument("--environments", nargs="+", choices=["grown", "fresh"], default=["grown", "fresh"])
+    parser.add_argument("--calling", choices=["each", "persistent"], default="each",
+                        help="each: every call comes with other buffers; persistent: all with the same")
     parser.add_argument("--launches", type=int, default=5, choices=range(2, 11), help="of each, per environment")
     parser.add_argument("--seconds", type=float, default=0.4, help="of the program, for each cell in each launch")
     parser.add_argument("--precision", type=float, default=0.01, help="of the agent: a configuration's")
@@ -78,7 +80,7 @@ class Bench:
         self.cells = [(collective, size) for collective in options.collectives for size in options.sizes]
         self.config = write_config(folder, "baseline", collectives=options.collectives, sizes=options.sizes,
                                    implementations={"include": [f"mpi.{one}" for one in options.collectives]},
-                                   passes=1, soak={"runs": 0}, decision={"most_kept_waiting": 1},
+                                   calling=options.calling, passes=1, soak={"runs": 0}, decision={"most_kept_waiting": 1},
                                    # Each cell ends when its median is known so well, whatever the launch's start took.
                                    precision=options.precision)
         self.databases = 0
@@ -109,7 +111,7 @@ class Bench:
         found = {}
         for words in [[word] for word in wanted] if environment == "fresh" else [wanted]:
             done = self.programs.run(*self.programs.launch, str(self.options.build / "tests/bench/ordinary_program"),
-                                     environment, str(self.options.seconds), *words, codes=(0,))
+                                     environment, self.options.calling, str(self.options.seconds), *words, codes=(0,))
             for line in done.stdout.splitlines():
                 cell = json.loads(line)
                 found[names[cell["collective"]], cell["bytes"]] = cell["median_ns"]
@@ -152,7 +154,7 @@ def main():
                       f"{statistics.geometric_mean(ratios[collective, size]):>8.3f}   {low:.3f} to {high:.3f}")
             print(f"geometric mean {mean:.4f}; " + ("holds" if not faults else "DOES NOT HOLD: " + "; ".join(faults)))
             found[environment] = {"geometric_mean": mean, "faults": faults, "cells": rows}
-    launches.store(options.results, "baseline", before, found)
+    launches.store(options.results, f"baseline_{options.calling}", before, found)
     return 0 if options.unjudged or not any(one["faults"] for one in found.values()) else 1
 
 

@@ -13,6 +13,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <random>
@@ -89,6 +90,8 @@ Result compare(Communicator& world, MPI_Comm other, const Implementations& catal
                                     .receive = receive_bytes}},
                        {.implementation = std::string(baseline.name())}, deadline);
 
+  const std::array targets{send_bytes};
+  const std::array<independent::Buffers, 1> buffers{{{send.data(), receive.data()}}};
   std::vector<double> ours;
   std::vector<double> others;
   std::mt19937_64 order(12345);  // the same on all ranks
@@ -99,12 +102,12 @@ Result compare(Communicator& world, MPI_Comm other, const Implementations& catal
     double other_time = 0;
     const auto run_ours = [&] {
       mine = static_cast<double>(time_run(world, *operation,
-                                          {.target = send_bytes, .image = image_bytes},
+                                          {.targets = targets, .image = image_bytes},
                                           {.calls = 1, .call_limit = 60s, .barrier_limit = 60s})
                                      .count());
     };
     if (ours_first) run_ours();
-    other_time = independent::run(other, name, shape, send.data(), receive.data(), image.data());
+    other_time = independent::run(other, name, shape, buffers, image.data());
     if (!ours_first) run_ours();
     if (run < 0) continue;
     ours.push_back(mine);

@@ -3,6 +3,7 @@
 
 #include "independent_loop.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -35,10 +36,16 @@ Clock::time_point await_start(MPI_Comm comm, const Begin& how) {
 
 /// Inlined into each branch, so that choosing the collective is not timed.
 template <class Call>
-double timed(MPI_Comm comm, const Begin& how, int calls, const Call& call) {
+double timed(MPI_Comm comm, const Begin& how, int calls, std::span<const Buffers> buffers,
+             const Call& call) {
+  const Buffers* next = buffers.data();
+  const Buffers* const end_of_buffers = next + buffers.size();
   const Clock::time_point begin = await_start(comm, how);
   int code = MPI_SUCCESS;
-  for (int i = 0; i < calls && code == MPI_SUCCESS; ++i) code = call();
+  for (int i = 0; i < calls && code == MPI_SUCCESS; ++i) {
+    code = call(next->send, next->receive);
+    if (++next == end_of_buffers) next = buffers.data();
+  }
   const Clock::time_point end = Clock::now();
   if (code != MPI_SUCCESS) std::abort();
   if (begin == Clock::time_point::min()) return -1;
@@ -64,8 +71,9 @@ Shape shape_of(const std::string& collective, std::size_t bytes, int ranks) {
   return {whole, whole};
 }
 
-double run(MPI_Comm comm, const std::string& collective, Shape shape, float* send, float* receive,
-           const float* image, Start start, int calls, std::chrono::nanoseconds lead) {
+double run(MPI_Comm comm, const std::string& collective, Shape shape,
+           std::span<const Buffers> buffers, const float* image, Start start, int calls,
+           std::chrono::nanoseconds lead) {
   const auto sent = static_cast<int>(shape.send);
   const auto received = static_cast<int>(shape.receive);
   int ranks = 1;
@@ -73,34 +81,42 @@ double run(MPI_Comm comm, const std::string& collective, Shape shape, float* sen
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
   const bool has_input = rank == 0 || (collective != "MPI_Bcast" && collective != "MPI_Scatter");
-  if (has_input) std::memcpy(send, image, shape.send * sizeof(float));
+  const std::size_t used = std::min(buffers.size(), static_cast<std::size_t>(calls));
+  for (std::size_t i = 0; has_input && i < used; ++i)
+    std::memcpy(buffers[i].send, image, shape.send * sizeof(float));
   const MPI_Datatype type = MPI_FLOAT;
   const Begin how{start, lead};
   if (collective == "MPI_Allreduce")
-    return timed(comm, how, calls,
-                 [&] { return MPI_Allreduce(send, receive, sent, type, MPI_SUM, comm); });
+    return timed(comm, how, calls, buffers, [&](float* send, float* receive) {
+      return MPI_Allreduce(send, receive, sent, type, MPI_SUM, comm);
+    });
   if (collective == "MPI_Allgather")
-    return timed(comm, how, calls,
-                 [&] { return MPI_Allgather(send, sent, type, receive, sent, type, comm); });
+    return timed(comm, how, calls, buffers, [&](float* send, float* receive) {
+      return MPI_Allgather(send, sent, type, receive, sent, type, comm);
+    });
   if (collective == "MPI_Reduce_scatter_block")
-    return timed(comm, how, calls, [&] {
+    return timed(comm, how, calls, buffers, [&](float* send, float* receive) {
       return MPI_Reduce_scatter_block(send, receive, received, type, MPI_SUM, comm);
     });
   if (collective == "MPI_Bcast")
-    return timed(comm, how, calls, [&] { return MPI_Bcast(send, sent, type, 0, comm); });
+    return timed(comm, how, calls, buffers,
+                 [&](float* send, float*) { return MPI_Bcast(send, sent, type, 0, comm); });
   if (collective == "MPI_Reduce")
-    return timed(comm, how, calls,
-                 [&] { return MPI_Reduce(send, receive, sent, type, MPI_SUM, 0, comm); });
+    return timed(comm, how, calls, buffers, [&](float* send, float* receive) {
+      return MPI_Reduce(send, receive, sent, type, MPI_SUM, 0, comm);
+    });
   if (collective == "MPI_Gather")
-    return timed(comm, how, calls,
-                 [&] { return MPI_Gather(send, sent, type, receive, sent, type, 0, comm); });
+    return timed(comm, how, calls, buffers, [&](float* send, float* receive) {
+      return MPI_Gather(send, sent, type, receive, sent, type, 0, comm);
+    });
   if (collective == "MPI_Scatter")
-    return timed(comm, how, calls, [&] {
+    return timed(comm, how, calls, buffers, [&](float* send, float* receive) {
       return MPI_Scatter(send, received, type, receive, received, type, 0, comm);
     });
   const int block = sent / ranks;
-  return timed(comm, how, calls,
-               [&] { return MPI_Alltoall(send, block, type, receive, block, type, comm); });
+  return timed(comm, how, calls, buffers, [&](float* send, float* receive) {
+    return MPI_Alltoall(send, block, type, receive, block, type, comm);
+  });
 }
 
 }  // namespace independent

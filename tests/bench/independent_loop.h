@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,12 @@ struct Shape {
 };
 [[nodiscard]] Shape shape_of(const std::string& collective, std::size_t bytes, int ranks);
 
+/// What one call sends from and receives into.
+struct Buffers {
+  float* send = nullptr;
+  float* receive = nullptr;
+};
+
 /// How a run begins on all ranks.
 enum class Start {
   barrier,  ///< MPI_Barrier; the run is timed from when this rank left it
@@ -35,11 +42,13 @@ enum class Start {
 /// first call slower: Open MPI's all_reduce of 64 B took 0.42 us behind 2 us, 1.1 behind 20.
 inline constexpr std::chrono::nanoseconds shortest_lead = std::chrono::microseconds(2);
 
-/// One run on this rank, in nanoseconds per call: copy `image` into `send` (as an application would
-/// have just written its data, where it has some), start, the collective `calls` times back to
-/// back, clock. Negative where the rank was too late for the start.
-[[nodiscard]] double run(MPI_Comm comm, const std::string& collective, Shape shape, float* send,
-                         float* receive, const float* image, Start start = Start::barrier,
-                         int calls = 1, std::chrono::nanoseconds lead = shortest_lead);
+/// One run on this rank, in nanoseconds per call: copy `image` into what the calls send (as an
+/// application would have just written its data, where it has some), start, the collective `calls`
+/// times back to back, each with the next of `buffers`, clock. Negative where the rank was too late
+/// for the start.
+[[nodiscard]] double run(MPI_Comm comm, const std::string& collective, Shape shape,
+                         std::span<const Buffers> buffers, const float* image,
+                         Start start = Start::barrier, int calls = 1,
+                         std::chrono::nanoseconds lead = shortest_lead);
 
 }  // namespace independent

@@ -5,9 +5,11 @@
 // each collective and size, with the median over runs of the MAX over ranks (baseline.py compares
 // it with the agent's baseline).
 //
-//   mpirun -n 2 ordinary_program grown|fresh SECONDS COLLECTIVE:BYTES:CALLS...
+//   mpirun -n 2 ordinary_program grown|fresh each|persistent SECONDS COLLECTIVE:BYTES:CALLS...
 //
 // CALLS follow each other back to back between two clock reads.
+// each: every call comes with the next of several buffers, at least three and at least a megabyte
+// in all. persistent: all calls come with the same buffers.
 // grown: has freed something large before MPI_Init, as most programs have. fresh: has not.
 
 #include <mpi.h>
@@ -17,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,23 +51,41 @@ struct Cell {
   int calls = 0;
 };
 
-void time_cell(const Cell& cell, double seconds) {
+void time_cell(const Cell& cell, bool is_each, double seconds) {
   int rank = 0;
   int ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const auto shape = independent::shape_of(cell.collective, cell.bytes, ranks);
   // Kept to the end of the program: what it frees would change the allocator.
-  auto* image = static_cast<float*>(std::malloc(shape.send * sizeof(float)));
-  auto* send = static_cast<float*>(std::malloc(shape.send * sizeof(float)));
-  auto* receive = static_cast<float*>(std::malloc(shape.receive * sizeof(float)));
-  std::fill_n(image, shape.send, 1.0F);
-  std::fill_n(receive, shape.receive, 0.0F);
+  const auto allocate = [](std::size_t count, float value) {
+    auto* const made = static_cast<float*>(std::malloc(count * sizeof(float)));
+    std::fill_n(made, count, value);
+    return made;
+  };
+  const float* const image = allocate(shape.send, 1.0F);
+  // Between the buffers of short messages lies what a program has there.
+  constexpr std::size_t others = 2048;
+  const std::size_t pairs =
+      is_each ? std::max<std::size_t>(3, (std::size_t{1} << 20) / (2 * (cell.bytes + others))) : 1;
+  std::vector<independent::Buffers> buffers;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    buffers.push_back({allocate(shape.send, 1.0F), nullptr});
+    if (is_each) (void)allocate(others / sizeof(float), 0);
+    buffers.back().receive = allocate(shape.receive, 0);
+    if (is_each) (void)allocate(others / sizeof(float), 0);
+  }
+  // The first ones again behind the last: what a run takes is in a row.
+  for (int i = 0; i < cell.calls; ++i) buffers.push_back(buffers[static_cast<std::size_t>(i)]);
+  std::size_t next = 0;
 
   std::vector<double> times;
   std::chrono::nanoseconds lead = independent::shortest_lead;
   const auto run = [&] {
-    return independent::run(MPI_COMM_WORLD, cell.collective, shape, send, receive, image,
+    const auto taken =
+        std::span(buffers).subspan(next, std::min(pairs, static_cast<std::size_t>(cell.calls)));
+    next = (next + static_cast<std::size_t>(cell.calls)) % pairs;
+    return independent::run(MPI_COMM_WORLD, cell.collective, shape, taken, image,
                             independent::Start::clock, cell.calls, lead);
   };
   for (int i = 0; i < warm_up; ++i) (void)run();
@@ -93,14 +114,18 @@ void time_cell(const Cell& cell, double seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view regime = argc > 3 ? argv[1] : "";
-  if (regime != "grown" && regime != "fresh") {
-    std::fprintf(stderr, "usage: ordinary_program grown|fresh SECONDS COLLECTIVE:BYTES:CALLS...\n");
+  const std::string_view allocator = argc > 4 ? argv[1] : "";
+  const std::string_view calling = argc > 4 ? argv[2] : "";
+  if ((allocator != "grown" && allocator != "fresh") ||
+      (calling != "each" && calling != "persistent")) {
+    std::fprintf(stderr,
+                 "usage: ordinary_program grown|fresh each|persistent SECONDS "
+                 "COLLECTIVE:BYTES:CALLS...\n");
     return 2;
   }
   const auto known = independent::collectives();
   std::vector<Cell> cells;
-  for (int i = 3; i < argc; ++i) {
+  for (int i = 4; i < argc; ++i) {
     const std::string text = argv[i];
     const auto colon = text.find(':');
     Cell cell{.collective = text.substr(0, colon)};
@@ -116,9 +141,9 @@ int main(int argc, char** argv) {
     }
     cells.push_back(std::move(cell));
   }
-  if (regime == "grown") grow_allocator();
+  if (allocator == "grown") grow_allocator();
   MPI_Init(&argc, &argv);
-  for (const Cell& cell : cells) time_cell(cell, std::atof(argv[2]));
+  for (const Cell& cell : cells) time_cell(cell, calling == "each", std::atof(argv[3]));
   MPI_Finalize();
   return 0;
 }

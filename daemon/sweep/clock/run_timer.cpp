@@ -12,13 +12,23 @@ namespace colltune {
 
 using Clock = std::chrono::steady_clock;
 
-TimedCalls time_calls(Operation& operation, int calls, Deadline deadline) {
+TimedCalls time_calls(Operation& operation, int calls, Deadline deadline,
+                      std::span<const CallBuffers> bindings) {
   const auto begin = Clock::now();
-  return {.begin = begin, .end = end_of_calls(operation, calls, deadline)};
+  return {.begin = begin, .end = end_of_calls(operation, calls, deadline, bindings)};
 }
 
-Clock::time_point end_of_calls(Operation& operation, int calls, Deadline deadline) {
-  for (int call = 0; call < calls; ++call) {
+Clock::time_point end_of_calls(Operation& operation, int calls, Deadline deadline,
+                               std::span<const CallBuffers> bindings) {
+  if (bindings.empty()) {
+    for (int call = 0; call < calls; ++call) {
+      operation.start();
+      operation.wait(deadline);
+    }
+    return Clock::now();
+  }
+  for (const CallBuffers& buffers : bindings) {
+    operation.bind(buffers);
     operation.start();
     operation.wait(deadline);
   }
@@ -26,14 +36,16 @@ Clock::time_point end_of_calls(Operation& operation, int calls, Deadline deadlin
 }
 
 void rewrite(const RunInput& input) {
-  if (input.device != nullptr && !input.target.empty())
-    input.device->write(input.target.data(), input.image);
-  else if (!input.target.empty())
-    std::memcpy(input.target.data(), input.image.data(), input.target.size());
-  if (!input.is_evicted) return;
-  if (input.device != nullptr) return input.device->fill(input.evicted, 0);
-  evict_from_caches(input.target);
-  evict_from_caches(input.evicted);
+  for (const std::span<std::byte> target : input.targets)
+    if (input.device != nullptr && !target.empty())
+      input.device->write(target.data(), input.image);
+    else if (!target.empty())
+      std::memcpy(target.data(), input.image.data(), target.size());
+  for (const std::span<std::byte> bytes : input.evicted)
+    if (input.device != nullptr)
+      input.device->fill(bytes, 0);
+    else
+      evict_from_caches(bytes);
 }
 
 Deadline start_together(Communicator& communicator, const RunInput& input,
@@ -46,7 +58,7 @@ Deadline start_together(Communicator& communicator, const RunInput& input,
 std::chrono::nanoseconds time_run(Communicator& communicator, Operation& operation,
                                   const RunInput& input, const RunLimits& limits) {
   const Deadline deadline = start_together(communicator, input, limits);
-  return time_calls(operation, limits.calls, deadline).duration();
+  return time_calls(operation, limits.calls, deadline, input.bindings).duration();
 }
 
 std::chrono::nanoseconds clock_resolution() {

@@ -18,13 +18,13 @@ namespace {
 
 /// How long the calls took, measured from the common start if there is one: the clock was read
 /// there and is not read again. Empty if a call failed; the trial then has its fault.
-std::optional<nanoseconds> call(Trial& trial, int times, const Start& start,
+std::optional<nanoseconds> call(Trial& trial, int times, const RunInput& input, const Start& start,
                                 Synchronization synchronization) {
   try {
     const nanoseconds duration =
         synchronization == Synchronization::window
-            ? end_of_calls(*trial.operation, times, start.deadline) - start.common
-            : time_calls(*trial.operation, times, start.deadline).duration();
+            ? end_of_calls(*trial.operation, times, start.deadline, input.bindings) - start.common
+            : time_calls(*trial.operation, times, start.deadline, input.bindings).duration();
     if (const auto by_device = trial.operation->device_time()) {
       trial.seen.device += *by_device;
       trial.seen.timed_device += duration / times;
@@ -52,8 +52,9 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     if (!world.is_member()) continue;
     const bool is_inspected = static_cast<int>(run) == batch.inspected;
     if (is_inspected) watch.close(trial.seen);
-    const RunInput input = is_inspected ? trial.data->arm(check, context.plan.input_mode)
-                                        : trial.data->run_input(context.plan.input_mode);
+    const RunInput input = is_inspected
+                               ? trial.data->arm(check, context.plan.input_mode, limits.calls)
+                               : trial.data->run_input(context.plan.input_mode, limits.calls);
     if (is_inspected) watch.open();
     const auto run_begin = Clock::now();
     watch.begin();
@@ -61,7 +62,8 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     // A rank whose call failed still takes part in every start and end, so that the ranks stay in
     // step.
     if (may_call) {
-      if (const auto duration = call(trial, limits.calls, start, context.start.synchronization)) {
+      if (const auto duration =
+              call(trial, limits.calls, input, start, context.start.synchronization)) {
         batch.marks[run] = watch.end(context.start.watch, *duration, trial.seen) +
                            (start.is_late ? static_cast<int>(RunMark::late) : 0);
         batch.packed[run] =

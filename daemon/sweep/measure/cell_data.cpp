@@ -16,6 +16,11 @@ namespace {
 
 constexpr int root = 0;
 constexpr std::size_t page = 4096;
+constexpr std::size_t line = 64;
+// From this size on a program's allocator gives a buffer pages of its own.
+constexpr std::size_t smallest_on_pages = 32 << 10;
+// A run has no more calls than this without its places' lists growing.
+constexpr std::size_t usual_calls = 16;
 // Content of a receive buffer before a verified call; no pattern of the oracle repeats one byte.
 constexpr int poison = 0xA5;
 
@@ -51,13 +56,16 @@ struct Views {
   std::span<std::byte> receive;
 };
 
-/// In place, the smaller buffer is a view into the larger one: its block number `rank`.
+/// The buffers at `offset` in the regions. In place, the smaller buffer is a view into the larger
+/// one: its block number `rank`.
 Views place_buffers(const Problem& problem, int rank, int ranks,
-                    const BufferArena::Regions& regions) {
+                    const BufferArena::Regions& regions, std::size_t offset_of_place) {
+  const std::span<std::byte> first = regions.first.subspan(offset_of_place);
+  const std::span<std::byte> second = regions.second.subspan(offset_of_place);
   const std::size_t send = send_size(problem, ranks, rank == root).value;
   const std::size_t receive = receive_size(problem, ranks, rank == root).value;
-  if (!problem.in_place) return {regions.first.first(send), regions.second.first(receive)};
-  const std::span<std::byte> larger = regions.first.first(std::max(send, receive));
+  if (!problem.in_place) return {first.first(send), second.first(receive)};
+  const std::span<std::byte> larger = first.first(std::max(send, receive));
   const std::size_t smaller = std::min(send, receive);
   const std::size_t offset =
       send == receive || smaller == 0 ? 0 : smaller * static_cast<std::size_t>(rank);
@@ -66,6 +74,33 @@ Views place_buffers(const Problem& problem, int rank, int ranks,
 }
 
 }  // namespace
+
+PlaceLayout PlaceLayout::of(Bytes message, Calling calling) {
+  const std::size_t size = message.value;
+  const auto up = [](std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+  };
+  PlaceLayout layout;
+  if (size >= smallest_on_pages) {
+    layout.stride = up(size + 2 * guard_bytes, page);
+  } else {
+    // An odd number of lines, so that places do not share the sets of a cache.
+    layout.stride = up(size + 2 * guard_bytes, line);
+    if (layout.stride / line % 2 == 0) layout.stride += line;
+  }
+  if (calling == Calling::each)
+    layout.count =
+        std::max(fewest_places, (least_footprint + 2 * layout.stride - 1) / (2 * layout.stride));
+  return layout;
+}
+
+Bytes region_size(Bytes largest, Calling calling) {
+  const PlaceLayout of_largest = PlaceLayout::of(largest, calling);
+  if (calling == Calling::persistent) return {of_largest.stride};
+  // Smaller messages have more places, which take the least footprint and less than one place more.
+  return {std::max(PlaceLayout::fewest_places * of_largest.stride,
+                   PlaceLayout::least_footprint / 2 + of_largest.stride)};
+}
 
 void BufferArena::Free::operator()(std::byte* memory) const noexcept { std::free(memory); }
 
@@ -127,38 +162,71 @@ BufferArena::Regions BufferArena::on(Device& device, BufferSource* source, Bytes
   return regions;
 }
 
-CellData::CellData(const Problem& problem, const Communicator& world,
+CellData::CellData(const Problem& problem, Calling calling, const Communicator& world,
                    const BufferArena::Regions& regions)
     : problem_(problem),
       device_(regions.device),
-      eviction_(regions.eviction),
+      eviction_{regions.eviction},
       rank_(world.rank()),
-      ranks_(world.size()) {
-  const Views views = place_buffers(problem, rank_, ranks_, regions);
-  send_ = views.send;
-  receive_ = views.receive;
-  if (problem.in_place) {
-    place_guards("the buffer", send_.size() >= receive_.size() ? send_ : receive_);
-  } else {
-    place_guards("the send buffer", send_);
-    place_guards("the receive buffer", receive_);
+      ranks_(world.size()),
+      calling_(calling) {
+  const PlaceLayout layout = PlaceLayout::of(problem.message_size, calling);
+  for (std::size_t i = 0; i < layout.count; ++i) {
+    const Views views = place_buffers(problem, rank_, ranks_, regions, i * layout.stride);
+    Place place{.send = views.send, .receive = views.receive};
+    if (problem.in_place) {
+      place_guards(place, "before the buffer", "behind the buffer",
+                   views.send.size() >= views.receive.size() ? views.send : views.receive);
+    } else {
+      place_guards(place, "before the send buffer", "behind the send buffer", views.send);
+      place_guards(place, "before the receive buffer", "behind the receive buffer", views.receive);
+    }
+    places_.push_back(std::move(place));
   }
   run_image_ = input_of({});
+  // Runs that write no input find one that means something.
+  if (calling == Calling::each)
+    for (const Place& place : places_) write(place.send, run_image_);
 }
 
 Call CellData::call() const {
-  return {.problem = problem_, .root = root, .buffers = {.send = send_, .receive = receive_}};
+  const Place& first = places_.front();
+  return {
+      .problem = problem_, .root = root, .buffers = {.send = first.send, .receive = first.receive}};
 }
 
-RunInput CellData::run_input(InputMode mode) const {
-  if (mode == InputMode::hot) return {};
-  return evicted({.target = send_, .image = run_image_, .device = device_}, mode);
+RunInput CellData::take_places(int calls) {
+  const auto count = static_cast<std::size_t>(calls);
+  while (sends_.size() < places_.size() + std::max(count, usual_calls)) {
+    const Place& place = places_[sends_.size() % places_.size()];
+    bindings_.push_back({.send = place.send, .receive = place.receive});
+    sends_.push_back(place.send);
+    sends_and_receives_.push_back(place.send);
+    sends_and_receives_.push_back(place.receive);
+  }
+  run_begin_ = next_;
+  run_places_ = std::min(count, places_.size());
+  RunInput input{.device = device_};
+  if (calling_ == Calling::each) {
+    input.bindings = std::span(bindings_).subspan(run_begin_, count);
+    next_ = (next_ + count) % places_.size();
+  }
+  unchecked_ = std::min(unchecked_ + count, places_.size());
+  return input;
 }
 
-RunInput CellData::evicted(RunInput input, InputMode mode) const {
-  if (mode != InputMode::rotating) return input;
-  input.is_evicted = true;
-  input.evicted = device_ == nullptr ? receive_ : eviction_;
+void CellData::add_writes(RunInput& input, std::span<const std::byte> image, InputMode mode) const {
+  input.targets = std::span(sends_).subspan(run_begin_, run_places_);
+  input.image = image;
+  if (mode != InputMode::rotating) return;
+  input.evicted = device_ != nullptr
+                      ? std::span<const std::span<std::byte>>(eviction_)
+                      : std::span(sends_and_receives_).subspan(2 * run_begin_, 2 * run_places_);
+}
+
+RunInput CellData::run_input(InputMode mode, int calls) {
+  RunInput input = take_places(calls);
+  if (mode != InputMode::hot) add_writes(input, run_image_, mode);
   return input;
 }
 
@@ -188,45 +256,52 @@ std::span<const std::byte> CellData::input_of(const Check& check) {
   auto& slot =
       inputs_[check.pattern == DataPattern::exact ? 0 : 1][static_cast<std::size_t>(check.seed)];
   if (!slot) {
-    slot.emplace(send_.size());
+    slot.emplace(places_.front().send.size());
     fill_send(verified_call(check), rank_, *slot);
   }
   return *slot;
 }
 
-void CellData::place_guards(const std::string& name, std::span<std::byte> buffer) {
-  guards_.push_back({{buffer.data() - guard_bytes, guard_bytes}, "before " + name});
-  guards_.push_back({{buffer.data() + buffer.size(), guard_bytes}, "behind " + name});
-  for (const Guard& guard : guards_) write(guard.bytes, guard_pattern);
+void CellData::place_guards(Place& place, std::string_view before, std::string_view behind,
+                            std::span<std::byte> buffer) {
+  place.guards.push_back({{buffer.data() - guard_bytes, guard_bytes}, before});
+  place.guards.push_back({{buffer.data() + buffer.size(), guard_bytes}, behind});
+  for (const Guard& guard : place.guards) write(guard.bytes, guard_pattern);
 }
 
 bool CellData::keeps_input() const {
   // In place the result overwrites the input. Exceptions are a rank that receives nothing, and the
   // root of a scatter, whose own block is sent to itself. What reduce_scatter leaves in the other
   // blocks is undefined.
-  return !problem_.in_place || receive_.empty() || problem_.collective == Collective::scatter;
+  return !problem_.in_place || places_.front().receive.empty() ||
+         problem_.collective == Collective::scatter;
 }
 
 std::optional<Fault> CellData::inspect_guards() {
   std::string damage;
-  for (const Guard& guard : guards_) {
-    const std::span<const std::byte> found = look_at(guard.bytes);
-    if (std::memcmp(found.data(), guard_pattern.data(), guard_bytes) == 0) continue;
-    std::size_t changed = 0;
-    for (std::size_t i = 0; i < guard_bytes; ++i) changed += found[i] != guard_pattern[i];
-    damage +=
-        fmt::format("{}wrote {} byte(s) {}", damage.empty() ? "" : ", ", changed, guard.place);
-    write(guard.bytes, guard_pattern);
-  }
+  // Persistent calls stay at the first place.
+  const std::size_t begin = next_ + places_.size() - unchecked_ % places_.size();
+  const std::size_t count = calling_ == Calling::each ? unchecked_ : places_.size();
+  for (std::size_t i = 0; i < count; ++i)
+    for (const Guard& guard : places_[(begin + i) % places_.size()].guards) {
+      const std::span<const std::byte> found = look_at(guard.bytes);
+      if (std::memcmp(found.data(), guard_pattern.data(), guard_bytes) == 0) continue;
+      std::size_t changed = 0;
+      for (std::size_t at = 0; at < guard_bytes; ++at) changed += found[at] != guard_pattern[at];
+      damage +=
+          fmt::format("{}wrote {} byte(s) {}", damage.empty() ? "" : ", ", changed, guard.where);
+      write(guard.bytes, guard_pattern);
+    }
+  unchecked_ = 0;
   if (damage.empty()) return std::nullopt;
   return Fault{Outcome::wrong, damage};
 }
 
-std::optional<Fault> CellData::compare(const Check& check) {
-  if (receive_.empty()) return std::nullopt;
+std::optional<Fault> CellData::compare(const Place& place, const Check& check) {
+  if (place.receive.empty()) return std::nullopt;
   KnownResult& known =
       results_[check.pattern == DataPattern::exact ? 0 : 1][static_cast<std::size_t>(check.seed)];
-  const std::span<const std::byte> received = look_at(receive_);
+  const std::span<const std::byte> received = look_at(place.receive);
   const bool may_use =
       !known.bytes.empty() && (known.is_strict || known.rounding == check.rounding);
   if (may_use && std::memcmp(known.bytes.data(), received.data(), received.size()) == 0)
@@ -241,15 +316,27 @@ std::optional<Fault> CellData::compare(const Check& check) {
   return std::nullopt;
 }
 
-RunInput CellData::arm(const Check& check, InputMode mode) {
-  const RunInput input =
-      evicted({.target = send_, .image = input_of(check), .device = device_}, mode);
+std::optional<Fault> CellData::compare_input(const Place& place, const Check& check) {
+  const std::span<const std::byte> input = input_of(check);
+  if (!keeps_input() || place.send.empty()) return std::nullopt;
+  const std::span<const std::byte> sent = look_at(place.send);
+  if (std::memcmp(sent.data(), input.data(), sent.size()) == 0) return std::nullopt;
+  const auto changed = std::ranges::mismatch(sent, input).in1 - sent.begin();
+  return Fault{Outcome::wrong, fmt::format("changed byte {} of its input", changed)};
+}
+
+RunInput CellData::arm(const Check& check, InputMode mode, int calls) {
+  RunInput input = take_places(calls);
+  add_writes(input, input_of(check), mode);
   // In place, the input lies within (or around) the poison, so it is written after the poison.
-  if (receive_.empty()) return input;
-  if (device_ == nullptr)
-    std::memset(receive_.data(), poison, receive_.size());
-  else
-    device_->fill(receive_, poison);
+  for (std::size_t i = 0; i < run_places_; ++i) {
+    const std::span<std::byte> receive = run_place(i).receive;
+    if (receive.empty()) continue;
+    if (device_ == nullptr)
+      std::memset(receive.data(), poison, receive.size());
+    else
+      device_->fill(receive, poison);
+  }
   return input;
 }
 
@@ -257,14 +344,12 @@ std::optional<Fault> CellData::inspect(const Check& check) {
   // The guards are checked even if the result is wrong: damage that stays would be blamed on the
   // next variant.
   auto stray = inspect_guards();
-  if (auto fault = compare(check)) return fault;
+  for (std::size_t i = 0; i < run_places_; ++i)
+    if (auto fault = compare(run_place(i), check)) return fault;
   if (stray) return stray;
-  const std::span<const std::byte> input = input_of(check);
-  if (!keeps_input() || send_.empty()) return std::nullopt;
-  const std::span<const std::byte> sent = look_at(send_);
-  if (std::memcmp(sent.data(), input.data(), sent.size()) == 0) return std::nullopt;
-  const auto changed = std::ranges::mismatch(sent, input).in1 - sent.begin();
-  return Fault{Outcome::wrong, fmt::format("changed byte {} of its input", changed)};
+  for (std::size_t i = 0; i < run_places_; ++i)
+    if (auto fault = compare_input(run_place(i), check)) return fault;
+  return std::nullopt;
 }
 
 }  // namespace colltune

@@ -23,6 +23,23 @@ namespace colltune {
 /// Length of the known pattern before and after each buffer; a variant that writes there is wrong.
 inline constexpr std::size_t guard_bytes = 1024;
 
+/// A cell's buffers: in each region, one place after another. Calls take the places in turns, as
+/// a program's calls come with now these buffers, now those; persistent calls have a single one.
+struct PlaceLayout {
+  std::size_t count = 1;
+  std::size_t stride = 0;  ///< bytes from one place to the next in a region
+
+  /// The places of calls of `message`: for ordinary calls at least `fewest_places`, and so many
+  /// that the regions have `least_footprint` together.
+  static PlaceLayout of(Bytes message, Calling calling);
+  static constexpr std::size_t fewest_places = 3;
+  static constexpr std::size_t least_footprint = std::size_t{1} << 20;
+  /// The bytes of both regions.
+  [[nodiscard]] Bytes footprint() const { return {2 * count * stride}; }
+};
+/// The bytes of a region in which the buffers of all cells up to `largest` have room.
+[[nodiscard]] Bytes region_size(Bytes largest, Calling calling);
+
 /// Memory for the buffers of all cells of a world: two regions that grow to the largest size
 /// requested; this rank touches them first. Each has room for guard bytes on both sides.
 class BufferArena {
@@ -60,24 +77,28 @@ class BufferArena {
 /// One rank's buffers for a cell, and the data that its calls are verified with.
 class CellData {
  public:
-  CellData(const Problem& problem, const Communicator& world, const BufferArena::Regions& regions);
+  CellData(const Problem& problem, Calling calling, const Communicator& world,
+           const BufferArena::Regions& regions);
 
+  /// The call for which operations are prepared.
   [[nodiscard]] Call call() const;
-  /// The input of the timed runs; empty if it stays as the last run left it.
-  [[nodiscard]] RunInput run_input(InputMode mode) const;
+  /// The buffers and input of the next timed run of `calls` calls. Ordinary calls go on to the next
+  /// places.
+  [[nodiscard]] RunInput run_input(InputMode mode, int calls);
 
   struct Check {
     DataPattern pattern = DataPattern::exact;
     int seed = 0;  ///< 0 or 1; each gives other data
     Rounding rounding = Rounding::exact;
   };
-  /// Poisons the receive buffer. The returned input must be written before the start of a call
-  /// whose result is checked. `mode` is that of the runs among which this call's time counts.
-  [[nodiscard]] RunInput arm(const Check& check, InputMode mode);
-  /// Checks the result of such a call: every element, the guard bytes and, if the call must not
+  /// The same for a run whose results are checked; poisons the receive buffers. `mode` is that of
+  /// the runs among which this run's time counts.
+  [[nodiscard]] RunInput arm(const Check& check, InputMode mode, int calls);
+  /// Checks the results of such a run: every element, the guard bytes and, if the call must not
   /// change it, the input.
   [[nodiscard]] std::optional<Fault> inspect(const Check& check);
-  /// Whether anything was written before or after the buffers. Restores the guard bytes.
+  /// Whether anything was written before or after the buffers of the runs since this was last
+  /// called. Restores the guard bytes.
   [[nodiscard]] std::optional<Fault> inspect_guards();
 
  private:
@@ -90,33 +111,57 @@ class CellData {
   };
   struct Guard {
     std::span<std::byte> bytes;
-    std::string place;
+    std::string_view where;
+  };
+  /// One pair of buffers, and what lies around them.
+  struct Place {
+    std::span<std::byte> send;
+    std::span<std::byte> receive;
+    std::vector<Guard> guards{};
   };
   // Writes to the buffers, which are on the device if there is one.
   void write(std::span<std::byte> to, std::span<const std::byte> from);
   /// `bytes` where the host can read them; valid until the next call.
   [[nodiscard]] std::span<const std::byte> look_at(std::span<const std::byte> bytes);
 
-  void place_guards(const std::string& name, std::span<std::byte> buffer);
+  void place_guards(Place& place, std::string_view before, std::string_view behind,
+                    std::span<std::byte> buffer);
   [[nodiscard]] bool keeps_input() const;
-  /// `input`, evicted from the caches if the mode is rotating.
-  [[nodiscard]] RunInput evicted(RunInput input, InputMode mode) const;
-  [[nodiscard]] std::optional<Fault> compare(const Check& check);
+  /// The next run of `calls` calls, without anything to write; the places that it uses are from
+  /// `run_begin_` on.
+  [[nodiscard]] RunInput take_places(int calls);
+  /// Whether all inputs that the run will find are to be written, and what is evicted after that.
+  void add_writes(RunInput& input, std::span<const std::byte> image, InputMode mode) const;
+  /// The place of the run's call number `i`.
+  [[nodiscard]] Place& run_place(std::size_t i) {
+    return places_[(run_begin_ + i) % places_.size()];
+  }
+  [[nodiscard]] std::optional<Fault> compare(const Place& place, const Check& check);
+  /// Whether the input of `place` is still what `check` sent.
+  [[nodiscard]] std::optional<Fault> compare_input(const Place& place, const Check& check);
   [[nodiscard]] VerifiedCall verified_call(const Check& check) const;
   /// What this rank sends in a verified call; computed once.
   [[nodiscard]] std::span<const std::byte> input_of(const Check& check);
 
   Problem problem_;
   Device* device_;
-  std::span<std::byte> eviction_;
+  std::array<std::span<std::byte>, 1> eviction_;
   std::vector<std::byte> from_device_;  ///< what look_at last read from the device
   int rank_;
   int ranks_;
-  std::span<std::byte> send_;
-  std::span<std::byte> receive_;
+  Calling calling_;
+  std::vector<Place> places_;
+  // What runs take, by place. After the last place the first ones follow again, so that each run's
+  // are in a row.
+  std::vector<CallBuffers> bindings_;
+  std::vector<std::span<std::byte>> sends_;
+  std::vector<std::span<std::byte>> sends_and_receives_;  ///< by twos
+  std::size_t next_ = 0;                                  ///< the place of the next call
+  std::size_t run_begin_ = 0;                             ///< the first place of the last run
+  std::size_t run_places_ = 0;                            ///< and how many
+  std::size_t unchecked_ = 0;  ///< places up to `next_` whose guards were not looked at
   std::array<std::array<std::optional<std::vector<std::byte>>, 2>, 2> inputs_;  ///< pattern, seed
   std::array<std::array<KnownResult, 2>, 2> results_;                           ///< pattern, seed
-  std::vector<Guard> guards_;
   std::span<const std::byte> run_image_;
 };
 

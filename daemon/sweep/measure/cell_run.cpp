@@ -146,18 +146,16 @@ CellRun::CellRun(const VisitSetting& setting, const Cell& cell, World& world)
       rounds_(context_),
       core_(read_own_core_state()) {}
 
-BufferArena::Regions CellRun::regions_for(BufferSource* source, Bytes largest_message) {
+BufferArena::Regions CellRun::regions_for(BufferSource* source, Bytes region) {
   World& world = context_.world;
   if (Device* const device = world.starts->device())
-    return world.arena.on(*device, source, largest_message,
-                          context_.plan.input_mode == InputMode::rotating);
-  if (!context_.cell.key.problem.registered) return world.arena.plain(largest_message);
+    return world.arena.on(*device, source, region, context_.plan.input_mode == InputMode::rotating);
+  if (!context_.cell.key.problem.registered) return world.arena.plain(region);
   return world.arena.registered(
-      *world.starts, largest_message,
-      Clock::now() + context_.limits_of(context_.trials.front()).call_limit);
+      *world.starts, region, Clock::now() + context_.limits_of(context_.trials.front()).call_limit);
 }
 
-void CellRun::make_data(Trial& trial, Bytes largest_message) {
+void CellRun::make_data(Trial& trial, Bytes region) {
   const PhaseScope scope(context_.phases, Phase::preparation);
   trial.fault = catch_fault([&] {
     const auto* const implementation =
@@ -167,14 +165,14 @@ void CellRun::make_data(Trial& trial, Bytes largest_message) {
     auto known = context_.data.find(source);
     if (known == context_.data.end())
       known = context_.data
-                  .try_emplace(source, context_.cell.key.problem, *context_.world.starts,
-                               regions_for(source, largest_message))
+                  .try_emplace(source, context_.cell.key.problem, context_.cell.key.calling,
+                               *context_.world.starts, regions_for(source, region))
                   .first;
     trial.data = &known->second;
   });
 }
 
-void CellRun::prepare(Bytes largest_message) {
+void CellRun::prepare(Bytes region) {
   auto& trials = context_.trials;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     trials[i].planned = &context_.cell.variants[i];
@@ -182,7 +180,7 @@ void CellRun::prepare(Bytes largest_message) {
   }
   context_.enter_preparation(trials.front());
   if (context_.world.is_member())
-    for (Trial& trial : trials) make_data(trial, largest_message);
+    for (Trial& trial : trials) make_data(trial, region);
   // A vote, since a rank without buffers must not leave the others alone in prepare.
   context_.vote_on(context_.alive());
   for (Trial* trial : context_.alive()) prepare_together(context_, *trial);
@@ -197,9 +195,10 @@ void CellRun::verify(Trial& trial, const CellData::Check& check) {
     const PhaseScope scope(context_.phases, Phase::verification);
     CellData::Check own = check;
     own.rounding = trial.planned->rounding;
-    const Deadline deadline =
-        start_together(*context_.world.starts, trial.data->arm(own, InputMode::rewritten), limits);
-    trial.fault = catch_fault([&] { (void)time_calls(*trial.operation, 1, deadline); });
+    const RunInput input = trial.data->arm(own, InputMode::rewritten, 1);
+    const Deadline deadline = start_together(*context_.world.starts, input, limits);
+    trial.fault =
+        catch_fault([&] { (void)time_calls(*trial.operation, 1, deadline, input.bindings); });
     if (trial.fault)
       (void)trial.data->inspect_guards();
     else

@@ -21,9 +21,8 @@ class CellRun {
  public:
   CellRun(const VisitSetting& setting, const Cell& cell, World& world);
 
-  /// Sets up buffers for this cell (regions for the largest message of the world) and every
-  /// operation.
-  void prepare(Bytes largest_message);
+  /// Sets up buffers for this cell, in regions of `region` bytes, and every operation.
+  void prepare(Bytes region);
   /// Makes one verified call of each variant with each pattern.
   void verify_first();
   /// Makes untimed runs, from which rank 0 derives how long rounds and samples are.
@@ -43,8 +42,8 @@ class CellRun {
   [[nodiscard]] CellContext& context() { return context_; }
 
  private:
-  void make_data(Trial& trial, Bytes largest_message);
-  [[nodiscard]] BufferArena::Regions regions_for(BufferSource* source, Bytes largest_message);
+  void make_data(Trial& trial, Bytes region);
+  [[nodiscard]] BufferArena::Regions regions_for(BufferSource* source, Bytes region);
   void verify(Trial& trial, const CellData::Check& check);
   void verify_all(const CellData::Check& check);
   void bound_drift();

@@ -29,10 +29,10 @@ class Measurer::Impl {
  public:
   Impl(const Tools& tools, const MeasurePolicy& policy) : tools_(tools), policy_(policy) {
     worlds_.resize(tools.plan.worlds.size());
-    largest_.resize(tools.plan.worlds.size());
+    regions_.resize(tools.plan.worlds.size());
     for (const Cell& cell : tools.plan.cells) {
-      Bytes& largest = largest_[static_cast<std::size_t>(cell.world)];
-      largest = std::max(largest, cell.key.problem.message_size);
+      Bytes& region = regions_[static_cast<std::size_t>(cell.world)];
+      region = std::max(region, region_size(cell.key.problem.message_size, cell.key.calling));
     }
   }
 
@@ -53,7 +53,7 @@ class Measurer::Impl {
     setting.earlier = earlier;
     setting.soaked = &soaked_[visit.cell];
     CellRun run(setting, cell, world_of(cell));
-    run.prepare(largest_[static_cast<std::size_t>(cell.world)]);
+    run.prepare(regions_[static_cast<std::size_t>(cell.world)]);
     // Variants of a later pass were verified in the first one, and are verified again after these
     // rounds.
     if (visit.pass == 0) run.verify_first();
@@ -69,7 +69,7 @@ class Measurer::Impl {
 
   std::vector<CompatTime> measure_like(CompatTool tool, const Cell& cell) {
     CellRun run(setting_of(index_of(cell)), cell, world_of(cell));
-    run.prepare(largest_[static_cast<std::size_t>(cell.world)]);
+    run.prepare(regions_[static_cast<std::size_t>(cell.world)]);
     run.verify_first();
     auto times = time_like(tool, run.context());
     (void)run.finish();
@@ -169,7 +169,7 @@ class Measurer::Impl {
   PhaseTimes phases_;
   nanoseconds fixed_cost_{};
   std::vector<std::optional<World>> worlds_;
-  std::vector<Bytes> largest_;  ///< largest message of each world
+  std::vector<Bytes> regions_;  ///< of each world: what its cells' buffers need (region_size)
   /// Variants that were soaked, by cell, so that a winner is not soaked again in every visit.
   std::map<std::size_t, std::set<std::string>> soaked_;
 };

@@ -50,10 +50,11 @@ void run_chunk(CellContext& context, Trial& trial, std::int64_t runs) {
     const CellData::Check check{.pattern = DataPattern::exact,
                                 .seed = static_cast<int>(trial.runs % 2),
                                 .rounding = trial.planned->rounding};
-    const Deadline deadline =
-        start_together(*world.starts, trial.data->arm(check, InputMode::rewritten), limits);
+    const RunInput input = trial.data->arm(check, InputMode::rewritten, 1);
+    const Deadline deadline = start_together(*world.starts, input, limits);
     if (!may_call) continue;
-    if (auto fault = catch_fault([&] { (void)time_calls(*trial.operation, 1, deadline); })) {
+    if (auto fault =
+            catch_fault([&] { (void)time_calls(*trial.operation, 1, deadline, input.bindings); })) {
       trial.fault = std::move(fault);
       may_call = false;
       (void)trial.data->inspect_guards();

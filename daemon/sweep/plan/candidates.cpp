@@ -92,8 +92,8 @@ Backing backing_of(const Question& asked, const Implementation& implementation,
   backing.reason = why_not_together(implementation, capabilities);
   if (!backing.reason.empty()) return backing;
   for (const int kind : kinds) {
-    const Support support = support_of(implementation, asked.key.problem, asked.key.topology,
-                                       asked.capability(kind), variant);
+    const Support support = support_of(implementation, asked.key.problem, asked.key.calling,
+                                       asked.key.topology, asked.capability(kind), variant);
     if (support)
       backing.supporting_kinds.push_back(kind);
     else if (backing.reason.empty())

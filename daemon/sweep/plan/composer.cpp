@@ -155,8 +155,8 @@ std::string Composer::why_not_substituted(const Composition& composition) const 
     if (part == nullptr)
       return fmt::format("it says nothing about ranks like {}", first_rank(kind));
     const Implementation& implementation = *find(part->variant);
-    const Support support =
-        support_of(implementation, problem, setting_.key.topology, capability(kind), part->variant);
+    const Support support = support_of(implementation, problem, setting_.key.calling,
+                                       setting_.key.topology, capability(kind), part->variant);
     if (!support)
       return fmt::format("{} (rank {}, {})", support.reason(), first_rank(kind),
                          to_string(part->variant));

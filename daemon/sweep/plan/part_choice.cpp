@@ -130,8 +130,8 @@ std::string PartChooser::why_not_among(const Implementation& implementation, con
   for (const int kind : kinds) capabilities.push_back(&capability(kind));
   if (std::string why = why_not_together(implementation, capabilities); !why.empty()) return why;
   for (const int kind : kinds)
-    if (const Support support =
-            support_of(implementation, step.problem, step.topology, capability(kind), variant);
+    if (const Support support = support_of(implementation, step.problem, setting_.key.calling,
+                                           step.topology, capability(kind), variant);
         !support)
       return fmt::format("{} (ranks like {}, {})", support.reason(), first_rank(kind),
                          to_string(variant));

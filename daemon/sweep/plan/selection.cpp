@@ -80,13 +80,17 @@ std::map<Collective, std::vector<const Implementation*>> select_implementations(
   return selected;
 }
 
-Support support_of(const Implementation& implementation, const Problem& problem,
+Support support_of(const Implementation& implementation, const Problem& problem, Calling calling,
                    const Topology& topology, const Capability& capability, const Variant& variant) {
   if (capability.is_on_device() && !implementation.runs_on_device())
     return Support::no("it takes buffers in the host's memory; the ranks' lie on devices");
   if (const auto glob = masked_by(capability, variant); !glob.empty())
     return Support::no(fmt::format("masked by impl={}", glob));
-  return implementation.supports(problem, topology, capability, variant);
+  Support support = implementation.supports(problem, topology, capability, variant);
+  if (!support || calling == Calling::persistent) return support;
+  if (const std::string why = implementation.why_not_bound(problem, variant); !why.empty())
+    return Support::no("only for calling=persistent: " + why);
+  return support;
 }
 
 std::string why_not_together(const Implementation& implementation,

@@ -21,8 +21,8 @@ namespace colltune {
 
 /// Whether a rank with `capability` can run `variant`, and no mask hides it there.
 [[nodiscard]] Support support_of(const Implementation& implementation, const Problem& problem,
-                                 const Topology& topology, const Capability& capability,
-                                 const Variant& variant);
+                                 Calling calling, const Topology& topology,
+                                 const Capability& capability, const Variant& variant);
 
 /// Why ranks with these capabilities cannot meet in one call of `implementation`, whichever of its
 /// variants they support; empty if they can.

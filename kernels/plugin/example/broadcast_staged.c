@@ -99,6 +99,13 @@ static void destroy(colltune_operation* operation) {
   free(operation);
 }
 
+/* The message is staged: no other rank knows where these lie. */
+static colltune_status bind(colltune_operation* operation, const void* send, void* receive) {
+  operation->send = send;
+  operation->receive = receive;
+  return colltune_ok;
+}
+
 static uint64_t count_chunks(const colltune_operation* operation) {
   return operation->total == 0 ? 0 : (operation->total - 1) / operation->chunk + 1;
 }
@@ -202,6 +209,7 @@ const colltune_plugin* colltune_plugin_entry(uint32_t host_abi_version) {
                                          prepare,
                                          start,
                                          wait,
-                                         destroy};
+                                         destroy,
+                                         bind};
   return host_abi_version == colltune_plugin_abi_version ? &plugin : NULL;
 }

@@ -42,6 +42,8 @@ struct Behaviour {
   Limits limits{.min_ranks = 1};
   std::function<Support(const Problem&, const Topology&, const Capability&, const Variant&)>
       supports = [](const auto&, const auto&, const auto&, const auto&) { return Support::yes(); };
+  bool keeps_buffers = false;  ///< Implementation::why_not_bound
+  std::function<void(int rank, const CallBuffers&)> at_bind = [](int, const CallBuffers&) {};
   /// Called on each rank for each call, with the number of the call: before the exchange, and on
   /// the result.
   std::function<void(int rank, int call)> at_prepare = [](int, int) {};
@@ -69,6 +71,12 @@ class SumOperation final : public Operation {
   void give_up() noexcept override {
     if (behaviour_.ground != nullptr && !is_lost())
       ++behaviour_.ground->ended[static_cast<std::size_t>(communicator_->rank())];
+  }
+
+  void bind(const CallBuffers& buffers) override {
+    behaviour_.at_bind(communicator_->rank(), buffers);
+    check_bound_sizes(buffers_, buffers);
+    buffers_ = buffers;
   }
 
   void start() override {
@@ -143,6 +151,9 @@ class Fake final : public Implementation {
   }
   [[nodiscard]] Numerics numerics(const Problem&, const Variant&) const override {
     return {.rounding = Rounding::once, .numeric_class = NumericClass::rank_order};
+  }
+  [[nodiscard]] std::string why_not_bound(const Problem&, const Variant&) const override {
+    return behaviour_.keeps_buffers ? "it keeps its buffers" : "";
   }
   [[nodiscard]] std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                                    const Variant&,

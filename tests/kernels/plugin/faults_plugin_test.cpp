@@ -24,6 +24,7 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 constexpr int ranks = 3;
 constexpr std::size_t elements = 17;
@@ -225,6 +226,14 @@ TEST_F(FaultsPlugin, ReturnsTheResultOfTheCallBefore) {
       EXPECT_NE(observed.wrong[call], none) << call;
     expect_clean_beside(observed);
   }
+}
+
+TEST_F(FaultsPlugin, KeepsBuffersIsFoundWhereCallsComeWithOthers) {
+  const Variant variant{"fault.keeps_buffers", {}};
+  run_ranks(2, [&](Communicator& communicator) {
+    const ConformanceCase test{.problem = {.message_size = {64}}};
+    EXPECT_THAT(find_fault(communicator, find(variant), variant, test), HasSubstr("(call 1)"));
+  });
 }
 
 TEST_F(FaultsPlugin, WritesOutsideOfTheReceiveBuffer) {

@@ -156,6 +156,39 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(PluginOperation, DoesWhatAHealthyOneDoes) { make_call(3); }
 
+TEST(PluginOperation, TakesOtherBuffersWhereThePluginHasBind) {
+  const auto bind = [](std::size_t bytes) {
+    const Implementations made = load_plugin(flawed_plugin);
+    EXPECT_EQ(made.front()->why_not_bound({}, idle), "");
+    std::vector<std::byte> first(8);
+    std::vector<std::byte> second(bytes);
+    run_ranks(1, [&](Communicator& communicator) {
+      const auto operation = made.front()->prepare(
+          communicator, {.buffers = {.send = first, .receive = first}}, idle, soon_enough());
+      operation->bind({.send = second, .receive = second});
+    });
+  };
+  bind(8);
+  EXPECT_THAT(thrown_by([&] { bind(4); }).text, HasSubstr("prepared for 8 bytes to send"));
+  const Flaw flaw("bind fails");
+  EXPECT_THAT(thrown_by([&] { bind(8); }).text,
+              HasSubstr("bind failed with status 3: no more of them"));
+}
+
+TEST(PluginOperation, KeepsItsBuffersWhereThePluginHasNoBind) {
+  for (const char* without : {"first revision", "null bind"}) {
+    const Flaw flaw(without);
+    const Implementations made = load_plugin(flawed_plugin);
+    EXPECT_THAT(made.front()->why_not_bound({}, idle), HasSubstr("has no bind"));
+    run_ranks(1, [&](Communicator& communicator) {
+      const auto operation = made.front()->prepare(communicator, {}, idle, soon_enough());
+      EXPECT_THAT(thrown_by([&] { operation->bind({}); }).text, HasSubstr("keeps the buffers"));
+      operation->start();
+      operation->wait(soon_enough());
+    });
+  }
+}
+
 TEST(PluginOperation, GetsNothingForWhatIsNone) {
   const Flaw flaw("reads what is none");
   make_call(2);

@@ -11,18 +11,20 @@
 /// return, the host's.
 ///
 /// Life of an operation: `prepare` once, then `start` and `wait` in turn any number of times, then
-/// `destroy`. Only `start` and `wait` are timed.
+/// `destroy`. Before a `start`, `bind` may give it other buffers. Only `bind`, `start` and `wait` are
+/// timed.
 ///
 /// Rules
 /// - Every struct begins with its size as its writer knows it. Later revisions of version 1 only
 ///   append fields: read a field that the first revision lacks only if `struct_size` covers it.
-///   `colltune_plugin_entry` fills its table's `struct_size` with sizeof(colltune_plugin).
+///   `colltune_plugin_entry` fills its table's `struct_size` with sizeof(colltune_plugin). The second
+///   revision added `bind`.
 /// - No exception and no longjmp crosses this interface. A function that fails returns a status;
 ///   before that it may give a text for a person by `host->fail`.
 /// - Every wait has a deadline. A wait for another rank uses `host->signal_wait`, or is a loop that
 ///   checks `host->is_aborted` and compares `host->now_ns` with the deadline. When the loop gives
 ///   up, it names the rank by `host->miss`.
-/// - `start` never waits for another rank; `start` and `wait` allocate nothing.
+/// - `bind` and `start` never wait for another rank; `bind`, `start` and `wait` allocate nothing.
 /// - No rank's user buffer is written, and no rank's input read, before that rank's `start`. `wait`
 ///   returns only when no other rank still reads this rank's input, since the caller may overwrite
 ///   it next. Calls follow each other without a barrier; ranks may be late by any time.
@@ -161,7 +163,7 @@ typedef struct colltune_host {
   void (*miss)(colltune_communicator* communicator, int32_t rank, const char* waiting_for);
 } colltune_host;
 
-/// What a plug-in offers. No pointer is NULL.
+/// What a plug-in offers. No pointer is NULL but that of `bind`.
 typedef struct colltune_plugin {
   size_t struct_size;
   uint32_t abi_version;  ///< colltune_plugin_abi_version
@@ -188,6 +190,11 @@ typedef struct colltune_plugin {
   colltune_status (*start)(colltune_operation* operation);
   colltune_status (*wait)(colltune_operation* operation, int64_t deadline_ns);
   void (*destroy)(colltune_operation* operation);
+  /// The calls that start from now on use these buffers: as large as those of `prepare`, NULL and in
+  /// place where those are. Local; other ranks may bind or not. NULL, or a table of the first
+  /// revision: operations keep their buffers. Then they are measured and offered for persistent
+  /// calls alone, since ordinary calls come with other buffers each time.
+  colltune_status (*bind)(colltune_operation* operation, const void* send, void* receive);
 } colltune_plugin;
 
 /// What the plug-in exports. Returns its table, or NULL if it cannot serve a host of this version.

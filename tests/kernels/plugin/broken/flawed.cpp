@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -105,6 +106,12 @@ colltune_status prepare(const colltune_host* host, colltune_communicator* commun
   return status;
 }
 
+colltune_status bind(colltune_operation* operation, const void*, void*) {
+  if (!has_flaw("bind fails")) return colltune_ok;
+  operation->host->fail(operation->communicator, "no more of them");
+  return colltune_invalid_argument;
+}
+
 colltune_status start(colltune_operation* operation) { return misuse(*operation); }
 
 colltune_status wait(colltune_operation*, std::int64_t) {
@@ -127,9 +134,12 @@ const colltune_plugin* colltune_plugin_entry(std::uint32_t) {
            .prepare = prepare,
            .start = start,
            .wait = wait,
-           .destroy = destroy};
+           .destroy = destroy,
+           .bind = bind};
   if (has_flaw("small struct")) table.struct_size = offsetof(colltune_plugin, destroy);
   if (has_flaw("large struct")) table.struct_size += 64;
+  if (has_flaw("first revision")) table.struct_size = offsetof(colltune_plugin, bind);
+  if (has_flaw("null bind")) table.bind = nullptr;
   if (has_flaw("newer version")) table.abi_version = 2;
   if (has_flaw("null family")) table.family = nullptr;
   if (has_flaw("null describe")) table.describe = nullptr;

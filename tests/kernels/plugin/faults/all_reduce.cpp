@@ -53,6 +53,12 @@ colltune_status AllReduce::allocate(std::int64_t deadline_ns) {
   return host_.allocate(communicator_, 2 * size_, 1, deadline_ns, &memory_);
 }
 
+colltune_status AllReduce::bind(const void* send, void* receive) {
+  send_ = static_cast<const std::byte*>(send);
+  receive_ = static_cast<std::byte*>(receive);
+  return colltune_ok;
+}
+
 colltune_status AllReduce::start() {
   begin_call();
   stage_input();

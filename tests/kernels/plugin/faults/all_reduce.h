@@ -11,6 +11,7 @@
 /// An operation of this plug-in; what is faulty overrides start and wait.
 struct colltune_operation {
   virtual ~colltune_operation() = default;
+  virtual colltune_status bind(const void* send, void* receive) = 0;
   virtual colltune_status start() = 0;
   virtual colltune_status wait(std::int64_t deadline_ns) = 0;
 };
@@ -59,6 +60,7 @@ class AllReduce : public colltune_operation {
 
   /// Collective.
   colltune_status allocate(std::int64_t deadline_ns);
+  colltune_status bind(const void* send, void* receive) override;
   colltune_status start() override;
   colltune_status wait(std::int64_t deadline_ns) override;
 

@@ -202,6 +202,13 @@ class Stale final : public AllReduce {
   std::vector<std::byte> last_;
 };
 
+/// Goes on with the buffers of `prepare`.
+class KeepsBuffers final : public AllReduce {
+ public:
+  using AllReduce::AllReduce;
+  colltune_status bind(const void*, void*) override { return colltune_ok; }
+};
+
 // ---- Faults beside the result.
 
 /// Flips every bit of `bytes` bytes, so that no guard value survives.
@@ -323,6 +330,8 @@ constexpr std::array faults_of_this_plugin{
           false, make<WrongSometimes>},
     Fault{"stale", "the result is that of the call before", R"([{"name":"after","values":[0]}])",
           false, make<Stale>},
+    Fault{"keeps_buffers", "goes on with the first buffers where it was given others", "[]", false,
+          make<KeepsBuffers>},
     Fault{"writes_before", "bytes before the receive buffer are written",
           R"([{"name":"bytes","values":[1]},{"name":"after","values":[0]}])", false,
           make<WritesBefore>},

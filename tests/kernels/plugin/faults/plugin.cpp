@@ -85,6 +85,9 @@ colltune_status prepare(const colltune_host* host, colltune_communicator* commun
   }
 }
 
+colltune_status bind(colltune_operation* operation, const void* send, void* receive) {
+  return operation->bind(send, receive);
+}
 colltune_status start(colltune_operation* operation) { return operation->start(); }
 colltune_status wait(colltune_operation* operation, std::int64_t deadline_ns) {
   return operation->wait(deadline_ns);
@@ -99,7 +102,8 @@ constexpr colltune_plugin table{.struct_size = sizeof(colltune_plugin),
                                 .prepare = prepare,
                                 .start = start,
                                 .wait = wait,
-                                .destroy = destroy};
+                                .destroy = destroy,
+                                .bind = bind};
 
 }  // namespace
 }  // namespace faults

@@ -12,15 +12,19 @@
 
 namespace colltune {
 
-/// A rank's input, and what its owner writes into it before each run.
+/// The buffers of a run's calls, and what their owner writes into them before the run. The lists
+/// must live until the run has ended.
 struct RunInput {
-  std::span<std::byte> target;
-  std::span<const std::byte> image;  ///< as long as `target`
-  /// More bytes to push out of the caches. On a device it is memory larger than the device's
-  /// caches; it is filled instead.
-  std::span<std::byte> evicted;
-  bool is_evicted = false;   ///< whether `target` leaves the caches after it was written
-  Device* device = nullptr;  ///< where `target` lies; null: in the host's memory
+  /// The inputs that are written; empty if they stay as the last run left them.
+  std::span<const std::span<std::byte>> targets{};
+  std::span<const std::byte> image{};  ///< as long as each target
+  /// What is pushed out of the caches after that. On a device it is memory larger than the device's
+  /// caches, and is filled instead.
+  std::span<const std::span<std::byte>> evicted{};
+  Device* device = nullptr;  ///< where all that lies; null: in the host's memory
+  /// The buffers that each call binds, in the order of the calls; empty: the calls are persistent
+  /// and keep theirs.
+  std::span<const CallBuffers> bindings{};
 };
 
 /// Length and limits of one run.
@@ -37,16 +41,18 @@ struct TimedCalls {
   [[nodiscard]] std::chrono::nanoseconds duration() const { return end - begin; }
 };
 
-/// Makes `calls` back-to-back calls on this rank. Only `start` and `wait` lie between the two clock
-/// reads. Throws what the operation throws.
-[[nodiscard]] TimedCalls time_calls(Operation& operation, int calls, Deadline deadline);
+/// Makes `calls` back-to-back calls on this rank. Only `bind` (where `bindings`, one for each call,
+/// are given), `start` and `wait` lie between the two clock reads. Throws what the operation
+/// throws.
+[[nodiscard]] TimedCalls time_calls(Operation& operation, int calls, Deadline deadline,
+                                    std::span<const CallBuffers> bindings = {});
 
 /// The same, if the caller has already read the clock at the start of the calls; returns the
 /// reading after them.
-[[nodiscard]] std::chrono::steady_clock::time_point end_of_calls(Operation& operation, int calls,
-                                                                 Deadline deadline);
+[[nodiscard]] std::chrono::steady_clock::time_point end_of_calls(
+    Operation& operation, int calls, Deadline deadline, std::span<const CallBuffers> bindings = {});
 
-/// Writes the image into the target, as an application would write its data just before the call,
+/// Writes the image into the targets, as an application would write its data just before the call,
 /// and evicts what must not be in the caches.
 void rewrite(const RunInput& input);
 
