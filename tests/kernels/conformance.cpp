@@ -42,16 +42,16 @@ std::string describe_fault(const std::string& what, int call) {
   return what + " (call " + std::to_string(call) + ")";
 }
 
-/// The places of a rank's buffers that calls take in turns, if they may (Operation::bind).
-constexpr std::size_t places = 2;
+/// The sets of a rank's buffers that calls take in turns, if they may (Operation::bind).
+constexpr std::size_t sets = 2;
 
-/// The place of the call's buffers. Ranks of odd numbers take another place in each call, the
-/// others in the second call alone: some ranks bind where others do not.
-std::size_t place_of(int call, int rank) {
-  return static_cast<std::size_t>(rank % 2 == 1 ? call : std::min(call, 1)) % places;
+/// The set of the call's buffers. Ranks of odd numbers take another set in each call, the others in
+/// the second call alone: some ranks bind where others do not.
+std::size_t set_of(int call, int rank) {
+  return static_cast<std::size_t>(rank % 2 == 1 ? call : std::min(call, 1)) % sets;
 }
 
-/// A rank's buffers for a call, where its implementation expects them, once for each place. What
+/// A rank's buffers for a call, where its implementation expects them, once for each set. What
 /// the test looks at and writes lies in the host's memory; on a device it is a copy.
 class TestMemory {
  public:
@@ -60,9 +60,9 @@ class TestMemory {
       : device_(communicator.device()) {
     const Problem& problem = test.problem;
     const int ranks = communicator.size();
-    // Places are unlike in alignment where sizes are odd.
+    // Sets are unlike in alignment where sizes are odd.
     const std::size_t each = guarded_size(problem, ranks);
-    const std::size_t bytes = places * each;
+    const std::size_t bytes = sets * each;
     if (BufferSource* const source = implementation.buffer_source()) {
       of_library_ = source->allocate(*device_, {bytes});
       memory_ = of_library_->bytes();
@@ -77,18 +77,18 @@ class TestMemory {
       plain_.resize(bytes);
       whole_ = plain_;
     }
-    for (std::size_t place = 0; place < places; ++place)
-      buffers.emplace_back(whole_.subspan(place * each, each), problem, communicator.rank(), ranks,
+    for (std::size_t set = 0; set < sets; ++set)
+      buffers.emplace_back(whole_.subspan(set * each, each), problem, communicator.rank(), ranks,
                            communicator.rank() == test.root);
   }
 
   /// As the call takes them.
-  [[nodiscard]] CallBuffers of_call(std::size_t place) const {
+  [[nodiscard]] CallBuffers of_call(std::size_t set) const {
     const auto move = [&](std::span<std::byte> bytes) {
       if (device_ == nullptr || bytes.empty()) return bytes;
       return memory_.subspan(static_cast<std::size_t>(bytes.data() - whole_.data()), bytes.size());
     };
-    return {move(buffers[place].send), move(buffers[place].receive)};
+    return {move(buffers[set].send), move(buffers[set].receive)};
   }
   /// Makes what the test wrote the call's.
   void give() const {
@@ -99,7 +99,7 @@ class TestMemory {
     if (device_ != nullptr) device_->read(whole_, memory_.data());
   }
 
-  std::vector<GuardedBuffers> buffers{};  ///< by place
+  std::vector<GuardedBuffers> buffers{};  ///< by set
 
  private:
   Device* device_;
@@ -119,17 +119,17 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
   const auto operation = implementation.prepare(
       communicator, {test.problem, test.root, memory.of_call(0)}, variant, soon_enough());
   const bool is_bound = implementation.why_not_bound(test.problem, variant).empty();
-  std::size_t place = 0;
+  std::size_t set = 0;
   const Numerics numerics = implementation.numerics(test.problem, variant);
   std::string fault;
   for (int call = 0; call < test.calls; ++call) {
     const VerifiedCall verified{test.problem, ranks, test.root, test.pattern,
                                 static_cast<std::uint64_t>(call) + 1};
-    if (is_bound && place != place_of(call, rank)) {
-      place = place_of(call, rank);
-      operation->bind(memory.of_call(place));
+    if (is_bound && set != set_of(call, rank)) {
+      set = set_of(call, rank);
+      operation->bind(memory.of_call(set));
     }
-    const GuardedBuffers& buffers = memory.buffers[place];
+    const GuardedBuffers& buffers = memory.buffers[set];
     if (!test.problem.in_place) fill_bytes(buffers.receive, garbage);
     const RandomCall random{test.problem, ranks, verified.seed};
     if (test.has_random_values)

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <ctime>
 #include <thread>
 
@@ -63,6 +64,53 @@ TEST(Operations, AreRefusedOnAllRanksWhereTheyWouldTakeMoreThanIsStated) {
       }
     }
     EXPECT_NE(prepare(1U << 30, "65536"), nullptr);
+  });
+}
+
+TEST(Operations, BindRefusesOtherSizesAndWhatLiesElsewhere) {
+  const Implementations catalogue = make_catalogue();
+  const auto refusal = [](Operation& operation, const CallBuffers& buffers) {
+    try {
+      operation.bind(buffers);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), StatusCode::invalid_argument) << error.what();
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  run_ranks(2, [&](Communicator& communicator) {
+    const auto memory = communicator.allocate({4096}, soon_enough());
+    const auto elsewhere = communicator.allocate({4096}, soon_enough());
+    const std::span<std::byte> own = memory->part(communicator.rank());
+    const std::span<std::byte> other = elsewhere->part(communicator.rank());
+    for (const std::string access : {"staged", "direct"}) {
+      Problem problem{.message_size = {256}};
+      problem.registered = access == "direct";
+      const auto operation =
+          find_implementation(catalogue, "cpu.all_reduce_one_shot")
+              ->prepare(communicator,
+                        {.problem = problem, .buffers = {own.first(256), own.subspan(256, 256)}},
+                        parse_variant("cpu.all_reduce_one_shot{access=" + access +
+                                      ",chunk=16384,slots=4,stores=cached}"),
+                        soon_enough());
+      EXPECT_NE(refusal(*operation, {own.first(128), own.subspan(256, 256)})
+                    .find("prepared for 256 bytes to send"),
+                std::string::npos);
+      const std::string why = refusal(*operation, {other.first(256), own.subspan(256, 256)});
+      EXPECT_EQ(why.find("lies outside the allocation") != std::string::npos, problem.registered)
+          << why;
+      // What was refused changed nothing.
+      EXPECT_EQ(refusal(*operation, {own.subspan(1024, 256), own.subspan(2048, 256)}), "");
+      const float one = 1;
+      for (std::size_t at = 1024; at < 1280; at += sizeof one)
+        std::memcpy(own.data() + at, &one, sizeof one);
+      operation->start();
+      operation->wait(soon_enough());
+      float sum = 0;
+      std::memcpy(&sum, own.data() + 2048, sizeof sum);
+      EXPECT_EQ(sum, 2);
+      communicator.barrier(soon_enough());
+    }
   });
 }
 

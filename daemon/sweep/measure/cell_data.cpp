@@ -19,7 +19,7 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t line = 64;
 // From this size on a program's allocator gives a buffer pages of its own.
 constexpr std::size_t smallest_on_pages = 32 << 10;
-// A run has no more calls than this without its places' lists growing.
+// A run has no more calls than this without the pairs' lists growing.
 constexpr std::size_t usual_calls = 16;
 // Content of a receive buffer before a verified call; no pattern of the oracle repeats one byte.
 constexpr int poison = 0xA5;
@@ -59,9 +59,9 @@ struct Views {
 /// The buffers at `offset` in the regions. In place, the smaller buffer is a view into the larger
 /// one: its block number `rank`.
 Views place_buffers(const Problem& problem, int rank, int ranks,
-                    const BufferArena::Regions& regions, std::size_t offset_of_place) {
-  const std::span<std::byte> first = regions.first.subspan(offset_of_place);
-  const std::span<std::byte> second = regions.second.subspan(offset_of_place);
+                    const BufferArena::Regions& regions, std::size_t offset_of_pair) {
+  const std::span<std::byte> first = regions.first.subspan(offset_of_pair);
+  const std::span<std::byte> second = regions.second.subspan(offset_of_pair);
   const std::size_t send = send_size(problem, ranks, rank == root).value;
   const std::size_t receive = receive_size(problem, ranks, rank == root).value;
   if (!problem.in_place) return {first.first(send), second.first(receive)};
@@ -75,31 +75,31 @@ Views place_buffers(const Problem& problem, int rank, int ranks,
 
 }  // namespace
 
-PlaceLayout PlaceLayout::of(Bytes message, Calling calling) {
+PairLayout PairLayout::of(Bytes message, Calling calling) {
   const std::size_t size = message.value;
   const auto up = [](std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
   };
-  PlaceLayout layout;
+  PairLayout layout;
   if (size >= smallest_on_pages) {
     layout.stride = up(size + 2 * guard_bytes, page);
   } else {
-    // An odd number of lines, so that places do not share the sets of a cache.
+    // An odd number of lines, so that pairs do not share the sets of a cache.
     layout.stride = up(size + 2 * guard_bytes, line);
     if (layout.stride / line % 2 == 0) layout.stride += line;
   }
   if (calling == Calling::each)
     layout.count =
-        std::max(fewest_places, (least_footprint + 2 * layout.stride - 1) / (2 * layout.stride));
+        std::max(fewest_pairs, (least_footprint + 2 * layout.stride - 1) / (2 * layout.stride));
   return layout;
 }
 
 Bytes region_size(Bytes largest, Calling calling) {
-  const PlaceLayout of_largest = PlaceLayout::of(largest, calling);
+  const PairLayout of_largest = PairLayout::of(largest, calling);
   if (calling == Calling::persistent) return {of_largest.stride};
-  // Smaller messages have more places, which take the least footprint and less than one place more.
-  return {std::max(PlaceLayout::fewest_places * of_largest.stride,
-                   PlaceLayout::least_footprint / 2 + of_largest.stride)};
+  // Smaller messages have more pairs, which take the least footprint and less than one pair more.
+  return {std::max(PairLayout::fewest_pairs * of_largest.stride,
+                   PairLayout::least_footprint / 2 + of_largest.stride)};
 }
 
 void BufferArena::Free::operator()(std::byte* memory) const noexcept { std::free(memory); }
@@ -170,62 +170,62 @@ CellData::CellData(const Problem& problem, Calling calling, const Communicator& 
       rank_(world.rank()),
       ranks_(world.size()),
       calling_(calling) {
-  const PlaceLayout layout = PlaceLayout::of(problem.message_size, calling);
+  const PairLayout layout = PairLayout::of(problem.message_size, calling);
   for (std::size_t i = 0; i < layout.count; ++i) {
     const Views views = place_buffers(problem, rank_, ranks_, regions, i * layout.stride);
-    Place place{.send = views.send, .receive = views.receive};
+    Pair pair{.send = views.send, .receive = views.receive};
     if (problem.in_place) {
-      place_guards(place, "before the buffer", "behind the buffer",
+      place_guards(pair, "before the buffer", "behind the buffer",
                    views.send.size() >= views.receive.size() ? views.send : views.receive);
     } else {
-      place_guards(place, "before the send buffer", "behind the send buffer", views.send);
-      place_guards(place, "before the receive buffer", "behind the receive buffer", views.receive);
+      place_guards(pair, "before the send buffer", "behind the send buffer", views.send);
+      place_guards(pair, "before the receive buffer", "behind the receive buffer", views.receive);
     }
-    places_.push_back(std::move(place));
+    pairs_.push_back(std::move(pair));
   }
   run_image_ = input_of({});
   // Runs that write no input find one that means something.
   if (calling == Calling::each)
-    for (const Place& place : places_) write(place.send, run_image_);
+    for (const Pair& pair : pairs_) write(pair.send, run_image_);
 }
 
 Call CellData::call() const {
-  const Place& first = places_.front();
+  const Pair& first = pairs_.front();
   return {
       .problem = problem_, .root = root, .buffers = {.send = first.send, .receive = first.receive}};
 }
 
-RunInput CellData::take_places(int calls) {
+RunInput CellData::take_pairs(int calls) {
   const auto count = static_cast<std::size_t>(calls);
-  while (sends_.size() < places_.size() + std::max(count, usual_calls)) {
-    const Place& place = places_[sends_.size() % places_.size()];
-    bindings_.push_back({.send = place.send, .receive = place.receive});
-    sends_.push_back(place.send);
-    sends_and_receives_.push_back(place.send);
-    sends_and_receives_.push_back(place.receive);
+  while (sends_.size() < pairs_.size() + std::max(count, usual_calls)) {
+    const Pair& pair = pairs_[sends_.size() % pairs_.size()];
+    bindings_.push_back({.send = pair.send, .receive = pair.receive});
+    sends_.push_back(pair.send);
+    sends_and_receives_.push_back(pair.send);
+    sends_and_receives_.push_back(pair.receive);
   }
   run_begin_ = next_;
-  run_places_ = std::min(count, places_.size());
+  run_pairs_ = std::min(count, pairs_.size());
   RunInput input{.device = device_};
   if (calling_ == Calling::each) {
     input.bindings = std::span(bindings_).subspan(run_begin_, count);
-    next_ = (next_ + count) % places_.size();
+    next_ = (next_ + count) % pairs_.size();
   }
-  unchecked_ = std::min(unchecked_ + count, places_.size());
+  unchecked_ = std::min(unchecked_ + count, pairs_.size());
   return input;
 }
 
 void CellData::add_writes(RunInput& input, std::span<const std::byte> image, InputMode mode) const {
-  input.targets = std::span(sends_).subspan(run_begin_, run_places_);
+  input.targets = std::span(sends_).subspan(run_begin_, run_pairs_);
   input.image = image;
   if (mode != InputMode::rotating) return;
   input.evicted = device_ != nullptr
                       ? std::span<const std::span<std::byte>>(eviction_)
-                      : std::span(sends_and_receives_).subspan(2 * run_begin_, 2 * run_places_);
+                      : std::span(sends_and_receives_).subspan(2 * run_begin_, 2 * run_pairs_);
 }
 
 RunInput CellData::run_input(InputMode mode, int calls) {
-  RunInput input = take_places(calls);
+  RunInput input = take_pairs(calls);
   if (mode != InputMode::hot) add_writes(input, run_image_, mode);
   return input;
 }
@@ -256,34 +256,34 @@ std::span<const std::byte> CellData::input_of(const Check& check) {
   auto& slot =
       inputs_[check.pattern == DataPattern::exact ? 0 : 1][static_cast<std::size_t>(check.seed)];
   if (!slot) {
-    slot.emplace(places_.front().send.size());
+    slot.emplace(pairs_.front().send.size());
     fill_send(verified_call(check), rank_, *slot);
   }
   return *slot;
 }
 
-void CellData::place_guards(Place& place, std::string_view before, std::string_view behind,
+void CellData::place_guards(Pair& pair, std::string_view before, std::string_view behind,
                             std::span<std::byte> buffer) {
-  place.guards.push_back({{buffer.data() - guard_bytes, guard_bytes}, before});
-  place.guards.push_back({{buffer.data() + buffer.size(), guard_bytes}, behind});
-  for (const Guard& guard : place.guards) write(guard.bytes, guard_pattern);
+  pair.guards.push_back({{buffer.data() - guard_bytes, guard_bytes}, before});
+  pair.guards.push_back({{buffer.data() + buffer.size(), guard_bytes}, behind});
+  for (const Guard& guard : pair.guards) write(guard.bytes, guard_pattern);
 }
 
 bool CellData::keeps_input() const {
   // In place the result overwrites the input. Exceptions are a rank that receives nothing, and the
   // root of a scatter, whose own block is sent to itself. What reduce_scatter leaves in the other
   // blocks is undefined.
-  return !problem_.in_place || places_.front().receive.empty() ||
+  return !problem_.in_place || pairs_.front().receive.empty() ||
          problem_.collective == Collective::scatter;
 }
 
 std::optional<Fault> CellData::inspect_guards() {
   std::string damage;
-  // Persistent calls stay at the first place.
-  const std::size_t begin = next_ + places_.size() - unchecked_ % places_.size();
-  const std::size_t count = calling_ == Calling::each ? unchecked_ : places_.size();
+  // Persistent calls stay at the first pair.
+  const std::size_t begin = next_ + pairs_.size() - unchecked_ % pairs_.size();
+  const std::size_t count = calling_ == Calling::each ? unchecked_ : pairs_.size();
   for (std::size_t i = 0; i < count; ++i)
-    for (const Guard& guard : places_[(begin + i) % places_.size()].guards) {
+    for (const Guard& guard : pairs_[(begin + i) % pairs_.size()].guards) {
       const std::span<const std::byte> found = look_at(guard.bytes);
       if (std::memcmp(found.data(), guard_pattern.data(), guard_bytes) == 0) continue;
       std::size_t changed = 0;
@@ -297,11 +297,11 @@ std::optional<Fault> CellData::inspect_guards() {
   return Fault{Outcome::wrong, damage};
 }
 
-std::optional<Fault> CellData::compare(const Place& place, const Check& check) {
-  if (place.receive.empty()) return std::nullopt;
+std::optional<Fault> CellData::compare(const Pair& pair, const Check& check) {
+  if (pair.receive.empty()) return std::nullopt;
   KnownResult& known =
       results_[check.pattern == DataPattern::exact ? 0 : 1][static_cast<std::size_t>(check.seed)];
-  const std::span<const std::byte> received = look_at(place.receive);
+  const std::span<const std::byte> received = look_at(pair.receive);
   const bool may_use =
       !known.bytes.empty() && (known.is_strict || known.rounding == check.rounding);
   if (may_use && std::memcmp(known.bytes.data(), received.data(), received.size()) == 0)
@@ -316,21 +316,21 @@ std::optional<Fault> CellData::compare(const Place& place, const Check& check) {
   return std::nullopt;
 }
 
-std::optional<Fault> CellData::compare_input(const Place& place, const Check& check) {
+std::optional<Fault> CellData::compare_input(const Pair& pair, const Check& check) {
   const std::span<const std::byte> input = input_of(check);
-  if (!keeps_input() || place.send.empty()) return std::nullopt;
-  const std::span<const std::byte> sent = look_at(place.send);
+  if (!keeps_input() || pair.send.empty()) return std::nullopt;
+  const std::span<const std::byte> sent = look_at(pair.send);
   if (std::memcmp(sent.data(), input.data(), sent.size()) == 0) return std::nullopt;
   const auto changed = std::ranges::mismatch(sent, input).in1 - sent.begin();
   return Fault{Outcome::wrong, fmt::format("changed byte {} of its input", changed)};
 }
 
 RunInput CellData::arm(const Check& check, InputMode mode, int calls) {
-  RunInput input = take_places(calls);
+  RunInput input = take_pairs(calls);
   add_writes(input, input_of(check), mode);
   // In place, the input lies within (or around) the poison, so it is written after the poison.
-  for (std::size_t i = 0; i < run_places_; ++i) {
-    const std::span<std::byte> receive = run_place(i).receive;
+  for (std::size_t i = 0; i < run_pairs_; ++i) {
+    const std::span<std::byte> receive = run_pair(i).receive;
     if (receive.empty()) continue;
     if (device_ == nullptr)
       std::memset(receive.data(), poison, receive.size());
@@ -344,11 +344,11 @@ std::optional<Fault> CellData::inspect(const Check& check) {
   // The guards are checked even if the result is wrong: damage that stays would be blamed on the
   // next variant.
   auto stray = inspect_guards();
-  for (std::size_t i = 0; i < run_places_; ++i)
-    if (auto fault = compare(run_place(i), check)) return fault;
+  for (std::size_t i = 0; i < run_pairs_; ++i)
+    if (auto fault = compare(run_pair(i), check)) return fault;
   if (stray) return stray;
-  for (std::size_t i = 0; i < run_places_; ++i)
-    if (auto fault = compare_input(run_place(i), check)) return fault;
+  for (std::size_t i = 0; i < run_pairs_; ++i)
+    if (auto fault = compare_input(run_pair(i), check)) return fault;
   return std::nullopt;
 }
 

@@ -23,16 +23,17 @@ namespace colltune {
 /// Length of the known pattern before and after each buffer; a variant that writes there is wrong.
 inline constexpr std::size_t guard_bytes = 1024;
 
-/// A cell's buffers: in each region, one place after another. Calls take the places in turns, as
-/// a program's calls come with now these buffers, now those; persistent calls have a single one.
-struct PlaceLayout {
+/// A cell's buffers: pairs of a send and a receive buffer, one after another in each region. Calls
+/// take the pairs in turns, as a program's calls come with now these buffers, now those; persistent
+/// calls have a single pair.
+struct PairLayout {
   std::size_t count = 1;
-  std::size_t stride = 0;  ///< bytes from one place to the next in a region
+  std::size_t stride = 0;  ///< bytes from one pair to the next in a region
 
-  /// The places of calls of `message`: for ordinary calls at least `fewest_places`, and so many
+  /// The pairs for calls of `message`: for ordinary calls at least `fewest_pairs`, and so many
   /// that the regions have `least_footprint` together.
-  static PlaceLayout of(Bytes message, Calling calling);
-  static constexpr std::size_t fewest_places = 3;
+  static PairLayout of(Bytes message, Calling calling);
+  static constexpr std::size_t fewest_pairs = 3;
   static constexpr std::size_t least_footprint = std::size_t{1} << 20;
   /// The bytes of both regions.
   [[nodiscard]] Bytes footprint() const { return {2 * count * stride}; }
@@ -83,7 +84,7 @@ class CellData {
   /// The call for which operations are prepared.
   [[nodiscard]] Call call() const;
   /// The buffers and input of the next timed run of `calls` calls. Ordinary calls go on to the next
-  /// places.
+  /// pairs.
   [[nodiscard]] RunInput run_input(InputMode mode, int calls);
 
   struct Check {
@@ -114,7 +115,7 @@ class CellData {
     std::string_view where;
   };
   /// One pair of buffers, and what lies around them.
-  struct Place {
+  struct Pair {
     std::span<std::byte> send;
     std::span<std::byte> receive;
     std::vector<Guard> guards{};
@@ -124,21 +125,19 @@ class CellData {
   /// `bytes` where the host can read them; valid until the next call.
   [[nodiscard]] std::span<const std::byte> look_at(std::span<const std::byte> bytes);
 
-  void place_guards(Place& place, std::string_view before, std::string_view behind,
+  void place_guards(Pair& pair, std::string_view before, std::string_view behind,
                     std::span<std::byte> buffer);
   [[nodiscard]] bool keeps_input() const;
-  /// The next run of `calls` calls, without anything to write; the places that it uses are from
+  /// The next run of `calls` calls, without anything to write; the pairs that it uses are from
   /// `run_begin_` on.
-  [[nodiscard]] RunInput take_places(int calls);
+  [[nodiscard]] RunInput take_pairs(int calls);
   /// Whether all inputs that the run will find are to be written, and what is evicted after that.
   void add_writes(RunInput& input, std::span<const std::byte> image, InputMode mode) const;
-  /// The place of the run's call number `i`.
-  [[nodiscard]] Place& run_place(std::size_t i) {
-    return places_[(run_begin_ + i) % places_.size()];
-  }
-  [[nodiscard]] std::optional<Fault> compare(const Place& place, const Check& check);
-  /// Whether the input of `place` is still what `check` sent.
-  [[nodiscard]] std::optional<Fault> compare_input(const Place& place, const Check& check);
+  /// The pair of the run's call number `i`.
+  [[nodiscard]] Pair& run_pair(std::size_t i) { return pairs_[(run_begin_ + i) % pairs_.size()]; }
+  [[nodiscard]] std::optional<Fault> compare(const Pair& pair, const Check& check);
+  /// Whether the input of `pair` is still what `check` sent.
+  [[nodiscard]] std::optional<Fault> compare_input(const Pair& pair, const Check& check);
   [[nodiscard]] VerifiedCall verified_call(const Check& check) const;
   /// What this rank sends in a verified call; computed once.
   [[nodiscard]] std::span<const std::byte> input_of(const Check& check);
@@ -150,16 +149,16 @@ class CellData {
   int rank_;
   int ranks_;
   Calling calling_;
-  std::vector<Place> places_;
-  // What runs take, by place. After the last place the first ones follow again, so that each run's
+  std::vector<Pair> pairs_;
+  // What runs take, by pair. After the last pair the first ones follow again, so that each run's
   // are in a row.
   std::vector<CallBuffers> bindings_;
   std::vector<std::span<std::byte>> sends_;
   std::vector<std::span<std::byte>> sends_and_receives_;  ///< by twos
-  std::size_t next_ = 0;                                  ///< the place of the next call
-  std::size_t run_begin_ = 0;                             ///< the first place of the last run
-  std::size_t run_places_ = 0;                            ///< and how many
-  std::size_t unchecked_ = 0;  ///< places up to `next_` whose guards were not looked at
+  std::size_t next_ = 0;                                  ///< the pair of the next call
+  std::size_t run_begin_ = 0;                             ///< the first pair of the last run
+  std::size_t run_pairs_ = 0;                             ///< and how many
+  std::size_t unchecked_ = 0;  ///< pairs up to `next_` whose guards were not looked at
   std::array<std::array<std::optional<std::vector<std::byte>>, 2>, 2> inputs_;  ///< pattern, seed
   std::array<std::array<KnownResult, 2>, 2> results_;                           ///< pattern, seed
   std::span<const std::byte> run_image_;

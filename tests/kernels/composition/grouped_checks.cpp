@@ -24,6 +24,10 @@ class ByGroups final : public StubImplementation {
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return grouped_numerics(problem, grouping_, catalogue_);
   }
+  // Its parts are chosen from what takes other buffers, unless those are registered.
+  std::string why_not_bound(const Problem& problem, const Variant& variant) const override {
+    return problem.registered ? StubImplementation::why_not_bound(problem, variant) : "";
+  }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call, const Variant&,
                                      Deadline deadline) const override {
     return prepare_grouped(communicator, call, grouping_, catalogue_, deadline);

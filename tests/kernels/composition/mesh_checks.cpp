@@ -92,6 +92,10 @@ Numerics ByMesh::numerics(const Problem& problem, const Variant&) const {
   return mesh_numerics(problem, composition_, catalogue_);
 }
 
+std::string ByMesh::why_not_bound(const Problem& problem, const Variant& variant) const {
+  return problem.registered ? StubImplementation::why_not_bound(problem, variant) : "";
+}
+
 std::unique_ptr<Operation> ByMesh::prepare(Communicator&, const Call& call, const Variant&,
                                            Deadline deadline) const {
   Call own = call;
