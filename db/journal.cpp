@@ -150,6 +150,34 @@ std::optional<TuningKey> find_key(Connection& connection, const std::string& dig
   return keys.begin()->second;
 }
 
+void restate_keys(Connection& connection) {
+  connection.execute("PRAGMA defer_foreign_keys=ON");
+  std::map<std::string, std::string> renamed;
+  std::int64_t id = 0;
+  for (const EnvironmentRecord& record : read_environments(connection)) {
+    const std::string digest = digest_of(record.environment);
+    renamed.emplace(record.digest, digest);
+    Row row{digest};
+    put_fields(row, record.environment);
+    update_row(connection, environment_table(), ++id, row);
+  }
+  const auto new_name = [&](std::string& digest, std::string_view table, std::int64_t row) {
+    const auto found = renamed.find(digest);
+    if (found == renamed.end()) fail_row(connection, table, row, "names a missing environment");
+    digest = found->second;
+  };
+  for (StoredSweep& sweep : load_sweeps(connection)) {
+    new_name(sweep.record.environment_digest, "sweep", sweep.id);
+    update_row(connection, sweep_table(), sweep.id, row_of(sweep));
+  }
+  for (auto& [key_id, key] : read_keys(connection)) {
+    new_name(key.environment_digest, "tuning_key", key_id);
+    Row row{digest_of_value(key)};
+    put_fields(row, key);
+    update_row(connection, tuning_key_table(), key_id, row);
+  }
+}
+
 void begin_sweep(Connection& connection, const SweepRecord& sweep) {
   if (sweep.uuid.empty()) throw Error(StatusCode::invalid_argument, "a sweep needs a uuid");
   for (const auto& stored : load_sweeps(connection))

@@ -34,6 +34,10 @@ std::string put_environment(Connection& connection, const Environment& environme
 /// The key with that digest; empty if none is stored.
 [[nodiscard]] std::optional<TuningKey> find_key(Connection& connection, const std::string& digest);
 
+/// Recomputes the digests of all environments and keys, and rewrites them wherever they are stored,
+/// after a migration that changed the form of one of these. Must be called in a write transaction.
+void restate_keys(Connection& connection);
+
 void begin_sweep(Connection& connection, const SweepRecord& sweep);
 /// Sets a sweep that is not complete to running.
 void resume_sweep(Connection& connection, const std::string& uuid);

@@ -13,6 +13,7 @@
 #include "colltune/db/records.h"
 #include "colltune/vocabulary/canonical.h"
 #include "decisions.h"
+#include "journal.h"
 #include "sqlite/columns.h"
 #include "sqlite/file_system.h"
 
@@ -137,6 +138,23 @@ std::string new_uuid() {
   return text.data();
 }
 
+/// Whether a step after `from` has the property.
+bool has_step(std::span<const Migration> history, std::int64_t from, bool Migration::*property) {
+  return std::ranges::any_of(
+      history, [&](const Migration& step) { return step.to_version > from && step.*property; });
+}
+
+/// A step that changes keys may unite rows of these tables, so that their counts are taken anew;
+/// before that, none may be missing.
+void check_counts(Connection& connection, const Meta& meta, std::int64_t version) {
+  if (connection.integer("SELECT count(*) FROM environment") != meta.environment_count)
+    fail_row(connection, "environment", meta.environment_count, "is missing");
+  constexpr std::int64_t first_with_quarantine = 2;
+  if (version >= first_with_quarantine &&
+      connection.integer("SELECT count(*) FROM quarantine") != meta.quarantine_count)
+    fail_row(connection, "quarantine", meta.quarantine_count, "is missing");
+}
+
 /// Runs the steps after `from` and records the new version, all in one transaction.
 void migrate(Connection& connection, std::span<const Migration> history, std::int64_t from) {
   Transaction transaction(connection, Transaction::Kind::write);
@@ -145,17 +163,22 @@ void migrate(Connection& connection, std::span<const Migration> history, std::in
     meta.store_uuid = new_uuid();
   else
     meta = read_meta_of_any_version(connection);
+  const bool changes_keys = from != 0 && has_step(history, from, &Migration::changes_keys);
+  if (changes_keys) check_counts(connection, meta, from);
   for (const Migration& step : history)
     if (step.to_version > from) step.apply(connection);
+  if (changes_keys) {
+    meta.environment_count = connection.integer("SELECT count(*) FROM environment");
+    meta.quarantine_count = connection.integer("SELECT count(*) FROM quarantine");
+  }
   meta.schema_version = history.back().to_version;
   meta.schema_digest = digest_of_schema(connection);
   if (from == 0) connection.execute("PRAGMA application_id=" + std::to_string(application_id));
   connection.execute("PRAGMA user_version=" + std::to_string(meta.schema_version));
   write_meta(connection, meta);
-  const bool changes_decisions = std::ranges::any_of(history, [&](const Migration& step) {
-    return step.to_version > from && step.changes_decisions;
-  });
-  if (from != 0 && changes_decisions) restate_generations(connection);
+  if (changes_keys) restate_keys(connection);
+  if (from != 0 && has_step(history, from, &Migration::changes_decisions))
+    restate_generations(connection);
   transaction.commit();
 }
 

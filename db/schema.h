@@ -22,12 +22,15 @@ struct Migration {
   void (*apply)(Connection&) = nullptr;
   /// The step changes the form of decisions, so the digests of generations must be recomputed.
   bool changes_decisions = false;
+  /// The step changes the form of keys or environments, so their digests must be recomputed.
+  bool changes_keys = false;
 };
 /// Steps that are too long for the list.
 void apply_version_3(Connection& connection);
 void apply_version_4(Connection& connection);
 void apply_version_6(Connection& connection);
 void apply_version_7(Connection& connection);
+void apply_version_8(Connection& connection);
 /// All steps, ascending from 1. This program reads and writes the last one's version.
 [[nodiscard]] std::span<const Migration> schema_history();
 

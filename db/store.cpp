@@ -129,12 +129,14 @@ void Store::append(const std::string& sweep_uuid, std::span<const Measurement> m
 
 std::optional<SweepRecord> Store::unfinished_sweep(const std::string& configuration,
                                                    const std::string& environment_digest,
+                                                   const Provenance& provenance,
                                                    const std::string& launch) const {
   const auto sweeps = db::read_sweeps(impl_->connection());
   for (const SweepRecord& sweep : std::views::reverse(sweeps)) {
     const bool fits = sweep.purpose == SweepPurpose::choose &&
                       sweep.configuration == configuration &&
-                      sweep.environment_digest == environment_digest && sweep.launch == launch;
+                      sweep.environment_digest == environment_digest &&
+                      sweep.provenance == provenance && sweep.launch == launch;
     if (!fits) continue;
     if (sweep.state == SweepState::complete) return {};
     if (sweep.state != SweepState::failed) return sweep;

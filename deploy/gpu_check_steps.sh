@@ -42,7 +42,13 @@ find_nccl() {
 # Serves the sweep's decisions and asks for each collective and size, of the daemon and of the file. Ends as gpu_bench
 # does. Wants the sweep's configuration and ranks.
 serve_decisions() {
-  local code=0 answers=0 daemon address=unix:$work/socket collective size by_server by_file question
+  local code=0 answers=0 daemon address=unix:$work/socket collective size by_server by_file question key value
+  # What was measured in one regime answers for that one alone.
+  local regime=()
+  for key in calling input; do
+    value=$(sed -n "s/.*\"$key\": *\"\([^\"]*\)\".*/\1/p" "$configuration")
+    [ -z "$value" ] || regime+=("--$key" "$value")
+  done
   wrong() { echo "WRONG: $1"; code=1; }
   "$programs/colltuned" --db "$work/sweep.db" --listen "$address" > "$work/listening" &
   daemon=$!
@@ -52,13 +58,15 @@ serve_decisions() {
     kill -0 "$daemon" 2> /dev/null || { echo "WRONG: colltuned does not serve"; return 1; }
     sleep 0.05
   done
-  "$programs/colltune" export json --db "$work/sweep.db" -o "$work/decisions.json" || wrong "no export from the file"
-  "$programs/colltune" export json --server "$address" -o "$work/exported" || wrong "no export from the daemon"
+  "$programs/colltune" export json --db "$work/sweep.db" -o "$work/decisions.json" "${regime[@]}" \
+    || wrong "no export from the file"
+  "$programs/colltune" export json --server "$address" -o "$work/exported" "${regime[@]}" \
+    || wrong "no export from the daemon"
   cmp "$work/decisions.json" "$work/exported" || wrong "the daemon's export is another one than the file's"
   for collective in $(sed -n 's/.*"collectives": *\[\(.*\)\].*/\1/p' "$configuration" | tr -d '",'); do
     for size in $(sed -n 's/.*"sizes": *"\([^"]*\)".*/\1/p' "$configuration" | tr ',' ' '); do
       question=(lookup "$collective" --bytes "$size" --registered --nodes 1 --ranks-per-node "$ranks"
-        --placement shared_device --json)
+        --placement shared_device "${regime[@]}" --json)
       by_server=$("$programs/colltune" "${question[@]}" --server "$address") || by_server=
       by_file=$("$programs/colltune" "${question[@]}" --db "$work/sweep.db") || by_file=
       if [ "$by_server" != "$by_file" ]; then

@@ -72,6 +72,12 @@ void add_question(CLI::App& command, LookupOptions& options) {
                      "beginning of that, or the name of a launch environment");
   command.add_option("--family", options.family,
                      "whose variants the caller can execute [any: all of them]");
+  command.add_option("--calling", options.calling,
+                     "how calls are made: " + allowed_names<Calling>() + " [" +
+                         std::string(name_of(default_calling)) + "]");
+  command.add_option("--input", options.input,
+                     "where a call's input was: " + allowed_names<InputMode>() + " [" +
+                         std::string(name_of(default_input)) + "]");
   command.add_option("--numeric-class", options.numeric_class,
                      allowed_names<NumericClass>() + " [any]");
   command.add_option(
@@ -87,6 +93,19 @@ void add_question(CLI::App& command, LookupOptions& options) {
                    "the call is captured into a device graph");
   command.add_flag("--json", options.json, "print one JSON object");
   command.add_flag("--wide", options.is_wide, "tables as wide as they need to be [80 columns]");
+}
+
+/// Adds the options that choose decisions by their regime.
+void add_regime(CLI::App& command, RegimeOptions& options, bool is_all_unless_given) {
+  const auto without = [&](std::string_view name) {
+    return is_all_unless_given ? std::string("all") : std::string(name);
+  };
+  command.add_option("--calling", options.calling,
+                     "decided for calls made so: " + allowed_names<Calling>() + ", all [" +
+                         without(name_of(default_calling)) + "]");
+  command.add_option("--input", options.input,
+                     "decided with input that was so: " + allowed_names<InputMode>() + ", all [" +
+                         without(name_of(default_input)) + "]");
 }
 
 void add_lookup(CLI::App& program, LookupOptions& options) {
@@ -117,6 +136,7 @@ void add_export(CLI::App& program, ExportOptions& options) {
   json.footer(with_example("colltune export json --db tuning.db -o decisions.json"));
   command.footer(with_example("colltune export json --db tuning.db -o decisions.json"));
   add_origin(json, options.origin);
+  add_regime(json, options.regime, false);
   json.add_option("-o,--output", options.output, "file to write; - or nothing: standard output");
   json.callback([&options] { run_export_json(options, std::cout); });
 }
@@ -143,6 +163,7 @@ void add_show(CLI::App& program, ShowOptions& options) {
                        allowed_names<Collective>() + ", mesh_reduce [all]");
   decisions.add_option("--world", options.world,
                        "of worlds so described, or in part so: '2 ranks', 'x86_64-avx2' [all]");
+  add_regime(decisions, options.regime, true);
   add("generations", "The tables that were published, oldest first", run_show_generations);
   add("measurements", "The trials and their samples", run_show_measurements)
       ->add_option("--sweep", options.sweep, "of this sweep only [all]");
@@ -172,6 +193,7 @@ void add_diff(CLI::App& program, DiffOptions& options) {
   command.add_option("--from", options.from, "the older generation [the one before --to]");
   command.add_option("--to", options.to, "the newer generation [the newest]");
   command.add_option("--family", options.family, "of this family; all: of each [any]");
+  add_regime(command, options.regime, true);
   command.add_flag("--json", options.json, "print one JSON array");
   command.callback([&options] { run_diff(options, std::cout); });
 }

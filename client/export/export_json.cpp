@@ -22,6 +22,7 @@ namespace {
 struct TableKey {
   Topology topology;
   std::string environment_digest;
+  Regime regime;
   Problem problem;  ///< its message size is 0
   std::string family;
 
@@ -31,6 +32,7 @@ struct TableKey {
 TableKey table_key_of(const Decision& decision) {
   TableKey key{.topology = decision.key.topology,
                .environment_digest = decision.key.environment_digest,
+               .regime = regime_of(decision.key),
                .problem = decision.key.problem,
                .family = decision.family};
   key.problem.message_size = {};
@@ -71,6 +73,8 @@ nlohmann::json table_to_json(const TableKey& key, std::span<const Decision* cons
   return {{"topology", to_json_value(key.topology)},
           {"architecture", architecture_name(key.topology)},
           {"environment_digest", key.environment_digest},
+          {"calling", name_of(key.regime.calling)},
+          {"input", name_of(key.regime.input)},
           {"problem", std::move(problem)},
           {"family", key.family},
           {"ranges", std::move(ranges)}};
@@ -148,7 +152,7 @@ nlohmann::json export_json(const DecisionSet& source) {
   nlohmann::json kinds = nlohmann::json::object();
   nlohmann::json worlds = worlds_of(source.decisions, source.members, kinds);
   return {{"format", "colltune.decisions"},
-          {"version", 1},
+          {"version", 2},
           {"generation", to_json_value(source.generation)},
           {"environments", std::move(used)},
           {"decisions", std::move(listed)},

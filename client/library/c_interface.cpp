@@ -147,6 +147,8 @@ LookupQuery query_of(const colltune_query* asked) {
   if (query->family) result.family = query->family;
   if (query->generation != 0) result.generation = query->generation;
   if (query->members) result.members = members_of(query->members);
+  if (query->calling) result.calling = parse_name<Calling>(query->calling);
+  if (query->input) result.input = parse_name<InputMode>(query->input);
   if (query->mesh_form) result.form = parse_name<CompositionMode>(query->mesh_form);
   return result;
 }

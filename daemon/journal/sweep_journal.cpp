@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include "colltune/decide/sweep_summary.h"
 #include "colltune/json/output_file.h"
@@ -19,6 +20,23 @@ namespace {
 bool was_cut_short(const SweepRecord& sweep) {
   if (sweep.state == SweepState::running) return true;
   return read_sweep_summary(sweep.summary, sweep.uuid).end == SweepEnd::stopped;
+}
+
+/// Throws if some of `stored`, of an unfinished sweep, is of a regime that `plan` does not measure.
+void refuse_other_regime(const SweepRecord& sweep, std::span<const Measurement> stored,
+                         const SweepPlan& plan) {
+  std::set<Regime> planned;
+  for (const Cell& cell : plan.cells) planned.insert(regime_of(cell.key));
+  for (const Measurement& measurement : stored) {
+    const Regime regime = regime_of(measurement.key);
+    if (planned.contains(regime)) continue;
+    std::string now;
+    for (const Regime& one : planned) now += (now.empty() ? "" : "; ") + describe(one);
+    throw Error(StatusCode::failed_precondition,
+                "the unfinished sweep " + sweep.uuid + " measured " + describe(regime) +
+                    ", and this configuration now means " + now +
+                    ": name \"calling\" and \"input\" in it, or begin anew with --no-resume");
+  }
 }
 
 }  // namespace
@@ -60,16 +78,18 @@ std::vector<Decision> SweepJournal::decisions() const {
   }
 }
 
-void SweepJournal::file_under(SweepRecord sweep, Environment environment, Resume resume) {
+void SweepJournal::file_under(SweepRecord sweep, Environment environment, const SweepPlan& plan,
+                              Resume resume) {
   sweep_ = std::move(sweep);
   environment_ = std::move(environment);
   if (store_ && resume != Resume::never) {
-    auto earlier =
-        store_->unfinished_sweep(sweep_.configuration, sweep_.environment_digest, sweep_.launch);
+    auto earlier = store_->unfinished_sweep(sweep_.configuration, sweep_.environment_digest,
+                                            sweep_.provenance, sweep_.launch);
     if (earlier && (resume == Resume::always || was_cut_short(*earlier))) {
       sweep_ = *std::move(earlier);
       is_continued_ = true;
       stored_ = store_->measurements(sweep_.uuid);
+      refuse_other_regime(sweep_, stored_, plan);
     }
   }
   if (results_path_) open_results(is_continued_);

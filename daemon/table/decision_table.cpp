@@ -130,6 +130,12 @@ const Decision& nearer(const Neighbours& around, Bytes size) {
   return position_between(low, high, size) < 0.5 ? *around.lower : *around.upper;
 }
 
+/// The key that was measured, with the problem that was asked for.
+TuningKey key_of_answer(const Asked& asked, TuningKey measured) {
+  measured.problem = asked.problem;
+  return measured;
+}
+
 /// Answers from the sizes around `asked`; the caller fills in match and generation.
 LookupAnswer answer_from(const Neighbours& around, const Asked& asked) {
   const bool is_measured = around.lower == around.upper;
@@ -155,7 +161,7 @@ LookupAnswer answer_from(const Neighbours& around, const Asked& asked) {
   if (ranking.ranked.empty()) fail_no_variant(*basis, asked);
   if (answer.measured_sizes.empty())
     answer.measured_sizes.push_back(basis->key.problem.message_size);
-  answer.decision = {.key = {asked.problem, basis->key.topology, basis->key.environment_digest},
+  answer.decision = {.key = key_of_answer(asked, basis->key),
                      .family = basis->family,
                      .ranked = std::move(ranking.ranked),
                      .reason = std::move(ranking.reason),
@@ -227,7 +233,7 @@ LookupAnswer baseline_answer(const std::vector<const Curve*>& fitting, const Loo
   LookupAnswer answer;
   answer.source = Source::baseline;
   answer.members = MembersMatch::unknown;
-  answer.decision = {.key = {asked.problem, decision.key.topology, decision.key.environment_digest},
+  answer.decision = {.key = key_of_answer(asked, decision.key),
                      .family = decision.family,
                      .ranked = {*std::move(baseline)},
                      .reason = why + ": the baseline, which all members can run",
@@ -235,6 +241,21 @@ LookupAnswer baseline_answer(const std::vector<const Curve*>& fitting, const Loo
                      .verdict = Verdict::undecided,
                      .status = DecisionStatus::provisional};
   return answer;
+}
+
+/// The regimes, other than the query's, that have an answer to it.
+template <class Index>
+std::vector<Regime> other_regimes(const Index& index, const LookupQuery& query) {
+  std::vector<Regime> found;
+  for (const auto& calling : enum_names(Calling{}))
+    for (const auto& input : enum_names(InputMode{})) {
+      const Regime regime{calling.value, input.value};
+      if (regime == regime_of(query)) continue;
+      std::vector<const Curve*> fitting = index.admitted(query, regime);
+      (void)narrow_environment(query, fitting);
+      if (!fitting.empty()) found.push_back(regime);
+    }
+  return found;
 }
 
 }  // namespace
@@ -252,9 +273,13 @@ LookupAnswer DecisionTable::find(const LookupQuery& asked_for) const {
   check_query(asked_for, set_.generation);
   LookupQuery query = asked_for;
   query.problem = in_its_form(query.problem);
-  std::vector<const Curve*> fitting = index_->admitted(query);
+  std::vector<const Curve*> fitting = index_->admitted(query, regime_of(query));
   const bool is_other_environment = narrow_environment(query, fitting);
-  if (fitting.empty()) throw Error(StatusCode::not_found, explain_absence(query, index_->all()));
+  if (fitting.empty()) {
+    if (const auto others = other_regimes(*index_, query); !others.empty())
+      throw Error(StatusCode::not_found, explain_other_regimes(query, others));
+    throw Error(StatusCode::not_found, explain_absence(query, index_->all()));
+  }
   if (needs_merging(query) && !is_merging_cheap(query)) check_merges(query);
   MembersChoice choice{.match = MembersMatch::not_asked};
   if (query.members) {

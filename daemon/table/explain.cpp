@@ -40,8 +40,8 @@ std::string describe_shape(const Problem& problem) {
 std::string describe_curve(const Curve& curve) {
   const Decision& first = *curve.decisions.front();
   return describe_shape(first.key.problem) + ", " + describe_sizes(curve) + ", on " +
-         describe(*curve.topology) + ", family " + first.family + ", environment " +
-         short_digest(curve.environment_digest);
+         describe(*curve.topology) + ", family " + first.family + ", " + describe(curve.regime) +
+         ", environment " + short_digest(curve.environment_digest);
 }
 
 /// Where a stored curve differs from what the query admits, the most important difference first.
@@ -61,6 +61,8 @@ std::vector<std::string_view> differences(const LookupQuery& query, const Curve&
   compare(asked.registered == stored.registered, "registered");
   compare(asked.graph_capture == stored.graph_capture, "graph capture");
   compare(asked.numeric_class >= stored.numeric_class, "numeric class");
+  compare(regime_of(query).calling == curve.regime.calling, "calling");
+  compare(regime_of(query).input == curve.regime.input, "input");
   compare(query.family == curve.decisions.front()->family, "family");
   compare(!query.nodes || *query.nodes == world.nodes, "nodes");
   compare(!query.ranks_per_node || *query.ranks_per_node == world.ranks_per_node, "ranks per node");
@@ -84,7 +86,7 @@ std::string describe_query(const LookupQuery& query) {
   if (query.architecture) out += ", architecture " + *query.architecture;
   if (query.environment_digest) out += ", environment " + short_digest(*query.environment_digest);
   out += ", placement " + std::string(name_of(query.placement.value_or(Placement::dedicated)));
-  return out + ", family " + query.family;
+  return out + ", family " + query.family + ", " + describe(regime_of(query));
 }
 
 const Environment* find_environment(EnvironmentList environments, std::string_view digest) {
@@ -168,6 +170,19 @@ std::string explain_absence(const LookupQuery& query, const std::vector<const Cu
   if (closest.size() > listed_at_most)
     out += "\n  and " + std::to_string(closest.size() - listed_at_most) + " more";
   return out;
+}
+
+std::string explain_other_regimes(const LookupQuery& query, std::span<const Regime> decided) {
+  std::string only;
+  std::string options;
+  for (const Regime& regime : decided) {
+    only += (only.empty() ? "" : "; ") + describe(regime);
+    options += (options.empty() ? "" : ", or with ") + std::string("--calling ") +
+               std::string(name_of(regime.calling)) + " --input " +
+               std::string(name_of(regime.input));
+  }
+  return "nothing is stored for " + describe_query(query) + "; decided only for " + only +
+         ": ask for that with " + options;
 }
 
 std::string explain_ambiguity(const LookupQuery& query, std::span<const Curve* const> fitting,

@@ -17,6 +17,11 @@ using EnvironmentList = std::span<const std::pair<std::string, Environment>>;
 [[nodiscard]] std::string explain_absence(const LookupQuery& query,
                                           const std::vector<const Curve*>& stored);
 
+/// That nothing was found in the query's regime, which regimes have an answer, and how to ask for
+/// them.
+[[nodiscard]] std::string explain_other_regimes(const LookupQuery& query,
+                                                std::span<const Regime> decided);
+
 /// Which worlds fit a query, how they differ and how to ask for one of them.
 [[nodiscard]] std::string explain_ambiguity(const LookupQuery& query,
                                             std::span<const Curve* const> fitting,

@@ -12,9 +12,10 @@
 namespace colltune {
 namespace {
 
-/// Everything in a problem except its size, and the family: the key by which curves are hashed.
-/// Each field has room for far more enumerators than exist.
-std::uint64_t pack(const Problem& problem, NumericClass numeric_class, std::uint32_t family) {
+/// Everything in a problem except its size, the regime, and the family: the key by which curves are
+/// hashed. Each field has room for more enumerators than exist.
+std::uint64_t pack(const Problem& problem, NumericClass numeric_class, const Regime& regime,
+                   std::uint32_t family) {
   std::uint64_t packed = family;
   const auto append = [&](auto value, unsigned bits) {
     packed = packed << bits | static_cast<std::uint64_t>(value);
@@ -27,6 +28,8 @@ std::uint64_t pack(const Problem& problem, NumericClass numeric_class, std::uint
   append(problem.registered, 1);
   append(problem.graph_capture, 1);
   append(numeric_class, 3);
+  append(regime.calling, 2);
+  append(regime.input, 2);
   return packed;
 }
 
@@ -86,7 +89,8 @@ void set_members(Curve& curve, const KnownMembers& known) {
     const Members* const members = known.find(decision->sweep_uuid, topology_digest);
     auto part = std::ranges::find(curve.apart, members, &Curve::members);
     if (part == curve.apart.end()) {
-      curve.apart.push_back({curve.topology, curve.architecture, curve.environment_digest, {}});
+      curve.apart.push_back(
+          {curve.topology, curve.architecture, curve.environment_digest, curve.regime, {}});
       part = curve.apart.end() - 1;
       part->has_composed = curve.has_composed;
       part->has_for_members = curve.has_for_members;
@@ -127,9 +131,10 @@ DecisionTable::Index::Index(std::span<const Decision> decisions,
     const auto [entry, is_new] = families_.emplace(
         key.problem.mesh ? family_key(decision.family, *key.problem.mesh) : decision.family,
         static_cast<std::uint32_t>(families_.size()));
-    auto& curves = curves_[pack(key.problem, key.problem.numeric_class, entry->second)];
+    auto& curves =
+        curves_[pack(key.problem, key.problem.numeric_class, regime_of(key), entry->second)];
     const auto architecture = architectures_.insert(architecture_name(key.topology)).first;
-    Curve curve{&key.topology, *architecture, key.environment_digest, {}};
+    Curve curve{&key.topology, *architecture, key.environment_digest, regime_of(key), {}};
     const auto known = std::ranges::find_if(
         curves, [&](const Curve& other) { return is_same_world(other, curve); });
     Curve& home = known != curves.end() ? *known : curves.emplace_back(std::move(curve));
@@ -154,7 +159,8 @@ DecisionTable::Index::Index(std::span<const Decision> decisions,
   }
 }
 
-std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& query) const {
+std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& query,
+                                                         const Regime& regime) const {
   std::vector<const Curve*> found;
   const auto add = [&](const Curve& curve) {
     const bool is_there = std::ranges::any_of(found, [&](const Curve* other) {
@@ -168,8 +174,8 @@ std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& quer
   if (family == families_.end()) return found;
   for (int numeric_class = static_cast<int>(query.problem.numeric_class); numeric_class >= 0;
        --numeric_class) {
-    const auto curves =
-        curves_.find(pack(query.problem, static_cast<NumericClass>(numeric_class), family->second));
+    const auto curves = curves_.find(
+        pack(query.problem, static_cast<NumericClass>(numeric_class), regime, family->second));
     if (curves == curves_.end()) continue;
     for (const Curve& curve : curves->second) {
       if (!is_world_admitted(query, curve)) continue;

@@ -14,11 +14,12 @@
 
 namespace colltune {
 
-/// Decisions that differ only in message size: one problem, world, environment and family.
+/// Decisions that differ only in message size: one problem, world, environment, regime and family.
 struct Curve {
   const Topology* topology = nullptr;
   std::string_view architecture;  ///< architecture_name() of the topology
   std::string_view environment_digest;
+  Regime regime;
   std::vector<const Decision*> decisions;  ///< by ascending size, never empty
   bool has_composed = false;               ///< some variant names a composition
   bool has_for_members = false;            ///< one of these is for certain members
@@ -38,10 +39,12 @@ class DecisionTable::Index {
   Index(std::span<const Decision> decisions, std::span<const WorldMembers> members,
         std::span<const Composition> compositions);
 
-  /// Every curve that the query admits, in any environment. Among the curves of one world and
-  /// environment, the one of the strictest numeric class that does not exceed the one demanded. A
-  /// query with members gets the curves of as many ranks; curves of different members stay apart.
-  [[nodiscard]] std::vector<const Curve*> admitted(const LookupQuery& query) const;
+  /// Every curve of `regime` that the query admits, in any environment. Among the curves of one
+  /// world and environment, the one of the strictest numeric class that does not exceed the one
+  /// demanded. A query with members gets the curves of as many ranks; curves of different members
+  /// stay apart.
+  [[nodiscard]] std::vector<const Curve*> admitted(const LookupQuery& query,
+                                                   const Regime& regime) const;
 
   /// The compositions that the variants of `decision` name, in the variants' order. Throws
   /// Error(data_loss) if one is missing.

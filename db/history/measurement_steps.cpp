@@ -58,7 +58,8 @@ void verify_measurements(Connection& connection, const Table& sweeps,
 }
 
 Journals rebuild_measurements(Connection& connection, const char* create,
-                              const std::map<std::string, Value>& added) {
+                              const std::map<std::string, Value>& added,
+                              const std::function<void(const Table&, const Row&, Row&)>& change) {
   connection.execute_script("ALTER TABLE measurement RENAME TO measurement_before;");
   connection.execute_script(create);
   const Table before = present_table(connection, "measurement_before");
@@ -72,13 +73,16 @@ Journals rebuild_measurements(Connection& connection, const char* create,
     old_rows.start({});
     while (old_rows.step()) {
       const std::int64_t id = std::get<std::int64_t>(old_rows.column(0));
+      Row old_row;
+      for (int i = 1; i < old_rows.columns(); ++i) old_row.push_back(old_rows.column(i));
       Row row;
       for (const auto& column : after.columns) {
         if (const auto value = added.find(column); value != added.end())
           row.push_back(value->second);
         else
-          row.push_back(old_rows.column(1 + static_cast<int>(index_of(before, column))));
+          row.push_back(old_row.at(index_of(before, column)));
       }
+      if (change) change(before, old_row, row);
       insert_row(connection, after, id, row);
       journals[number_in(row, sweep_id)].extend(row_checksum(after, id, row));
     }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,9 +39,11 @@ void verify_measurements(Connection& connection, const Table& sweeps,
                          const std::map<std::int64_t, Row>& sweep_rows);
 
 /// Replaces `measurement`, which must be verified, by the table that the script `create` makes,
-/// with the same rows and ids. Columns that the old table lacks get the value of `added`. Returns
-/// the new journals; the caller updates the rows of `sweep`.
-[[nodiscard]] Journals rebuild_measurements(Connection& connection, const char* create,
-                                            const std::map<std::string, Value>& added);
+/// with the same rows and ids. Columns that the old table lacks get the value of `added`; columns
+/// that the new one lacks are dropped. `change`, if any, edits each new row, given the old table
+/// and its row. Returns the new journals; the caller updates the rows of `sweep`.
+[[nodiscard]] Journals rebuild_measurements(
+    Connection& connection, const char* create, const std::map<std::string, Value>& added,
+    const std::function<void(const Table&, const Row&, Row&)>& change = {});
 
 }  // namespace colltune::db

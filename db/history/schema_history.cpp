@@ -206,7 +206,7 @@ CREATE TABLE composition (
 ) STRICT;
 )sql";
 
-constexpr std::array<Migration, 7> history{{
+constexpr std::array<Migration, 8> history{{
     {1, [](Connection& connection) { connection.execute_script(version_1); }},
     {2, [](Connection& connection) { connection.execute_script(version_2); }},
     {3, apply_version_3, true},
@@ -214,6 +214,7 @@ constexpr std::array<Migration, 7> history{{
     {5, [](Connection& connection) { connection.execute_script(version_5); }},
     {6, apply_version_6},
     {7, apply_version_7},
+    {8, apply_version_8, true, true},
 }};
 
 }  // namespace

@@ -176,6 +176,7 @@ template void check_value(const RankedVariant&, const FieldPath&);
 template void check_value(const Decision&, const FieldPath&);
 template void check_value(const Generation&, const FieldPath&);
 template void check_value(const Environment&, const FieldPath&);
+template void check_value(const Provenance&, const FieldPath&);
 template void check_value(const Members&, const FieldPath&);
 template void check_value(const WorldMembers&, const FieldPath&);
 template void check_value(const Composition&, const FieldPath&);

@@ -51,7 +51,7 @@ TableSource::Table make_table() {
   return std::make_shared<const DecisionTable>(
       DecisionSet{.generation = generation(1),
                   .decisions = std::move(decisions),
-                  .environments = {{"e1", {.build = "gcc"}}}});
+                  .environments = {{"e1", {.cpu_model = "one"}}}});
 }
 
 v1::LookupRequest plain_lookup(int nodes) {

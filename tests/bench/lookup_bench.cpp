@@ -24,7 +24,9 @@ Decision make_decision(int size_index, int nodes) {
                                          .architectures = {{"x86_64-avx512", 8 * nodes}},
                                          .layout_digest = "uniform",
                                          .interconnect = "tcp"},
-                            .environment_digest = "0123456789abcdef0123456789abcdef"},
+                            .environment_digest = "0123456789abcdef0123456789abcdef",
+                            .calling = default_calling,
+                            .input = default_input},
                     .ranked = {},
                     .reason = "faster than the baseline by more than the noise",
                     .sweep_uuid = "6f0c5f1e-0000-0000-0000-000000000000"};

@@ -94,6 +94,27 @@ int ask_about_mesh_in_c(const char* address, const char* shape, const char* step
   return status;
 }
 
+int ask_in_regime_in_c(const char* address, size_t struct_size, const char* calling,
+                       const char* input, char* text, size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_client* client = NULL;
+  colltune_answer* answer = NULL;
+  colltune_query query = question();
+  query.struct_size = struct_size;
+  query.architecture = "x86_64-avx2";
+  query.calling = calling;
+  query.input = input;
+  int status = colltune_open(address, 60000, &client, &error);
+  if (status == 0) status = colltune_lookup(client, &query, &answer, &error);
+  colltune_close(client);
+  snprintf(text, size, "%s", status == 0 ? colltune_answer_winner(answer) : error.message);
+  colltune_answer_free(answer);
+  return status;
+}
+
+size_t query_without_regime(void) { return offsetof(colltune_query, calling); }
+size_t query_with_regime(void) { return sizeof(colltune_query); }
+
 /* The message of a lookup that must be refused as an invalid argument; NULL where it is not. */
 static const char* refused(const colltune_client* client, const colltune_query* query) {
   static char message[2048];

@@ -23,6 +23,14 @@ int ask_for_members_in_c(const char* address, const char* members, char* text, s
 int ask_about_mesh_in_c(const char* address, const char* shape, const char* steps, const char* form,
                         char* text, size_t size);
 
+/* Asks with a structure of that size for a regime; NULL leaves it open. `text` becomes the winner,
+ * or the error's message. */
+int ask_in_regime_in_c(const char* address, size_t struct_size, const char* calling,
+                       const char* input, char* text, size_t size);
+/* The sizes of the structure before and since it has a regime. */
+size_t query_without_regime(void);
+size_t query_with_regime(void);
+
 /* Calls every function with wrong arguments; empty where all behaved, else which one did not. */
 const char* misuse_in_c(void);
 

@@ -42,7 +42,8 @@ inline SweepRecord sweep(const std::string& uuid, const std::string& started_at)
           .environment_digest = digest_of(test_environment()),
           .launch = "2 ranks on 1 node",
           .seed = 7,
-          .planned_trials = 4};
+          .planned_trials = 4,
+          .provenance = test_provenance()};
 }
 
 inline std::vector<Decision> decisions_of(const std::string& uuid,

@@ -209,6 +209,41 @@ TEST_F(ClientOfDaemon, TheCInterfaceAnswersAboutMeshes) {
   EXPECT_THAT(ask("1:max,1:sum", "merged").second, HasSubstr("unlike operators"));
 }
 
+TEST_F(ClientOfDaemon, AnotherRegimeIsNeverPassedOff) {
+  const Calling other = default_calling == Calling::each ? Calling::persistent : Calling::each;
+  LookupQuery asked = query(1024);
+  asked.calling = other;
+  expect_error([&] { (void)client.lookup(asked); }, StatusCode::not_found,
+               "decided only for " + describe(Regime{}));
+  expect_error([&] { (void)client.fetch_table().find(asked); }, StatusCode::not_found,
+               "decided only for " + describe(Regime{}));
+  asked.calling = default_calling;
+  asked.input = default_input;
+  const LookupAnswer answer = client.lookup(asked);
+  EXPECT_EQ(regime_of(answer.decision.key), Regime{});
+  EXPECT_EQ(answer, client.lookup(query(1024)));
+}
+
+TEST_F(ClientOfDaemon, TheCInterfaceAsksForARegime) {
+  const auto ask = [&](std::size_t struct_size, const char* calling, const char* input) {
+    char text[1024] = "";
+    const int status = ask_in_regime_in_c(daemon->address().c_str(), struct_size, calling, input,
+                                          text, sizeof text);
+    return std::pair(status, std::string(text));
+  };
+  const std::pair answered(0, std::string("cpu.one_shot{n=2}"));
+  const std::string calling(name_of(default_calling));
+  EXPECT_EQ(ask(query_with_regime(), calling.c_str(), "rewritten"), answered);
+  EXPECT_EQ(ask(query_with_regime(), nullptr, nullptr), answered);
+  EXPECT_EQ(ask(query_with_regime(), nullptr, "hot").first, 5);
+  EXPECT_THAT(ask(query_with_regime(), nullptr, "hot").second, HasSubstr("decided only for"));
+  EXPECT_EQ(ask(query_with_regime(), "often", nullptr).first, 3);
+  EXPECT_THAT(ask(query_with_regime(), "often", nullptr).second,
+              HasSubstr("allowed are each, persistent"));
+  // A caller that was built before there were regimes gets the default's answer.
+  EXPECT_EQ(ask(query_without_regime(), "not read", "not read"), answered);
+}
+
 TEST(Client, RefusesWhatIsNoAddress) {
   for (const char* address : {"", "unix:", "somewhere", "host:", "host:0", "host:65536", "host:1x",
                               ":50061", "::1:5", "[]:5", "http://host:5"})

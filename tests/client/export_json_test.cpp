@@ -87,7 +87,10 @@ TEST(ExportJson, TheSchemaRefusesWhatIsNotOurs) {
     changed[nlohmann::json::json_pointer(pointer)] = value;
     return violations(changed);
   };
-  EXPECT_NE(with("/version", 2), "");
+  EXPECT_NE(with("/version", 1), "");
+  EXPECT_NE(with("/version", 3), "");
+  EXPECT_NE(with("/decisions/0/key/calling", "often"), "");
+  EXPECT_NE(with("/tables/0/input", "cold"), "");
   EXPECT_NE(with("/surprise", 1), "");
   EXPECT_NE(with("/decisions/0/median_ns", "fast"), "");
   EXPECT_NE(with("/decisions/0/winner", "no variant"), "");

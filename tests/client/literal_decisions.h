@@ -12,10 +12,7 @@
 namespace colltune::testing {
 
 inline Environment test_environment() {
-  return {.colltune_version = "0.1.0",
-          .build = "gcc 12.2 Release",
-          .operating_system = "Debian 12",
-          .kernel_release = "6.1",
+  return {.kernel = "6.1",
           .cpu_model = "Test CPU",
           .cpu_features = "avx2",
           .cpu_layout = "1 socket(s), 2 core(s)",
@@ -24,6 +21,13 @@ inline Environment test_environment() {
           .mpi_library = "Open MPI 4.1.4",
           .mpi_transport = "ob1, vader",
           .mpi_binding = "core"};
+}
+
+inline Provenance test_provenance() {
+  return {.colltune_version = "0.1.0",
+          .build = "gcc 12.2 Release",
+          .operating_system = "Debian 12",
+          .kernel_release = "6.1.0-18-amd64"};
 }
 
 inline Topology test_topology(std::string architecture = "x86_64-avx2") {
@@ -62,7 +66,9 @@ inline TuningKey test_key(std::uint64_t bytes, Topology topology = test_topology
                       .reduce_op = ReduceOp::sum,
                       .message_size = {bytes}},
           .topology = std::move(topology),
-          .environment_digest = digest_of(test_environment())};
+          .environment_digest = digest_of(test_environment()),
+          .calling = default_calling,
+          .input = default_input};
 }
 
 inline Decision decision(TuningKey key, std::vector<RankedVariant> variants,

@@ -80,8 +80,11 @@ TEST_F(Reports, SweepIsOnePage) {
                     "decision_policy": {"minimum_margin": 0.03, "confidence": 0.95}})");
   const Result result = colltune({"report", "sweep", "--db", database});
   EXPECT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.out, HasSubstr("regime       " + describe(Regime{}) + "\n"));
   for (const char* part :
-       {"sweep        sweep-1, complete", "3 measured of 3 planned; 8 trials, 0 of them not ok",
+       {"sweep        sweep-1, complete",
+        "measured by  colltune 0.1.0 (gcc 12.2 Release), Debian 12, kernel 6.1.0-18-amd64",
+        "3 measured of 3 planned; 8 trials, 0 of them not ok",
         "2 displaced, 0 kept, 0 undecided, 0 no_baseline (margin 3 %, confidence 95 %)",
         "0 confirmed, 2 provisional", "1.99", "the twin won in 0 of 2 keys", "steal 1.0 %",
         "5.0 s of a budget of 10.0 s (50 %): batch 80 %",
@@ -207,7 +210,7 @@ TEST_F(EnvironmentReports, WhatCannotBeComparedIsSaid) {
   {
     Store store(database);
     Environment changed = environment("unchanged");
-    changed.kernel_release = "newer";
+    changed.kernel = "6.12";
     SweepRecord record = sweep("late", "2026-01-08T00:00:00Z");
     record.environment_digest = store.put_environment(changed);
     store.begin_sweep(record);

@@ -41,7 +41,8 @@ inline Decision decide(const Problem& problem, const std::vector<Entry>& entries
   double baseline = 0;
   for (const Entry& entry : entries)
     if (entry.is_baseline) baseline = entry.median_ns;
-  Decision decision{.key = {problem, topology, std::move(environment)},
+  Decision decision{.key = {problem, topology, std::move(environment),
+                            calling_for(problem, default_calling), default_input},
                     .family = std::move(family),
                     .ranked = {},
                     .reason = "measured",

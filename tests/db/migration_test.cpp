@@ -21,7 +21,7 @@ using db::OpenMode;
 using db::Connection;
 using db::Migration;
 
-constexpr std::int64_t version_now = 7;
+constexpr std::int64_t version_now = 8;
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -386,7 +386,8 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   make_version(4, folder / "4.db");
   make_version(5, folder / "5.db");
   make_version(6, folder / "6.db");
-  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "5.db", "6.db", "new.db"})
+  make_version(7, folder / "7.db");
+  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "5.db", "6.db", "7.db", "new.db"})
     Store store(folder / name);
   const auto digest = [&](const char* name) {
     Connection connection(folder / name, OpenMode::reader);
@@ -398,6 +399,7 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   EXPECT_EQ(digest("4.db"), digest("new.db"));
   EXPECT_EQ(digest("5.db"), digest("new.db"));
   EXPECT_EQ(digest("6.db"), digest("new.db"));
+  EXPECT_EQ(digest("7.db"), digest("new.db"));
 }
 
 TEST(Migration, AnOlderBackupCanTakeThePlaceOfTheDatabase) {
@@ -490,7 +492,7 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
     EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
     EXPECT_EQ(db::read_meta(connection).schema_version, version_now + 1);
   }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v7.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v8.backup")), before);
   {
     Connection connection(folder / "a.db", OpenMode::owner);
     db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
@@ -520,7 +522,7 @@ TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
     EXPECT_THROW(db::prepare_owned(connection, history), Error);
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v7.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v8.backup")), before);
 }
 
 TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {

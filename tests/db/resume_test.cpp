@@ -14,7 +14,8 @@ class Resume : public testing::Test {
   Resume() { store.put_environment(environment); }
   [[nodiscard]] std::optional<SweepRecord> unfinished() const {
     const SweepRecord sweep = some_sweep("", environment);
-    return store.unfinished_sweep(sweep.configuration, sweep.environment_digest, sweep.launch);
+    return store.unfinished_sweep(sweep.configuration, sweep.environment_digest, sweep.provenance,
+                                  sweep.launch);
   }
   [[nodiscard]] std::string unfinished_uuid() const {
     const auto sweep = unfinished();
@@ -65,10 +66,18 @@ TEST_F(Resume, OnlyASweepOfExactlyTheseIsFound) {
   store.put_environment(other);
   const SweepRecord sweep = some_sweep("s", environment);
   store.begin_sweep(sweep);
-  EXPECT_TRUE(store.unfinished_sweep(sweep.configuration, sweep.environment_digest, sweep.launch));
-  EXPECT_FALSE(store.unfinished_sweep("{}", sweep.environment_digest, sweep.launch));
-  EXPECT_FALSE(store.unfinished_sweep(sweep.configuration, digest_of(other), sweep.launch));
-  EXPECT_FALSE(store.unfinished_sweep(sweep.configuration, sweep.environment_digest, "2 ranks"));
+  EXPECT_TRUE(store.unfinished_sweep(sweep.configuration, sweep.environment_digest,
+                                     sweep.provenance, sweep.launch));
+  EXPECT_FALSE(
+      store.unfinished_sweep("{}", sweep.environment_digest, sweep.provenance, sweep.launch));
+  EXPECT_FALSE(store.unfinished_sweep(sweep.configuration, digest_of(other), sweep.provenance,
+                                      sweep.launch));
+  EXPECT_FALSE(store.unfinished_sweep(sweep.configuration, sweep.environment_digest,
+                                      sweep.provenance, "2 ranks"));
+  Provenance rebuilt = sweep.provenance;
+  rebuilt.build = "another compiler";
+  EXPECT_FALSE(
+      store.unfinished_sweep(sweep.configuration, sweep.environment_digest, rebuilt, sweep.launch));
 }
 
 TEST_F(Resume, APartialSweepGoesOnWithoutDoublesAndEnds) {
@@ -130,8 +139,8 @@ TEST(ResumeAfterKills, EveryTrialIsThereOnce) {
     Child owner([&](int pipe) {
       Store store(folder / "a.db");
       store.put_environment(environment);
-      const auto unfinished =
-          store.unfinished_sweep(sweep.configuration, sweep.environment_digest, sweep.launch);
+      const auto unfinished = store.unfinished_sweep(sweep.configuration, sweep.environment_digest,
+                                                     sweep.provenance, sweep.launch);
       // The owner before may have been killed right after the end, before it could report it.
       const bool has_ended = !unfinished && !StoreReader(folder / "a.db").sweeps().empty();
       if (has_ended) return report(pipe, trials);

@@ -27,6 +27,8 @@ Environment some_environment(const std::string& cpu_model) {
   visit_fields(environment,
                [](std::string_view name, auto& field) { field = "value of " + std::string(name); });
   environment.variables.reset();  // older versions have none
+  environment.limits.reset();
+  environment.kernel = "value of kernel_release";  // what migration makes of it
   environment.cpu_model = cpu_model;
   environment.gpu_model = "";
   return environment;
@@ -48,7 +50,9 @@ TuningKey some_key(std::uint64_t message_size, const Environment& environment) {
                        .layout_digest = "0123456789abcdef",
                        .interconnect = "tcp",
                        .placement = Placement::oversubscribed},
-          .environment_digest = digest_of(environment)};
+          .environment_digest = digest_of(environment),
+          .calling = Calling::persistent,
+          .input = InputMode::hot};
 }
 
 Measurement some_measurement(int number, const Environment& environment) {
@@ -73,7 +77,6 @@ Measurement some_measurement(int number, const Environment& environment) {
       .ranks_failed = 1,
       .verified_calls = 99,
       .seed = 0xfedcba9876543210ULL,
-      .input_mode = InputMode::hot,
       .synchronization = Synchronization::window,
       .rounding = Rounding::each_step,
       .numeric_class = NumericClass::same_bits,
@@ -168,7 +171,11 @@ SweepRecord some_sweep(const std::string& uuid, const Environment& environment) 
           .planned_trials = 77,
           .summary = "",
           .purpose = SweepPurpose::choose,
-          .confirmation = ""};
+          .confirmation = "",
+          .provenance = {.colltune_version = "value of colltune_version",
+                         .build = "value of build",
+                         .operating_system = "value of operating_system",
+                         .kernel_release = "value"}};
 }
 
 Members some_members() {

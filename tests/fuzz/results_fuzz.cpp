@@ -38,7 +38,7 @@ void read_as(const nlohmann::json& json) {
 std::vector<std::string> seeds() {
   std::ostringstream lines;
   JournalLineWriter writer(lines, "seed");
-  writer.write(JournalRecord::environment, Environment{.build = "gcc"});
+  writer.write(JournalRecord::environment, Environment{.cpu_model = "one"});
   writer.write(JournalRecord::decision, some_decision());
   const Measurement trial{.key = some_decision().key,
                           .variant = parse_variant("a{n=2}"),

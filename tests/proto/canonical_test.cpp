@@ -30,7 +30,8 @@ TEST(Canonical, TextOfAKeyNeverChanges) {
             "message_size_bytes=1024;in_place=false;registered=false;graph_capture=false;"
             "numeric_class=any;};topology={nodes=1;ranks_per_node=2;ranks=2;architectures="
             "[{architecture=11:x86_64-avx2;ranks=2;},];layout_digest=7:uniform;interconnect="
-            "13:shared-memory;placement=dedicated;};environment_digest=1:e;}");
+            "13:shared-memory;placement=dedicated;};environment_digest=1:e;"
+            "calling=each;input=rewritten;}");
 }
 
 TEST(Canonical, DigestsNeverChange) {
@@ -62,6 +63,8 @@ TEST(Canonical, UnlikeValuesHaveUnlikeTexts) {
   add([](TuningKey& key) { key.topology.architectures.clear(); });
   add([](TuningKey& key) { key.topology.placement = Placement::oversubscribed; });
   add([](TuningKey& key) { key.environment_digest = "e;}"; });
+  add([](TuningKey& key) { key.calling = Calling::persistent; });
+  add([](TuningKey& key) { key.input = InputMode::hot; });
   EXPECT_EQ(texts.size(), changes + 1);
   using Words = std::vector<std::string>;
   EXPECT_NE(canonical_text(Words{"a", "b"}), canonical_text(Words{"a,1:b"}));
@@ -88,6 +91,7 @@ TEST(Canonical, EveryFieldOfAnEnvironmentCounts) {
 
 TEST(Canonical, AnEnvironmentWithoutVariablesIsWhatItWasBeforeTheyWereRecorded) {
   EXPECT_EQ(canonical_text(Environment{}).find("variables"), std::string::npos);
+  EXPECT_EQ(canonical_text(Environment{}).find("limits"), std::string::npos);
 }
 
 }  // namespace

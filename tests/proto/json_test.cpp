@@ -93,7 +93,6 @@ TEST(Json, EveryDescribedTypeRoundTrips) {
                   .slowest_ranks = {0, 1, 2},
                   .marks = {0, 7, 4},
                   .seed = UINT64_MAX,
-                  .input_mode = InputMode::rotating,
                   .synchronization = Synchronization::window,
                   .conditions = {.steal = 1.0 / 3,
                                  .longest_gap = std::chrono::nanoseconds(1),

@@ -45,6 +45,7 @@ bool is_part_of(const Decision& other, const Decision& decision) {
   return other.sweep_uuid == decision.sweep_uuid && other.family == decision.family &&
          other.key.topology.ranks < decision.key.topology.ranks &&
          other.key.environment_digest == decision.key.environment_digest &&
+         regime_of(other.key) == regime_of(decision.key) &&
          other.key.problem == decision.key.problem;
 }
 

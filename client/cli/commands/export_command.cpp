@@ -22,7 +22,16 @@ DecisionSet read_decisions(const Origin& origin) {
 
 void run_export_json(const ExportOptions& options, std::ostream& out) {
   check(options.origin);
-  const DecisionSet set = read_decisions(options.origin);
+  DecisionSet set = read_decisions(options.origin);
+  const RegimeChoice choice =
+      regime_choice(options.regime, {.calling = default_calling, .input = default_input});
+  const std::string regimes = regimes_text(set.decisions);
+  std::erase_if(set.decisions,
+                [&](const Decision& decision) { return !choice.admits(decision.key); });
+  if (set.decisions.empty() && !regimes.empty())
+    throw Error(StatusCode::not_found,
+                "no decision is of the regime that is exported; decided only for " + regimes +
+                    ": name it with --calling and --input, or all");
   const std::string text = export_json(set).dump(1) +
                            '\n';
   if (options.output.empty())

@@ -6,12 +6,14 @@
 #include <string>
 
 #include "source/origin.h"
+#include "text/regime_choice.h"
 
 namespace colltune {
 
 /// `colltune export json` as typed.
 struct ExportOptions {
   Origin origin;
+  RegimeOptions regime;  ///< empty: the default regime
   std::string output;  ///< `-o FILE`; empty: stdout
 };
 

@@ -52,10 +52,12 @@ bool differ(const Decision& before, const Decision& after) {
 }
 
 std::vector<Difference> differences(const std::vector<Decision>& before,
-                                    const std::vector<Decision>& after, const std::string& family) {
+                                    const std::vector<Decision>& after, const std::string& family,
+                                    const RegimeChoice& regime) {
   std::map<std::pair<TuningKey, std::string>, Difference> all;
   const auto is_asked = [&](const Decision& decision) {
-    return family == "all" || decision.family == (family.empty() ? any_family : family);
+    return regime.admits(decision.key) &&
+           (family == "all" || decision.family == (family.empty() ? any_family : family));
   };
   for (const Decision& decision : before)
     if (is_asked(decision)) all[{decision.key, decision.family}].before = &decision;
@@ -71,7 +73,8 @@ std::vector<Difference> differences(const std::vector<Decision>& before,
 std::string text_of(const Difference& difference) {
   const Decision& any = difference.any();
   std::string text = fmt::format(
-      "{} on {}{}\n", describe(any.key.problem), describe(any.key.topology),
+      "{} on {}, {}{}\n", describe(any.key.problem), describe(any.key.topology),
+      describe(regime_of(any.key)),
       any.family == any_family ? std::string() : fmt::format(", family {}", any.family));
   text += fmt::format("  - {}\n",
                       difference.before == nullptr ? "no decision" : words_of(*difference.before));
@@ -104,7 +107,8 @@ void run_diff(const DiffOptions& options, std::ostream& out) {
                                  ? *options.from
                                  : number_before(reader, options.database, after.generation.number);
   const PublishedTable before = reader.published(from);
-  const auto found = differences(before.decisions, after.decisions, options.family);
+  const auto found = differences(before.decisions, after.decisions, options.family,
+                                 regime_choice(options.regime, {}));
   if (options.json) {
     nlohmann::json array = nlohmann::json::array();
     for (const Difference& one : found) array.push_back(json_of(one));

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "text/regime_choice.h"
+
 namespace colltune {
 
 /// `colltune diff` as typed.
@@ -15,6 +17,7 @@ struct DiffOptions {
   std::optional<std::uint64_t> from;  ///< empty: the generation before `to`
   std::optional<std::uint64_t> to;    ///< empty: the newest
   std::string family;                 ///< empty: any_family; "all": every family
+  RegimeOptions regime;               ///< empty: all
   bool json = false;
 };
 

@@ -204,6 +204,7 @@ std::string answer_text(const FoundAnswer& found, const LookupQuery& query, std:
     out += fmt::format("members      {}\n", match_text(answer.members));
   out += fmt::format("status       {}\n", status_text(decision));
   if (!decision.reason.empty()) out += fmt::format("reason       {}\n", decision.reason);
+  out += fmt::format("regime       {}\n", describe(regime_of(decision.key)));
   out += fmt::format("generation   {} of {}\n", answer.generation.number,
                      answer.generation.store_uuid);
   out += fmt::format("environment  {}\n\n", environment_text(decision.key, found.environment));
@@ -230,6 +231,8 @@ LookupQuery query_of(const LookupOptions& options) {
   if (!options.placement.empty())
     query.placement = read_name<Placement>("--placement", options.placement);
   if (!options.family.empty()) query.family = options.family;
+  if (!options.calling.empty()) query.calling = read_name<Calling>("--calling", options.calling);
+  if (!options.input.empty()) query.input = read_name<InputMode>("--input", options.input);
   if (!options.match.empty()) query.at_least = read_name<MatchLevel>("--match", options.match);
   query.generation = options.origin.generation;
   if (!options.members.empty()) query.members = read_members(options.members);

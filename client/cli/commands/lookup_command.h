@@ -35,6 +35,8 @@ struct LookupOptions {
   std::string layout_digest;
   std::string interconnect;
   std::string family;
+  std::string calling;
+  std::string input;
   std::string match;
   std::string members;  ///< path of a file
   bool json = false;

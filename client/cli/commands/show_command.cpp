@@ -95,13 +95,16 @@ void run_show_sweeps(const ShowOptions& options, std::ostream& out) {
                    {"trials", Align::right},
                    {"seed", Align::right},
                    {"environment"},
+                   {"colltune"},
+                   {"kernel"},
                    {"launch"}});
   for (const auto& sweep : sweeps)
     table.add_row({sweep.uuid, std::string(name_of(sweep.purpose)),
                    std::string(name_of(sweep.state)), sweep.started_at,
                    sweep.finished_at.empty() ? "-" : sweep.finished_at,
                    std::to_string(sweep.planned_trials), std::to_string(sweep.seed),
-                   short_form(sweep.environment_digest), sweep.launch});
+                   short_form(sweep.environment_digest), sweep.provenance.colltune_version,
+                   sweep.provenance.kernel_release, sweep.launch});
   out << table.text();
 }
 
@@ -115,10 +118,13 @@ std::vector<Decision> chosen_decisions(const ShowOptions& options,
   if (!options.collective.empty() && options.collective != name_of(ProblemKind::mesh_reduce))
     (void)parse_name<Collective>(options.collective);
   const std::string family = options.family.empty() ? std::string(any_family) : options.family;
+  const RegimeChoice regime = regime_choice(options.regime, {});
+  const std::string regimes = regimes_text(decisions);
   std::erase_if(decisions, [&](const Decision& decision) {
     return (family != "all" && decision.family != family) ||
            (!options.collective.empty() &&
             operation_name(decision.key.problem) != options.collective) ||
+           !regime.admits(decision.key) ||
            describe(decision.key.topology).find(options.world) == std::string::npos;
   });
   if (decisions.empty() && !is_empty)
@@ -126,7 +132,8 @@ std::vector<Decision> chosen_decisions(const ShowOptions& options,
                 options.database + ": no decision is of family '" + family + "'" +
                     (options.collective.empty() ? "" : ", of " + options.collective) +
                     (options.world.empty() ? "" : ", for a world like '" + options.world + "'") +
-                    "; --family all lists each family");
+                    ", in the regime asked for; --family all lists each family, and decided are " +
+                    regimes);
   return decisions;
 }
 
@@ -141,12 +148,13 @@ std::string narrow_decisions(const std::vector<Decision>& decisions) {
     const Problem& problem = decision.key.problem;
     const RankedVariant& winner = decision.ranked.front();
     tables.add_row(
-        fmt::format("{} {}{}{}, {}{}", operation_text(problem), name_of(problem.data_type),
+        fmt::format("{} {}{}{}, {}{}, {}", operation_text(problem), name_of(problem.data_type),
                     problem.reduce_op == ReduceOp::none
                         ? std::string()
                         : fmt::format(" {}", name_of(problem.reduce_op)),
                     problem.in_place ? " in place" : "", describe(decision.key.topology),
-                    decision.family == any_family ? std::string() : ", family " + decision.family),
+                    decision.family == any_family ? std::string() : ", family " + decision.family,
+                    describe(regime_of(decision.key))),
         {format_bytes(problem.message_size), microseconds(winner.median), speedup(winner),
          verdict_text(decision), std::string(name_of(decision.status)), to_string(winner.variant)});
   }
@@ -176,6 +184,8 @@ void run_show_decisions(const ShowOptions& options, std::ostream& out) {
                    {"op"},
                    {"in-place"},
                    {"family"},
+                   {"calling"},
+                   {"input"},
                    {"time(us)", Align::right},
                    {"algbw(GB/s)", Align::right},
                    {"busbw(GB/s)", Align::right},
@@ -189,17 +199,18 @@ void run_show_decisions(const ShowOptions& options, std::ostream& out) {
     const Topology& topology = decision.key.topology;
     const RankedVariant& winner = decision.ranked.front();
     const double bandwidth = algorithm_bandwidth(problem.message_size, winner.median);
-    table.add_row({operation_text(problem), describe(topology), format_bytes(problem.message_size),
-                   std::to_string(block_elements(problem, topology.ranks)),
-                   std::string(name_of(problem.data_type)), std::string(name_of(problem.reduce_op)),
-                   yes_no(problem.in_place), decision.family, microseconds(winner.median),
-                   fmt::format("{:.2f}", bandwidth),
-                   problem.mesh
-                       ? std::string("-")  // nccl-tests defines no factor for mesh reductions
-                       : fmt::format("{:.2f}", bandwidth * bus_bandwidth_factor(problem.collective,
-                                                                                topology.ranks)),
-                   std::to_string(winner.verified_calls), speedup(winner), verdict_text(decision),
-                   std::string(name_of(decision.status)), to_string(winner.variant)});
+    table.add_row(
+        {operation_text(problem), describe(topology), format_bytes(problem.message_size),
+         std::to_string(block_elements(problem, topology.ranks)),
+         std::string(name_of(problem.data_type)), std::string(name_of(problem.reduce_op)),
+         yes_no(problem.in_place), decision.family, std::string(name_of(decision.key.calling)),
+         std::string(name_of(decision.key.input)), microseconds(winner.median),
+         fmt::format("{:.2f}", bandwidth),
+         problem.mesh ? std::string("-")  // nccl-tests defines no factor for mesh reductions
+                      : fmt::format("{:.2f}", bandwidth * bus_bandwidth_factor(problem.collective,
+                                                                               topology.ranks)),
+         std::to_string(winner.verified_calls), speedup(winner), verdict_text(decision),
+         std::string(name_of(decision.status)), to_string(winner.variant)});
   }
   out << table.text();
 }

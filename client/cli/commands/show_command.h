@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "text/regime_choice.h"
+
 namespace colltune {
 
 /// `colltune show …` as typed.
@@ -19,6 +21,7 @@ struct ShowOptions {
                            ///< family
   std::string collective;  ///< only decisions about this collective; empty: all
   std::string world;       ///< only worlds whose description contains this; empty: all
+  RegimeOptions regime;    ///< only decisions of this regime; empty: all
   bool is_wide = false;    ///< tables may take more than 80 columns
   bool json = false;
 };

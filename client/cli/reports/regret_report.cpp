@@ -58,7 +58,9 @@ std::vector<HeldOutAnswer> answers_for_held_out(const ReportedSweep& sweep) {
                                              .placement = key.topology.placement,
                                              .layout_digest = key.topology.layout_digest,
                                              .interconnect = key.topology.interconnect,
-                                             .members = members_of(sweep, key.topology)});
+                                             .members = members_of(sweep, key.topology),
+                                             .calling = key.calling,
+                                             .input = key.input});
       answer.verdict = found.decision.verdict;
       answer.chosen = found.decision.ranked.front().variant;
     } catch (const Error& error) {

@@ -19,6 +19,7 @@
 #include "report_data.h"
 #include "source/database.h"
 #include "text/figures.h"
+#include "text/regime_choice.h"
 #include "text/text_table.h"
 
 namespace colltune {
@@ -271,6 +272,12 @@ std::string page_text(const Page& page, bool is_wide) {
   line("started",
        record.started_at + (record.finished_at.empty() ? "" : ", finished " + record.finished_at));
   line("launch", record.launch);
+  const Provenance& provenance = record.provenance;
+  if (!provenance.colltune_version.empty())
+    line("measured by",
+         fmt::format("colltune {} ({}), {}, kernel {}", provenance.colltune_version,
+                     provenance.build, provenance.operating_system, provenance.kernel_release));
+  if (!sweep.decisions.empty()) line("regime", regimes_text(sweep.decisions));
   line("keys", keys_text(page));
   line("decided", verdicts_text(page) + fmt::format(" (margin {:.3g} %, confidence {:.3g} %)",
                                                     100 * sweep.policy.minimum_margin,

@@ -22,7 +22,7 @@ int run_compat_command(CompatTool tool, const SweepOptions& options, const Agent
   spec.null_test = false;
   std::vector<std::filesystem::path> plugins(spec.plugins.begin(), spec.plugins.end());
   plugins.insert(plugins.end(), options.plugins.begin(), options.plugins.end());
-  const auto [catalogue, environment, digest, launch, availability] =
+  const auto [catalogue, environment, provenance, digest, launch, availability] =
       learn_launch(process, plugins, options.call_limit, options.rules);
   const SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
   MeasurePolicy policy;

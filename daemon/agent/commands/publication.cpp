@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "colltune/db/store.h"
-#include "colltune/json/json.h"
 
 namespace colltune {
 namespace {
@@ -40,18 +39,12 @@ std::string listed(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-InputMode input_mode_of(const SweepRecord& sweep) {
-  const auto configuration = nlohmann::json::parse(sweep.configuration, nullptr, false, true);
-  // Without this setting a sweep measured in the default mode.
-  if (!configuration.is_object() || !configuration.contains("input")) return InputMode::rewritten;
-  return from_json_value<InputMode>(configuration.at("input"),
-                                    "the configuration of sweep " + sweep.uuid);
-}
-
 std::vector<SweepEvidence> earlier_evidence(const std::filesystem::path& database,
                                             const std::string& environment_digest,
-                                            InputMode input_mode, const std::string& sweep_uuid,
+                                            const SweepPlan& plan, const std::string& sweep_uuid,
                                             std::span<const QuarantineRecord> quarantines) {
+  std::set<TuningKey> planned;
+  for (const Cell& cell : plan.cells) planned.insert(cell.key);
   const StoreReader reader(database);
   std::vector<SweepEvidence> evidence;
   const auto sweeps = reader.sweeps();
@@ -63,7 +56,7 @@ std::vector<SweepEvidence> earlier_evidence(const std::filesystem::path& databas
       continue;
     SweepEvidence one{.sweep_uuid = sweep.uuid, .measurements = reader.measurements(sweep.uuid)};
     std::erase_if(one.measurements, [&](const Measurement& trial) {
-      return trial.input_mode != input_mode ||
+      return !planned.contains(trial.key) ||
              std::ranges::any_of(quarantines, [&](const QuarantineRecord& quarantine) {
                return quarantine.variant == trial.variant && quarantine.key == trial.key;
              });
@@ -72,34 +65,6 @@ std::vector<SweepEvidence> earlier_evidence(const std::filesystem::path& databas
   }
   std::ranges::reverse(evidence);
   return evidence;
-}
-
-void refuse_other_input(const SweepPlan& plan, std::span<const Decision> published,
-                        std::span<const SweepRecord> sweeps,
-                        const std::filesystem::path& database) {
-  std::map<std::string, const SweepRecord*> by_uuid;
-  for (const SweepRecord& sweep : sweeps) by_uuid.emplace(sweep.uuid, &sweep);
-  std::set<TuningKey> planned;
-  for (const Cell& cell : plan.cells) planned.insert(cell.key);
-  std::set<TuningKey> other;
-  std::string found;
-  for (const Decision& decision : published) {
-    const auto sweep = by_uuid.find(decision.sweep_uuid);
-    if (sweep == by_uuid.end() || !planned.contains(decision.key)) continue;
-    const InputMode mode = input_mode_of(*sweep->second);
-    if (mode == plan.input_mode) continue;
-    other.insert(decision.key);
-    found = name_of(mode);
-  }
-  if (other.empty()) return;
-  throw Error(
-      StatusCode::failed_precondition,
-      fmt::format("{} has decisions for {} of the {} keys of this sweep that were measured "
-                  "with \"input\": \"{}\"; this configuration has \"{}\", and a key has one "
-                  "decision: name another database with --db for it (the first such key is "
-                  "{})",
-                  database.string(), other.size(), planned.size(), found, name_of(plan.input_mode),
-                  describe_key(*other.begin())));
 }
 
 std::string describe_publication(std::span<const Settled> settled) {

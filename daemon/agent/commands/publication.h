@@ -18,21 +18,13 @@ namespace colltune {
 /// Exit code of a sweep that measured only part of what was planned; the same command can continue.
 inline constexpr int exit_incomplete = 6;
 
-/// The input mode of a stored sweep, from its configuration.
-[[nodiscard]] InputMode input_mode_of(const SweepRecord& sweep);
-
-/// The evidence that `database` holds from choosing sweeps of this environment with `input_mode`:
-/// the newest sweeps, oldest first, without `sweep_uuid` and sweeps that still run. Leaves out
-/// trials in `quarantines`.
+/// The evidence that `database` holds for the keys of `plan` from choosing sweeps of this
+/// environment: the newest sweeps that measured any of them, oldest first, without `sweep_uuid` and
+/// sweeps that still run. Leaves out trials in `quarantines`.
 [[nodiscard]] std::vector<SweepEvidence> earlier_evidence(
     const std::filesystem::path& database, const std::string& environment_digest,
-    InputMode input_mode, const std::string& sweep_uuid,
+    const SweepPlan& plan, const std::string& sweep_uuid,
     std::span<const QuarantineRecord> quarantines);
-
-/// Throws Error(failed_precondition) if a published decision for a key of `plan` was measured with
-/// another input mode. A key has one decision, so one would silently replace the other.
-void refuse_other_input(const SweepPlan& plan, std::span<const Decision> published,
-                        std::span<const SweepRecord> sweeps, const std::filesystem::path& database);
 
 /// Describes for a person what the publication changes: how many decisions were settled in which
 /// way, and the reason for each that was replaced or kept.

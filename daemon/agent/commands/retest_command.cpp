@@ -123,9 +123,6 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
     });
     const auto compositions = reader.compositions();
     const auto members = reader.published().members;
-    std::map<std::string, InputMode> inputs;
-    for (const SweepRecord& sweep : reader.sweeps())
-      if (sweep.purpose == SweepPurpose::choose) inputs.emplace(sweep.uuid, input_mode_of(sweep));
     retest = make_retest_plan(
         decisions,
         {.availability = facts.availability,
@@ -133,8 +130,7 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
          .environment_digest = facts.digest,
          .quarantined = in_quarantine,
          .compositions = compositions,
-         .members = members,
-         .inputs = std::move(inputs)},
+         .members = members},
         std::chrono::nanoseconds(static_cast<std::int64_t>(options.seconds_per_key * 1e9)),
         options.launch);
     journal.emplace(*store,
@@ -145,7 +141,8 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
                                 .launch = facts.launch,
                                 .seed = options.launch,
                                 .purpose = SweepPurpose::confirm,
-                                .confirmation = options.confirmation},
+                                .confirmation = options.confirmation,
+                                .provenance = facts.provenance},
                     facts.environment);
   });
   const SweepPlan plan = share(control, retest.plan);

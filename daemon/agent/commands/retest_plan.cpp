@@ -113,6 +113,8 @@ SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants) {
                  .in_place = {.off = !problem.in_place, .on = problem.in_place},
                  .registered = {.off = !problem.registered, .on = problem.registered},
                  .graph_capture = {.off = !problem.graph_capture, .on = problem.graph_capture},
+                 .calling = key.calling,
+                 .input_mode = key.input,
                  .null_test = false};
   if (problem.mesh) {
     spec.collectives.clear();
@@ -210,11 +212,6 @@ const Members* members_of(const Decision& decision, const RetestLaunch& launch) 
   return found == launch.members.end() ? nullptr : &found->members;
 }
 
-InputMode input_of(const Decision& decision, const RetestLaunch& launch) {
-  const auto found = launch.inputs.find(decision.sweep_uuid);
-  return found == launch.inputs.end() ? InputMode::rewritten : found->second;
-}
-
 }  // namespace
 
 std::string describe_decision(const Decision& decision) {
@@ -235,7 +232,7 @@ RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLau
     if (decision.key.environment_digest != launch.environment_digest)
       leave_out(decision, "decided in another environment (" + decision.key.environment_digest +
                               ", this launch has " + launch.environment_digest + ")");
-    else if (const InputMode own = input_of(decision, launch); own != input.value_or(own))
+    else if (const InputMode own = decision.key.input; own != input.value_or(own))
       leave_out(decision, fmt::format("measured with input {}, this launch confirms what was "
                                       "measured with {}; confirm again for it",
                                       name_of(own), name_of(*input)));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,9 +30,6 @@ struct RetestLaunch {
   std::span<const Quarantined> quarantined;
   std::span<const Composition> compositions;  ///< that decisions may name
   std::span<const WorldMembers> members;      ///< of the worlds in which the decisions were made
-  /// Input modes of the sweeps that made the decisions; sweeps that are not listed used the
-  /// default.
-  std::map<std::string, InputMode> inputs{};
 };
 
 /// Plans the `decisions` that this launch can check: those of its environment, in one of its

@@ -168,8 +168,8 @@ std::vector<Settled> settle_with_earlier(const SweepOptions& options, const Swee
                                          const SweepJournal& journal) {
   std::vector<SweepEvidence> sweeps;
   if (options.database)
-    sweeps = earlier_evidence(*options.database, environment_digest, plan.input_mode,
-                              journal.sweep_uuid(), journal.quarantines());
+    sweeps = earlier_evidence(*options.database, environment_digest, plan, journal.sweep_uuid(),
+                              journal.quarantines());
   sweeps.push_back({journal.sweep_uuid(), std::move(measurements)});
   return settle(journal.decisions(), sweeps, plan.decision);
 }
@@ -304,7 +304,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
         options.configuration.string(), spec.launch_environments.size());
   std::vector<std::filesystem::path> plugins(spec.plugins.begin(), spec.plugins.end());
   plugins.insert(plugins.end(), options.plugins.begin(), options.plugins.end());
-  const auto [catalogue, environment, digest, launch, availability] =
+  const auto [catalogue, environment, provenance, digest, launch, availability] =
       learn_launch(process, plugins, options.call_limit, options.rules);
 
   if (process.settings.malloc == MallocRegime::fresh && !options.database && !options.dry_run)
@@ -344,9 +344,6 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
                     {.quarantined = in_quarantine, .decisions = decisions});
   run_on_rank_zero(control, [&] {
     refuse_empty(plan);
-    if (options.database)
-      refuse_other_input(plan, decisions, StoreReader(*options.database).sweeps(),
-                         *options.database);
     journal->file_under({.uuid = random_uuid(),
                          .started_at = utc_now(),
                          .finished_at = {},
@@ -354,8 +351,9 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
                          .environment_digest = digest,
                          .launch = launch,
                          .seed = plan.seed,
-                         .summary = {}},
-                        environment, options.resume);
+                         .summary = {},
+                         .provenance = provenance},
+                        environment, plan, options.resume);
     if (!journal->stored().empty() && !options.quiet)
       fmt::print(stderr, "continuing sweep {}: {} measurement(s) are stored already\n",
                  journal->sweep_uuid(), journal->stored().size());

@@ -41,8 +41,9 @@ RanksByValue ranks_by_value(const LaunchProcesses& launch, ValueOf value_of) {
 
 }  // namespace
 
-std::string build_of(const Environment& environment) {
-  std::string text = fmt::format("{} ({})", environment.colltune_version, environment.build);
+std::string build_of(const ProcessFacts& process) {
+  const auto& [environment, provenance] = process;
+  std::string text = fmt::format("{} ({})", provenance.colltune_version, provenance.build);
   for (const auto& [name, version] :
        {std::pair("", environment.mpi_library), std::pair("CUDA ", environment.cuda_version),
         std::pair("NCCL ", environment.nccl_version)})
@@ -54,7 +55,7 @@ bool are_builds_unlike(const LaunchProcesses& launch, bool may_differ) {
   const RanksByValue builds = ranks_by_value(launch, build_of);
   if (builds.size() < 2) return false;
   const RanksByValue versions = ranks_by_value(
-      launch, [](const Environment& environment) { return environment.colltune_version; });
+      launch, [](const ProcessFacts& process) { return process.provenance.colltune_version; });
   if (may_differ && versions.size() == 1) return true;
   std::size_t widest_build = std::string_view("build").size();
   std::size_t widest_ranks = std::string_view("ranks").size();
@@ -74,13 +75,13 @@ bool are_builds_unlike(const LaunchProcesses& launch, bool may_differ) {
 
 std::vector<std::string> differences_of(const LaunchProcesses& launch) {
   std::vector<std::string> fields;
-  visit_facts(launch.kinds.front(),
-              [&](std::string_view name, const std::string&) { fields.emplace_back(name); });
+  visit_all_facts(launch.kinds.front(),
+                  [&](std::string_view name, const std::string&) { fields.emplace_back(name); });
   std::vector<std::string> lines;
   for (const std::string& field : fields) {
-    const RanksByValue values = ranks_by_value(launch, [&](const Environment& environment) {
+    const RanksByValue values = ranks_by_value(launch, [&](const ProcessFacts& process) {
       std::string found;
-      visit_facts(environment, [&](std::string_view name, const std::string& value) {
+      visit_all_facts(process, [&](std::string_view name, const std::string& value) {
         if (name == field) found = value;
       });
       return found;

@@ -11,15 +11,27 @@
 
 namespace colltune {
 
-/// The environments and hosts that the ranks of a launch reported.
+/// What is known of one process: what makes its times comparable, and what is only recorded.
+struct ProcessFacts {
+  Environment environment;
+  Provenance provenance;
+};
+/// Calls `visit` with the name and the text of each fact.
+template <class Visit>
+void visit_all_facts(const ProcessFacts& process, Visit&& visit) {
+  visit_facts(process.provenance, visit);
+  visit_facts(process.environment, visit);
+}
+
+/// The facts and hosts that the ranks of a launch reported.
 struct LaunchProcesses {
-  std::vector<Environment> kinds;  ///< each different environment once
+  std::vector<ProcessFacts> kinds;  ///< each different one once
   std::vector<int> kind_of_rank;   ///< index into `kinds`
   std::vector<std::string> hosts;  ///< of each rank
 };
 
 /// What distinguishes builds: this project's version and build, and the libraries it runs with.
-[[nodiscard]] std::string build_of(const Environment& environment);
+[[nodiscard]] std::string build_of(const ProcessFacts& process);
 
 /// Whether ranks run different builds (build_of). Throws Error(failed_precondition) with a table of
 /// builds, ranks and hosts if they do and `may_differ` is not set. Also throws if they run

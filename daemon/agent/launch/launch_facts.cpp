@@ -41,22 +41,23 @@ std::string features_for_dispatch(const Capability& capability) {
   return out;
 }
 
-/// A rank's environment in the form that is exchanged, in which facts common to all ranks are sent
-/// once.
-Capability to_features(const Environment& environment) {
+/// A rank's facts in the form that is exchanged, in which facts common to all ranks are sent once.
+Capability to_features(const ProcessFacts& process) {
   Capability facts;
-  visit_facts(environment, [&](std::string_view name, const std::string& value) {
+  visit_all_facts(process, [&](std::string_view name, const std::string& value) {
     facts.features.emplace(name, value);
   });
   return facts;
 }
 
-Environment to_environment(const Capability& facts) {
-  Environment environment;
-  visit_fields(environment, [&](std::string_view name, auto& value) {
+ProcessFacts to_process_facts(const Capability& facts) {
+  ProcessFacts process;
+  const auto take = [&](std::string_view name, auto& value) {
     if (const auto text = facts.value(name); !text.empty()) value = std::string(text);
-  });
-  return environment;
+  };
+  visit_fields(process.environment, take);
+  visit_fields(process.provenance, take);
+  return process;
 }
 
 struct ExchangedFacts {
@@ -66,15 +67,15 @@ struct ExchangedFacts {
 
 /// Collective. Throws on all ranks if their builds differ and may not; rank 0 warns of other
 /// differences.
-ExchangedFacts exchange_facts(ControlPlane& control, const Environment& environment,
+ExchangedFacts exchange_facts(ControlPlane& control, const ProcessFacts& process,
                               bool builds_may_differ) {
-  const CapabilityKinds facts = exchange_kinds(control, to_features(environment));
+  const CapabilityKinds facts = exchange_kinds(control, to_features(process));
   const std::string host = host_name();
   const std::vector<Payload> hosts = control.gather({host.begin(), host.end()});
   ExchangedFacts exchanged;
   run_on_rank_zero(control, [&] {
     LaunchProcesses processes{.kinds = {}, .kind_of_rank = facts.kind_of_rank, .hosts = {}};
-    std::ranges::transform(facts.kinds, std::back_inserter(processes.kinds), to_environment);
+    std::ranges::transform(facts.kinds, std::back_inserter(processes.kinds), to_process_facts);
     for (const Payload& name : hosts) processes.hosts.emplace_back(name.begin(), name.end());
     exchanged.has_unlike_builds = are_builds_unlike(processes, builds_may_differ);
     for (const std::string& difference : differences_of(processes))
@@ -138,11 +139,11 @@ LaunchFacts learn_launch(const AgentProcess& process,
     facts.environment.nccl_version = own.value("nccl.version");
   }
   facts.digest = digest_of(facts.environment);
-  ExchangedFacts exchanged =
-      exchange_facts(process.control, facts.environment, rules.builds_may_differ);
+  facts.provenance = detect_provenance();
+  const ProcessFacts own_facts{facts.environment, facts.provenance};
+  ExchangedFacts exchanged = exchange_facts(process.control, own_facts, rules.builds_may_differ);
   facts.launch = std::move(exchanged.launch);
-  if (exchanged.has_unlike_builds)
-    own.features[std::string(build_feature)] = build_of(facts.environment);
+  if (exchanged.has_unlike_builds) own.features[std::string(build_feature)] = build_of(own_facts);
   if (!rules.empty() && process.control.rank() == 0) facts.launch += "; " + describe(rules);
   own.features["net.fabric"] = facts.environment.fabric;
   if (!facts.environment.gpu_driver.empty())

@@ -45,6 +45,7 @@ struct AgentProcess {
 struct LaunchFacts {
   Implementations catalogue;
   Environment environment;  ///< this rank's; rank 0's is recorded
+  Provenance provenance;    ///< likewise
   std::string digest;       ///< of `environment`
   std::string launch;       ///< rank 0 only: how many ranks run where, for a person
   Availability availability;

@@ -7,6 +7,7 @@
 #include <hwloc.h>
 #include <mpi.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "build_info.h"
+#include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/canonical.h"
 
 namespace colltune {
@@ -253,17 +255,42 @@ std::string read_fabric(const std::string& root) {
   return out.empty() ? "none" : out;
 }
 
+std::string kernel_version(std::string_view release) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto number_from = [&](std::size_t begin) {
+    while (begin < release.size() && is_digit(release[begin])) ++begin;
+    return begin;
+  };
+  const std::size_t dot = number_from(0);
+  if (dot == 0 || dot == release.size() || release[dot] != '.') return std::string(release);
+  const std::size_t end = number_from(dot + 1);
+  return std::string(end == dot + 1 ? release : release.substr(0, end));
+}
+
+std::optional<std::string> read_limits(const std::string& root, std::uint64_t locked_memory) {
+  // Memory is registered with these network cards; what cannot be locked is copied instead.
+  const bool registers_memory = !entries(fs::path(root) / "sys/class/infiniband").empty();
+  if (locked_memory == RLIM_INFINITY || !registers_memory) return std::nullopt;
+  return "locked_memory=" + format_bytes({locked_memory});
+}
+
+Provenance detect_provenance() {
+  utsname kernel{};
+  uname(&kernel);
+  return {.colltune_version = std::string(build_info::version),
+          .build = std::string(build_info::build),
+          .operating_system = read_operating_system("/"),
+          .kernel_release = kernel.release};
+}
+
 Environment detect_environment(const ProcessSettings& settings) {
   const Hardware hardware = load_hardware();
   utsname kernel{};
   uname(&kernel);
   Environment environment;
-  environment.colltune_version = std::string(build_info::version);
-  environment.build = std::string(build_info::build);
-  environment.operating_system = read_operating_system("/");
-  environment.kernel_release = kernel.release;
+  environment.kernel = kernel_version(kernel.release);
   if (const std::string of_kernel = read_kernel_settings("/"); !of_kernel.empty())
-    environment.kernel_release += " " + of_kernel;
+    environment.kernel += " " + of_kernel;
   environment.cpu_model = read_cpu_model("/");
   environment.cpu_layout = describe_cpu_layout(hardware);
   environment.frequency_policy = read_frequency_policy("/");
@@ -275,6 +302,9 @@ Environment detect_environment(const ProcessSettings& settings) {
   environment.gpu_driver = value_of("/proc/driver/nvidia/version", "NVRM version", ':');
   environment.fabric = read_fabric("/");
   environment.variables = settings.variables;
+  rlimit locked{};
+  const bool is_known = getrlimit(RLIMIT_MEMLOCK, &locked) == 0;
+  environment.limits = read_limits("/", is_known ? locked.rlim_cur : RLIM_INFINITY);
   return environment;
 }
 

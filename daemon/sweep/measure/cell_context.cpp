@@ -66,7 +66,6 @@ Measurement CellContext::measurement_of(const Trial& trial) const {
           .ranks_failed = trial.ranks_failed,
           .verified_calls = trial.verified_calls,
           .seed = seed,
-          .input_mode = plan.input_mode,
           .synchronization = start.synchronization,
           .rounding = planned.rounding,
           .numeric_class = planned.numeric_class,

@@ -77,6 +77,7 @@ std::optional<Variant> PartChooser::best_known(const PartCall& step) const {
     const bool is_of_these_alone = key.topology == of_these_alone;
     if (decision.family != any_family || (key.topology != topology && !is_of_these_alone) ||
         key.environment_digest != setting_.key.environment_digest ||
+        regime_of(key) != regime_of(setting_.key) ||
         !parts_named_by(decision.ranked.front().variant).empty())
       continue;
     Problem alike = key.problem;

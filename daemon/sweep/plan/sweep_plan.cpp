@@ -153,7 +153,9 @@ void add_cells(const PlanInputs& inputs, const std::string& environment_digest, 
                {.world = number,
                 .key = {.problem = problem,
                         .topology = topology,
-                        .environment_digest = environment_digest},
+                        .environment_digest = environment_digest,
+                        .calling = calling_for(problem, inputs.spec.calling),
+                        .input = inputs.spec.input_mode},
                 .is_holdout = is_holdout},
                overrides, draft);
   }

@@ -256,6 +256,8 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
       spec.soak.time =
           std::chrono::nanoseconds(std::llround(soak.at("seconds").get<double>() * 1e9));
   }
+  if (root.contains("calling"))
+    spec.calling = from_json_value<Calling>(root.at("calling"), place("calling"));
   if (root.contains("input"))
     spec.input_mode = from_json_value<InputMode>(root.at("input"), place("input"));
   if (const auto& how = root.value("synchronization", std::string(automatic)); how != automatic)

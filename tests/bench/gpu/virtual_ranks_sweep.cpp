@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 Environment environment_of(const Capability& capability) {
-  return {.build = "virtual ranks",
+  return {.mpi_library = "none: virtual ranks",
           .gpu_model = std::string(capability.value("device.name")),
           .gpu_driver = std::string(capability.value("cuda.driver")),
           .cuda_version = std::string(capability.value("cuda.runtime"))};
@@ -55,7 +55,7 @@ void run_rank(Job& job, ControlPlane& control, Communicator& launch) {
                          .launch = std::to_string(job.ranks) + " virtual ranks",
                          .seed = plan.seed,
                          .summary = {}},
-                        environment, Resume::never);
+                        environment, plan, Resume::never);
   }
   SweepOutcome outcome = run_sweep({.control = control,
                                     .launch = launch,

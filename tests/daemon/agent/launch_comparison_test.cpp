@@ -16,12 +16,12 @@ using ::testing::IsEmpty;
 
 /// Eight ranks on four hosts, of the kinds 0 0 0 1 2 2 0 1.
 LaunchProcesses launch() {
-  LaunchProcesses processes{.kinds = std::vector<Environment>(3),
+  LaunchProcesses processes{.kinds = std::vector<ProcessFacts>(3),
                             .kind_of_rank = {0, 0, 0, 1, 2, 2, 0, 1},
                             .hosts = {"a", "a", "b", "b", "c", "c", "d", "d"}};
-  for (Environment& kind : processes.kinds) {
-    kind.colltune_version = "1.0";
-    kind.build = "gcc 12 Release";
+  for (ProcessFacts& kind : processes.kinds) {
+    kind.provenance.colltune_version = "1.0";
+    kind.provenance.build = "gcc 12 Release";
   }
   return processes;
 }
@@ -40,8 +40,8 @@ TEST(LaunchComparison, RanksOfOneBuildMayDifferInOtherThings) {
   LaunchProcesses processes = launch();
   EXPECT_FALSE(are_builds_unlike(processes, false));
   EXPECT_THAT(differences_of(processes), IsEmpty());
-  processes.kinds[1].gpu_driver = "580.1";
-  processes.kinds[2].fabric = "1x ethernet 1000 Mb/s";
+  processes.kinds[1].environment.gpu_driver = "580.1";
+  processes.kinds[2].environment.fabric = "1x ethernet 1000 Mb/s";
   EXPECT_FALSE(are_builds_unlike(processes, false));
   EXPECT_THAT(differences_of(processes),
               ElementsAre("ranks differ in gpu_driver: '' on rank 0-2,4-6, '580.1' on rank 3,7",
@@ -52,8 +52,8 @@ TEST(LaunchComparison, RanksOfOneBuildMayDifferInOtherThings) {
 
 TEST(LaunchComparison, UnlikeBuildsAreATableOfRanksAndHosts) {
   LaunchProcesses processes = launch();
-  processes.kinds[1].mpi_library = "Open MPI v5.0.6";
-  processes.kinds[2].build = "clang 19 Debug";
+  processes.kinds[1].environment.mpi_library = "Open MPI v5.0.6";
+  processes.kinds[2].provenance.build = "clang 19 Debug";
   EXPECT_EQ(refusal(processes, false),
             "the ranks run different builds; install one on all hosts, or let each do its part: "
             "--unlike-builds group\n"
@@ -62,7 +62,7 @@ TEST(LaunchComparison, UnlikeBuildsAreATableOfRanksAndHosts) {
             "  1.0 (gcc 12 Release)                   0-2,6  a, b, d\n"
             "  1.0 (gcc 12 Release), Open MPI v5.0.6  3,7    b, d");
   EXPECT_EQ(refusal(processes, true), "");
-  processes.kinds[1].colltune_version = "1.1";
+  processes.kinds[1].provenance.colltune_version = "1.1";
   EXPECT_EQ(refusal(processes, true),
             "the ranks run different builds; install one on all hosts\n"
             "  build                                  ranks  hosts\n"
@@ -72,8 +72,8 @@ TEST(LaunchComparison, UnlikeBuildsAreATableOfRanksAndHosts) {
 }
 
 TEST(LaunchComparison, OfManyHostsTheFirstAreNamed) {
-  LaunchProcesses processes{.kinds = std::vector<Environment>(2), .kind_of_rank = {}, .hosts = {}};
-  processes.kinds[1].build = "other";
+  LaunchProcesses processes{.kinds = std::vector<ProcessFacts>(2), .kind_of_rank = {}, .hosts = {}};
+  processes.kinds[1].provenance.build = "other";
   for (int rank = 0; rank < 20; ++rank) {
     processes.kind_of_rank.push_back(rank < 10 ? 0 : 1);
     processes.hosts.push_back("n" + std::to_string(10 + rank));

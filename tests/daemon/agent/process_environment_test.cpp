@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -77,6 +78,27 @@ TEST_F(ProcessEnvironment, RecordsWhatTheKernelWasToldAndWhetherItBoosts) {
   EXPECT_NE(read_kernel_settings(root_), vulnerable);
   write("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
   EXPECT_EQ(read_frequency_policy(root_), "not visible, no boost");
+}
+
+TEST_F(ProcessEnvironment, LockedMemoryCountsWhereNetworkCardsRegisterIt) {
+  EXPECT_EQ(read_limits(root_, 64 << 10), std::nullopt);
+  write("sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
+  EXPECT_EQ(read_limits(root_, 64 << 10), "locked_memory=64KiB");
+  EXPECT_EQ(read_limits(root_, RLIM_INFINITY), std::nullopt);
+}
+
+TEST(Environment, OfTheKernelOnlyTheVersionAndTheSettingsCount) {
+  EXPECT_EQ(kernel_version("6.1.0-18-amd64"), "6.1");
+  EXPECT_EQ(kernel_version("5.14.0-362.8.1.el9_3.x86_64"), "5.14");
+  EXPECT_EQ(kernel_version("6.12"), "6.12");
+  EXPECT_EQ(kernel_version("6.12-rc1"), "6.12");
+  for (const char* other : {"", "6", "6.", "custom", ".1"}) EXPECT_EQ(kernel_version(other), other);
+  const Environment environment = detect_environment({});
+  const Provenance provenance = detect_provenance();
+  EXPECT_EQ(environment.kernel.substr(0, environment.kernel.find(' ')),
+            kernel_version(provenance.kernel_release));
+  EXPECT_FALSE(provenance.colltune_version.empty());
+  EXPECT_FALSE(provenance.build.empty());
 }
 
 /// The environment as a process sees it that may use one core.

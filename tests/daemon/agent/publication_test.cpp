@@ -124,24 +124,6 @@ TEST(TooLarge, IsRefusedWithNeededAndAvailable) {
             StatusCode::failed_precondition);
 }
 
-TEST(OtherInput, IsRefusedBeforeItReplacesDecisions) {
-  SweepPlan plan = plan_of({key(1024)});
-  plan.input_mode = InputMode::hot;
-  const std::vector<Decision> published{decision_for(key(1024), "old")};
-  SweepRecord old{.uuid = "old", .configuration = R"({"collectives": ["all_reduce"]})"};
-  const auto refuse = [&] { refuse_other_input(plan, published, std::span(&old, 1), "tuning.db"); };
-  const Error error = error_of(refuse);
-  EXPECT_EQ(error.code(), StatusCode::failed_precondition);
-  EXPECT_THAT(error.what(), HasSubstr("tuning.db has decisions for 1 of the 1 keys"));
-  EXPECT_THAT(error.what(), HasSubstr(R"("input": "rewritten"; this configuration has "hot")"));
-  old.configuration = R"({"input": "hot"})";
-  refuse();
-  old.configuration = "{}";
-  plan = plan_of({key(2048)});  // other keys
-  plan.input_mode = InputMode::hot;
-  refuse();
-}
-
 TEST(Publication, SaysWhatChangedWhatStaysAndWhy) {
   std::vector<Settled> settled{
       {decision_for(key(1)), Settlement::added, "nothing was published"},
@@ -154,7 +136,7 @@ TEST(Publication, SaysWhatChangedWhatStaysAndWhy) {
   EXPECT_THAT(text, HasSubstr("fast: slow was wrong in this sweep\n"));
 }
 
-TEST(EarlierEvidence, IsThatOfTheEnvironmentAndInputAndOfSweepsThatEnded) {
+TEST(EarlierEvidence, IsThatOfThePlansKeysAndOfSweepsThatEnded) {
   const TemporaryFolder folder;
   const std::string path = (folder / "tuning.db").string();
   const Environment environment;
@@ -173,18 +155,55 @@ TEST(EarlierEvidence, IsThatOfTheEnvironmentAndInputAndOfSweepsThatEnded) {
                                                                    : SweepPurpose::choose});
       Measurement measured = trial({"fast"}, own);
       measured.slowest_ranks.assign(measured.samples.size(), 0);
-      if (std::string(uuid) == "hot") measured.input_mode = InputMode::hot;
+      if (std::string(uuid) == "hot") measured.key.input = InputMode::hot;
       store.append(uuid, std::span(&measured, 1));
       if (std::string(uuid) != "running") store.finish_sweep(uuid, SweepState::complete, "t", "{}");
     }
   }
-  const auto evidence = earlier_evidence(path, digest, InputMode::rewritten, "b", {});
+  const SweepPlan plan = plan_of({own});
+  const auto evidence = earlier_evidence(path, digest, plan, "b", {});
   ASSERT_EQ(evidence.size(), 1u);
   EXPECT_EQ(evidence[0].sweep_uuid, "a");
-  EXPECT_TRUE(earlier_evidence(path, "other", InputMode::rewritten, "b", {}).empty());
+  EXPECT_TRUE(earlier_evidence(path, "other", plan, "b", {}).empty());
   const QuarantineRecord quarantine{.key = own, .variant = parse_variant("fast"), .failures = 2};
-  EXPECT_TRUE(
-      earlier_evidence(path, digest, InputMode::rewritten, "b", std::span(&quarantine, 1)).empty());
+  EXPECT_TRUE(earlier_evidence(path, digest, plan, "b", std::span(&quarantine, 1)).empty());
+  // What was measured in another regime is evidence for that regime alone.
+  TuningKey hot = own;
+  hot.input = InputMode::hot;
+  const auto of_hot = earlier_evidence(path, digest, plan_of({hot}), "b", {});
+  ASSERT_EQ(of_hot.size(), 1u);
+  EXPECT_EQ(of_hot[0].sweep_uuid, "hot");
+  hot.calling = own.calling == Calling::each ? Calling::persistent : Calling::each;
+  EXPECT_TRUE(earlier_evidence(path, digest, plan_of({hot}), "b", {}).empty());
+}
+
+TEST(Publication, DecisionsOfTwoRegimesLiveSideBySide) {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "tuning.db").string();
+  std::vector<TuningKey> keys;
+  for (const Calling calling : {Calling::each, Calling::persistent})
+    for (const InputMode input : {InputMode::rewritten, InputMode::hot}) {
+      keys.push_back(key());
+      keys.back().environment_digest = digest_of(Environment{});
+      keys.back().calling = calling;
+      keys.back().input = input;
+    }
+  Store store(path);
+  (void)store.put_environment({});
+  for (const TuningKey& one : keys) {
+    Decision decision = decision_for(one);
+    decision.reason = describe(regime_of(one));
+    store.publish(std::span(&decision, 1), "t");
+  }
+  // Publishing one of them again replaces none of the others.
+  Decision again = decision_for(keys[1]);
+  again.reason = "again";
+  store.publish(std::span(&again, 1), "t");
+  const auto published = StoreReader(path).published().decisions;
+  ASSERT_EQ(published.size(), keys.size());
+  for (const Decision& decision : published)
+    EXPECT_EQ(decision.reason,
+              decision.key == keys[1] ? "again" : describe(regime_of(decision.key)));
 }
 
 }  // namespace

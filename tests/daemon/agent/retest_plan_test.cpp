@@ -47,8 +47,7 @@ class RetestPlanTest : public testing::Test {
                             {.availability = availability,
                              .implementations = implementations,
                              .environment_digest = digest,
-                             .quarantined = quarantined,
-                             .inputs = inputs},
+                             .quarantined = quarantined},
                             100ms, 7);
   }
   [[nodiscard]] static std::vector<std::string> names(const Cell& cell) {
@@ -62,7 +61,6 @@ class RetestPlanTest : public testing::Test {
        {.name = "ring", .variants = {parse_variant("ring{a=1}"), parse_variant("ring{a=2}")}},
        {.name = "slow"}});
   std::vector<Quarantined> quarantined;
-  std::map<std::string, InputMode> inputs;
 };
 
 TEST_F(RetestPlanTest, ACellHoldsTheBaselineAndTheWinnersAlone) {
@@ -107,16 +105,22 @@ TEST_F(RetestPlanTest, WhereNothingIsClaimedNothingIsPlanned) {
   EXPECT_THAT(left_out, ElementsAre());
 }
 
-TEST_F(RetestPlanTest, InputsAreAsThoseOfTheSweepThatDecided) {
+TEST_F(RetestPlanTest, TheRegimeIsThatOfTheDecision) {
   Decision hot = decision({"slow", "base"});
-  hot.sweep_uuid = "hot";
+  hot.key.input = InputMode::hot;
   Decision other = decision({"slow", "base"}, 2, 64);
-  inputs = {{"hot", InputMode::hot}};
   EXPECT_EQ(plan({hot}).plan.input_mode, InputMode::hot);
   EXPECT_EQ(plan({other}).plan.input_mode, InputMode::rewritten);
   const auto [made, left_out] = plan({hot, other});
   EXPECT_EQ(made.cells.size(), 1U);
   EXPECT_THAT(left_out, ElementsAre(HasSubstr("measured with input rewritten")));
+  for (const Calling calling : {Calling::each, Calling::persistent}) {
+    other.key.calling = calling;
+    const RetestPlan retest = plan({other});
+    EXPECT_THAT(retest.left_out, ElementsAre());
+    ASSERT_EQ(retest.plan.cells.size(), 1U);
+    EXPECT_EQ(retest.plan.cells[0].key, other.key);
+  }
 }
 
 TEST_F(RetestPlanTest, WhatThisLaunchCannotMeasureIsLeftOutWithTheReason) {

@@ -165,7 +165,7 @@ TEST_F(Hostile, WhoDoesNotReadATableLosesItAndOthersGetTheirs) {
   source_.replace(std::make_shared<const DecisionTable>(
       DecisionSet{.generation = generation(2),
                   .decisions = std::move(decisions),
-                  .environments = {{"e1", {.build = "gcc"}}}}));
+                  .environments = {{"e1", {.cpu_model = "one"}}}}));
   std::atomic<int> warnings = 0;
   start(ServerOptions{.listen = {parse_listen_address("unix:" + (folder_ / "a.sock").string())},
                       .warn = [&](const std::string&) { ++warnings; },

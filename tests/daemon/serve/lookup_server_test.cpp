@@ -153,7 +153,7 @@ TEST_F(Server, TableComesInPartsWithItsEnvironments) {
   EXPECT_EQ(messages[0].generation().number(), 1U);
   ASSERT_EQ(messages[0].environments_size(), 1);
   EXPECT_EQ(messages[0].environments(0).digest(), "e1");
-  EXPECT_EQ(messages[0].environments(0).environment().build(), "gcc");
+  EXPECT_EQ(messages[0].environments(0).environment().cpu_model(), "one");
   std::vector<Decision> decisions;
   for (const auto& message : messages)
     for (const auto& decision : message.decisions())

@@ -39,11 +39,11 @@ TEST_F(Service, GivesTheEnvironmentOfTheAnswerToWhoAsksForIt) {
   source_.replace(std::make_shared<const DecisionTable>(
       DecisionSet{.generation = generation(1),
                   .decisions = {decide(all_reduce(8), {{"a", 10}})},
-                  .environments = {{"e2", {.build = "other"}}, {"e1", {.build = "gcc"}}}}));
+                  .environments = {{"e2", {.cpu_model = "other"}}, {"e1", {.cpu_model = "one"}}}}));
   EXPECT_FALSE(service_.lookup(ask()).environment);
   const FoundAnswer found = service_.lookup(ask(), {}, true);
   ASSERT_TRUE(found.environment);
-  EXPECT_EQ(found.environment->build, "gcc");
+  EXPECT_EQ(found.environment->cpu_model, "one");
 }
 
 TEST_F(Service, LooksUpInTheNewestOrThePinnedGeneration) {

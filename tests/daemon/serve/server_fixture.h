@@ -26,7 +26,7 @@ inline TableSource::Table make_table(std::uint64_t number) {
   return std::make_shared<const DecisionTable>(
       DecisionSet{.generation = generation(number),
                   .decisions = std::move(decisions),
-                  .environments = {{"e1", {.build = "gcc"}}}});
+                  .environments = {{"e1", {.cpu_model = "one"}}}});
 }
 
 inline v1::LookupQuery query_for(int nodes) {

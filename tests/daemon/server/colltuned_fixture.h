@@ -28,7 +28,7 @@ class Colltuned : public ::testing::Test {
   /// Publishes one decision whose winner is called `name`.
   void publish(const std::string& name) {
     Store store(database());
-    const std::string digest = store.put_environment({.build = "gcc"});
+    const std::string digest = store.put_environment({.cpu_model = "one"});
     const std::string sweep = "sweep-of-" + name;
     store.begin_sweep({.uuid = sweep,
                        .started_at = "2026-01-01T00:00:00Z",

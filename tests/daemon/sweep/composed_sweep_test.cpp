@@ -118,12 +118,18 @@ TEST(ComposedSweep, GroupsThatWereTunedAloneUseTheirWinnersInside) {
                                         .reduce_op = ReduceOp::sum,
                                         .message_size = {32 << 10}},
                             .topology = topology_of(availability, std::vector{2, 3}),
-                            .environment_digest = "e"},
+                            .environment_digest = "e",
+                            .calling = default_calling,
+                            .input = default_input},
                     .ranked = {{.variant = parse_variant(winner)}}};
   EXPECT_TRUE(insides({&decision, 1}).contains(winner));
-  // Not what was found out in another environment, for other ranks, or for a size far away.
+  // Not what was found out in another environment or regime, for other ranks, or for a size far
+  // away.
   Decision other = decision;
   other.key.environment_digest = "f";
+  EXPECT_FALSE(insides({&other, 1}).contains(winner));
+  other = decision;
+  other.key.input = InputMode::hot;
   EXPECT_FALSE(insides({&other, 1}).contains(winner));
   other = decision;
   other.key.problem.message_size = {1 << 20};

@@ -154,7 +154,9 @@ TEST(MeshPlan, WhatWonInTheGroupsOfAStepIsTriedThere) {
   EXPECT_FALSE(has_it({}));
   const Decision decision{.key = {.problem = {.message_size = {16 << 10}},
                                   .topology = topology_of(availability, std::vector{0, 1}),
-                                  .environment_digest = "e"},
+                                  .environment_digest = "e",
+                                  .calling = default_calling,
+                                  .input = default_input},
                           .ranked = {{.variant = parse_variant(winner)}}};
   EXPECT_TRUE(has_it({&decision, 1}));
 }

@@ -291,6 +291,25 @@ TEST(Plan, CarriesHowToMeasureAndToDecide) {
   EXPECT_EQ(plan.decision, spec.decision);
 }
 
+TEST(Plan, KeysCarryTheRegimeAndCapturedCallsArePersistent) {
+  const auto implementations = fakes::make({{.name = "a"}});
+  SweepSpec spec = spec_of();
+  spec.graph_capture = {.off = true, .on = true};
+  spec.input_mode = InputMode::rotating;
+  for (const Calling calling : {Calling::each, Calling::persistent}) {
+    spec.calling = calling;
+    const SweepPlan plan = make_plan(spec, launch(1, 2), implementations, "e");
+    ASSERT_FALSE(plan.cells.empty());
+    for (const Cell& cell : plan.cells) {
+      EXPECT_EQ(cell.key.calling, cell.key.problem.graph_capture ? Calling::persistent : calling);
+      EXPECT_EQ(cell.key.input, InputMode::rotating);
+    }
+  }
+  spec = spec_of();
+  const SweepPlan by_default = make_plan(spec, launch(1, 2), implementations, "e");
+  EXPECT_EQ(regime_of(by_default.cells.at(0).key), (Regime{default_calling, default_input}));
+}
+
 TEST(Plan, RegisteredBuffersNeedOneNode) {
   SweepSpec spec = spec_of();
   spec.registered = {.off = true, .on = true};

@@ -118,6 +118,8 @@ TEST(Enums, HaveTheVocabularysEnumeratorsAndUnspecified) {
   expect_same_enumerators<ReduceOp>(*v1::ReduceOp_descriptor());
   expect_same_enumerators<NumericClass>(*v1::NumericClass_descriptor());
   expect_same_enumerators<Placement>(*v1::Placement_descriptor());
+  expect_same_enumerators<Calling>(*v1::Calling_descriptor());
+  expect_same_enumerators<InputMode>(*v1::InputMode_descriptor());
   expect_same_enumerators<Rounding>(*v1::Rounding_descriptor());
   expect_same_enumerators<Verdict>(*v1::Verdict_descriptor());
   expect_same_enumerators<DecisionStatus>(*v1::DecisionStatus_descriptor());
@@ -205,6 +207,10 @@ TEST(Optional, EmptyStaysEmptyAndDefaultsHold) {
   EXPECT_FALSE(written.has_nodes());
   EXPECT_FALSE(written.has_generation());
   EXPECT_FALSE(written.has_members());
+  EXPECT_FALSE(written.has_calling());
+  EXPECT_FALSE(written.has_input());
+  // What a caller from before regimes asks for.
+  EXPECT_EQ(regime_of(query), (Regime{default_calling, default_input}));
 }
 
 TEST(Optional, AnAnswerOfADaemonThatDoesNotKnowMembersWasNotAskedAboutThem) {
@@ -314,6 +320,15 @@ INSTANTIATE_TEST_SUITE_P(
                 "answer.decision.family: the string is no UTF-8"},
         Invalid{"more_ranks_than_allowed", [](auto& m) { topology(m).set_ranks((1 << 20) + 1); },
                 "answer.decision.key.topology.ranks: 1048577 is too large; at most 1048576"},
+        // Of a daemon from before regimes: it is not known which the answer is of.
+        Invalid{"missing_calling",
+                [](auto& m) { m.mutable_decision()->mutable_key()->clear_calling(); },
+                "answer.decision.key.calling: calling is missing; allowed are each, persistent"},
+        Invalid{"unknown_input",
+                [](auto& m) {
+                  m.mutable_decision()->mutable_key()->set_input(static_cast<v1::InputMode>(9));
+                },
+                "answer.decision.key.input: unknown input mode 9; allowed are rewritten, "},
         Invalid{"missing_message", [](auto& m) { m.mutable_decision()->clear_key(); },
                 "answer.decision.key: is missing"},
         Invalid{"nothing_ranked", [](auto& m) { m.mutable_decision()->clear_ranked(); },

@@ -66,6 +66,12 @@ typedef struct colltune_query {
    * with another content is an error. NULL: whatever has the number. Older callers' structures end
    * before this. */
   const char* generation_digest;
+  /* How the calls are made, "each" (every call brings its buffers) or "persistent" (prepared once
+   * for fixed buffers), and where their input was, "rewritten", "hot" or "rotating": what was
+   * decided for another way is never the answer. NULL: the defaults of the command line's --calling
+   * and --input. Older callers' structures end before this. */
+  const char* calling;
+  const char* input;
 } colltune_query;
 
 /* `address` is "unix:/path" or "host:port"; sends nothing yet. `timeout_ms` bounds every call; 0:

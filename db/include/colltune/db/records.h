@@ -58,6 +58,7 @@ struct SweepRecord {
   std::string summary;  ///< JSON written at the end: shares of time, counts of outcomes
   SweepPurpose purpose = SweepPurpose::choose;
   std::string confirmation{};  ///< the confirmation that this launch is part of; empty: none
+  Provenance provenance{};     ///< what else is recorded of its launch
 
   friend bool operator==(const SweepRecord&, const SweepRecord&) = default;
 };
@@ -76,6 +77,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("summary", self.summary);
   visit("purpose", self.purpose);
   visit("confirmation", self.confirmation);
+  visit("provenance", self.provenance);
 }
 
 /// An environment with the digest that names it in keys.

@@ -39,12 +39,13 @@ class Store {
   /// Appends finished trials of `sweep_uuid` to the journal. Error(already_exists) for a trial
   /// (key, variant) that the sweep already has.
   void append(const std::string& sweep_uuid, std::span<const Measurement> measurements);
-  /// The newest sweep of exactly this configuration, environment and launch that is running or
-  /// partial; the same command continues it. A running one was killed, since a live owner would
-  /// hold the database. Empty if there is none, or if a later sweep of exactly these is complete:
-  /// what the older one lacks was measured since.
+  /// The newest sweep of exactly this configuration, environment, provenance and launch that is
+  /// running or partial; the same command continues it. A running one was killed, since a live
+  /// owner would hold the database. Empty if there is none, or if a later sweep of exactly these is
+  /// complete: what the older one lacks was measured since.
   [[nodiscard]] std::optional<SweepRecord> unfinished_sweep(const std::string& configuration,
                                                             const std::string& environment_digest,
+                                                            const Provenance& provenance,
                                                             const std::string& launch) const;
   /// Sets a sweep that ended early to running again. Error(failed_precondition) if it is complete.
   void resume_sweep(const std::string& sweep_uuid);

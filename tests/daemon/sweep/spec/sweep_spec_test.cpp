@@ -87,6 +87,7 @@ TEST(SweepSpec, DefaultsOfAbsentKeys) {
   EXPECT_EQ(spec.passes, 24);
   EXPECT_EQ(spec.precision, 0.02);
   EXPECT_EQ(spec.seed, 1u);
+  EXPECT_EQ(spec.calling, default_calling);
   EXPECT_EQ(spec.input_mode, InputMode::rewritten);
   EXPECT_FALSE(spec.synchronization.has_value());
   EXPECT_TRUE(spec.holdout_sizes.empty());
@@ -105,7 +106,7 @@ TEST(SweepSpec, EveryKeyIsRead) {
     "implementations": {"include": ["mpi.*", "cpu.*"], "exclude": ["cpu.x"]},
     "parameters": {"mpi.*": {"segment": [0, 1024], "mode": ["fast"]}},
     "budget_seconds": 2.5, "passes": 7, "precision": 0.1, "seed": 42,
-    "input": "rotating", "synchronization": "window", "holdout_sizes": "16,32",
+    "calling": "each", "input": "rotating", "synchronization": "window", "holdout_sizes": "16,32",
     "decision": {"confidence": 0.9, "minimum_margin": 0.05, "most_kept_waiting": 0.5},
     "null_test": false})",
                                           "my.json");
@@ -129,6 +130,7 @@ TEST(SweepSpec, EveryKeyIsRead) {
   EXPECT_EQ(spec.passes, 7);
   EXPECT_EQ(spec.precision, 0.1);
   EXPECT_EQ(spec.seed, 42u);
+  EXPECT_EQ(spec.calling, Calling::each);
   EXPECT_EQ(spec.input_mode, InputMode::rotating);
   EXPECT_EQ(spec.synchronization, Synchronization::window);
   EXPECT_EQ(spec.holdout_sizes, bytes({16, 32}));
@@ -210,6 +212,8 @@ TEST(SweepSpec, UnknownNamesListTheAllowedOnes) {
             "my.json: /types/0: found \"float\"; allowed are " + allowed_names<DataType>());
   EXPECT_EQ(spec_error(with(R"("ops": ["none"])")),
             "my.json: /ops/0: found \"none\"; allowed are sum, prod, min, max, avg");
+  EXPECT_EQ(spec_error(with(R"("calling": "once")")),
+            "my.json: /calling: found \"once\"; allowed are " + allowed_names<Calling>());
   EXPECT_EQ(spec_error(R"({"version": 2, "collectives": ["reduce"], "sizes": "8"})"),
             "my.json: /version: found 2; allowed are 1");
 }

@@ -14,7 +14,7 @@
 
 namespace colltune {
 
-/// The measurements of one sweep, in one environment and with one InputMode.
+/// The measurements of one sweep, in one environment.
 struct SweepEvidence {
   std::string sweep_uuid;
   std::vector<Measurement> measurements;

@@ -35,10 +35,13 @@ class SweepJournal final : public Journal {
   [[nodiscard]] std::vector<QuarantineRecord> quarantines() const;
   /// The published decisions; none without a database or a publication.
   [[nodiscard]] std::vector<Decision> decisions() const;
-  /// Names what is measured. Depending on `resume`, continues the unfinished sweep of the same
-  /// configuration, environment and launch; otherwise begins `sweep`. Throws Error(already_exists)
-  /// if the results file of a new sweep exists: results of another sweep are never overwritten.
-  void file_under(SweepRecord sweep, Environment environment, Resume resume);
+  /// Names what `plan` measures. Depending on `resume`, continues the unfinished sweep of the same
+  /// configuration, environment, provenance and launch; otherwise begins `sweep`. Throws
+  /// Error(failed_precondition) if what is stored of the unfinished sweep is of another regime than
+  /// the plan, since the configuration's defaults meant another one then. Throws
+  /// Error(already_exists) if the results file of a new sweep exists: results of another sweep are
+  /// never overwritten.
+  void file_under(SweepRecord sweep, Environment environment, const SweepPlan& plan, Resume resume);
 
   [[nodiscard]] const std::string& sweep_uuid() const { return sweep_.uuid; }
   /// What an earlier launch measured for this sweep; empty for a new sweep.

@@ -25,7 +25,8 @@ class DecisionTable {
   /// and the query alone.
   /// Throws Error(invalid_argument) if the query is malformed, or fits several stored worlds (the
   /// message lists them and how to tell them apart). Throws Error(not_found) if nothing fits at the
-  /// requested level (the message lists what exists), or if a pinned generation is not this one.
+  /// requested level (the message lists what exists; if only another regime was decided, it says
+  /// which, and that regime never answers), or if a pinned generation is not this one.
   /// Throws Error(data_loss) if a ranked variant of the answer names a composition that the table
   /// lacks.
   [[nodiscard]] LookupAnswer find(const LookupQuery& query) const;

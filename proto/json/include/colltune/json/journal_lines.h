@@ -40,7 +40,7 @@ constexpr std::array<Named<JournalRecord>, 7> enum_names(JournalRecord) {
 constexpr std::string_view enum_title(JournalRecord) { return "journal record"; }
 
 /// The version of the format that is written, and the only one that is read.
-inline constexpr int journal_version = 3;
+inline constexpr int journal_version = 4;
 
 /// Writes a results file, one complete line per call, flushed before it returns. So a killed job
 /// leaves at most one incomplete line, the last one. Not thread-safe. Keeps a reference to `out`.

@@ -79,6 +79,9 @@ struct LookupQuery {
   /// For a mesh_reduce: only variants of this form are answered; `merged` includes those for unlike
   /// ranks. Empty: whatever the measurements say.
   std::optional<CompositionMode> form;
+  std::optional<Calling> calling;  ///< `default_calling` unless set; of a captured call always
+                                   ///< `persistent`
+  std::optional<InputMode> input;  ///< `default_input` unless set
 
   friend bool operator==(const LookupQuery&, const LookupQuery&) = default;
 };
@@ -98,6 +101,14 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("interconnect", self.interconnect);
   visit("members", self.members);
   visit("form", self.form);
+  visit("calling", self.calling);
+  visit("input", self.input);
+}
+
+/// The regime whose decisions may answer; no other is passed off as it.
+[[nodiscard]] inline Regime regime_of(const LookupQuery& query) {
+  return {.calling = calling_for(query.problem, query.calling.value_or(default_calling)),
+          .input = query.input.value_or(default_input)};
 }
 
 /// The answer. `decision.ranked` holds only variants that can run the query's problem, the winner

@@ -173,7 +173,6 @@ struct Measurement {
   int ranks_failed = 0;
   std::uint64_t verified_calls = 0;
   std::uint64_t seed = 0;  ///< of the order of the rounds
-  InputMode input_mode = InputMode::rewritten;
   Synchronization synchronization = Synchronization::barrier;
   Rounding rounding = Rounding::exact;
   NumericClass numeric_class = NumericClass::any;  ///< what the variant guarantees
@@ -209,7 +208,6 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("ranks_failed", self.ranks_failed);
   visit("verified_calls", self.verified_calls);
   visit("seed", self.seed);
-  visit("input_mode", self.input_mode);
   visit("synchronization", self.synchronization);
   visit("rounding", self.rounding);
   visit("numeric_class", self.numeric_class);

@@ -27,6 +27,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("problem", self.problem);
   visit("topology", self.topology);
   visit("environment_digest", self.environment_digest);
+  visit("calling", self.calling);
+  visit("input", self.input);
 }
 
 [[nodiscard]] inline Regime regime_of(const TuningKey& key) { return {key.calling, key.input}; }

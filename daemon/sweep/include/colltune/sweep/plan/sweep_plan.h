@@ -125,7 +125,7 @@ struct SweepPlan {
   double precision = 0.02;
   std::uint64_t seed = 1;
   Soak soak;
-  InputMode input_mode = InputMode::rewritten;
+  InputMode input_mode = default_input;            ///< as in the keys of all cells
   std::optional<Synchronization> synchronization;  ///< empty: each cell uses what works there
   DecisionPolicy decision;
 

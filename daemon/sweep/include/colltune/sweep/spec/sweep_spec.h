@@ -108,7 +108,8 @@ struct SweepSpec {
   double precision = 0.02;  ///< relative half width to reach of the median's confidence interval
   std::uint64_t seed = 1;   ///< of the order of the rounds
   Soak soak;
-  InputMode input_mode = InputMode::rewritten;
+  Calling calling = default_calling;  ///< a captured call is always persistent
+  InputMode input_mode = default_input;
   std::optional<Synchronization> synchronization;  ///< empty: each cell uses what works there
   std::vector<Bytes> holdout_sizes;                ///< measured, but kept out of deciding
   DecisionPolicy decision;
@@ -144,6 +145,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("precision", self.precision);
   visit("seed", self.seed);
   visit("soak", self.soak);
+  visit("calling", self.calling);
   visit("input_mode", self.input_mode);
   visit("synchronization", self.synchronization);
   visit("holdout_sizes", self.holdout_sizes);
