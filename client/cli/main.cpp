@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string>
 
+#include "colltune/export/open_mpi_rules.h"
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/error.h"
 #include "colltune/vocabulary/lookup.h"
@@ -127,7 +128,7 @@ void add_explain(CLI::App& program, LookupOptions& options) {
   command.callback([&options] { run_explain(options, std::cout); });
 }
 
-void add_export(CLI::App& program, ExportOptions& options) {
+void add_export(CLI::App& program, ExportOptions& options, OpenMpiExportOptions& open_mpi) {
   CLI::App& command =
       *program.add_subcommand("export", "Write the decisions in the form of another program");
   command.require_subcommand(1);
@@ -139,6 +140,34 @@ void add_export(CLI::App& program, ExportOptions& options) {
   add_regime(json, options.regime, false);
   json.add_option("-o,--output", options.output, "file to write; - or nothing: standard output");
   json.callback([&options] { run_export_json(options, std::cout); });
+  CLI::App& rules = *command.add_subcommand(
+      "openmpi", "A file of rules for Open MPI's coll/tuned: its own algorithms where they were "
+                 "measured to beat its default");
+  rules.footer(with_example("colltune export openmpi --for 4.1.x --db tuning.db -o rules.conf"));
+  add_origin(rules, open_mpi.origin);
+  add_regime(rules, open_mpi.regime, false);
+  rules.add_option("--for", open_mpi.release, "the release: " + allowed_names<OpenMpiRelease>())
+      ->required();
+  rules.add_option("--environment", open_mpi.environment,
+                   "of this environment: the beginning of its digest [the only one]");
+  rules.add_option("-o,--output", open_mpi.output, "file to write; - or nothing: standard output");
+  rules.callback([&open_mpi] { run_export_open_mpi(open_mpi, std::cout, std::cerr); });
+}
+
+void add_check_export(CLI::App& program, CheckOpenMpiOptions& options) {
+  CLI::App& command = *program.add_subcommand(
+      "check-export", "Say what another program would do with a file, whoever wrote it");
+  command.require_subcommand(1);
+  const std::string example =
+      with_example("colltune check-export openmpi rules.conf --for 4.1.x");
+  command.footer(example);
+  CLI::App& rules = *command.add_subcommand("openmpi", "A file of rules for Open MPI's coll/tuned");
+  rules.footer(example);
+  rules.add_option("file", options.file, "the file of rules")->required();
+  rules.add_option("--for", options.release, "the release: " + allowed_names<OpenMpiRelease>())
+      ->required();
+  rules.add_flag("--json", options.json, "print one JSON array");
+  rules.callback([&options] { run_check_open_mpi(options, std::cout); });
 }
 
 void add_show(CLI::App& program, ShowOptions& options) {
@@ -309,6 +338,8 @@ int main(int argc, char** argv) {
   LookupOptions lookup_options;
   LookupOptions explain_options;
   ExportOptions export_options;
+  OpenMpiExportOptions open_mpi_options;
+  CheckOpenMpiOptions check_options;
   ShowOptions show_options;
   ImportOptions import_options;
   ReleaseOptions release_options;
@@ -321,7 +352,8 @@ int main(int argc, char** argv) {
   }
   add_lookup(program, lookup_options);
   add_explain(program, explain_options);
-  add_export(program, export_options);
+  add_export(program, export_options, open_mpi_options);
+  add_check_export(program, check_options);
   add_show(program, show_options);
   add_report(program, report_options);
   add_import(program, import_options);

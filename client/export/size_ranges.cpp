@@ -21,15 +21,6 @@ struct Interval {
   std::uint64_t last = 0;
 };
 
-/// The geometric mean of two sizes, rounded down; at least `a` and less than `b`.
-std::uint64_t border_between(std::uint64_t a, std::uint64_t b) {
-  const long double mean =
-      std::sqrt(static_cast<long double>(a)) * std::sqrt(static_cast<long double>(b));
-  // Roots of squares are exact; other roots may come out one ulp below an integer.
-  const auto floor = static_cast<std::uint64_t>(mean * (1 + 1e-18L));
-  return std::clamp(floor, a, b - 1);
-}
-
 Interval sizes_of(const Limits& limits) {
   return {limits.min_message.value,
           limits.max_message.value == 0 ? unbounded : limits.max_message.value};
@@ -101,6 +92,14 @@ void append_sizes(std::vector<SizeRange>& ranges, const Decision& decision, Inte
 
 }  // namespace
 
+std::uint64_t border_between_sizes(std::uint64_t a, std::uint64_t b) {
+  const long double mean =
+      std::sqrt(static_cast<long double>(a)) * std::sqrt(static_cast<long double>(b));
+  // Roots of squares are exact; other roots may come out one ulp below an integer.
+  const auto floor = static_cast<std::uint64_t>(mean * (1 + 1e-18L));
+  return std::clamp(floor, a, b - 1);
+}
+
 std::vector<SizeRange> size_ranges(std::span<const Decision* const> decisions) {
   std::vector<SizeRange> ranges;
   if (decisions.empty()) return ranges;
@@ -109,7 +108,7 @@ std::vector<SizeRange> size_ranges(std::span<const Decision* const> decisions) {
   if (size_at(0) > 0) append_sizes(ranges, *decisions[0], {0, size_at(0) - 1}, true);
   std::uint64_t first = size_at(0);
   for (std::size_t i = 0; i <= last; ++i) {
-    const std::uint64_t end = i < last ? border_between(size_at(i), size_at(i + 1)) : size_at(i);
+    const std::uint64_t end = i < last ? border_between_sizes(size_at(i), size_at(i + 1)) : size_at(i);
     append_sizes(ranges, *decisions[i], {first, end}, false);
     first = end + 1;
   }

@@ -106,8 +106,8 @@ void refuse_too_large(const SweepPlan& plan, const Availability& availability, B
         ++on_node[availability.node_of_rank[static_cast<std::size_t>(rank)]];
     std::uint64_t ranks = 0;
     for (const auto& [node, count] : on_node) ranks = std::max(ranks, count);
-    // One buffer to send and one to receive, each counted at the size of the larger.
-    const std::uint64_t buffers = 2 * ranks;
+    // Each pair has a buffer to send and one to receive, both counted at the size of the larger.
+    const std::uint64_t buffers = 2 * ranks * fewest_buffer_pairs(cell.key.calling);
     const std::uint64_t size = cell.key.problem.message_size.value;
     constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
     const std::uint64_t needed = buffers > 0 && size > all / buffers ? all : size * buffers;

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <new>
 
+#include "colltune/sweep/measure/measure.h"
+
 namespace colltune {
 namespace {
 
@@ -88,9 +90,10 @@ PairLayout PairLayout::of(Bytes message, Calling calling) {
     layout.stride = up(size + 2 * guard_bytes, line);
     if (layout.stride / line % 2 == 0) layout.stride += line;
   }
+  layout.count = fewest_buffer_pairs(calling);
   if (calling == Calling::each)
-    layout.count =
-        std::max(fewest_pairs, (least_footprint + 2 * layout.stride - 1) / (2 * layout.stride));
+    layout.count = std::max(layout.count,
+                            (least_footprint + 2 * layout.stride - 1) / (2 * layout.stride));
   return layout;
 }
 
@@ -98,7 +101,7 @@ Bytes region_size(Bytes largest, Calling calling) {
   const PairLayout of_largest = PairLayout::of(largest, calling);
   if (calling == Calling::persistent) return {of_largest.stride};
   // Smaller messages have more pairs, which take the least footprint and less than one pair more.
-  return {std::max(PairLayout::fewest_pairs * of_largest.stride,
+  return {std::max(fewest_buffer_pairs(calling) * of_largest.stride,
                    PairLayout::least_footprint / 2 + of_largest.stride)};
 }
 

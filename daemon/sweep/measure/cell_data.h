@@ -30,10 +30,9 @@ struct PairLayout {
   std::size_t count = 1;
   std::size_t stride = 0;  ///< bytes from one pair to the next in a region
 
-  /// The pairs for calls of `message`: for ordinary calls at least `fewest_pairs`, and so many
-  /// that the regions have `least_footprint` together.
+  /// The pairs for calls of `message`: at least `fewest_buffer_pairs`, and for ordinary calls so
+  /// many that the regions have `least_footprint` together.
   static PairLayout of(Bytes message, Calling calling);
-  static constexpr std::size_t fewest_pairs = 3;
   static constexpr std::size_t least_footprint = std::size_t{1} << 20;
   /// The bytes of both regions.
   [[nodiscard]] Bytes footprint() const { return {2 * count * stride}; }

@@ -297,6 +297,9 @@ void CellRun::share_conditions() {
       conditions.timed_by = context_.start.synchronization == Synchronization::window
                                 ? "host,from=common_start,late_ranks=inside"
                                 : "host,from=own_start,late_ranks=inside";
+    if (const TuningKey& key = context_.cell.key; key.calling == Calling::each)
+      conditions.footprint =
+          PairLayout::of(key.problem.message_size, key.calling).footprint().value;
     if (trials[i].renewals > 0)
       conditions.renewals = static_cast<std::uint64_t>(trials[i].renewals);
   }

@@ -138,6 +138,17 @@ void add_cell(const PlanInputs& inputs, Cell cell, ParameterOverrides& overrides
   draft.plan.cells.push_back(std::move(cell));
 }
 
+/// How the calls of `problem` are made in `world`. What other devices know of a buffer that is
+/// registered for a device was told when the call was prepared.
+Calling calling_in(const PlanInputs& inputs, const PlannedWorld& world, const Problem& problem) {
+  const std::vector<int> kinds = kinds_of(world, inputs.availability);
+  const bool on_device = std::ranges::any_of(kinds, [&](int kind) {
+    return inputs.availability.kinds[static_cast<std::size_t>(kind)].is_on_device();
+  });
+  return problem.registered && on_device ? Calling::persistent
+                                         : calling_for(problem, inputs.spec.calling);
+}
+
 /// Adds the cells of all worlds from `first` on.
 void add_cells(const PlanInputs& inputs, const std::string& environment_digest, std::size_t first,
                bool is_holdout, ParameterOverrides& overrides, Draft& draft) {
@@ -154,7 +165,7 @@ void add_cells(const PlanInputs& inputs, const std::string& environment_digest, 
                 .key = {.problem = problem,
                         .topology = topology,
                         .environment_digest = environment_digest,
-                        .calling = calling_for(problem, inputs.spec.calling),
+                        .calling = calling_in(inputs, draft.plan.worlds[world], problem),
                         .input = inputs.spec.input_mode},
                 .is_holdout = is_holdout},
                overrides, draft);

@@ -100,6 +100,7 @@ TEST(Measure, OrdinaryCallsComeWithOtherBuffersEachTime) {
     const auto measured = measure(implementations, plan, 2).measurements.at(0);
     EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
     EXPECT_EQ(measured.key.calling, Calling::each);
+    EXPECT_GE(measured.conditions.footprint.value_or(0), std::uint64_t{1} << 20);
     ASSERT_GT(bound.size(), 6U);
     std::set<const std::byte*> sends;
     std::set<const std::byte*> receives;

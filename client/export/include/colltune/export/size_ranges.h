@@ -32,6 +32,10 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("measured_sizes_bytes", self.measured_sizes);
 }
 
+/// The last size for which what was decided at `a` is used, where the next larger measured size is
+/// `b`: their geometric mean, rounded down; at least `a` and less than `b`.
+[[nodiscard]] std::uint64_t border_between_sizes(std::uint64_t a, std::uint64_t b);
+
 /// Turns the decisions of one table (one family, keys that differ only in the message size), sorted
 /// by size, into ranges that cover every size from 0 on. The border between two measured sizes is
 /// their geometric mean, which belongs to the smaller one. If the winner's limits end inside a

@@ -112,6 +112,9 @@ struct Conditions {
   /// How often in the visit the variant was prepared anew because what it runs on ended together
   /// with another variant that hung (a library's communicator that is aborted). Empty: never.
   std::optional<std::uint64_t> renewals;
+  /// Bytes of a rank's memory among which the buffers of ordinary calls change from call to call.
+  /// Empty: all calls had the same buffers.
+  std::optional<std::uint64_t> footprint;
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
@@ -137,6 +140,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("executed", self.executed);
   visit("executed_instead", self.executed_instead);
   visit("renewals", self.renewals);
+  visit("footprint_bytes", self.footprint);
 }
 
 /// Outcome and raw samples of one trial in one pass: one variant under one key, as measured in one

@@ -34,8 +34,8 @@ constexpr std::array<Named<InputMode>, 3> enum_names(InputMode) {
 constexpr std::string_view enum_title(InputMode) { return "input mode"; }
 
 /// What sweeps measure, lookups ask for and exports write unless they are told otherwise. The only
-/// place of these defaults. `persistent` because that is how operations are measured today.
-inline constexpr Calling default_calling = Calling::persistent;
+/// place of these defaults: what an ordinary program does.
+inline constexpr Calling default_calling = Calling::each;
 inline constexpr InputMode default_input = InputMode::rewritten;
 
 /// The two facts of a key that say how its calls were made and what they found.

@@ -93,6 +93,11 @@ constexpr void visit_fields(Self& self, Visitor&& visit) {
   visit("share_ns", self.share);
 }
 
+/// Pairs of a send and a receive buffer that the calls of a cell take in turns, at least.
+[[nodiscard]] constexpr std::size_t fewest_buffer_pairs(Calling calling) {
+  return calling == Calling::each ? 3 : 1;
+}
+
 /// Measures the cells of a plan on the ranks of a launch. Every rank of the launch makes the same
 /// calls in the same order, even for a cell whose world it is not part of. Not thread-safe.
 class Measurer {
