@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "colltune/supervise/self_spawn.h"
+#include "colltune/machine/self_spawn.h"
 #include "colltune/vocabulary/error.h"
 #include "process_tree.h"
 
