@@ -59,6 +59,25 @@ const RankPosition* find_late(const LaunchEnd& end) {
   return late;
 }
 
+/// The ranks that were stopped during the step that did not end, so that it could not. A rank that
+/// was stopped and went on before does not count.
+std::vector<StoppedRank> find_stopped(const LaunchEnd& end) {
+  SteadyTime begin = SteadyTime::min();  // of the last step that a rank of this node came to
+  std::vector<StoppedRank> stopped;
+  for (const RankPosition& position : end.positions) {
+    if (position.current() == nullptr || position.fate == Fate::finished) continue;
+    begin = std::max(begin, position.current()->begin);
+    if (position.whereabouts == Whereabouts::stopped)
+      note_seen_stopped(stopped, {.rank = position.rank,
+                                  .host = std::string(position.host.view()),
+                                  .last_seen = SteadyTime::max()});
+  }
+  for (const StoppedRank& rank : end.stopped)
+    if (rank.last_seen >= begin) note_seen_stopped(stopped, rank);
+  std::ranges::sort(stopped, {}, &StoppedRank::rank);
+  return stopped;
+}
+
 std::optional<FailedTrial> trial_of(const RankPosition* rank, const std::string& sweep_uuid) {
   const StepRecord* step = rank == nullptr ? nullptr : rank->current();
   if (step == nullptr || step->variant.size == 0) return std::nullopt;
@@ -105,6 +124,14 @@ std::string names_of_others(const LaunchEnd& end) {
     if (std::ranges::find(end.missing, rank.rank) == end.missing.end())
       names += fmt::format("{}rank {}", names.empty() ? "" : ", ", rank.rank);
   return names.empty() ? "ranks of other nodes" : names;
+}
+
+/// "rank 1 on lab1, rank 3 on lab1 were stopped from outside".
+std::string describe(const std::vector<StoppedRank>& stopped) {
+  std::string names;
+  for (const StoppedRank& rank : stopped)
+    names += fmt::format("{}rank {} on {}", names.empty() ? "" : ", ", rank.rank, rank.host);
+  return names + (stopped.size() == 1 ? " was" : " were") + " stopped (SIGSTOP, or a debugger)";
 }
 
 /// Lists the other hosts of the launch; what their ranks did is not known here.
@@ -180,6 +207,13 @@ LaunchVerdict judge(const LaunchEnd& end) {
     return verdict;
   }
   const bool is_late = crashed == nullptr && ended_as_late(end);
+  const std::vector<StoppedRank> stopped = find_stopped(end);
+  if (is_late && !stopped.empty()) {
+    verdict.outcome = Outcome::timed_out;
+    verdict.detail = fmt::format("{}: no variant is blamed; the launch ended with {}",
+                                 describe(stopped), describe_wait_status(end.wait_status));
+    return verdict;
+  }
   const RankPosition* blamed = is_late ? find_late(end) : crashed;
   const bool is_nobodys_fault = !is_late && crashed == nullptr && lost_its_launcher(end);
   if (!is_late && blamed == nullptr && !is_nobodys_fault && !end.missing.empty())
