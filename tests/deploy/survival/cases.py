@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from harness import Run, kill, require, require_sound, stored_trials
+from harness import Run, kill, require, require_none_blamed, require_sound, stop_in_trial, stored_trials
 
 FOUND_WITHIN = 2.0  # seconds beyond a step's deadline
 RESUMED_WITHIN = 3.0
@@ -258,7 +258,7 @@ def kills(lab, count):
 
 
 def stops(lab, count):
-    """SIGSTOP of a rank: its trial is late; the launch is ended and the sweep resumes."""
+    """SIGSTOP of a rank: its trial is late; the launch is ended, no variant is blamed, and the sweep resumes."""
     moments = random.Random(7)
     for i in range(count):
         sweep = Supervised(lab, f"stop{i}")
@@ -266,13 +266,13 @@ def stops(lab, count):
             require(sweep.await_trials(early_moment(lab, moments)), "the sweep was over too soon")
             rank, pid = moments.choice(sorted(lab.ranks().items()))
             before = stored_trials(sweep.database)
-            stopped_at = time.monotonic()
-            kill(pid, signal.SIGSTOP)
+            stopped_at = stop_in_trial(pid, sweep.database, rank, moments)
             found_at, _ = sweep.run.await_line("colltune-agent: timed_out: ", 60, since=stopped_at)
             resumed_at, _ = sweep.run.await_line(NEW_TRIAL, 60, since=found_at)
-            sweep.finish(codes=(0, 1))
-        named = sweep.run.find(rf"timed_out: rank {rank} on ")
+            sweep.finish()
+        named = sweep.run.find(rf"timed_out: rank {rank} on .*was stopped")
         require(named, f"rank {rank} is not named:\n{sweep.run.text('err')[-3000:]}")
+        require_none_blamed(lab, sweep.database)
         sweep.require_kept(before)
         lab.require_none_left(GONE_WITHIN)
         yield {"rank": rank, "found_s": round(found_at - stopped_at, 2), "resumed_s": round(resumed_at - stopped_at, 2)}
