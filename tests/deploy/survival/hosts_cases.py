@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from cases import NEW_TRIAL, QUICK, STEP_LIMIT
+from cases import BUDGET_OVER, NEW_TRIAL, QUICK, STEP_LIMIT
 from harness import Lab, Run, require, require_none_blamed, require_sound, stop_in_trial, stored_trials
 
 SOURCE = Path(__file__).resolve().parents[3]
@@ -328,7 +328,7 @@ def stopped_ranks(bench, count):
                 stopped_at = stop_in_trial(hosts.ranks()[rank], sweep.database, 0, moments)
                 found_at, _ = sweep.run.await_line(rf"timed_out: rank {rank} on lab{rank} was stopped", 60, since=stopped_at)
                 resumed_at, _ = sweep.run.await_line(NEW_TRIAL, 60, since=found_at)
-                sweep.finish()
+                sweep.finish(codes=(0, BUDGET_OVER))
             hosts.require_none_left(GONE_WITHIN)
             sweep.require_kept(before)
             yield {"rank": rank, "found_s": round(found_at - stopped_at, 2), "resumed_s": round(resumed_at - stopped_at, 2)}
