@@ -133,7 +133,7 @@ class LaunchWatch {
   [[nodiscard]] const LaunchEnd& end() const { return end_; }
   /// Null if the launch has no other hosts, or never listed them.
   [[nodiscard]] const HostWatch* hosts() const { return hosts_ ? &*hosts_ : nullptr; }
-  [[nodiscard]] SteadyTime seen_at() const { return seen_at_; }
+  [[nodiscard]] SteadyTime seen_at() const { return end_.seen_at; }
 
  private:
   static std::optional<FileIdentity> identity_at(const std::filesystem::path& path) {
@@ -300,7 +300,7 @@ class LaunchWatch {
   void take_snapshot() {
     if (!ranks_ || std::exchange(has_failed_, true)) return;
     const auto board = std::as_const(*file_).board();
-    seen_at_ = Clock::now();
+    end_.seen_at = Clock::now();
     end_.positions = read_board(board);
     for (const std::size_t slot : ranks_->find_dead())
       if (const auto rank =
@@ -333,7 +333,6 @@ class LaunchWatch {
   bool has_killed_peers_ = false;
   bool has_said_stopped_ = false;
   LaunchEnd end_;
-  SteadyTime seen_at_;
 };
 
 /// Tracks whether failing launches still make progress.

@@ -26,7 +26,8 @@ struct LaunchEnd {
   int wait_status = 0;  ///< the launcher's
   EndedFor ended_for = EndedFor::nothing;
   std::string sweep_uuid;
-  /// The positions at the first sign of the failure.
+  SteadyTime seen_at;  ///< the first sign of the failure
+  /// The positions at that time.
   std::vector<RankPosition> positions;
   std::vector<int> dead_first;    ///< ranks that were already dead at that moment
   std::vector<int> missing;       ///< ranks that the others waited for, as far as known
@@ -52,8 +53,8 @@ struct LaunchVerdict {
 
 /// Names the trial and the rank to blame: the rank that died by itself, otherwise the one that the
 /// others waited for, otherwise (if all are in the same step) the step. Blames none if a host was
-/// lost, or if a step was late in which a rank was stopped; if a host may have been lost, blames
-/// only a rank of this node that crashed. Pure.
+/// lost. If a host may have been lost, or a rank was stopped, blames only a rank of this node that
+/// crashed. Pure.
 [[nodiscard]] LaunchVerdict judge(const LaunchEnd& end);
 
 /// "host lab1 (ranks 2, 3) does not answer any more".

@@ -177,6 +177,7 @@ TEST(Verdict, AHostThatNeverAnsweredIsBlamedForAWaitButNotForACrash) {
 TEST(Verdict, AStepInWhichARankOfAnyHostWasStoppedIsNoVariantsFault) {
   // The step of the helper above began at second 1.
   LaunchEnd end{.wait_status = exited(124),
+                .seen_at = SteadyTime(20s),
                 .positions = {position({.rank = 0, .collective_steps = 7, .variant = "a{}"})},
                 .hosts = {{"lab1", "2"}, {"lab2", "1"}},
                 .stopped = {{.rank = 2, .host = "lab1", .last_seen = SteadyTime(1s)},
@@ -190,6 +191,8 @@ TEST(Verdict, AStepInWhichARankOfAnyHostWasStoppedIsNoVariantsFault) {
 
   end.stopped = {{.rank = 2, .host = "lab1", .last_seen = SteadyTime(999ms)}};
   EXPECT_TRUE(judge(end).trial) << "it went on before the step began";
+  end.seen_at = SteadyTime(4s);
+  EXPECT_FALSE(judge(end).trial) << "the launcher woke it, and it came to this step";
 
   end.stopped = {};
   end.positions.push_back(position({.rank = 1, .collective_steps = 7, .variant = "a{}"}));
@@ -198,7 +201,7 @@ TEST(Verdict, AStepInWhichARankOfAnyHostWasStoppedIsNoVariantsFault) {
   EXPECT_FALSE(judge(end).trial) << "a watchdog saw it";
 }
 
-TEST(Verdict, AStoppedRankDoesNotExcuseACrash) {
+TEST(Verdict, AStoppedRankDoesNotExcuseACrashButADeathFromOutside) {
   LaunchEnd end{.wait_status = exited(139),
                 .positions = {position({.rank = 0,
                                         .collective_steps = 7,
@@ -210,6 +213,8 @@ TEST(Verdict, AStoppedRankDoesNotExcuseACrash) {
   end.positions[0].fate = Fate::running;
   end.wait_status = exited(137);
   end.dead_first = {0};
+  EXPECT_FALSE(judge(end).trial) << "the launcher may have killed it, slowly";
+  end.stopped.clear();
   EXPECT_TRUE(judge(end).trial);
 }
 
