@@ -224,7 +224,7 @@ class SupervisedOnHosts:
         found_at, _ = self.run.await_line(r"host lab1 \(rank 1\) (does not answer any more|has not answered since .*): no variant is blamed", 60, since=since)
         return found_at - since
 
-    def finish(self, codes=(0,)):
+    def finish(self, codes=(0, BUDGET_OVER)):
         code = self.run.end(LONGEST)
         require(code in codes, f"supervise ended with {code}: {self.run.text('err')[-3000:]}")
         return code
@@ -328,7 +328,7 @@ def stopped_ranks(bench, count):
                 stopped_at = stop_in_trial(hosts.ranks()[rank], sweep.database, 0, moments)
                 found_at, _ = sweep.run.await_line(rf"timed_out: rank {rank} on lab{rank} was stopped", 60, since=stopped_at)
                 resumed_at, _ = sweep.run.await_line(NEW_TRIAL, 60, since=found_at)
-                sweep.finish(codes=(0, BUDGET_OVER))
+                sweep.finish()
             hosts.require_none_left(GONE_WITHIN)
             sweep.require_kept(before)
             yield {"rank": rank, "found_s": round(found_at - stopped_at, 2), "resumed_s": round(resumed_at - stopped_at, 2)}
@@ -347,9 +347,9 @@ def full_disks(bench, count):
                 if not before_launch:
                     sweep.await_trials()
                     hosts.lab.must(fill, on="lab1")
-                code = sweep.finish(codes=(0, 2, 4))
+                code = sweep.finish(codes=(0, 2, 4, BUDGET_OVER))
             hosts.require_none_left(GONE_WITHIN)
-            if code != 0:
+            if code not in (0, BUDGET_OVER):
                 require(re.search(r"lab1.*(space|full|room)|(space|full|room).*lab1", sweep.run.text("err"), re.DOTALL),
                         f"the host that has no room is not named: {sweep.run.text('err')[-2000:]}")
             yield {"before_the_launch": before_launch, "code": code}
