@@ -161,8 +161,9 @@ Witness::~Witness() {
 }
 
 int run_witness(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 1) return 1;
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (arguments.size() != 1 || std::to_string(getppid()) != arguments.front()) return 1;
+  if (std::to_string(getppid()) != arguments.front()) return 1;
   leave_rank();
   const Descriptor channel(STDIN_FILENO);
   const auto text = read_until(channel, "\n\n", patience_with_start);

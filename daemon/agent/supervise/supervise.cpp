@@ -157,9 +157,8 @@ class LaunchWatch {
     if (!file || (stale_ && file->identity() == *stale_)) return;
     file_.emplace(std::move(*file));
     ranks_.emplace(std::as_const(*file_).board());
-    const auto hosts = file_->hosts();
-    if (hosts.size() < 2) return;
-    const auto others = resolve_other_hosts(hosts);
+    const auto others = resolve_other_hosts(file_->hosts());
+    if (others.empty()) return;
     hosts_.emplace(others);
     // Last, since a witness does not wait long for what comes next.
     witnesses_.emplace(others, supervisor_.token);

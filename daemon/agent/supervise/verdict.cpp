@@ -134,7 +134,7 @@ std::string names_of_others(const LaunchEnd& end) {
   return names.empty() ? "ranks of other nodes" : names;
 }
 
-/// "rank 1 on lab1, rank 3 on lab1 were stopped from outside".
+/// "rank 1 on lab1, rank 3 on lab1 were stopped (SIGSTOP, or a debugger)".
 std::string describe(const std::vector<StoppedRank>& stopped) {
   std::string names;
   for (const StoppedRank& rank : stopped)

@@ -40,7 +40,7 @@ constexpr const char* witness_role = "--colltune-witness";
 /// that ends, when the supervisor closes the connection, or if none has connected within 30 s.
 class Witness {
  public:
-  /// Starts this program again as a witness. Takes 5 s at most. Null if it does not start: then
+  /// Starts this program again as a witness. Takes 10 s at most. Null if it does not start: then
   /// the supervisor learns nothing about this host.
   [[nodiscard]] static std::unique_ptr<Witness> start(const WitnessTask& task);
   /// Ends it.
