@@ -26,7 +26,7 @@ ROOMS = [
     "daemon/model", "daemon/table", "daemon/decide", "daemon/flight",
     "daemon/sweep/control", "daemon/sweep/spec", "daemon/sweep/ranks", "daemon/sweep/plan", "daemon/sweep/clock",
     "daemon/sweep/measure", "daemon/sweep/passes",
-    "daemon/journal", "daemon/agent/supervise", "daemon/agent/launch", "daemon/agent/commands", "daemon/agent",
+    "daemon/journal", "daemon/agent/hosts", "daemon/agent/supervise", "daemon/agent/launch", "daemon/agent/commands", "daemon/agent",
     "daemon/serve", "daemon/server",
     "client/library", "client/export", "client/nccl_tuner",
     "client/cli/text", "client/cli/source", "client/cli/reports", "client/cli/commands", "client/cli",

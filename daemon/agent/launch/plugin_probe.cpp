@@ -19,8 +19,8 @@
 #include <string_view>
 
 #include "colltune/machine/descriptor.h"
+#include "colltune/machine/self_spawn.h"
 #include "colltune/plugin/load_plugin.h"
-#include "colltune/supervise/self_spawn.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {

@@ -7,16 +7,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <map>
-#include <string_view>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "agreement.h"
+#include "colltune/flight/process_status.h"
+#include "colltune/hosts/launch_host.h"
+#include "colltune/hosts/launch_supervisor.h"
 
 namespace colltune {
 namespace {
+
+using nlohmann::json;
 
 /// The number of ranks on the same node that come before `rank`.
 int local_rank(std::span<const int> nodes, int rank) {
@@ -24,17 +29,59 @@ int local_rank(std::span<const int> nodes, int rank) {
   return static_cast<int>(std::ranges::count(nodes.first(own), nodes[own]));
 }
 
-/// Collective; returns the launch's hosts and the ranks on each, on rank 0.
-std::vector<LaunchHost> gather_hosts(ControlPlane& control, std::span<const int> nodes) {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  const std::string_view own(name.data());
-  const std::vector<Payload> names = control.gather({own.begin(), own.end()});
+/// What a rank tells rank 0 of its process.
+Payload describe_process() {
+  const auto status = read_process_status(getpid());
+  return json::to_cbor({{"host", own_host_name()},
+                        {"pid", getpid()},
+                        {"start_ticks", status ? status->start_ticks : 0}});
+}
+
+/// The launch's hosts and the ranks on each, in the order of the nodes.
+std::map<int, LaunchHost> find_hosts(const std::vector<json>& processes,
+                                     std::span<const int> nodes) {
   std::map<int, LaunchHost> hosts;
-  for (std::size_t rank = 0; rank < names.size(); ++rank) {
+  for (std::size_t rank = 0; rank < processes.size(); ++rank) {
     LaunchHost& host = hosts[nodes[rank]];
-    host.name.assign(names[rank].begin(), names[rank].end());
+    host.name = processes[rank].at("host").get<std::string>();
     host.ranks += (host.ranks.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  return hosts;
+}
+
+/// What a witness on this node is to do.
+WitnessTask make_task(const json& brief, std::span<const int> nodes, int own_rank) {
+  WitnessTask task{.token = brief.at("token").get<std::string>()};
+  const json& processes = brief.at("processes");
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+    if (nodes[rank] == nodes[static_cast<std::size_t>(own_rank)])
+      task.ranks.push_back({.rank = static_cast<int>(rank),
+                            .pid = processes[rank].at("pid").get<pid_t>(),
+                            .start_ticks = processes[rank].at("start_ticks").get<std::uint64_t>()});
+  return task;
+}
+
+/// Collective. Starts a witness on each host other than the supervisor's; `witness` is set on the
+/// rank that owns it. Does nothing without a supervisor. Returns the launch's hosts on rank 0.
+std::vector<LaunchHost> gather_hosts(ControlPlane& control, std::span<const int> nodes,
+                                     std::unique_ptr<Witness>& witness) {
+  std::vector<json> processes;
+  for (const Payload& payload : control.gather(describe_process()))
+    processes.push_back(json::from_cbor(payload));
+  std::map<int, LaunchHost> hosts = find_hosts(processes, nodes);
+  json brief;
+  const auto supervisor = find_supervisor();
+  const auto is_elsewhere = [&](const auto& host) { return host.second.name != supervisor->host; };
+  if (supervisor && std::ranges::any_of(hosts, is_elsewhere))
+    brief = {{"host", supervisor->host}, {"token", supervisor->token}, {"processes", processes}};
+  brief = json::from_cbor(control.broadcast(json::to_cbor(brief)));
+  if (!brief.is_null()) {
+    if (local_rank(nodes, control.rank()) == 0 && own_host_name() != brief.at("host"))
+      witness = Witness::start(make_task(brief, nodes, control.rank()));
+    const auto ports = control.gather(json::to_cbor(witness ? witness->port() : std::uint16_t{0}));
+    for (std::size_t rank = 0; rank < ports.size(); ++rank)
+      hosts[nodes[rank]].witness_port = std::max(hosts[nodes[rank]].witness_port,
+                                                 json::from_cbor(ports[rank]).get<std::uint16_t>());
   }
   std::vector<LaunchHost> found;
   for (auto& [node, host] : hosts) found.push_back(std::move(host));
@@ -49,7 +96,7 @@ RankWatch::RankWatch(ControlPlane& control, const Communicator& launch,
     : is_first_(launch.rank() == 0) {
   const auto nodes = launch.nodes();
   const bool shares_file = database && nodes[static_cast<std::size_t>(launch.rank())] == nodes[0];
-  const std::vector<LaunchHost> hosts = gather_hosts(control, nodes);
+  const std::vector<LaunchHost> hosts = gather_hosts(control, nodes, witness_);
   run_on_rank_zero(control, [&] {
     if (!database) return;
     const auto slots = static_cast<int>(std::ranges::count(nodes, nodes[0]));

@@ -11,6 +11,7 @@
 
 #include "colltune/flight/flight_recorder.h"
 #include "colltune/flight/watchdog.h"
+#include "colltune/hosts/witness.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/supervise/in_flight_file.h"
 #include "colltune/supervise/rank_guard.h"
@@ -21,7 +22,8 @@ namespace colltune {
 /// Watches a rank while it measures: its recorder records where it is, its watchdog ends it if a
 /// step is late, and its last steps can be read after its death. The ranks of rank 0's node record
 /// into `<db>.in-flight`, which the supervisor reads. All others, and sweeps without a database,
-/// record into memory of their own.
+/// record into memory of their own. On each host other than a supervisor's, one rank owns a
+/// witness, which tells the supervisor which ranks there are stopped.
 class RankWatch {
  public:
   /// Collective. The database's owner already holds its lock, so no other process's file is
@@ -41,6 +43,7 @@ class RankWatch {
     alignas(64) std::byte bytes[flight_region_size]{};
   };
 
+  std::unique_ptr<Witness> witness_;
   std::optional<InFlightFile> file_;
   std::unique_ptr<Region> own_;
   std::optional<FlightRecorder> recorder_;

@@ -6,30 +6,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
-#include <string_view>
-
 #include "colltune/flight/process_status.h"
+#include "colltune/hosts/launch_host.h"
 
 namespace colltune {
 namespace {
 
-std::string own_host() {
-  std::array<char, 65> host{};
-  gethostname(host.data(), host.size() - 1);
-  return std::string(std::string_view(host.data()).substr(0, 64));
-}
-
-bool is_alive(pid_t pid, std::uint64_t start_ticks) {
-  const auto status = read_process_status(pid);
-  return status && status->start_ticks == start_ticks && status->state != 'Z' &&
-         status->state != 'X';
-}
+constexpr std::size_t longest_host = 64;  // in a record
 
 }  // namespace
 
 BoardWatch::BoardWatch(std::span<const std::byte> board)
-    : board_(board), host_(own_host()), ranks_(board.size() / flight_region_size) {}
+    : board_(board),
+      host_(own_host_name().substr(0, longest_host)),
+      ranks_(board.size() / flight_region_size) {}
 
 std::span<const std::byte> BoardWatch::region(std::size_t slot) const {
   return board_.subspan(slot * flight_region_size, flight_region_size);
@@ -42,6 +32,7 @@ void BoardWatch::find_new_ranks() {
     const auto position = read_position(region(slot));
     if (!position) continue;
     rank.is_known = true;
+    rank.rank = position->rank;
     rank.pid = position->pid;
     rank.start_ticks = position->start_ticks;
     rank.is_local = position->host.view() == host_;
@@ -51,9 +42,21 @@ void BoardWatch::find_new_ranks() {
   }
 }
 
+void BoardWatch::look(SteadyTime now) {
+  find_new_ranks();
+  for (Rank& rank : ranks_) {
+    if (!rank.is_local) continue;
+    const auto status = read_process_status(rank.pid);
+    const bool is_there = status && status->start_ticks == rank.start_ticks;
+    rank.is_alive = is_there && status->state != 'Z' && status->state != 'X';
+    if (is_there && (status->state == 'T' || status->state == 't'))
+      note_seen_stopped(stopped_, {.rank = rank.rank, .host = host_, .last_seen = now});
+  }
+}
+
 void BoardWatch::append_poll(std::vector<pollfd>& polled) const {
   for (const Rank& rank : ranks_)
-    if (rank.pidfd && is_alive(rank.pid, rank.start_ticks))
+    if (rank.pidfd && rank.is_alive)
       polled.push_back({.fd = rank.pidfd.get(), .events = POLLIN, .revents = 0});
 }
 
@@ -61,7 +64,7 @@ std::vector<std::size_t> BoardWatch::find_dead() const {
   std::vector<std::size_t> dead;
   for (std::size_t slot = 0; slot < ranks_.size(); ++slot) {
     const Rank& rank = ranks_[slot];
-    if (!rank.is_local || is_alive(rank.pid, rank.start_ticks)) continue;
+    if (!rank.is_local || rank.is_alive) continue;
     const auto position = read_position(region(slot));
     if (position && position->fate != Fate::finished) dead.push_back(slot);
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "colltune/flight/flight_recorder.h"
+#include "colltune/hosts/witness_watch.h"
 #include "colltune/machine/descriptor.h"
 
 namespace colltune {
@@ -23,13 +24,16 @@ class BoardWatch {
   /// `board` outlives this object.
   explicit BoardWatch(std::span<const std::byte> board);
 
-  /// Finds ranks that have recorded their first entry.
-  void find_new_ranks();
+  /// Finds ranks that have recorded their first entry, and looks at the processes of all that are
+  /// on this host. What follows says what it saw.
+  void look(SteadyTime now);
   /// Adds descriptors to poll, which become readable when a rank dies. Adds none if the kernel has
   /// no pidfd (before 5.3): then look repeatedly.
   void append_poll(std::vector<pollfd>& polled) const;
   /// Slots of ranks on this host that died without recording that they had finished.
   [[nodiscard]] std::vector<std::size_t> find_dead() const;
+  /// Ranks on this host that have been seen stopped so far.
+  [[nodiscard]] const std::vector<StoppedRank>& stopped() const { return stopped_; }
   /// Whether a rank's step is more than `grace` late at `now`.
   [[nodiscard]] bool is_late(SteadyTime now, std::chrono::nanoseconds grace) const;
 
@@ -37,15 +41,19 @@ class BoardWatch {
   struct Rank {
     bool is_known = false;
     bool is_local = false;
+    bool is_alive = false;
+    int rank = 0;
     pid_t pid = 0;
     std::uint64_t start_ticks = 0;
     Descriptor pidfd;
   };
   [[nodiscard]] std::span<const std::byte> region(std::size_t slot) const;
+  void find_new_ranks();
 
   std::span<const std::byte> board_;
   std::string host_;
   std::vector<Rank> ranks_;
+  std::vector<StoppedRank> stopped_;
 };
 
 }  // namespace colltune

@@ -20,26 +20,27 @@
 #include <vector>
 
 #include "colltune/flight/flight_recorder.h"
+#include "colltune/hosts/launch_supervisor.h"
 #include "colltune/machine/descriptor.h"
 #include "colltune/vocabulary/error.h"
-#include "launch.h"
 
 namespace colltune {
 namespace {
 
 using Word = std::atomic<std::uint64_t>;
 constexpr std::uint64_t magic_word = 0x67696c666e746c63;  // "cltnflig" in memory
-constexpr std::uint64_t layout_version = 2;
+constexpr std::uint64_t layout_version = 3;
 constexpr std::size_t header_size = 4096;  // keeps the slots aligned
 
 std::size_t size_for(std::uint64_t slots, std::uint64_t bytes_of_hosts = 0) {
   return header_size + slots * flight_region_size + bytes_of_hosts;
 }
 
-/// One line per host: its name, a tab, its ranks.
+/// One line per host: its name, its ranks and its witness's port, with tabs between them.
 std::string render(const std::vector<LaunchHost>& hosts) {
   std::string text;
-  for (const LaunchHost& host : hosts) text += host.name + '\t' + host.ranks + '\n';
+  for (const LaunchHost& host : hosts)
+    text += fmt::format("{}\t{}\t{}\n", host.name, host.ranks, host.witness_port);
   return text;
 }
 
@@ -191,9 +192,13 @@ std::vector<LaunchHost> InFlightFile::hosts() const {
       reinterpret_cast<const char*>(memory_.get() + memory_.get_deleter().size - size), size);
   std::istringstream lines(text);
   std::vector<LaunchHost> hosts;
-  for (std::string line; std::getline(lines, line);)
-    if (const auto tab = line.find('\t'); tab != std::string::npos)
-      hosts.push_back({.name = line.substr(0, tab), .ranks = line.substr(tab + 1)});
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    LaunchHost host;
+    if (std::getline(fields, host.name, '\t') && std::getline(fields, host.ranks, '\t') &&
+        fields >> host.witness_port)
+      hosts.push_back(std::move(host));
+  }
   return hosts;
 }
 

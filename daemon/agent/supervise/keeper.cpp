@@ -19,7 +19,7 @@
 #include <cstring>
 #include <optional>
 
-#include "colltune/supervise/self_spawn.h"
+#include "colltune/machine/self_spawn.h"
 #include "colltune/vocabulary/error.h"
 #include "process_tree.h"
 

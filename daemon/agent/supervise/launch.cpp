@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "colltune/supervise/self_spawn.h"
+#include "colltune/machine/self_spawn.h"
 #include "colltune/vocabulary/error.h"
 #include "process_tree.h"
 
@@ -33,18 +33,20 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> keepalive
 
 }  // namespace
 
-std::vector<std::string> launch_environment(std::vector<std::string> own) {
+std::vector<std::string> launch_environment(std::vector<std::string> own,
+                                            const LaunchSupervisor& supervisor) {
   for (const auto& [name, value] : keepalive) {
     const std::string prefix = std::string(name) + "=";
     if (std::ranges::none_of(own,
                              [&](const std::string& entry) { return entry.starts_with(prefix); }))
       own.push_back(prefix + std::string(value));
   }
-  own.push_back(std::string(supervised_variable) + "=1");
+  own.push_back(std::string(supervised_variable) + "=" + to_variable(supervisor));
   return own;
 }
 
 SupervisedLaunch::SupervisedLaunch(const std::vector<std::string>& command, const sigset_t& mask,
+                                   const LaunchSupervisor& supervisor,
                                    const SupervisionLock& lock) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
@@ -59,7 +61,7 @@ SupervisedLaunch::SupervisedLaunch(const std::vector<std::string>& command, cons
                                      std::to_string(keepers_hold.get())};
   arguments.insert(arguments.end(), command.begin(), command.end());
   [[maybe_unused]] const pid_t keeper =
-      spawn_self(arguments, launch_environment(own_environment()), mask);
+      spawn_self(arguments, launch_environment(own_environment(), supervisor), mask);
 }
 
 void SupervisedLaunch::tell(const KeeperCommand& command) {

@@ -10,27 +10,27 @@
 #include <string>
 #include <vector>
 
+#include "colltune/hosts/launch_supervisor.h"
 #include "colltune/machine/descriptor.h"
 #include "colltune/supervise/supervision_lock.h"
 #include "keeper.h"
 
 namespace colltune {
 
-/// Set in the environment of every process that a supervisor launched.
-constexpr const char* supervised_variable = "COLLTUNE_SUPERVISED";
-
-/// The environment of a launch: this process's variables, the variable above, and settings with
-/// which Open MPI notices a dead node within seconds (measured: 5.8 s, instead of 480 s), unless
-/// the user set them.
-[[nodiscard]] std::vector<std::string> launch_environment(std::vector<std::string> own);
+/// The environment of a launch: this process's variables, one that names the supervisor, and
+/// settings with which Open MPI notices a dead node within seconds (measured: 5.8 s, instead of
+/// 480 s), unless the user set them.
+[[nodiscard]] std::vector<std::string> launch_environment(std::vector<std::string> own,
+                                                          const LaunchSupervisor& supervisor);
 
 /// One launch as the supervisor controls it.
 class SupervisedLaunch {
  public:
-  /// Starts the launch with the signal mask `mask`. Its keeper holds `lock` as long as it lives.
+  /// Starts the launch with the signal mask `mask`; its processes know `supervisor`. Its keeper
+  /// holds `lock` as long as it lives.
   /// Throws Error(unavailable).
   SupervisedLaunch(const std::vector<std::string>& command, const sigset_t& mask,
-                   const SupervisionLock& lock);
+                   const LaunchSupervisor& supervisor, const SupervisionLock& lock);
 
   /// Readable when `take_reports` has something to take.
   [[nodiscard]] int channel() const { return channel_.get(); }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "colltune/hosts/witness.h"
 #include "keeper.h"
 
 namespace colltune {
@@ -17,6 +18,7 @@ std::optional<int> run_launch_helper(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 2, argv + argc);
   if (role == keep_launch_role) return keep_launch(arguments);
   if (role == exec_launch_role) return exec_launch(arguments);
+  if (role == witness_role) return run_witness(arguments);
   return std::nullopt;
 }
 

@@ -19,10 +19,12 @@
 #include "board_watch.h"
 #include "colltune/flight/flight_board.h"
 #include "colltune/flight/process_status.h"
+#include "colltune/hosts/host_watch.h"
+#include "colltune/hosts/launch_supervisor.h"
+#include "colltune/hosts/witness_watch.h"
+#include "colltune/machine/self_spawn.h"
 #include "colltune/supervise/in_flight_file.h"
-#include "colltune/supervise/self_spawn.h"
 #include "colltune/vocabulary/error.h"
-#include "host_watch.h"
 #include "launch.h"
 #include "process_tree.h"
 #include "verdict.h"
@@ -86,13 +88,14 @@ class LaunchWatch {
         hidden_hosts_(hidden_hosts),
         path_(InFlightFile::path_for(options.database)),
         stale_(identity_at(path_)),
-        launch_(options.command, signals.inherited(), tools.lock) {}
+        launch_(options.command, signals.inherited(), supervisor_, tools.lock) {}
 
   /// Returns when all processes of the launch are gone.
   void run() {
     while (!launch_.has_ended()) {
       wait_for_news();
       find_in_flight_file();
+      note_states();
       take_signals();
       launch_.take_reports(options_.patience);
       if (launch_.has_ended()) break;
@@ -100,10 +103,14 @@ class LaunchWatch {
       if (end_at_ && Clock::now() >= *end_at_) launch_.end(options_.patience);
     }
     find_in_flight_file();
+    note_states();
     take_snapshot();
     if (file_) end_.sweep_uuid = file_->sweep_uuid();
     end_.wait_status = launch_.status();
     if (file_) end_.hosts = file_->hosts();
+    if (ranks_) end_.stopped = ranks_->stopped();
+    if (witnesses_)
+      for (const StoppedRank& rank : witnesses_->stopped()) note_seen_stopped(end_.stopped, rank);
     // A launcher, or a rank's watchdog, may have ended the launch before the supervisor saw the
     // failure.
     const bool is_in_the_middle =
@@ -126,7 +133,7 @@ class LaunchWatch {
   [[nodiscard]] const LaunchEnd& end() const { return end_; }
   /// Null if the launch has no other hosts, or never listed them.
   [[nodiscard]] const HostWatch* hosts() const { return hosts_ ? &*hosts_ : nullptr; }
-  [[nodiscard]] SteadyTime seen_at() const { return seen_at_; }
+  [[nodiscard]] SteadyTime seen_at() const { return end_.seen_at; }
 
  private:
   static std::optional<FileIdentity> identity_at(const std::filesystem::path& path) {
@@ -139,19 +146,28 @@ class LaunchWatch {
     polled_.push_back({.fd = launch_.channel(), .events = POLLIN, .revents = 0});
     polled_.push_back({.fd = signals_.descriptor(), .events = POLLIN, .revents = 0});
     if (ranks_ && !has_failed_) ranks_->append_poll(polled_);
+    if (witnesses_) witnesses_->append_poll(polled_);
     poll(polled_.data(), polled_.size(), static_cast<int>(look_interval / 1ms));
   }
 
   void find_in_flight_file() {
-    if (!file_) {
-      auto file = InFlightFile::open(path_);
-      // A file left by an earlier launch says nothing about this one.
-      if (!file || (stale_ && file->identity() == *stale_)) return;
-      file_.emplace(std::move(*file));
-      ranks_.emplace(std::as_const(*file_).board());
-      if (const auto hosts = file_->hosts(); hosts.size() > 1) hosts_.emplace(hosts);
-    }
-    ranks_->find_new_ranks();
+    if (file_) return;
+    auto file = InFlightFile::open(path_);
+    // A file left by an earlier launch says nothing about this one.
+    if (!file || (stale_ && file->identity() == *stale_)) return;
+    file_.emplace(std::move(*file));
+    ranks_.emplace(std::as_const(*file_).board());
+    const auto others = resolve_other_hosts(file_->hosts());
+    if (others.empty()) return;
+    hosts_.emplace(others);
+    // Last, since a witness does not wait long for what comes next.
+    witnesses_.emplace(others, supervisor_.token);
+  }
+
+  /// Notes which ranks live, and which are stopped.
+  void note_states() {
+    if (ranks_) ranks_->look(Clock::now());
+    if (witnesses_) witnesses_->take_reports(Clock::now());
   }
 
   void take_signals() {
@@ -283,7 +299,7 @@ class LaunchWatch {
   void take_snapshot() {
     if (!ranks_ || std::exchange(has_failed_, true)) return;
     const auto board = std::as_const(*file_).board();
-    seen_at_ = Clock::now();
+    end_.seen_at = Clock::now();
     end_.positions = read_board(board);
     for (const std::size_t slot : ranks_->find_dead())
       if (const auto rank =
@@ -298,11 +314,13 @@ class LaunchWatch {
   const std::set<std::string>& hidden_hosts_;
   std::filesystem::path path_;
   std::optional<FileIdentity> stale_;
+  LaunchSupervisor supervisor_ = become_supervisor();
   SupervisedLaunch launch_;
   SteadyTime started_at_ = Clock::now();
   std::optional<SteadyTime> finished_at_;
   std::optional<InFlightFile> file_;
   std::optional<BoardWatch> ranks_;
+  std::optional<WitnessWatch> witnesses_;
   std::optional<HostWatch> hosts_;
   std::uint64_t steps_seen_ = 0;  ///< sum over the ranks of this node
   SteadyTime look_at_hosts_from_ = Clock::now() + silence_before_asking;
@@ -314,7 +332,6 @@ class LaunchWatch {
   bool has_killed_peers_ = false;
   bool has_said_stopped_ = false;
   LaunchEnd end_;
-  SteadyTime seen_at_;
 };
 
 /// Tracks whether failing launches still make progress.

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "colltune/flight/flight_recorder.h"
+#include "colltune/hosts/launch_host.h"
+#include "colltune/hosts/witness_watch.h"
 #include "colltune/supervise/failure_log.h"
-#include "colltune/supervise/in_flight_file.h"
 
 namespace colltune {
 
@@ -25,7 +26,8 @@ struct LaunchEnd {
   int wait_status = 0;  ///< the launcher's
   EndedFor ended_for = EndedFor::nothing;
   std::string sweep_uuid;
-  /// The positions at the first sign of the failure.
+  SteadyTime seen_at;  ///< the first sign of the failure
+  /// The positions at that time.
   std::vector<RankPosition> positions;
   std::vector<int> dead_first;    ///< ranks that were already dead at that moment
   std::vector<int> missing;       ///< ranks that the others waited for, as far as known
@@ -35,6 +37,8 @@ struct LaunchEnd {
   /// Hosts that did not answer even at the launch's start, unless an earlier launch found the same:
   /// lost right after they joined, or behind a firewall.
   std::vector<LaunchHost> unclear_hosts;
+  /// Ranks that were seen stopped during the launch, on any host.
+  std::vector<StoppedRank> stopped;
 };
 
 /// What the observations mean.
@@ -49,7 +53,8 @@ struct LaunchVerdict {
 
 /// Names the trial and the rank to blame: the rank that died by itself, otherwise the one that the
 /// others waited for, otherwise (if all are in the same step) the step. Blames none if a host was
-/// lost; if a host may have been lost, blames only a rank of this node that crashed. Pure.
+/// lost. If a host may have been lost, or a rank was stopped, blames only a rank of this node that
+/// crashed. Pure.
 [[nodiscard]] LaunchVerdict judge(const LaunchEnd& end);
 
 /// "host lab1 (ranks 2, 3) does not answer any more".

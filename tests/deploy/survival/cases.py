@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from harness import Run, kill, require, require_sound, stored_trials
+from harness import Run, kill, require, require_none_blamed, require_sound, stop_in_trial, stored_trials
 
 FOUND_WITHIN = 2.0  # seconds beyond a step's deadline
 RESUMED_WITHIN = 3.0
@@ -22,6 +22,8 @@ LONGEST = 300  # seconds that any sweep here may take
 MPI = ["mpi.all_reduce"]  # the baseline alone
 # Seconds that the longest step may take under --call-limit 1: a wait on the control plane after a preparation.
 STEP_LIMIT = 8.0
+# The exit code of a sweep whose budget was over: a busy machine may not come to all keys.
+BUDGET_OVER = 6
 
 # quick.json with less to do: every collective, one size.
 QUICK = {"collectives": ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather",
@@ -224,7 +226,7 @@ class Supervised:
         require_sound(self.database)
         require_no_flight_record(self.database)
 
-    def finish(self, codes=(0,)):
+    def finish(self, codes=(0, BUDGET_OVER)):
         code = self.run.end(LONGEST)
         require(code in codes, f"supervise ended with {code}: {self.run.text('err')[-3000:]}")
 
@@ -258,7 +260,7 @@ def kills(lab, count):
 
 
 def stops(lab, count):
-    """SIGSTOP of a rank: its trial is late; the launch is ended and the sweep resumes."""
+    """SIGSTOP of a rank: its trial is late; the launch is ended, no variant is blamed, and the sweep resumes."""
     moments = random.Random(7)
     for i in range(count):
         sweep = Supervised(lab, f"stop{i}")
@@ -266,13 +268,13 @@ def stops(lab, count):
             require(sweep.await_trials(early_moment(lab, moments)), "the sweep was over too soon")
             rank, pid = moments.choice(sorted(lab.ranks().items()))
             before = stored_trials(sweep.database)
-            stopped_at = time.monotonic()
-            kill(pid, signal.SIGSTOP)
+            stopped_at = stop_in_trial(pid, sweep.database, rank, moments)
             found_at, _ = sweep.run.await_line("colltune-agent: timed_out: ", 60, since=stopped_at)
             resumed_at, _ = sweep.run.await_line(NEW_TRIAL, 60, since=found_at)
-            sweep.finish(codes=(0, 1))
-        named = sweep.run.find(rf"timed_out: rank {rank} on ")
+            sweep.finish()
+        named = sweep.run.find(rf"timed_out: rank {rank} on .*was stopped")
         require(named, f"rank {rank} is not named:\n{sweep.run.text('err')[-3000:]}")
+        require_none_blamed(lab, sweep.database)
         sweep.require_kept(before)
         lab.require_none_left(GONE_WITHIN)
         yield {"rank": rank, "found_s": round(found_at - stopped_at, 2), "resumed_s": round(resumed_at - stopped_at, 2)}

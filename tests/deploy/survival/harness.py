@@ -197,6 +197,41 @@ def stored_trials(database):
     return trials
 
 
+# Layout of the in-flight file and of a rank's record in it (in_flight_file.cpp, flight_recorder.cpp), in bytes.
+IN_FLIGHT_HEADER, RECORD, RECORD_HEADER, STEP, SIZES_IN_STEP = 4096, 512 + 32 * 512, 512, 512, 48
+
+
+def is_in_trial(database, slot):
+    """Whether the last step that the rank of this slot recorded belongs to a trial: it names a variant."""
+    try:
+        record = Path(f"{database}.in-flight").read_bytes()[IN_FLIGHT_HEADER + slot * RECORD:][:RECORD]
+    except FileNotFoundError:
+        return False
+    steps = [record[at:at + STEP] for at in range(RECORD_HEADER, len(record), STEP)]
+    last = max(steps, key=lambda step: int.from_bytes(step[:8], "little"), default=bytes(STEP))
+    return int.from_bytes(last[SIZES_IN_STEP:][:8], "little") >> 32 & 0xffff > 0
+
+
+def stop_in_trial(pid, database, slot, moments):
+    """Stops a rank by SIGSTOP at a moment at which the rank of `slot` does not get out of a trial; when that was."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        stopped_at = time.monotonic()
+        require(kill(pid, signal.SIGSTOP), "the rank is gone")
+        time.sleep(0.1)  # others come to where they wait for it
+        if is_in_trial(database, slot):
+            return stopped_at
+        kill(pid, signal.SIGCONT)
+        time.sleep(moments.uniform(0, 0.05))
+    raise Failed("no trial was in flight for 30 s")
+
+
+def require_none_blamed(lab, database):
+    for what in ("failures", "quarantines"):
+        blamed = [row["variant"] for row in lab.show(what, database)]
+        require(not blamed, f"blamed ({what}): {blamed}")
+
+
 def require_sound(database):
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)
     try:

@@ -54,7 +54,8 @@ TEST_F(InFlightFileTest, ShowsReadersWhatRanksWrote) {
 }
 
 TEST_F(InFlightFileTest, KnowsTheHostsOfTheLaunch) {
-  const std::vector<LaunchHost> hosts{{"lab0", "0, 1"}, {"lab1", "2, 3"}};
+  const std::vector<LaunchHost> hosts{{"lab0", "0, 1"},
+                                      {.name = "lab1", .ranks = "2, 3", .witness_port = 65535}};
   InFlightFile file = InFlightFile::create(path_, 2, hosts);
   FlightRecorder last(file.slot(1), 1);
   last.enter({.phase = "batch"});

@@ -14,6 +14,7 @@ namespace colltune::literals {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -51,8 +52,17 @@ INSTANTIATE_TEST_SUITE_P(Kinds, MpirunFailure,
                                          Kind{"exit", "crashed", "rank 1 on "},
                                          Kind{"hang", "timed_out", "bad{}"},
                                          Kind{"watched_hang", "timed_out", "bad{}"},
-                                         Kind{"stop", "timed_out", "rank 1 on "},
                                          Kind{"stubborn", "timed_out", "bad{}"}));
+
+TEST(Mpirun, LaunchesAgainWhenARankWasStoppedAndBlamesNobody) {
+  SupervisedLaunch launch(launcher, {"stop", "1", "1"});
+  EXPECT_EQ(launch.wait(), 0) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(2)) << launch.log();
+  EXPECT_THAT(launch.log(), ContainsRegex("timed_out: rank 1 on [^ ]+ was stopped"));
+  EXPECT_THAT(launch.lines("failures"), IsEmpty());
+  EXPECT_THAT(launch.lines("journal"), SizeIs(6));
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
 
 TEST(Mpirun, GoesOnWhenItIsKilledAndBlamesNobody) {
   SupervisedLaunch launch(launcher, {"linger", "1", "1"});

@@ -15,6 +15,7 @@ namespace colltune::literals {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -82,8 +83,28 @@ TEST_P(SuperviseHang, IsEndedRecordedAndQuarantined) {
   EXPECT_THAT(launch.lines("journal"), UnorderedElementsAreArray(all_but_the_bad_one));
   EXPECT_THAT(launch.processes(), IsEmpty());
 }
-INSTANTIATE_TEST_SUITE_P(Kinds, SuperviseHang,
-                         testing::Values("hang", "watched_hang", "stop", "stubborn"), stem);
+INSTANTIATE_TEST_SUITE_P(Kinds, SuperviseHang, testing::Values("hang", "watched_hang", "stubborn"),
+                         stem);
+
+TEST(Supervise, BlamesNoVariantForARankThatWasStopped) {
+  SupervisedLaunch launch({}, {"stop", "0", "1"});
+  EXPECT_EQ(launch.wait(), 0) << launch.log();
+  EXPECT_THAT(launch.lines("launches"), SizeIs(2));
+  EXPECT_THAT(launch.log(), ContainsRegex("timed_out: rank 0 on [^ ]+ was stopped .*: no variant "
+                                          "is blamed"));
+  EXPECT_THAT(launch.lines("failures"), IsEmpty());
+  EXPECT_THAT(launch.lines("journal"), UnorderedElementsAreArray(all_trials));
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
+
+TEST(Supervise, GivesUpWhereRanksAreStoppedInEveryLaunch) {
+  SupervisedLaunch launch({}, {"stop"});
+  EXPECT_EQ(launch.wait(), 4) << launch.log();
+  EXPECT_THAT(launch.log(), HasSubstr("given up: 3 launches in a row got no further"));
+  EXPECT_THAT(launch.lines("failures"), IsEmpty());
+  EXPECT_THAT(launch.lines("journal"), SizeIs(2)) << "what was finished stays";
+  EXPECT_THAT(launch.processes(), IsEmpty());
+}
 
 TEST(Supervise, WhereMemoryRunsOutNoVariantIsBlamedAndTheLoopEnds) {
   SupervisedLaunch launch({}, {"run_out_of_memory"});

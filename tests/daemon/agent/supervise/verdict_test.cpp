@@ -174,6 +174,50 @@ TEST(Verdict, AHostThatNeverAnsweredIsBlamedForAWaitButNotForACrash) {
   EXPECT_EQ(crashed.outcome, Outcome::crashed);
 }
 
+TEST(Verdict, AStepInWhichARankOfAnyHostWasStoppedIsNoVariantsFault) {
+  // The step of the helper above began at second 1.
+  LaunchEnd end{.wait_status = exited(124),
+                .seen_at = SteadyTime(20s),
+                .positions = {position({.rank = 0, .collective_steps = 7, .variant = "a{}"})},
+                .hosts = {{"lab1", "2"}, {"lab2", "1"}},
+                .stopped = {{.rank = 2, .host = "lab1", .last_seen = SteadyTime(1s)},
+                            {.rank = 1, .host = "lab2", .last_seen = SteadyTime(9s)}}};
+  const LaunchVerdict late = judge(end);
+  EXPECT_FALSE(late.trial);
+  EXPECT_EQ(late.outcome, Outcome::timed_out);
+  EXPECT_EQ(late.cell, 5);
+  EXPECT_THAT(late.detail, HasSubstr("rank 1 on lab2, rank 2 on lab1 were stopped (SIGSTOP, or a "
+                                     "debugger): no variant is blamed"));
+
+  end.stopped = {{.rank = 2, .host = "lab1", .last_seen = SteadyTime(999ms)}};
+  EXPECT_TRUE(judge(end).trial) << "it went on before the step began";
+  end.seen_at = SteadyTime(4s);
+  EXPECT_FALSE(judge(end).trial) << "the launcher woke it, and it came to this step";
+
+  end.stopped = {};
+  end.positions.push_back(position({.rank = 1, .collective_steps = 7, .variant = "a{}"}));
+  EXPECT_TRUE(judge(end).trial);
+  end.positions.back().whereabouts = Whereabouts::stopped;
+  EXPECT_FALSE(judge(end).trial) << "a watchdog saw it";
+}
+
+TEST(Verdict, AStoppedRankDoesNotExcuseACrashButADeathFromOutside) {
+  LaunchEnd end{.wait_status = exited(139),
+                .positions = {position({.rank = 0,
+                                        .collective_steps = 7,
+                                        .variant = "a{}",
+                                        .fate = Fate::signalled,
+                                        .fate_code = SIGSEGV})},
+                .stopped = {{.rank = 2, .host = "lab1", .last_seen = SteadyTime(9s)}}};
+  EXPECT_TRUE(judge(end).trial);
+  end.positions[0].fate = Fate::running;
+  end.wait_status = exited(137);
+  end.dead_first = {0};
+  EXPECT_FALSE(judge(end).trial) << "the launcher may have killed it, slowly";
+  end.stopped.clear();
+  EXPECT_TRUE(judge(end).trial);
+}
+
 TEST(Verdict, WhereNobodyHereIsBehindTheOtherHostsAreNamed) {
   const LaunchVerdict verdict =
       judge({.wait_status = exited(124),

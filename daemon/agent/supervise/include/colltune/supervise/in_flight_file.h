@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "colltune/hosts/launch_host.h"
 #include "colltune/vocabulary/names.h"
 
 namespace colltune {
@@ -40,14 +41,6 @@ struct FileIdentity {
   std::int64_t created_ns = 0;  ///< by its creator's clock
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
-};
-
-/// A host of a launch.
-struct LaunchHost {
-  std::string name;   ///< as it calls itself
-  std::string ranks;  ///< ranks on this host, for a person: "2, 3"
-
-  friend bool operator==(const LaunchHost&, const LaunchHost&) = default;
 };
 
 /// `<db>.in-flight`: a file with the flight recorders of the ranks on rank 0's node (slot 0 is rank

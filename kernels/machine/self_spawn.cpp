@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/supervise/self_spawn.h"
+#include "colltune/machine/self_spawn.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -37,17 +37,20 @@ sigset_t block_signals(std::initializer_list<int> signals) {
 }
 
 pid_t spawn_self(const std::vector<std::string>& arguments,
-                 const std::vector<std::string>& environment, const sigset_t& mask) {
+                 const std::vector<std::string>& environment, const sigset_t& mask, int input) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setsigmask(&attributes, &mask);
-  // A launcher forwards its standard input to its ranks and would consume the caller's, so it gets
-  // none.
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  // A launcher forwards its standard input to its ranks and would consume the caller's, so it gets
+  // none.
+  if (input < 0)
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  else
+    posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
   pid_t pid = 0;
   const int error = posix_spawn(&pid, "/proc/self/exe", &files, &attributes,
                                 pointers_to(arguments).data(), pointers_to(environment).data());

@@ -1,18 +1,15 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "host_watch.h"
+#include "colltune/hosts/host_watch.h"
 
-#include <netdb.h>
 #include <poll.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
-#include <memory>
 #include <span>
+#include <utility>
 
 #include "colltune/machine/descriptor.h"
 
@@ -21,21 +18,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* port = "22";
-// Each name that no server resolves costs seconds.
-constexpr std::chrono::seconds patience_with_names{5};
+constexpr std::uint16_t port = 22;
 // The most connections at once: some systems allow few descriptors.
 constexpr std::size_t at_once = 128;
-
-std::string own_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
-struct Free {
-  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
-};
 
 /// Whether `error` shows an answer of the host: it accepted or refused the connection.
 bool is_answer(int error) { return error == 0 || error == ECONNREFUSED || error == ECONNRESET; }
@@ -59,16 +44,16 @@ struct Attempt {
 };
 
 /// Whether each address answers.
-template <class Peers>
-std::vector<bool> ask(const Peers& peers) {
+std::vector<bool> ask(std::span<const HostAddress> peers) {
   std::vector<Attempt> attempts(peers.size());
   for (std::size_t i = 0; i < attempts.size(); ++i) {
-    const auto* const address = reinterpret_cast<const sockaddr*>(&peers[i].address);
+    const sockaddr_storage address = peers[i].with_port(port);
     attempts[i].socket =
-        Descriptor(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        Descriptor(socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!attempts[i].socket)
       attempts[i].end(0);  // it cannot be probed, so it is not reported
-    else if (connect(attempts[i].socket.get(), address, peers[i].address_size) == 0)
+    else if (connect(attempts[i].socket.get(), reinterpret_cast<const sockaddr*>(&address),
+                     peers[i].address_size) == 0)
       attempts[i].end(0);
     else if (errno != EINPROGRESS)
       attempts[i].end(errno);
@@ -95,21 +80,9 @@ std::vector<bool> ask(const Peers& peers) {
 
 }  // namespace
 
-HostWatch::HostWatch(const std::vector<LaunchHost>& hosts) {
-  const std::string own = own_name();
-  const auto end = Clock::now() + patience_with_names;
-  for (const LaunchHost& host : hosts) {
-    if (host.name == own || Clock::now() > end) continue;
-    const addrinfo wanted{.ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-    addrinfo* list = nullptr;
-    if (getaddrinfo(host.name.c_str(), port, &wanted, &list) != 0) continue;
-    const std::unique_ptr<addrinfo, Free> found(list);
-    Peer peer{.host = host, .address_size = found->ai_addrlen};
-    std::memcpy(&peer.address, found->ai_addr, found->ai_addrlen);
-    peers_.push_back(std::move(peer));
-  }
+HostWatch::HostWatch(std::vector<HostAddress> hosts) : peers_(std::move(hosts)) {
   silent_from_the_start_ = find_silent();
-  std::erase_if(peers_, [&](const Peer& peer) {
+  std::erase_if(peers_, [&](const HostAddress& peer) {
     return std::ranges::find(silent_from_the_start_, peer.host) != silent_from_the_start_.end();
   });
 }

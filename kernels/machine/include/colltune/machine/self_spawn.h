@@ -12,9 +12,11 @@
 namespace colltune {
 
 /// Starts this same program with `arguments` (the first is its name) in a process group of its own,
-/// with the given signal mask. Throws Error(unavailable).
+/// with the given signal mask. Its standard input is `input`; if that is negative, nothing. Throws
+/// Error(unavailable).
 [[nodiscard]] pid_t spawn_self(const std::vector<std::string>& arguments,
-                               const std::vector<std::string>& environment, const sigset_t& mask);
+                               const std::vector<std::string>& environment, const sigset_t& mask,
+                               int input = -1);
 
 /// This process's environment.
 [[nodiscard]] std::vector<std::string> own_environment();

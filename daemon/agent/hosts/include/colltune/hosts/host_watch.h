@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/socket.h>
-
 #include <chrono>
-#include <string>
 #include <vector>
 
-#include "colltune/supervise/in_flight_file.h"
+#include "colltune/hosts/launch_host.h"
 
 namespace colltune {
 
@@ -18,8 +15,8 @@ namespace colltune {
 /// refusing. Its kernel does so, whatever its processes do.
 class HostWatch {
  public:
-  /// Probes all `hosts` except this one. Leaves out hosts whose names cannot be resolved here.
-  explicit HostWatch(const std::vector<LaunchHost>& hosts);
+  /// Probes all `hosts`.
+  explicit HostWatch(std::vector<HostAddress> hosts);
 
   /// The hosts that answered in the constructor and do not answer now. Takes `patience` if one does
   /// not answer, otherwise one round trip.
@@ -34,12 +31,7 @@ class HostWatch {
   static constexpr std::chrono::milliseconds patience{2000};
 
  private:
-  struct Peer {
-    LaunchHost host;
-    sockaddr_storage address{};
-    socklen_t address_size = 0;
-  };
-  std::vector<Peer> peers_;  ///< those that answered in the constructor
+  std::vector<HostAddress> peers_;  ///< those that answered in the constructor
   std::vector<LaunchHost> silent_from_the_start_;
 };
 
