@@ -281,14 +281,18 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
 }
 
 const std::vector<Variant>& ChosenVariants::of(const Implementation& implementation,
-                                               const Problem& problem, const Topology& topology,
+                                               const Problem& problem,
+                                               const std::vector<Topology>& topologies,
                                                const Capability& capability) {
   const std::lock_guard lock(mutex_);
-  const auto [place, is_new] = known_.try_emplace({&implementation, problem});
+  const auto [place, is_new] = known_.try_emplace({&implementation, problem, topologies});
   if (is_new)
     for (const Variant& variant :
-         extreme_variants(implementation.variants(problem, topology, capability)))
-      if (implementation.supports(problem, topology, capability, variant))
+         extreme_variants(implementation.variants(problem, topologies.front(), capability)))
+      if (std::ranges::all_of(topologies, [&](const Topology& topology) {
+            return static_cast<bool>(
+                implementation.supports(problem, topology, capability, variant));
+          }))
         place->second.push_back(variant);
   return place->second;
 }
@@ -303,7 +307,7 @@ int run_conformance(Communicator& communicator, const Implementations& catalogue
   Capability capability = detect_capability(catalogue, communicator);
   // Where nothing is stored past the caches, what would be is right all the same.
   capability.features[std::string(streaming_feature)] = "";
-  const Topology topology = topology_of(communicator, capability);
+  const std::vector<Topology> topologies{topology_of(communicator, capability)};
   int run = 0;
   std::size_t turn = 0;
   std::set<std::string> reported;
@@ -311,7 +315,7 @@ int run_conformance(Communicator& communicator, const Implementations& catalogue
     if (implementation->runs_on_device() != (communicator.device() != nullptr)) continue;
     for (const ConformanceCase& test : conformance_cases(*implementation, communicator.size())) {
       std::vector<Variant> variants =
-          chosen.of(*implementation, test.problem, topology, capability);
+          chosen.of(*implementation, test.problem, topologies, capability);
       if (variants.empty()) continue;
       if (!test.by_every_variant) variants = {variants[turn++ % variants.size()]};
       for (const Variant& variant : variants) {
