@@ -34,6 +34,14 @@ constexpr std::size_t long_message = 64U << 10;
 constexpr std::size_t long_message = 512U << 10;
 #endif
 
+// ThreadSanitizer looks at who meets whom, which is the same for all types and operators: each of
+// them once there, and all pairs in the other builds.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool is_for_threads_alone = true;
+#else
+constexpr bool is_for_threads_alone = false;
+#endif
+
 void be_late(int rank, int ranks, int call) {
   if (call % ranks == rank)
     std::this_thread::sleep_for(std::chrono::milliseconds(3 + call * 3 % 8));
@@ -218,9 +226,10 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
   std::vector<ConformanceCase> cases;
   const bool full = is_full_run();
   if (ranks == 2 || full)
-    for (const DataType type : types)
-      for (const ReduceOp op : ops) {
-        cases.push_back(make(type, op, 17, has_one_buffer({.collective = collective})));
+    for (std::size_t type = 0; type < types.size(); ++type)
+      for (std::size_t op = 0; op < ops.size(); ++op) {
+        if (is_for_threads_alone && type % ops.size() != op) continue;
+        cases.push_back(make(types[type], ops[op], 17, has_one_buffer({.collective = collective})));
         cases.back().by_every_variant = full;
       }
   std::size_t turn = static_cast<std::size_t>(ranks);
@@ -243,6 +252,7 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
   cases.back().by_every_variant = full;
   for (const DataType type : {DataType::f16, DataType::bf16, DataType::f8e4m3, DataType::f8e5m2})
     for (const ReduceOp op : ops) {
+      if (is_for_threads_alone && type != DataType::bf16) continue;
       ConformanceCase test = make(type, op, 17, false);
       test.pattern = DataPattern::rounding;
       test.by_every_variant = full;
