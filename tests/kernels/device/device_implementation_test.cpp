@@ -47,6 +47,18 @@ Implementations tried(Implementations all) {
   return all;
 }
 
+/// Under AddressSanitizer, too, few of them where only the ways to them are new: by memory that all
+/// reach, along a chain, by copy engines.
+Implementations one_of_each_way(Implementations all) {
+#ifdef __SANITIZE_ADDRESS__
+  std::erase_if(all, [](const auto& one) {
+    return one->name() != one_shot && one->name() != "cuda.broadcast_chain" &&
+           one->name() != "cuda.all_to_all_copy_pull";
+  });
+#endif
+  return tried(std::move(all));
+}
+
 class DeviceConformance : public testing::TestWithParam<int> {};
 
 TEST_P(DeviceConformance, EveryImplementationIsRightOnASharedDevice) {
@@ -70,7 +82,7 @@ TEST_F(DeviceImplementations, AreRightAmongSeveralDevices) {
   PretendedDevice second("second");
   // As many on each: the variants follow from how many ranks share a device.
   const std::vector<Device*> devices{&first, &second, &first, &second};
-  const Implementations catalogue = tried(make_catalogue());
+  const Implementations catalogue = one_of_each_way(make_catalogue());
   ChosenVariants chosen;
   std::atomic<int> run = 0;
   run_ranks(
