@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
@@ -44,17 +44,21 @@ struct ConformanceCase {
 
 [[nodiscard]] Topology topology_of(const Communicator& communicator, const Capability& capability);
 
-/// The extreme variants that are supported. Ranks of one communicator that are threads share it:
-/// one of them asks then, which under a sanitizer takes as long as running them. Thread-safe.
+/// The extreme variants that are supported by ranks of one capability. Ranks of one communicator
+/// that are threads share it: one of them asks then, which under a sanitizer takes longer than
+/// running them. Thread-safe.
 class ChosenVariants {
  public:
-  /// Those of `problem` as the first who asked found them; valid as long as this object is.
+  /// Those of `problem` on the first of `topologies` that all of them support, as the first who
+  /// asked found them; valid as long as this object is.
   const std::vector<Variant>& of(const Implementation& implementation, const Problem& problem,
-                                 const Topology& topology, const Capability& capability);
+                                 const std::vector<Topology>& topologies,
+                                 const Capability& capability);
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<const Implementation*, Problem>, std::vector<Variant>> known_;
+  std::map<std::tuple<const Implementation*, Problem, std::vector<Topology>>, std::vector<Variant>>
+      known_;
 };
 
 /// Runs the cases of the whole catalogue on `communicator` and reports each fault to GoogleTest.

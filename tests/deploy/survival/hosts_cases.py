@@ -20,8 +20,10 @@ BEYOND = 5.0  # seconds beyond a step's limit until a lost host is known
 REFUSED_WITHIN = 10.0
 GONE_WITHIN = 10.0
 LONGEST = 300
-SMALL = {"collectives": ["all_reduce", "broadcast"], "sizes": "4KiB", "passes": 1, "precision": 0.5, "budget_seconds": 5,
-         "implementations": {"include": ["mpi.all_reduce", "mpi.broadcast", "cpu.*_flat"]}, "soak": {"runs": 5, "seconds": 0.02}}
+# One key: it is measured however little of the budget is left, and the budget is always spent, since ranks that share cores
+# never come to the precision.
+SMALL = {"collectives": ["broadcast"], "sizes": "4KiB", "passes": 1, "precision": 0.5, "budget_seconds": 2, "null_test": False,
+         "implementations": {"include": ["mpi.broadcast", "cpu.*_flat"]}, "soak": {"runs": 5, "seconds": 0.02}}
 
 
 class Bench:

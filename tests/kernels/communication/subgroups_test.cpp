@@ -66,13 +66,14 @@ TEST(Subgroups, AllRanksAreTheCallersOwnCommunicator) {
 
 TEST(Subgroups, AreNotKeptWithoutEndAndStayWhileSomethingRunsOnThem) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   run_ranks(4, [&](Communicator& communicator) {
     const Capability capability = detect_capability(catalogue, communicator);
     Subgroups ranks(communicator);
     const Problem problem = mesh_problem(parse_mesh("2x2", "1:sum"), DataType::i32, 16);
     const Composition composition =
         choose_composition(problem, outline_of(*problem.mesh, CompositionMode::merged, 0),
-                           communicator, capability, catalogue, 0);
+                           communicator, capability, catalogue, known, 0);
     const VerifiedCall call{problem, 4, 0, DataPattern::exact, 1};
     std::vector<std::byte> send(64);
     std::vector<std::byte> receive(64);
@@ -118,6 +119,7 @@ TEST(Subgroups, OfAnotherNumberOfRanksAreRefused) {
 
 TEST(Subgroups, WhatMakingThemTookIsSaidOnceForEach) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   run_ranks(4, [&](Communicator& communicator) {
     const Capability capability = detect_capability(catalogue, communicator);
     Subgroups ranks(communicator);
@@ -126,7 +128,7 @@ TEST(Subgroups, WhatMakingThemTookIsSaidOnceForEach) {
     std::vector<std::byte> receive(64);
     const auto time_of = [&](CompositionMode mode) {
       const Composition composition = choose_composition(
-          problem, outline_of(*problem.mesh, mode, 1), communicator, capability, catalogue, 0);
+          problem, outline_of(*problem.mesh, mode, 1), communicator, capability, catalogue, known, 0);
       return prepare_mesh_reduce(ranks, {problem, 0, {send, receive}}, composition, {}, catalogue,
                                  soon_enough())
           ->communicators_time();

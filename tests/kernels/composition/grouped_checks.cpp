@@ -40,17 +40,14 @@ class ByGroups final : public StubImplementation {
 
 /// The one whose turn it is of all that can do a step on ranks that are alike.
 Variant choose_variant(const Problem& step, const Topology& topology, const Capability& capability,
-                       const Implementations& catalogue, std::size_t turn) {
+                       const Implementations& catalogue, ChosenVariants& known, std::size_t turn) {
   std::vector<const Implementation*> all;
   for (const auto& one : catalogue)
     if (one->collective() == step.collective && one->runs_on_device() == capability.is_on_device())
       all.push_back(one.get());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Implementation& one = *all[(turn + i) % all.size()];
-    std::vector<Variant> variants = extreme_variants(one.variants(step, topology, capability));
-    std::erase_if(variants, [&](const Variant& variant) {
-      return !one.supports(step, topology, capability, variant);
-    });
+    const std::vector<Variant>& variants = known.of(one, step, {topology}, capability);
     if (!variants.empty()) return variants[turn / all.size() % variants.size()];
   }
   throw Error(StatusCode::internal, "nothing can do " + describe(step));
@@ -131,12 +128,12 @@ std::vector<std::vector<int>> groupings_of(int ranks) {
 
 Grouping choose_grouping(const Problem& problem, const std::vector<int>& groups,
                          const GroupedRanks& ranks, const Implementations& catalogue,
-                         std::size_t turn) {
+                         ChosenVariants& known, std::size_t turn) {
   const std::vector<int> sizes = group_sizes(groups);
   const GroupTopologies topologies = grouped_topologies(ranks.nodes, groups, problem.collective);
   const Capability& capability = ranks.capabilities.front();
   const auto choose = [&](const Problem& step, const Topology& topology, std::size_t offset) {
-    return choose_variant(step, topology, capability, catalogue, turn + offset);
+    return choose_variant(step, topology, capability, catalogue, known, turn + offset);
   };
   Grouping grouping{.group_of_rank = groups};
   for (std::size_t group = 0; group < sizes.size(); ++group) {
@@ -151,18 +148,19 @@ Grouping choose_grouping(const Problem& problem, const std::vector<int>& groups,
 }
 
 std::string find_grouped_fault(Communicator& communicator, const ConformanceCase& test,
-                               const std::vector<int>& groups, const Implementations& catalogue) {
+                               const std::vector<int>& groups, const Implementations& catalogue,
+                               ChosenVariants& known) {
   const Capability own =
       communicator.device() == nullptr ? Capability{} : detect_capability(catalogue, communicator);
   const GroupedRanks alike{.nodes = std::vector<int>(groups.size()),
                            .capabilities = std::vector<Capability>(groups.size(), own)};
-  const Grouping grouping = choose_grouping(test.problem, groups, alike, catalogue, 0);
+  const Grouping grouping = choose_grouping(test.problem, groups, alike, catalogue, known, 0);
   return find_fault(communicator, ByGroups(test.problem.collective, grouping, catalogue),
                     grouping.bridge, test);
 }
 
 GroupedRuns run_grouped(Communicator& communicator, const Implementations& catalogue,
-                        const std::vector<int>& groups, std::size_t turn) {
+                        ChosenVariants& known, const std::vector<int>& groups, std::size_t turn) {
   const auto size = static_cast<std::size_t>(communicator.size());
   const GroupedRanks ranks{
       .nodes = {communicator.nodes().begin(), communicator.nodes().end()},
@@ -179,7 +177,7 @@ GroupedRuns run_grouped(Communicator& communicator, const Implementations& catal
       if (test.has_late_rank || !why_not_grouped(test.problem, group_sizes(groups)).empty())
         continue;
       if (++turn % cases_per_run != 0) continue;
-      const Grouping grouping = choose_grouping(test.problem, groups, ranks, catalogue, turn);
+      const Grouping grouping = choose_grouping(test.problem, groups, ranks, catalogue, known, turn);
       const Support support = supports_grouped(test.problem, grouping, ranks, catalogue);
       EXPECT_TRUE(support) << support.reason();
       const std::string fault = find_fault(communicator, ByGroups(named.value, grouping, catalogue),

@@ -29,17 +29,18 @@ inline const std::vector<int> crossed{1, 0, 1, 0};
 [[nodiscard]] std::vector<std::vector<int>> groupings_of(int ranks);
 
 /// Variants for the steps of `problem`, which follow one another in the catalogue as `turn` counts
-/// on: unlike ones in neighbouring groups.
+/// on: unlike ones in neighbouring groups. Threads share what is `known`.
 [[nodiscard]] Grouping choose_grouping(const Problem& problem, const std::vector<int>& groups,
                                        const GroupedRanks& ranks, const Implementations& catalogue,
-                                       std::size_t turn);
+                                       ChosenVariants& known, std::size_t turn);
 
 /// As find_fault, by `groups` of ranks that are alike, with the first variants of `catalogue` that
 /// can. Collective; never throws.
 [[nodiscard]] std::string find_grouped_fault(Communicator& communicator,
                                              const ConformanceCase& test,
                                              const std::vector<int>& groups,
-                                             const Implementations& catalogue);
+                                             const Implementations& catalogue,
+                                             ChosenVariants& known);
 
 /// What was run, for a test to see that it was enough.
 struct GroupedRuns {
@@ -52,6 +53,7 @@ struct GroupedRuns {
 /// `groups`, and reports each fault to GoogleTest. Some of the cases, others with each `turn`,
 /// by other variants; all where COLLTUNE_FULL=1 is set. Collective.
 [[nodiscard]] GroupedRuns run_grouped(Communicator& communicator, const Implementations& catalogue,
-                                      const std::vector<int>& groups, std::size_t turn);
+                                      ChosenVariants& known, const std::vector<int>& groups,
+                                      std::size_t turn);
 
 }  // namespace colltune::test

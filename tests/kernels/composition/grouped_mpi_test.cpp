@@ -13,10 +13,11 @@ namespace {
 
 GroupedRuns run_all(Communicator& world) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   GroupedRuns all;
   auto turn = static_cast<std::size_t>(world.size());
   for (const std::vector<int>& groups : groupings_of(world.size())) {
-    const GroupedRuns runs = run_grouped(world, catalogue, groups, turn++);
+    const GroupedRuns runs = run_grouped(world, catalogue, known, groups, turn++);
     all.calls += runs.calls;
     all.by_library += runs.by_library;
   }

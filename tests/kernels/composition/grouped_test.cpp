@@ -35,13 +35,14 @@ class GroupedOverThreads : public testing::TestWithParam<World> {};
 
 TEST_P(GroupedOverThreads, IsRight) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   GroupedRuns all;
   auto turn = static_cast<std::size_t>(GetParam().ranks);
   for (const std::vector<int>& groups : groupings_of(GetParam().ranks)) {
     run_ranks(
         GetParam().ranks,
         [&](Communicator& communicator) {
-          const GroupedRuns runs = run_grouped(communicator, catalogue, groups, turn);
+          const GroupedRuns runs = run_grouped(communicator, catalogue, known, groups, turn);
           if (communicator.rank() != 0) return;
           all.calls += runs.calls;
           all.unlike += runs.unlike;
@@ -105,12 +106,13 @@ void wait_until(const std::atomic<int>& counter, int value, const AbortFlag& abo
 // start waited for a peer it would never return.
 TEST(Grouped, NobodyTouchesTheBuffersOfARankBeforeItsStart) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   std::size_t turn = 0;
   for (const auto& named : enum_names(Collective{}))
     for (const std::vector<int>& groups : {std::vector{0, 0, 1, 1}, std::vector{1, 0, 0, 0}})
       for (int late = 0; late < 4; ++late) {
         const Problem problem = problem_of(named.value, 4 * 4 * 50);
-        const Grouping grouping = choose_grouping(problem, groups, alike(4), catalogue, ++turn);
+        const Grouping grouping = choose_grouping(problem, groups, alike(4), catalogue, known, ++turn);
         std::atomic<int> started = 0;
         run_ranks(4, [&](Communicator& communicator) {
           const int root = shape_of(named.value).has_root ? static_cast<int>(turn % 4) : 0;
@@ -291,6 +293,7 @@ Implementations device_catalogue() {
 
 TEST(Grouped, WhatLiesBetweenTheStepsIsOnTheDeviceWhereTheBuffersAre) {
   const Implementations catalogue = device_catalogue();
+  ChosenVariants known;
   PretendedDevice device;
   const std::vector<Device*> devices(4, &device);
   for (const std::vector<int>& groups : {std::vector{0, 1, 0, 1}, std::vector{0, 1, 1, 1}})
@@ -301,7 +304,7 @@ TEST(Grouped, WhatLiesBetweenTheStepsIsOnTheDeviceWhereTheBuffersAre) {
           4,
           [&](Communicator& communicator) {
             const ConformanceCase test{.problem = problem_of(collective, 4 * 48), .calls = 2};
-            EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue), "");
+            EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue, known), "");
           },
           {}, devices);
   EXPECT_EQ(device.count_allocations(), 0U);
@@ -312,6 +315,7 @@ constexpr std::array reducing{Collective::all_reduce, Collective::reduce,
 
 TEST(Grouped, AveragesOfEveryTypeAreThoseOfAllRanks) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   for (const std::vector<int>& groups :
        {std::vector{0, 1, 1, 1}, std::vector{0, 1, 2, 1, 0, 1}, std::vector{2, 1, 0}})
     for (const Collective collective : reducing)
@@ -323,7 +327,7 @@ TEST(Grouped, AveragesOfEveryTypeAreThoseOfAllRanks) {
             test.problem.reduce_op = ReduceOp::avg;
             test.problem.in_place = in_place;
             test.problem.message_size = {groups.size() * 19 * size_of(type.value)};
-            EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue), "")
+            EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue, known), "")
                 << describe(test.problem);
           }
       });
@@ -331,10 +335,11 @@ TEST(Grouped, AveragesOfEveryTypeAreThoseOfAllRanks) {
 
 TEST(Grouped, AnAverageOfIntegersIsTruncatedOnce) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   Problem problem = problem_of(Collective::all_reduce, 4 * sizeof(std::int32_t));
   problem.reduce_op = ReduceOp::avg;
   const std::vector<int> groups{0, 1, 1, 1};
-  const Grouping grouping = choose_grouping(problem, groups, alike(4), catalogue, 0);
+  const Grouping grouping = choose_grouping(problem, groups, alike(4), catalogue, known, 0);
   // By rank. The groups' own averages, truncated, make other numbers; so does one rounded down.
   // Sums wrap in the type before.
   constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
@@ -359,6 +364,7 @@ TEST(Grouped, AnAverageOfIntegersIsTruncatedOnce) {
 
 TEST(Grouped, AveragesOnDevicesAreDividedThere) {
   const Implementations catalogue = device_catalogue();
+  ChosenVariants known;
   PretendedDevice device;
   const std::vector<Device*> devices(4, &device);
   for (const Collective collective : {Collective::all_reduce, Collective::reduce})
@@ -369,7 +375,7 @@ TEST(Grouped, AveragesOnDevicesAreDividedThere) {
             ConformanceCase test{.problem = problem_of(collective, 4 * 48), .calls = 2};
             test.problem.data_type = type;
             test.problem.reduce_op = ReduceOp::avg;
-            EXPECT_EQ(find_grouped_fault(communicator, test, {0, 1, 1, 1}, catalogue), "")
+            EXPECT_EQ(find_grouped_fault(communicator, test, {0, 1, 1, 1}, catalogue, known), "")
                 << describe(test.problem);
           },
           {}, devices);
@@ -521,6 +527,7 @@ class Strict final : public Implementation {
 TEST(GroupedSteps, AreGivenBuffersAsTheyAskForThem) {
   const Implementations right = make_catalogue();
   Implementations catalogue;
+  ChosenVariants known;
   for (const auto& one : right)
     if (one->name().ends_with("_low_latency")) catalogue.push_back(std::make_unique<Strict>(*one));
   for (const auto& named : enum_names(Collective{}))
@@ -530,7 +537,7 @@ TEST(GroupedSteps, AreGivenBuffersAsTheyAskForThem) {
           ConformanceCase test{.problem = problem_of(named.value, 4 * 4 * 5), .root = root};
           test.problem.in_place = in_place;
           run_ranks(4, [&](Communicator& communicator) {
-            EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue), "");
+            EXPECT_EQ(find_grouped_fault(communicator, test, groups, catalogue, known), "");
           });
         }
 }

@@ -106,6 +106,10 @@ TEST_P(HierarchicalLowLatency, IsRightCallAfterCallOfAnySizeOnAnyNodes) {
     for (const DataType type : {DataType::i8, DataType::f64})
       for (const std::uint64_t elements : {1U, 7U, 401U})
         for (const bool in_place : {false, true}) {
+          // To ThreadSanitizer, which takes twenty times as long, types are alike: in turn there.
+#ifdef __SANITIZE_THREAD__
+          if ((type == DataType::f64) != (in_place == (elements == 7))) continue;
+#endif
           const bool has_blocks = GetParam() != Collective::all_reduce;
           const ConformanceCase test{
               .problem = {.collective = GetParam(),

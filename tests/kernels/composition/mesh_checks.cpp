@@ -18,7 +18,7 @@ namespace {
 /// One of all that can do a call, by `turn`.
 Variant choose_variant(const MeshCall& call, std::span<const int> nodes,
                        const Capability& capability, const Implementations& catalogue,
-                       std::size_t turn) {
+                       ChosenVariants& known, std::size_t turn) {
   std::vector<const Implementation*> all;
   for (const auto& one : catalogue)
     if (one->collective() == call.problem.collective &&
@@ -33,13 +33,7 @@ Variant choose_variant(const MeshCall& call, std::span<const int> nodes,
   std::mt19937 random(static_cast<std::mt19937::result_type>(turn));
   std::ranges::shuffle(all, random);
   for (const Implementation* const one : all) {
-    std::vector<Variant> variants =
-        extreme_variants(one->variants(call.problem, topologies.front(), capability));
-    std::erase_if(variants, [&](const Variant& variant) {
-      return !std::ranges::all_of(topologies, [&](const Topology& topology) {
-        return static_cast<bool>(one->supports(call.problem, topology, capability, variant));
-      });
-    });
+    const std::vector<Variant>& variants = known.of(*one, call.problem, topologies, capability);
     if (!variants.empty()) return variants[random() % variants.size()];
   }
   throw Error(StatusCode::internal, "nothing can do " + describe(call.problem));
@@ -197,11 +191,13 @@ Composition outline_of(const MeshReduction& mesh, CompositionMode mode, int insi
 
 Composition choose_composition(const Problem& problem, Composition outline,
                                const Communicator& communicator, const Capability& capability,
-                               const Implementations& catalogue, std::size_t turn) {
+                               const Implementations& catalogue, ChosenVariants& known,
+                               std::size_t turn) {
   const MeshForm form = mesh_form(problem, outline);
   std::vector<Variant> chosen;
   for (const MeshCall& call : form.calls)
-    chosen.push_back(choose_variant(call, communicator.nodes(), capability, catalogue, turn++));
+    chosen.push_back(
+        choose_variant(call, communicator.nodes(), capability, catalogue, known, turn++));
   for (std::size_t i = 0; i < form.calls.size(); ++i)
     outline.parts[static_cast<std::size_t>(form.calls[i].part - outline.parts.data())].variant =
         chosen[i];
@@ -217,7 +213,8 @@ MeshRuns& operator+=(MeshRuns& all, const MeshRuns& more) {
 }
 
 MeshRuns run_mesh(Subgroups& ranks, const Capability& capability, const Implementations& catalogue,
-                  const MeshReduction& mesh, DataType type, std::size_t turn) {
+                  ChosenVariants& known, const MeshReduction& mesh, DataType type,
+                  std::size_t turn) {
   // Not divisible by the groups' sizes, divisible, less than one each, nothing.
   constexpr std::array<std::size_t, 6> sizes{37, 1003, 1, 240, 7, 0};
   Communicator& all = ranks.all();
@@ -239,7 +236,7 @@ MeshRuns run_mesh(Subgroups& ranks, const Capability& capability, const Implemen
       test.pattern = pattern;
       if (!is_meaningful({test.problem, all.size(), 0, pattern, 0})) continue;
       const Composition composition =
-          choose_composition(test.problem, outline, all, capability, catalogue, turn);
+          choose_composition(test.problem, outline, all, capability, catalogue, known, turn);
       const std::string fault = find_fault(all, ByMesh(ranks, composition, catalogue),
                                            name_composition("mesh_reduce", composition), test);
       count(runs, composition, pattern);
@@ -265,12 +262,13 @@ std::vector<std::vector<ReduceOp>> operators_in_turn() {
 }
 
 MeshRuns run_operators(Subgroups& ranks, const Capability& capability,
-                       const Implementations& catalogue, const MeshReduction& mesh,
-                       const std::vector<DataType>& types, std::size_t turn) {
+                       const Implementations& catalogue, ChosenVariants& known,
+                       const MeshReduction& mesh, const std::vector<DataType>& types,
+                       std::size_t turn) {
   MeshRuns all;
   for (const std::vector<ReduceOp>& ops : operators_in_turn())
     for (const DataType type : types)
-      all += run_mesh(ranks, capability, catalogue, with_operators(mesh, ops), type, turn++);
+      all += run_mesh(ranks, capability, catalogue, known, with_operators(mesh, ops), type, turn++);
   return all;
 }
 

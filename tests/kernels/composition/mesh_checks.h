@@ -56,11 +56,13 @@ class ByMesh final : public StubImplementation {
 [[nodiscard]] Composition outline_of(const MeshReduction& mesh, CompositionMode mode, int inside);
 
 /// The form with variants that follow one another in the catalogue as `turn` counts on: unlike ones
-/// in neighbouring parts. For ranks that can all do what this one can. Throws as mesh_form.
+/// in neighbouring parts. For ranks that can all do what this one can; threads share what is
+/// `known`. Throws as mesh_form.
 [[nodiscard]] Composition choose_composition(const Problem& problem, Composition outline,
                                              const Communicator& communicator,
                                              const Capability& capability,
-                                             const Implementations& catalogue, std::size_t turn);
+                                             const Implementations& catalogue,
+                                             ChosenVariants& known, std::size_t turn);
 
 /// What was run, for a test to see that it was enough.
 struct MeshRuns {
@@ -77,15 +79,16 @@ MeshRuns& operator+=(MeshRuns& all, const MeshRuns& more);
 /// Runs each form that there is of `mesh` and reports each fault to GoogleTest; sizes, places of
 /// the buffers and variants follow one another as `turn` counts on. Collective.
 [[nodiscard]] MeshRuns run_mesh(Subgroups& ranks, const Capability& capability,
-                                const Implementations& catalogue, const MeshReduction& mesh,
-                                DataType type, std::size_t turn);
+                                const Implementations& catalogue, ChosenVariants& known,
+                                const MeshReduction& mesh, DataType type, std::size_t turn);
 
 /// The operators that steps have in turn: each alone, and mixtures.
 [[nodiscard]] std::vector<std::vector<ReduceOp>> operators_in_turn();
 
 /// Runs run_mesh with all of them and all `types`.
 [[nodiscard]] MeshRuns run_operators(Subgroups& ranks, const Capability& capability,
-                                     const Implementations& catalogue, const MeshReduction& mesh,
-                                     const std::vector<DataType>& types, std::size_t turn);
+                                     const Implementations& catalogue, ChosenVariants& known,
+                                     const MeshReduction& mesh, const std::vector<DataType>& types,
+                                     std::size_t turn);
 
 }  // namespace colltune::test

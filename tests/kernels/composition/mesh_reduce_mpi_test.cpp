@@ -13,6 +13,7 @@ namespace {
 
 MeshRuns run_all(Communicator& world) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   const Capability capability = detect_capability(catalogue, world);
   Subgroups ranks(world);
   MeshRuns all;
@@ -22,7 +23,7 @@ MeshRuns run_all(Communicator& world) {
   for (const MeshReduction& mesh : meshes_of(world.size())) {
     for (const std::vector<ReduceOp>& ops : operators_in_turn())
       if (++turn % 2 == 0)
-        all += run_mesh(ranks, capability, catalogue, with_operators(mesh, ops),
+        all += run_mesh(ranks, capability, catalogue, known, with_operators(mesh, ops),
                         types[turn / 2 % types.size()], turn / 2);
     ++turn;  // the next mesh takes the other operators
   }

@@ -38,6 +38,7 @@ class MeshOverThreads : public testing::TestWithParam<int> {};
 
 TEST_P(MeshOverThreads, IsRight) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   MeshRuns all;
   run_ranks(GetParam(), [&](Communicator& communicator) {
     const Capability capability = detect_capability(catalogue, communicator);
@@ -48,7 +49,7 @@ TEST_P(MeshOverThreads, IsRight) {
     for (const MeshReduction& mesh : meshes_of(GetParam())) {
       // Types in turn where many ranks share cores; the usual meshes have them all.
       const bool has_all = GetParam() < ranks_for_types_in_turn || turn < 2;
-      runs += run_operators(ranks, capability, catalogue, mesh,
+      runs += run_operators(ranks, capability, catalogue, known, mesh,
                             has_all ? types : std::vector{types[turn % types.size()]}, turn);
       ++turn;
     }
@@ -68,12 +69,13 @@ INSTANTIATE_TEST_SUITE_P(Worlds, MeshOverThreads, testing::ValuesIn(world_sizes)
 
 TEST(MeshReduce, EveryTypeIsReduced) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   std::vector<DataType> types;
   for (const auto& named : enum_names(DataType{})) types.push_back(named.value);
   run_ranks(4, [&](Communicator& communicator) {
     const Capability capability = detect_capability(catalogue, communicator);
     Subgroups ranks(communicator);
-    (void)run_operators(ranks, capability, catalogue, parse_mesh("2x2", "0:sum,1:sum"), types, 0);
+    (void)run_operators(ranks, capability, catalogue, known, parse_mesh("2x2", "0:sum,1:sum"), types, 0);
   });
 }
 
@@ -82,17 +84,19 @@ TEST(MeshReduce, RandomMeshesAreRight) {
   const std::vector<DataType> types{DataType::f32, DataType::bf16, DataType::i32,   DataType::f16,
                                     DataType::u8,  DataType::f64,  DataType::f8e4m3};
   MeshRuns all;
-  for (const int size : {3, 4, 5, 6, 8})
+  for (const int size : {3, 4, 5, 6, 8}) {
+    ChosenVariants known;
     run_ranks(size, [&](Communicator& communicator) {
       const Capability capability = detect_capability(catalogue, communicator);
       Subgroups ranks(communicator);
       std::mt19937 random(static_cast<unsigned>(size));
       MeshRuns runs;
       for (std::size_t turn = 0; turn < std::size_t{random_meshes}; ++turn)
-        runs += run_mesh(ranks, capability, catalogue, random_mesh(random, size),
+        runs += run_mesh(ranks, capability, catalogue, known, random_mesh(random, size),
                          types[turn % types.size()], turn);
       if (communicator.rank() == 0) all += runs;
     });
+  }
   EXPECT_GT(all.sequential, 4 * random_meshes);
   EXPECT_GT(all.merged, random_meshes);
   EXPECT_GT(all.hierarchical, random_meshes / 2);
@@ -116,7 +120,8 @@ std::vector<std::byte> result_of(Subgroups& ranks, const Problem& problem,
 TEST(MeshReduce, AllFormsGiveTheSameBytesWhereNothingIsRounded) {
   const Implementations catalogue = make_catalogue();
   std::atomic<int> compared = 0;
-  for (const int size : compared_sizes)
+  for (const int size : compared_sizes) {
+    ChosenVariants known;
     run_ranks(size, [&](Communicator& communicator) {
       const Capability capability = detect_capability(catalogue, communicator);
       Subgroups ranks(communicator);
@@ -133,7 +138,7 @@ TEST(MeshReduce, AllFormsGiveTheSameBytesWhereNothingIsRounded) {
               if (!why_not_mesh(problem, outline).empty()) continue;
               const auto result = result_of(
                   ranks, problem,
-                  choose_composition(problem, outline, communicator, capability, catalogue, turn++),
+                  choose_composition(problem, outline, communicator, capability, catalogue, known, turn++),
                   catalogue);
               if (first.empty()) {
                 first = result;
@@ -144,6 +149,7 @@ TEST(MeshReduce, AllFormsGiveTheSameBytesWhereNothingIsRounded) {
             }
           }
     });
+  }
   EXPECT_GT(compared, 75 * std::ssize(compared_sizes));
 }
 
@@ -154,6 +160,7 @@ struct Wrong {
 
 TEST(MeshReduce, WhatIsNotAskedForIsFoundOut) {
   const Implementations catalogue = make_catalogue();
+  ChosenVariants known;
   const std::vector<Wrong> wrong{{"0:OP,1:OP", "0:OP"},  // a step is left out
                                  {"0:OP,1:OP", "1:OP"},  //
                                  {"0:OP", "1:OP"},       // along the wrong dimension
@@ -175,7 +182,7 @@ TEST(MeshReduce, WhatIsNotAskedForIsFoundOut) {
       const Problem own = mesh_problem(instead, type, 37);
       const Composition composition =
           choose_composition(own, outline_of(instead, CompositionMode::sequential, 0), communicator,
-                             capability, catalogue, 0);
+                             capability, catalogue, known, 0);
       ByMesh implementation(ranks, composition, catalogue);
       implementation.do_instead(instead);
       const std::string fault = find_fault(communicator, implementation,
@@ -207,6 +214,7 @@ Implementations device_catalogue() {
 
 TEST(MeshReduce, OnDevicesPaddedAndDividedThere) {
   const Implementations catalogue = device_catalogue();
+  ChosenVariants known;
   PretendedDevice device;
   const std::vector<Device*> devices(4, &device);
   MeshRuns all;
@@ -227,7 +235,7 @@ TEST(MeshReduce, OnDevicesPaddedAndDividedThere) {
                     test.problem.in_place = in_place;
                     const Composition composition =
                         choose_composition(test.problem, outline_of(mesh, mode, 0), communicator,
-                                           capability, catalogue, 0);
+                                           capability, catalogue, known, 0);
                     EXPECT_EQ(find_fault(communicator, ByMesh(ranks, composition, catalogue),
                                          name_composition("mesh_reduce", composition), test),
                               "")

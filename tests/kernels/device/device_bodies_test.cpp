@@ -29,6 +29,13 @@ constexpr bool is_thorough = false;
 #else
 constexpr bool is_thorough = true;
 #endif
+// A pair of type and operator is compiled once for all places of the buffers: where each access is
+// looked at, the places take turns.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool has_all_ways = false;
+#else
+constexpr bool has_all_ways = true;
+#endif
 
 class DeviceBodies : public testing::TestWithParam<DeviceAlgorithm> {
  protected:
@@ -115,11 +122,16 @@ TEST_P(DeviceBodies, AreRightOnAsManyRanksAsThereMayBe) {
 TEST_P(DeviceBodies, AreRightForEveryTypeAndOperator) {
   if (!is_thorough) GTEST_SKIP();
   const bool reduces = shape_of(GetParam().collective).reduces;
+  int turn = 0;
   for (const auto& type : enum_names(DataType{}))
     for (const auto& op : enum_names(ReduceOp{})) {
       if (op.value == ReduceOp::none || (!reduces && op.value != ReduceOp::sum)) continue;
+      int way = 0;
+      ++turn;
       for_each_way({.problem = problem(3, 33, type.value, op.value), .ranks = 3, .calls = 2},
-                   expect_right);
+                   [&](const DeviceLaunch& launch) {
+                     if (has_all_ways || (turn + way++) % 4 == 0) expect_right(launch);
+                   });
     }
 }
 

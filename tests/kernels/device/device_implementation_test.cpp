@@ -47,6 +47,18 @@ Implementations tried(Implementations all) {
   return all;
 }
 
+/// Under AddressSanitizer, too, few of them where only the ways to them are new: by memory that all
+/// reach, along a chain, by copy engines.
+Implementations one_of_each_way(Implementations all) {
+#ifdef __SANITIZE_ADDRESS__
+  std::erase_if(all, [](const auto& one) {
+    return one->name() != one_shot && one->name() != "cuda.broadcast_chain" &&
+           one->name() != "cuda.all_to_all_copy_pull";
+  });
+#endif
+  return tried(std::move(all));
+}
+
 class DeviceConformance : public testing::TestWithParam<int> {};
 
 TEST_P(DeviceConformance, EveryImplementationIsRightOnASharedDevice) {
@@ -54,11 +66,12 @@ TEST_P(DeviceConformance, EveryImplementationIsRightOnASharedDevice) {
   PretendedDevice device("shared", std::min(16, 4 * GetParam()));
   const std::vector<Device*> devices(static_cast<std::size_t>(GetParam()), &device);
   const Implementations catalogue = tried(make_catalogue());
+  ChosenVariants chosen;
   std::atomic<int> run = 0;
   run_ranks(
       GetParam(),
-      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); }, {},
-      devices);
+      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
+      {}, devices);
   EXPECT_GT(run, 40 * GetParam());
 }
 
@@ -69,11 +82,13 @@ TEST_F(DeviceImplementations, AreRightAmongSeveralDevices) {
   PretendedDevice second("second");
   // As many on each: the variants follow from how many ranks share a device.
   const std::vector<Device*> devices{&first, &second, &first, &second};
-  const Implementations catalogue = tried(make_catalogue());
+  const Implementations catalogue = one_of_each_way(make_catalogue());
+  ChosenVariants chosen;
   std::atomic<int> run = 0;
   run_ranks(
-      4, [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); }, {},
-      devices);
+      4,
+      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
+      {}, devices);
   EXPECT_GT(run, 160);
 }
 
@@ -357,13 +372,15 @@ TEST_F(DeviceImplementations, AreRightWhereEachRankHasADeviceOfItsOwn) {
   std::vector<Device*> devices;
   for (const char* const name : {"first", "second", "third"})
     devices.push_back(&own.emplace_back(name, 4));
+  ChosenVariants chosen;
   std::atomic<int> run = 0;
   Implementations catalogue = make_device_implementations();
   std::erase_if(catalogue, [](const auto& one) { return !one->name().ends_with("_multicast"); });
   EXPECT_EQ(catalogue.size(), 5u);
   run_ranks(
-      3, [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); }, {},
-      devices);
+      3,
+      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
+      {}, devices);
   EXPECT_GT(run, 3 * 30);
 }
 

@@ -298,10 +298,12 @@ TEST_F(VirtualRanks, EveryImplementationIsRight) {
            one->name() != "cuda.all_gather_push" && !one->name().ends_with("multicast");
   });
   ASSERT_EQ(catalogue.size(), 7U);
+  ChosenVariants chosen;
   std::atomic<int> run = 0;
   run_ranks(
-      3, [&](Communicator& communicator) { run += run_conformance(communicator, catalogue); }, {},
-      pointers_);
+      3,
+      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
+      {}, pointers_);
   EXPECT_GT(run, 20 * 3);
 }
 

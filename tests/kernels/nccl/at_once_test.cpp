@@ -48,7 +48,7 @@ TEST_P(NcclAtOnce, EachGroupForcesAndReadsBackItsOwnChoice) {
       all.barrier(soon_enough());
       for (int turn = 0; turn < 2; ++turn) {
         // One that has been made runs calls while others are still being made.
-        SumCall call(*own, entries_, variants[static_cast<std::size_t>(group)]);
+        SumCall call(*own, entries_, variants[static_cast<std::size_t>(group)], 1 << 10);
         for (int run = 0; run < 3; ++run) call.run();
         const auto executed = call.operation().executed();
         ASSERT_TRUE(executed);

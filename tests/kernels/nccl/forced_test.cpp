@@ -31,8 +31,11 @@ class NcclForced : public testing::Test {
 TEST_F(NcclForced, EveryEntryIsRightInEveryCollective) {
   for (const int ranks : {1, 2, 3}) {
     const PretendedGpus gpus(ranks);
+    ChosenVariants chosen;
     std::atomic<int> run = 0;
-    gpus.run([&](Communicator& communicator) { run += run_conformance(communicator, entries_); });
+    gpus.run([&](Communicator& communicator) {
+      run += run_conformance(communicator, entries_, chosen);
+    });
     EXPECT_GT(run, 100 * ranks);
   }
   EXPECT_EQ(nccl_.counts().aborted, 0);

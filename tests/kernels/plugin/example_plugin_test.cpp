@@ -33,9 +33,11 @@ class ExamplePlugin : public testing::TestWithParam<int> {};
 
 TEST_P(ExamplePlugin, Conforms) {
   const Implementations plugin = load_plugin(example_plugin);
+  ChosenVariants chosen;
   std::atomic<int> run = 0;
-  run_ranks(GetParam(),
-            [&](Communicator& communicator) { run += run_conformance(communicator, plugin); });
+  run_ranks(GetParam(), [&](Communicator& communicator) {
+    run += run_conformance(communicator, plugin, chosen);
+  });
   EXPECT_EQ(run > 0, GetParam() >= 2) << "it is limited to 2 ranks and more";
 }
 
