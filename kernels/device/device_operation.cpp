@@ -16,6 +16,7 @@
 
 #include "colltune/kernels/device.h"
 #include "descriptor_mailbox.h"
+#include "device_board.h"
 #include "joint_launch.h"
 #include "process_identity.h"
 #include "virtual_memory.h"
@@ -25,44 +26,6 @@ namespace {
 
 /// The byte that a device writes to its peers, to check that it arrives there.
 constexpr unsigned char probe_byte = 0xC5;
-
-/// Limit for a registered buffer in virtual memory that another allocator made: each piece is a
-/// descriptor sent to every other device, and costs a system call or two.
-constexpr std::size_t most_pieces = 64;
-
-/// Bytes of a rank: their address in its own process, and how others open them.
-struct SharedBytes {
-  std::byte* here = nullptr;
-  DeviceHandle handle{};
-  // Used instead of `handle` for virtual memory (SharedPieces).
-  std::size_t pieces = 0;
-  std::size_t offset = 0;
-  std::array<std::size_t, most_pieces> sizes{};
-};
-
-struct Failure {
-  bool happened = false;
-  bool is_unavailable = false;  ///< UnavailableHere: not an error
-  StatusCode code{};
-  char what[480] = {};
-};
-
-/// What a rank shows to the others, through host memory.
-struct Board {
-  ProcessIdentity process{};
-  Device* device = nullptr;  ///< its address in its own process
-  bool has_virtual_memory = false;
-  bool has_multicast = false;
-  DescriptorMailbox::Address mailbox{};  ///< if the device has virtual memory
-  SharedBytes scratch{};
-  std::byte* counters = nullptr;
-  SharedBytes send{};
-  SharedBytes receive{};
-  JointLaunch::Participant* member = nullptr;  ///< moved from by the first rank of its group
-  std::shared_ptr<const HostScratch>* host_scratch = nullptr;  ///< set by a process's first rank
-  std::shared_ptr<JointLaunch>* joint = nullptr;               ///< set by the first rank of a group
-  Failure failures[14]{};                                      ///< one for each step
-};
 
 class DeviceOperation final : public Operation {
  public:
@@ -116,8 +79,8 @@ class Preparation {
         buffers_(buffers),
         deadline_(deadline),
         device_(*communicator.device()),
-        boards_(communicator.allocate({sizeof(Board)}, deadline)) {
-    ::new (static_cast<void*>(boards_->part(communicator.rank()).data())) Board;
+        boards_(communicator.allocate({sizeof(DeviceBoard)}, deadline)) {
+    ::new (static_cast<void*>(boards_->part(communicator.rank()).data())) DeviceBoard;
   }
 
   std::unique_ptr<Operation> run() {
@@ -131,8 +94,8 @@ class Preparation {
     if (is_virtual_) agree([&] { map_memory(leads); });
     if (is_virtual_ && plan_.call.registered) {
       // One after the other, since the mailbox handles one round at a time.
-      agree([&] { mapped_sends_ = map_pieces(3, leads, own_send_, &Board::send); });
-      agree([&] { mapped_receives_ = map_pieces(4, leads, own_receive_, &Board::receive); });
+      agree([&] { mapped_sends_ = map_pieces(3, leads, own_send_, &DeviceBoard::send); });
+      agree([&] { mapped_receives_ = map_pieces(4, leads, own_receive_, &DeviceBoard::receive); });
     }
     if (has_multicast_) make_multicast();
     const int first = first_of_process();
@@ -159,17 +122,17 @@ class Preparation {
   }
 
  private:
-  [[nodiscard]] Board& board(int rank) const {
-    return *reinterpret_cast<Board*>(boards_->part(rank).data());
+  [[nodiscard]] DeviceBoard& board(int rank) const {
+    return *reinterpret_cast<DeviceBoard*>(boards_->part(rank).data());
   }
-  [[nodiscard]] Board& own_board() const { return board(communicator_.rank()); }
+  [[nodiscard]] DeviceBoard& own_board() const { return board(communicator_.rank()); }
 
   /// Runs `act`, which may fail on this rank alone. All ranks throw the error of one that failed.
   template <class Act>
   void agree(Act act) {
     const std::size_t step = steps_++;
-    Failure& own = own_board().failures[step];
-    const auto note = [&own](StatusCode code, const char* what) -> Failure& {
+    DeviceFailure& own = own_board().failures[step];
+    const auto note = [&own](StatusCode code, const char* what) -> DeviceFailure& {
       own.happened = true;
       own.code = code;
       std::strncpy(own.what, what, sizeof own.what - 1);
@@ -187,7 +150,7 @@ class Preparation {
     communicator_.barrier(deadline_);
     const int rank = who_failed(step);
     if (rank == communicator_.size()) return;
-    const Failure failure = board(rank).failures[step];
+    const DeviceFailure failure = board(rank).failures[step];
     communicator_.barrier(deadline_);  // until all have read it
     const std::string what = "rank " + std::to_string(rank) + ": " + failure.what;
     if (failure.is_unavailable) throw UnavailableHere(what);
@@ -198,7 +161,7 @@ class Preparation {
   [[nodiscard]] int who_failed(std::size_t step) const {
     int found = communicator_.size();
     for (int rank = communicator_.size() - 1; rank >= 0; --rank) {
-      const Failure& failure = board(rank).failures[step];
+      const DeviceFailure& failure = board(rank).failures[step];
       if (!failure.happened) continue;
       const bool is_worse = found == communicator_.size() || !failure.is_unavailable ||
                             board(found).failures[step].is_unavailable;
@@ -226,7 +189,7 @@ class Preparation {
     return device::signals_size + plan_.call.scratch_bytes;
   }
 
-  static SharedBytes show(std::span<const std::byte> bytes) {
+  static SharedDeviceBytes show(std::span<const std::byte> bytes) {
     return {.here = bytes.empty() ? nullptr : const_cast<std::byte*>(bytes.data())};
   }
 
@@ -235,7 +198,7 @@ class Preparation {
       throw Error(StatusCode::invalid_argument, "the longest wait of a kernel is " +
                                                     std::to_string(plan_.longest_wait.count()) +
                                                     " ns; allowed are values above 0");
-    Board& own = own_board();
+    DeviceBoard& own = own_board();
     own.process = own_process();
     own.device = &device_;
     VirtualMemory* const memory = device_.virtual_memory();
@@ -253,7 +216,7 @@ class Preparation {
     bool all_spread = true;
     bool one_spreads = false;
     for (int rank = 0; rank < communicator_.size(); ++rank) {
-      const Board& of = board(rank);
+      const DeviceBoard& of = board(rank);
       all_have_it = all_have_it && of.has_virtual_memory;
       is_alone = is_alone && shares_device(of);
       all_spread = all_spread && of.has_multicast;
@@ -275,7 +238,7 @@ class Preparation {
 
   void show_memory() {
     member_.rank = communicator_.rank();
-    Board& own = own_board();
+    DeviceBoard& own = own_board();
     const std::uint64_t counters = std::uint64_t{device::most_blocks} * sizeof(std::uint64_t);
     // The counters of this rank's blocks follow the scratch memory.
     const bool is_elsewhere = plan_.has_host_scratch || is_virtual_;
@@ -306,7 +269,7 @@ class Preparation {
 
   /// Shares memory with ranks in other processes or on other devices.
   void share_memory() {
-    Board& own = own_board();
+    DeviceBoard& own = own_board();
     bool is_alone = true;
     for (int rank = 0; rank < communicator_.size(); ++rank)
       is_alone = is_alone && board(rank).process == own.process;
@@ -332,7 +295,7 @@ class Preparation {
   /// Shares a registered buffer. If another allocator made it of virtual memory, it goes by
   /// descriptors, which other devices of this process also have to map.
   void share_buffer(const char* name, std::span<const std::byte> bytes, bool has_other_processes,
-                    SharedBytes& shown, std::vector<Descriptor>& descriptors) {
+                    SharedDeviceBytes& shown, std::vector<Descriptor>& descriptors) {
     if (bytes.empty()) return;
     const std::string named = "registered " + std::string(name) + " buffer";
     std::optional<SharedPieces> pieces;
@@ -374,11 +337,12 @@ class Preparation {
   /// Every device maps the registered buffers that ranks on other devices share by descriptors.
   /// Returns the addresses by rank; null if a rank has none.
   std::vector<std::byte*> map_pieces(std::uint32_t round, bool leads,
-                                     std::span<const Descriptor> own, SharedBytes Board::*buffer) {
+                                     std::span<const Descriptor> own,
+                                     SharedDeviceBytes DeviceBoard::*buffer) {
     std::vector<DescriptorMailbox::Letter> letters;
     std::vector<int> senders;
     for (int rank = 0; rank < communicator_.size(); ++rank) {
-      const Board& of = board(rank);
+      const DeviceBoard& of = board(rank);
       if (shares_device(of)) continue;
       if (is_leader(rank))
         for (const Descriptor& one : own) letters.push_back({rank, of.mailbox, one.get()});
@@ -389,7 +353,7 @@ class Preparation {
     std::vector<std::byte*> addresses(static_cast<std::size_t>(communicator_.size()));
     for (std::size_t i = 0; i < got.size();) {
       const int rank = senders[i];
-      const SharedBytes& shown = board(rank).*buffer;
+      const SharedDeviceBytes& shown = board(rank).*buffer;
       member_.mapped.push_back(come_to(rank, [&] {
         return device_.virtual_memory()->open_pieces({&got[i], shown.pieces},
                                                      {shown.sizes.data(), shown.pieces});
@@ -468,7 +432,7 @@ class Preparation {
   /// the memory of other processes that was opened.
   [[nodiscard]] std::vector<device::DeviceCall> describe_calls(std::vector<std::byte*>& opened,
                                                                device::Control& control) {
-    const auto reach = [&](int rank, const SharedBytes& bytes) -> std::byte* {
+    const auto reach = [&](int rank, const SharedDeviceBytes& bytes) -> std::byte* {
       if (bytes.here == nullptr) return nullptr;
       if (board(rank).process == own_board().process) return bytes.here;
       opened.push_back(come_to(rank, [&] { return device_.open(bytes.handle); }));
@@ -480,13 +444,13 @@ class Preparation {
     all.limit_ns = static_cast<std::uint64_t>(plan_.longest_wait.count());
     all.multicast = multicast_;
     for (int rank = 0; rank < communicator_.size(); ++rank) {
-      const Board& of = board(rank);
+      const DeviceBoard& of = board(rank);
       if (plan_.has_host_scratch) {
         peers_.scratch[rank] = host_scratch_->of(rank);
         continue;
       }
       const bool is_near = of.process == own_board().process && of.device != &device_;
-      const auto needs_reach = [](const SharedBytes& bytes) {
+      const auto needs_reach = [](const SharedDeviceBytes& bytes) {
         return bytes.here != nullptr && bytes.pieces == 0;
       };
       if (is_near &&
@@ -495,7 +459,7 @@ class Preparation {
       peers_.scratch[rank] =
           is_virtual_ && !shares_device(of) ? mapped_scratch(rank) : reach(rank, of.scratch);
       if (!all.registered) continue;
-      const auto reach_buffer = [&](const SharedBytes& bytes, const auto& mapped) {
+      const auto reach_buffer = [&](const SharedDeviceBytes& bytes, const auto& mapped) {
         return bytes.pieces > 0 && !shares_device(of) ? mapped[static_cast<std::size_t>(rank)]
                                                       : reach(rank, bytes);
       };
@@ -526,7 +490,7 @@ class Preparation {
     return {scratch + 2 * sizeof(std::uint64_t) * static_cast<std::size_t>(rank),
             sizeof(std::uint64_t)};
   }
-  [[nodiscard]] bool shares_device(const Board& of) const {
+  [[nodiscard]] bool shares_device(const DeviceBoard& of) const {
     return of.process == own_board().process && of.device == &device_;
   }
 
