@@ -331,9 +331,10 @@ TEST_P(InputModes, AreRightAndRecorded) {
   for (const bool in_place : {false, true}) {
     SweepPlan plan = plan_of(implementations, 2, {.message_size = {4096}, .in_place = in_place});
     plan.input_mode = GetParam();
+    for (Cell& cell : plan.cells) cell.key.input = GetParam();
     const auto measured = measure(implementations, plan, 2).measurements.at(0);
     EXPECT_EQ(measured.outcome, Outcome::ok) << measured.detail;
-    EXPECT_EQ(measured.input_mode, GetParam());
+    EXPECT_EQ(measured.key.input, GetParam());
   }
 }
 
