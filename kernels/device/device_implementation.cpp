@@ -195,7 +195,8 @@ class DeviceImplementation final : public Implementation {
             .numeric_class = algorithm_.numeric_class};
   }
 
-  std::string why_not_bound(const Problem& problem, const Variant&) const override {
+  std::string why_not_bound(const Problem& problem, const Variant& variant) const override {
+    if (word(variant, "launch") == by_graph) return "its graph keeps the buffers of its calls";
     if (problem.graph_capture) return "a captured graph keeps the buffers of its calls";
     if (problem.registered && algorithm_.uses_registered)
       return "the other devices know where its registered buffers are since they were registered";

@@ -166,7 +166,7 @@ TEST(ExportOpenMpi, SaysWhyThereIsNothing) {
     } catch (const Error& error) {
       return std::pair(error.code(), std::string(error.what()));
     }
-    return std::pair(StatusCode::ok, std::string());
+    return std::pair(StatusCode::internal, std::string("nothing was refused"));
   };
   const Decision one = decision(64, {tuned("algorithm=ring", 500), baseline});
   Decision of_all = one;

@@ -65,8 +65,14 @@ class DelayedOperation final : public Operation {
   DelayedOperation(std::unique_ptr<Operation> inner, double factor)
       : inner_(std::move(inner)), factor_(factor) {}
 
-  void start() override {
+  void bind(const CallBuffers& buffers) override {
     begin_ = Clock::now();
+    has_begun_ = true;
+    inner_->bind(buffers);
+  }
+  void start() override {
+    if (!has_begun_) begin_ = Clock::now();
+    has_begun_ = false;
     inner_->start();
   }
   void wait(Deadline deadline) override {
@@ -81,6 +87,7 @@ class DelayedOperation final : public Operation {
   std::unique_ptr<Operation> inner_;
   double factor_;
   Clock::time_point begin_;
+  bool has_begun_ = false;  ///< with the bind before the start
 };
 
 class Delayed final : public Implementation {
@@ -117,6 +124,9 @@ class Delayed final : public Implementation {
     return inner_->numerics(problem, original(variant));
   }
   bool is_emulated(const Problem& problem) const override { return inner_->is_emulated(problem); }
+  std::string why_not_bound(const Problem& problem, const Variant& variant) const override {
+    return inner_->why_not_bound(problem, original(variant));
+  }
   void detect(Communicator& communicator, Capability& capability) const override {
     inner_->detect(communicator, capability);
   }

@@ -103,8 +103,14 @@ TEST(EmptyPlan, IsRefusedWithTheReasons) {
 TEST(TooLarge, IsRefusedWithNeededAndAvailable) {
   SweepPlan plan = plan_of({key(1024), key(64 << 20)});
   plan.worlds = {{.ranks = {0, 1}}};
+  // Ordinary calls come with three pairs of buffers in turns, persistent ones always with one.
+  for (Cell& cell : plan.cells) cell.key.calling = Calling::each;
   Availability availability{
       .kinds = {Capability{}}, .kind_of_rank = {0, 0}, .node_of_rank = {0, 0}};
+  const Error of_each = error_of([&] { refuse_too_large(plan, availability, {767 << 20}); });
+  EXPECT_THAT(of_each.what(), HasSubstr("take at least 768.0 MiB, and 767.0 MiB are available"));
+  refuse_too_large(plan, availability, {768 << 20});
+  for (Cell& cell : plan.cells) cell.key.calling = Calling::persistent;
   const Error error = error_of([&] { refuse_too_large(plan, availability, {200 << 20}); });
   EXPECT_EQ(error.code(), StatusCode::failed_precondition);
   EXPECT_THAT(error.what(), HasSubstr("64MiB"));
