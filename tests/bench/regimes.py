@@ -17,8 +17,8 @@ import statistics
 import sys
 import tempfile
 
-from launches import (COLLECTIVES, SOURCE, Programs, balanced_ratio, balanced_time, bounds_of_median, by_trial, machine, store,
-                      write_config)
+from launches import (COLLECTIVES, SOURCE, Programs, balanced_ratio, balanced_time, bounds_of_median, by_trial, machine,
+                      store, write_config)
 
 REGIMES = ["each", "persistent"]
 SIZES = [8 << 3 * step for step in range(8)]  # 8 B to 16 MiB
@@ -106,7 +106,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         found = measure(options, pathlib.Path(folder), Programs(options.build, options.mpirun, options.ranks))
     rows = []
-    print(f"{'collective':<16}{'bytes':>10}{'each':>8} (bounds)        {'persistent':>10} (bounds)        of it   loss by the other's winner")
+    print(f"{'collective':<16}{'bytes':>10}{'each':>8} (bounds)        {'persistent':>10} (bounds)        of it   "
+          "loss by the other's winner")
     for collective in options.collectives:
         for size in options.sizes:
             judged = {regime: judge(found[regime], (collective, size)) for regime in REGIMES}
@@ -117,8 +118,8 @@ def main():
             differs = each["winner"] != persistent["winner"]
             lost = loss(found["each"], (collective, size), each["winner"], persistent["winner"]) if differs else None
             rows.append({"collective": collective, "bytes": size, **judged, "differs": differs, "loss": lost})
-            print(f"{collective:<16}{size:>10}{each['ratio']:>8.2f} ({each['low']:.2f} to {each['high']:.2f}){persistent['ratio']:>10.2f}"
-                  f" ({persistent['low']:.2f} to {persistent['high']:.2f}){each['ratio'] / persistent['ratio']:>8.2f}"
+            print(f"{collective:<16}{size:>10}{each['ratio']:>8.2f} ({each['low']:.2f} to {each['high']:.2f})"
+                  f"{persistent['ratio']:>10.2f} ({persistent['low']:.2f} to {persistent['high']:.2f}){each['ratio'] / persistent['ratio']:>8.2f}"
                   + (f"   {lost:.2f}" if lost else "   -" if not differs else "   ?"))
     summary = []
     for collective in options.collectives:

@@ -56,8 +56,8 @@ def configure_faults(lab, name, faults, budget, parameters=None, soak_seconds=2,
 
 def wrong(lab, count):
     """Planted errors: each is caught, its evidence kept, none is published; the good one survives."""
-    faults = ["changes_input", "fails", "stale", "writes_before", "writes_past", "wrong_element", "wrong_last", "wrong_rank",
-              "wrong_type"]
+    faults = ["changes_input", "fails", "keeps_buffers", "stale", "writes_before", "writes_past", "wrong_element", "wrong_last",
+              "wrong_rank", "wrong_type"]
     for i in range(count):
         database = lab.folder / f"wrong{i}.db"
         configuration = configure_faults(lab, f"wrong{i}", ["fault.correct", *(f"fault.{f}" for f in faults)], budget=6)
