@@ -22,7 +22,8 @@ RELEASE = "4.1.x"
 COLLECTIVES = {"all_reduce": "allreduce", "all_gather": "allgather", "all_to_all": "alltoall", "broadcast": "bcast",
                "gather": "gather", "reduce": "reduce", "reduce_scatter": "reduce_scatter_block", "scatter": "scatter"}
 SIZES = [64, 4096, 65536]
-CALLED = [16, 64, 512, 516, 4096, 16384, 16388, 65536, 65600, 1 << 20]
+# A float for each of two ranks divides them all: a call of blocks is then just as large.
+CALLED = [16, 64, 512, 520, 4096, 16384, 16392, 65536, 65600, 1 << 20]
 # coll/tuned's names and those of the functions in coll/base.
 FUNCTION = {
     "allreduce": {"basic_linear": "basic_linear", "nonoverlapping": "nonoverlapping", "recursive_doubling": "recursivedoubling",
