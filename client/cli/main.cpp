@@ -149,7 +149,8 @@ void add_export(CLI::App& program, ExportOptions& options, OpenMpiExportOptions&
   rules.add_option("--for", open_mpi.release, "the release: " + allowed_names<OpenMpiRelease>())
       ->required();
   rules.add_option("--environment", open_mpi.environment,
-                   "of this environment: the beginning of its digest [the only one]");
+                   "of this environment: the beginning of its digest, or the name of a launch "
+                   "environment [the only one]");
   rules.add_option("-o,--output", open_mpi.output, "file to write; - or nothing: standard output");
   rules.callback([&open_mpi] { run_export_open_mpi(open_mpi, std::cout, std::cerr); });
 }

@@ -263,12 +263,28 @@ TEST_F(Cli, ExportWritesTheSameDocumentToAFileAndToStdout) {
                  "/nowhere/x.json cannot be written");
 }
 
+TEST_F(Cli, ExportForOpenMpiSaysWhyThereIsNothing) {
+  fill();
+  const auto to_open_mpi = [&](std::vector<std::string> more) {
+    std::vector<std::string> all{"export", "openmpi", "--db", database};
+    all.insert(all.end(), more.begin(), more.end());
+    return colltune(all);
+  };
+  expect_failure(to_open_mpi({"--for", "6"}), 2, "4.1.x");
+  expect_failure(to_open_mpi({"--for", "4.1.x"}), 3, "no decision of family mpi");
+  expect_failure(to_open_mpi({"--for", "4.1.x", "--environment", "deadbeef"}), 3, "deadbeef");
+  expect_failure(colltune({"check-export", "openmpi", "/nowhere/rules", "--for", "4.1.x"}), 2,
+                 "cannot read /nowhere/rules");
+}
+
 TEST_F(Cli, HelpShowsAnExample) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"--help"},
                                              {"lookup", "--help"},
                                              {"export", "--help"},
                                              {"export", "json", "--help"},
+                                             {"export", "openmpi", "--help"},
+                                             {"check-export", "openmpi", "--help"},
                                              {"show", "--help"},
                                              {"show", "decisions", "--help"},
                                              {"quarantine", "--help"},

@@ -13,6 +13,7 @@
 #include "colltune/export/export_json.h"
 #include "colltune/export/export_open_mpi.h"
 #include "colltune/json/output_file.h"
+#include "environment_choice.h"
 #include "source/database.h"
 #include "source/remote.h"
 
@@ -92,14 +93,10 @@ void run_export_open_mpi(const OpenMpiExportOptions& options, std::ostream& out,
   const auto release = parse_name<OpenMpiRelease>(options.release);
   DecisionSet set = read_regime(options.origin, options.regime);
   if (!options.environment.empty()) {
-    const std::size_t before = set.decisions.size();
+    const std::string digest = choose_environment(options.origin, options.environment);
     std::erase_if(set.decisions, [&](const Decision& decision) {
-      return !decision.key.environment_digest.starts_with(options.environment);
+      return decision.key.environment_digest != digest;
     });
-    if (set.decisions.empty() && before > 0)
-      throw Error(StatusCode::not_found, "no decision is of an environment whose digest begins "
-                                         "with '" +
-                                             options.environment + "'");
   }
   const OpenMpiExport made = export_open_mpi(set, release);
   write(print_open_mpi_rules(made.rules, release, made.comment), options.output, out);
@@ -113,7 +110,7 @@ void run_export_open_mpi(const OpenMpiExportOptions& options, std::ostream& out,
 void run_check_open_mpi(const CheckOpenMpiOptions& options, std::ostream& out) {
   const auto release = parse_name<OpenMpiRelease>(options.release);
   std::ifstream file(options.file, std::ios::binary);
-  if (!file) throw Error(StatusCode::not_found, "cannot read " + options.file);
+  if (!file) throw Error(StatusCode::failed_precondition, "cannot read " + options.file);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const CheckedOpenMpiRules checked = check_open_mpi_rules(text, release);
   if (!checked.rules)

@@ -9,7 +9,7 @@
 #include <ostream>
 
 #include "colltune/export/decision_json.h"
-#include "reports/environment_name.h"
+#include "environment_choice.h"
 #include "source/database.h"
 #include "source/remote.h"
 #include "text/figures.h"
@@ -247,19 +247,7 @@ LookupQuery resolved_query(const LookupOptions& options) {
   // A query for the nearest environment may name one in which nothing was measured.
   constexpr std::size_t whole_digest = 32;
   if (query.environment_digest->size() == whole_digest && !options.match.empty()) return query;
-  std::vector<std::string> digests;
-  std::vector<SweepRecord> sweeps;
-  if (!options.origin.server.empty()) {
-    for (const auto& [digest, facts] :
-         fetch_remotely(options.origin.server, options.origin.generation).environments)
-      digests.push_back(digest);
-  } else {
-    for (const auto& [digest, facts] :
-         read_published(options.origin.database, options.origin.generation).environments)
-      digests.push_back(digest);
-    sweeps = open_database(options.origin.database).sweeps();
-  }
-  query.environment_digest = environment_named(*query.environment_digest, digests, sweeps);
+  query.environment_digest = choose_environment(options.origin, *query.environment_digest);
   return query;
 }
 

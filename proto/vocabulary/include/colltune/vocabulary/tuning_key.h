@@ -16,8 +16,8 @@ struct TuningKey {
   Problem problem;
   Topology topology;
   std::string environment_digest;
-  Calling calling = Calling::each;  ///< `persistent` if the problem is captured into a graph
-  InputMode input = InputMode::rewritten;
+  Calling calling = default_calling;  ///< `persistent` if the problem is captured into a graph
+  InputMode input = default_input;
 
   friend auto operator<=>(const TuningKey&, const TuningKey&) = default;
 };
