@@ -33,25 +33,35 @@ class LiveMemory {
  public:
   void add(std::span<std::byte> part) {
     const std::scoped_lock lock(mutex_);
-    parts_.push_back(part);
+    parts_.push_back({++made_, part});
   }
   void remove(std::span<const std::byte> part) {
     const std::scoped_lock lock(mutex_);
-    std::erase_if(parts_, [&](const auto& one) { return one.data() == part.data(); });
+    std::erase_if(parts_, [&](const Part& one) { return one.bytes.data() == part.data(); });
   }
-  /// The part in which `bytes` lie; empty if there is none.
-  [[nodiscard]] std::span<std::byte> around(std::span<const std::byte> bytes) const {
+  [[nodiscard]] std::optional<SymmetricPlace> place_of(std::span<const std::byte> bytes) const {
     const std::scoped_lock lock(mutex_);
-    const auto found = std::ranges::find_if(parts_, [&](const auto& part) {
-      return std::less_equal<>{}(part.data(), bytes.data()) &&
-             std::less_equal<>{}(bytes.data() + bytes.size(), part.data() + part.size());
-    });
-    return found == parts_.end() ? std::span<std::byte>{} : *found;
+    for (const Part& part : parts_)
+      if (std::less_equal<>{}(part.bytes.data(), bytes.data()) &&
+          std::less_equal<>{}(bytes.data() + bytes.size(), part.bytes.data() + part.bytes.size()))
+        return SymmetricPlace{{.number = part.number},
+                              static_cast<std::uint64_t>(bytes.data() - part.bytes.data())};
+    return {};
+  }
+  [[nodiscard]] std::byte* find(const SymmetricPlace& place) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = std::ranges::find(parts_, place.allocation.number, &Part::number);
+    return found == parts_.end() ? nullptr : found->bytes.data() + place.offset;
   }
 
  private:
+  struct Part {
+    std::int64_t number = 0;
+    std::span<std::byte> bytes;
+  };
   mutable std::mutex mutex_;
-  std::vector<std::span<std::byte>> parts_;
+  std::int64_t made_ = 0;
+  std::vector<Part> parts_;
 };
 
 /// One rank's part of symmetric memory, listed as live as long as this object exists.
@@ -79,7 +89,6 @@ struct Board {
   std::shared_ptr<ThreadGroup> group{};
   std::shared_ptr<const LivePart> part{};
   std::shared_ptr<Mailbox> mailbox{};
-  std::span<const std::byte> own{};
   std::optional<Error> failure{};
 };
 
@@ -231,24 +240,11 @@ class ThreadCommunicator final : public Communicator {
     return std::make_unique<ThreadMemory>(std::move(parts));
   }
 
-  std::vector<std::byte*> find_peers(std::span<const std::byte> own, Deadline deadline) override {
-    own_board() = {.own = own};
-    barrier(deadline);
-    std::vector<std::byte*> peers;
-    bool all = true;
-    for (int r = 0; r < size(); ++r) {
-      const auto bytes = board(r).own;
-      const bool is_here = !bytes.empty() && shares_node_with(r);
-      peers.push_back(is_here ? const_cast<std::byte*>(bytes.data()) : nullptr);
-      all = all && (bytes.empty() || !group_->live->around(bytes).empty());
-    }
-    finish_exchange(deadline);
-    if (!all) peers.clear();
-    return peers;
+  std::optional<SymmetricPlace> place_of(std::span<const std::byte> own) const override {
+    return group_->live->place_of(own);
   }
-
-  std::span<std::byte> allocation_around(std::span<const std::byte> own) const override {
-    return group_->live->around(own);
+  std::byte* find(const SymmetricPlace& place, int rank) const override {
+    return shares_node_with(rank) ? group_->live->find(place) : nullptr;
   }
 
   std::unique_ptr<Messages> open_messages(std::size_t numbers, Deadline deadline) override {

@@ -45,10 +45,9 @@ constexpr std::size_t shortest_by_header = 256;
 // a longer one a sweep tries whether that helps.
 constexpr std::size_t surely_taken_back = 512;
 constexpr std::size_t line = 64;
-constexpr int has_read = 0;  ///< signal: the number of the last message that this rank has read
-// Always with the words for times, since ranks with different settings of `stores` can meet in one
-// call.
-constexpr int words = 1 + SharedTimes::words;
+/// Signal: the number of the last call with a root that this rank has ended, so it has read the
+/// call's messages.
+constexpr int has_read = 0;
 constexpr std::string_view cached = "cached";
 constexpr std::string_view adaptive = "adaptive";
 
@@ -74,19 +73,36 @@ struct Settings {
   std::int64_t slots = usual_slots;  ///< a power of two
 };
 
-StoreChoice::Rhythm rhythm_of(const Settings& settings, const Problem& problem) {
-  return StoreChoice::rhythm_of(1, static_cast<int>(settings.slots), problem.message_size);
+StoreChoice::Rhythm rhythm_of(const Settings& settings, Bytes message_size) {
+  return StoreChoice::rhythm_of(1, static_cast<int>(settings.slots), message_size);
+}
+
+/// The largest message from one rank to another in calls that may follow `call`.
+std::size_t largest_block(const Call& call, int ranks) {
+  if (call.capacity == Bytes{})
+    return block_elements(call.problem, ranks) * size_of(call.problem.data_type);
+  const bool has_blocks = shape_of(call.problem.collective).has_block_per_rank();
+  return call.capacity.value / (has_blocks ? static_cast<std::size_t>(ranks) : 1);
 }
 
 /// Which ranks send and receive what.
 struct Roles {
-  Roles(const Problem& problem, int rank, int ranks, int root)
-      : shape(shape_of(problem.collective)),
-        block(block_elements(problem, ranks) * size_of(problem.data_type)) {
+  Roles(const Problem& problem, int rank, int ranks, int root) : shape(shape_of(problem.collective)) {
+    from.reserve(static_cast<std::size_t>(ranks));
+    to.reserve(static_cast<std::size_t>(ranks));
+    set(problem, rank, ranks, root);
+  }
+  /// Another call of the collective. Allocates nothing.
+  void set(const Problem& problem, int rank, int ranks, int root) {
+    block = block_elements(problem, ranks) * size_of(problem.data_type);
+    gives = !shape.only_root_sends || rank == root;
+    takes = !shape.only_root_receives || rank == root;
+    from.clear();
+    to.clear();
     for (int distance = 1; distance < ranks; ++distance) {
       const int peer = (rank + distance) % ranks;
-      if (gives(peer, root) && takes(rank, root)) from.push_back(peer);
-      if (gives(rank, root) && takes(peer, root)) to.push_back(peer);
+      if (takes && (!shape.only_root_sends || peer == root)) from.push_back(peer);
+      if (gives && (!shape.only_root_receives || peer == root)) to.push_back(peer);
     }
   }
   /// Messages that a rank writes: one for each other rank, or one for all.
@@ -101,15 +117,11 @@ struct Roles {
   [[nodiscard]] std::size_t offset_in_receive(int rank) const {
     return shape.receives_block_per_rank ? block * static_cast<std::size_t>(rank) : 0;
   }
-  [[nodiscard]] bool gives(int rank, int root) const {
-    return !shape.only_root_sends || rank == root;
-  }
-  [[nodiscard]] bool takes(int rank, int root) const {
-    return !shape.only_root_receives || rank == root;
-  }
 
   BlockLayout shape;
-  std::size_t block;  ///< bytes from one rank to another
+  std::size_t block = 0;  ///< bytes from one rank to another
+  bool gives = false;     ///< this rank sends
+  bool takes = false;     ///< this rank receives
   std::vector<int> from;
   std::vector<int> to;
 };
@@ -118,34 +130,35 @@ class LowLatency final : public Operation {
  public:
   LowLatency(Communicator& communicator, const Call& call, const Settings& settings,
              Deadline deadline)
-      : buffers_(call.buffers),
+      : prepared_(call),
         format_(make_mail_format(settings.format)),
         rank_(communicator.rank()),
-        roles_(call.problem, rank_, communicator.size(), call.root),
-        takes_(roles_.takes(rank_, call.root)),
-        gives_(roles_.gives(rank_, call.root)),
-        reduction_{call.problem.data_type, call.problem.reduce_op, communicator.size()},
-        count_(roles_.block / size_of(call.problem.data_type)),
-        message_size_(format_->slot_size(roles_.block)),
-        slot_size_(message_size_ *
-                   static_cast<std::size_t>(std::max(2, roles_.messages(communicator.size())))),
-        taken_back_size_(settings.taken_back == TakenBack::one_line ? line : message_size_),
-        clears_ahead_(!roles_.to.empty() && settings.taken_back == TakenBack::cleared),
+        ranks_(communicator.size()),
+        roles_(call.problem, rank_, ranks_, call.root),
+        largest_(largest_block(call, ranks_)),
+        message_size_(format_->slot_size(largest_)),
+        slot_size_(message_size_ * static_cast<std::size_t>(std::max(2, roles_.messages(ranks_)))),
+        taken_back_(settings.taken_back),
         slots_(static_cast<std::uint64_t>(settings.slots)),
-        memory_(communicator.allocate({slots_ * slot_size_ + Signals::size(words)}, deadline)),
+        memory_(communicator.allocate(
+            {slots_ * slot_size_ + Signals::size(1 + SizeBuckets(call).words())}, deadline)),
         signals_(communicator, *memory_, slots_ * slot_size_),
         abort_flag_(communicator.abort_flag()),
         yields_at_once_(communicator.is_oversubscribed()),
-        space_size_(space_for(roles_.block)),
-        space_(space_size_ * static_cast<std::size_t>(communicator.size())),
-        sources_(static_cast<std::size_t>(communicator.size())) {
-    for (int rank = 0; rank < communicator.size(); ++rank)
-      parts_.push_back(memory_->part(rank).data());
-    for (const int peer : readers())
-      for (std::uint64_t number = 0; number < slots_; ++number)
-        format_->clear(message(rank_, peer, number), roles_.block);
+        space_size_(space_for(largest_)),
+        space_(space_size_ * static_cast<std::size_t>(ranks_)),
+        sources_(static_cast<std::size_t>(ranks_)),
+        written_sizes_(slots_) {
+    for (int rank = 0; rank < ranks_; ++rank) parts_.push_back(memory_->part(rank).data());
+    for (std::uint64_t number = 0; number < slots_; ++number)
+      for (int index = 0; index < roles_.messages(ranks_); ++index)
+        format_->clear(slot(rank_, number) + static_cast<std::size_t>(index) * message_size_,
+                       largest_);
     if (settings.adapts)
-      adaptive_.emplace(rhythm_of(settings, call.problem), signals_, communicator, 1);
+      adaptive_.emplace(
+          SizeBuckets(call), [&](Bytes size) { return rhythm_of(settings, size); }, signals_,
+          communicator, 1);
+    use(call);
     communicator.barrier(deadline);  // no rank may look into a slot before it is empty
   }
 
@@ -154,30 +167,51 @@ class LowLatency final : public Operation {
     buffers_ = buffers;
   }
 
+  void rebind(const Call& call) override {
+    check_rebound(prepared_, call, rank_, ranks_);
+    if (call.root != root_) same_root_since_ = number_ + 1;
+    roles_.set(call.problem, rank_, ranks_, call.root);
+    use(call);
+  }
+
   void start() override {
     if (roles_.block == 0) return;
     ++number_;
-    if (adaptive_) stores_ = adaptive_->begin().staging;
+    if (adaptive_) stores_ = adaptive_->begin(message_bytes_).staging;
     if (!roles_.to.empty() && have_read(slots_)) write();
+    if (adaptive_) adaptive_->pause();
   }
 
   void wait(Deadline deadline) override {
     if (roles_.block == 0) return;
+    if (adaptive_) adaptive_->resume();
     if (!roles_.to.empty() && written_ < number_) {
       wait_for_readers(slots_, deadline);
       write();
     }
-    if (takes_) take(deadline);
-    if (roles_.shape.has_root && !roles_.from.empty()) signals_.set(has_read, number_);
-    if (clears_ahead_) clear_ahead(deadline);
+    if (roles_.takes) take(deadline);
+    if (clears_ahead()) clear_ahead(deadline);
+    if (tells_end()) signals_.set(has_read, number_);
     if (adaptive_) adaptive_->end();
   }
 
  private:
-  /// The address at which `from` writes what `reader` reads.
+  void use(const Call& call) {
+    buffers_ = call.buffers;
+    root_ = call.root;
+    message_bytes_ = call.problem.message_size;
+    reduction_ = {call.problem.data_type, call.problem.reduce_op, ranks_};
+    count_ = roles_.block / size_of(call.problem.data_type);
+    taken_back_size_ =
+        taken_back_ == TakenBack::one_line ? line : format_->slot_size(roles_.block);
+  }
+
+  /// The addresses at which `from` writes its messages of a call, and that for `reader`.
+  [[nodiscard]] std::byte* slot(int from, std::uint64_t number) const {
+    return parts_[static_cast<std::size_t>(from)] + (number & (slots_ - 1)) * slot_size_;
+  }
   [[nodiscard]] std::byte* message(int from, int reader, std::uint64_t number) const {
-    return parts_[static_cast<std::size_t>(from)] + (number & (slots_ - 1)) * slot_size_ +
-           roles_.message_for(reader) * message_size_;
+    return slot(from, number) + roles_.message_for(reader) * message_size_;
   }
 
   /// One reader for each message that this rank writes.
@@ -187,13 +221,25 @@ class LowLatency final : public Operation {
                                              : all.first(std::min<std::size_t>(1, all.size()));
   }
 
+  /// Whether other ranks learn that this one has ended a call with a root: those that wait for its
+  /// reading, and, if roots change, all.
+  [[nodiscard]] bool tells_end() const {
+    return roles_.shape.has_root && (!roles_.from.empty() || prepared_.capacity != Bytes{});
+  }
+  /// If roots change, every rank may have to clear what it wrote under another root.
+  [[nodiscard]] bool clears_ahead() const {
+    return taken_back_ == TakenBack::cleared &&
+           (!roles_.to.empty() || (roles_.shape.has_root && prepared_.capacity != Bytes{}));
+  }
+
   void write() {
     for (const int peer : readers()) {
       format_->write(message(rank_, peer, number_),
                      buffers_.send.subspan(roles_.offset_in_send(peer), roles_.block), number_,
                      stores_);
-      take_back(message(rank_, peer, number_ + (clears_ahead_ ? MailFormat::cleared_ahead : 1)));
+      take_back(message(rank_, peer, number_ + (clears_ahead() ? MailFormat::cleared_ahead : 1)));
     }
+    written_sizes_[number_ & (slots_ - 1)] = roles_.block;
     written_ = number_;
   }
 
@@ -207,29 +253,49 @@ class LowLatency final : public Operation {
   /// Some formats need clearing. For the others a store takes a line back for certain, whereas a
   /// peer that polls for the next message may undo a prefetch: between distant cores a message of
   /// one line takes 0.7 us instead of 1.1 us. With a root, clearing would have to wait for readers.
-  void clear_ahead(Deadline deadline) const {
-    wait_for_readers(MailFormat::cleared_ahead, deadline);
-    for (const int peer : readers())
-      format_->clear(message(rank_, peer, number_ + MailFormat::cleared_ahead), roles_.block);
+  /// Cleared is what this rank wrote there last, which may have been longer than this message.
+  void clear_ahead(Deadline deadline) {
+    std::size_t& written = written_sizes_[(number_ + MailFormat::cleared_ahead) & (slots_ - 1)];
+    if (written == 0) return;
+    wait_for_readers(slots_ - MailFormat::cleared_ahead, deadline);
+    std::byte* const place = slot(rank_, number_ + MailFormat::cleared_ahead);
+    for (int index = 0; index < roles_.messages(ranks_); ++index)
+      if (roles_.messages(ranks_) == 1 || index != rank_)
+        format_->clear(place + static_cast<std::size_t>(index) * message_size_, written);
+    written = 0;
   }
 
   /// Whether the message of `ago` messages before has been read. Without a root all ranks send and
-  /// receive: a rank that has reached this message has read all messages before the last.
+  /// receive: a rank that has reached this message has read all messages before the last. With a
+  /// root that was another one then, other ranks may have read it than read this one.
   [[nodiscard]] bool have_read(std::uint64_t ago) const {
-    return !roles_.shape.has_root || number_ <= ago ||
-           std::ranges::all_of(
-               roles_.to, [&](int peer) { return signals_.get(peer, has_read) >= number_ - ago; });
+    if (!roles_.shape.has_root || number_ <= ago) return true;
+    const auto has = [&](int peer) { return signals_.get(peer, has_read) >= number_ - ago; };
+    if (is_same_root(ago)) return std::ranges::all_of(roles_.to, has);
+    for (int distance = 1; distance < ranks_; ++distance)
+      if (!has((rank_ + distance) % ranks_)) return false;
+    return true;
+  }
+  /// Whether the root was this one `ago` messages before.
+  [[nodiscard]] bool is_same_root(std::uint64_t ago) const {
+    return number_ >= same_root_since_ + ago;
   }
 
-  void wait_for_readers(std::uint64_t ago, Deadline deadline) const {
+  void wait_for_readers(std::uint64_t ago, Deadline deadline) {
     if (have_read(ago)) return;
-    for (const int peer : roles_.to)
-      signals_.wait_until(peer, has_read, number_ - ago, deadline, "its reading of a message");
+    if (adaptive_) adaptive_->pause();
+    constexpr std::string_view reading = "its reading of a message";
+    if (is_same_root(ago))
+      for (const int peer : roles_.to)
+        signals_.wait_until(peer, has_read, number_ - ago, deadline, reading);
+    else
+      signals_.wait_until_all(has_read, number_ - ago, deadline, reading);
+    if (adaptive_) adaptive_->resume();
   }
 
   void take(Deadline deadline) {
     const auto own = static_cast<std::size_t>(rank_);
-    sources_[own] = gives_ ? buffers_.send.data() + roles_.offset_in_send(rank_) : nullptr;
+    sources_[own] = roles_.gives ? buffers_.send.data() + roles_.offset_in_send(rank_) : nullptr;
     for (const int peer : roles_.from)
       sources_[static_cast<std::size_t>(peer)] = await(peer, deadline);
     if (roles_.shape.reduces) {
@@ -244,12 +310,26 @@ class LowLatency final : public Operation {
     const std::byte* const mail = message(peer, rank_, number_);
     const std::span<std::byte> space(space_.data() + static_cast<std::size_t>(peer) * space_size_,
                                      space_size_);
+    if (const std::byte* const data = read(mail, peer, space)) return data;
+    if (adaptive_) adaptive_->pause();
     BoundedWait wait(deadline, abort_flag_, yields_at_once_);
     for (;;) {
-      if (const std::byte* const data = format_->read(mail, roles_.block, number_, space))
+      if (const std::byte* const data = read(mail, peer, space)) {
+        if (adaptive_) adaptive_->resume();
         return data;
+      }
       wait.step(peer, "its message");
     }
+  }
+
+  /// The message of `peer`; null if it has not come. What has no number must not be looked at before
+  /// the peer has cleared the slot. The peer has done so at the end of the call `cleared_ahead`
+  /// before; that this rank knows from the message after it, or from the signal.
+  const std::byte* read(const std::byte* mail, int peer, std::span<std::byte> space) const {
+    if (roles_.shape.has_root && !is_same_root(1) && format_->needs_clearing() &&
+        signals_.get(peer, has_read) + MailFormat::cleared_ahead < number_)
+      return nullptr;
+    return format_->read(mail, roles_.block, number_, space);
   }
 
   void place(int rank) const {
@@ -258,20 +338,23 @@ class LowLatency final : public Operation {
     if (to != from) std::memcpy(to, from, roles_.block);
   }
 
+  Call prepared_;
   CallBuffers buffers_;
   std::unique_ptr<const MailFormat> format_;
   int rank_;
+  int ranks_;
+  int root_ = 0;
   Roles roles_;
-  bool takes_;
-  bool gives_;
-  Reduction reduction_;
-  std::size_t count_;
-  std::size_t message_size_;
+  Bytes message_bytes_{};
+  Reduction reduction_{};
+  std::size_t count_ = 0;
+  std::size_t largest_;       ///< bytes of the largest message
+  std::size_t message_size_;  ///< room for it
   /// Of the messages that are sent together. A single message leaves a gap after it: otherwise a
   /// reader's prefetcher would fetch part of the next message before it is written.
   std::size_t slot_size_;
-  std::size_t taken_back_size_;  ///< of a message
-  bool clears_ahead_;
+  TakenBack taken_back_;
+  std::size_t taken_back_size_ = 0;  ///< of a message
   /// A slot may be rewritten when all have read what it held, so this many messages may be in
   /// flight.
   std::uint64_t slots_;
@@ -285,8 +368,10 @@ class LowLatency final : public Operation {
   std::size_t space_size_;
   std::vector<std::byte> space_;  ///< for each peer's message
   std::vector<const std::byte*> sources_;
-  std::uint64_t number_ = 0;   ///< of the current message
-  std::uint64_t written_ = 0;  ///< number of the last message that was written
+  std::vector<std::size_t> written_sizes_;  ///< by slot: of this rank's messages; 0: cleared
+  std::uint64_t number_ = 0;                ///< of the current message
+  std::uint64_t written_ = 0;               ///< number of the last message that was written
+  std::uint64_t same_root_since_ = 0;       ///< the first message with the present root
 };
 
 class LowLatencyImplementation final : public Implementation {
@@ -354,6 +439,7 @@ class LowLatencyImplementation final : public Implementation {
   }
 
   std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
+  std::string why_not_rebound(const Problem&, const Variant&) const override { return {}; }
 
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
@@ -370,7 +456,7 @@ class LowLatencyImplementation final : public Implementation {
   int settling_calls(const Problem& problem, const Topology&,
                      const Variant& variant) const override {
     const Settings settings = settings_of(variant);
-    return settings.adapts ? static_cast<int>(rhythm_of(settings, problem).probe()) : 0;
+    return settings.adapts ? static_cast<int>(rhythm_of(settings, problem.message_size).probe()) : 0;
   }
 
  private:

@@ -49,6 +49,7 @@ class LibraryChoice final : public Implementation {
   }
   bool is_emulated(const Problem& problem) const override { return is_emulated_mpi_call(problem); }
   std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
+  std::string why_not_rebound(const Problem&, const Variant&) const override { return {}; }
 
   void detect(Communicator& communicator, Capability& capability) const override {
     detect_mpi_library(communicator, capability);

@@ -101,6 +101,7 @@ class OpenMpiTuned final : public Implementation {
   }
   bool is_emulated(const Problem& problem) const override { return is_emulated_mpi_call(problem); }
   std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
+  std::string why_not_rebound(const Problem&, const Variant&) const override { return {}; }
   void detect(Communicator& communicator, Capability& capability) const override;
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override;

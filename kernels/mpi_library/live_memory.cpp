@@ -40,21 +40,14 @@ std::unique_ptr<SymmetricMemory> LiveMemory::add(const AllocationName& name,
   return std::make_unique<Memory>(shared_from_this(), std::move(parts), place);
 }
 
-SymmetricPlace LiveMemory::place_of(std::span<const std::byte> own) const {
-  if (own.empty()) return {};
+std::optional<SymmetricPlace> LiveMemory::place_of(std::span<const std::byte> own) const {
   const auto start = reinterpret_cast<std::uintptr_t>(own.data());
   for (const Allocation& allocation : allocations_) {
     const auto part = reinterpret_cast<std::uintptr_t>(allocation.own.data());
     if (start >= part && start + own.size() <= part + allocation.own.size())
-      return {SymmetricPlace::Kind::symmetric, allocation.name, start - part};
+      return SymmetricPlace{allocation.name, start - part};
   }
-  return {.kind = SymmetricPlace::Kind::elsewhere};
-}
-
-std::span<std::byte> LiveMemory::around(std::span<const std::byte> own) const {
-  const SymmetricPlace place = place_of(own);
-  if (place.kind != SymmetricPlace::Kind::symmetric) return {};
-  return std::ranges::find(allocations_, place.allocation, &Allocation::name)->own;
+  return {};
 }
 
 std::byte* LiveMemory::find(const SymmetricPlace& place, int world_rank) const {

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,23 +15,6 @@
 #include "colltune/machine/mapping.h"
 
 namespace colltune {
-
-/// The name of an allocation, the same on all members: one of its processes, and a number that is
-/// unique in that process.
-struct AllocationName {
-  std::int64_t process = 0;
-  std::int64_t number = 0;
-  friend bool operator==(const AllocationName&, const AllocationName&) = default;
-};
-
-/// Where a rank's bytes lie: in which allocation, and at which offset in the rank's part. Sent as
-/// raw bytes.
-struct SymmetricPlace {
-  enum class Kind : std::int64_t { none, symmetric, elsewhere };
-  Kind kind = Kind::none;
-  AllocationName allocation{};
-  std::uint64_t offset = 0;
-};
 
 /// The live symmetric memory of a process; shared by all communicators made from the world. Not
 /// thread-safe.
@@ -44,11 +28,9 @@ class LiveMemory : public std::enable_shared_from_this<LiveMemory> {
   [[nodiscard]] std::unique_ptr<SymmetricMemory> add(const AllocationName& name,
                                                      std::vector<Mapping> parts,
                                                      std::span<const int> world_ranks, int own);
-  [[nodiscard]] SymmetricPlace place_of(std::span<const std::byte> own) const;
-  /// The allocation in which this process's `own` bytes lie; empty if there is none.
-  [[nodiscard]] std::span<std::byte> around(std::span<const std::byte> own) const;
-  /// The address at which those bytes of `world_rank` are mapped here; null if this process does
-  /// not share the allocation.
+  /// Where this process's `own` bytes lie; nothing if not wholly in one allocation.
+  [[nodiscard]] std::optional<SymmetricPlace> place_of(std::span<const std::byte> own) const;
+  /// The address at which that place in the part of `world_rank` is mapped here; null if it is not.
   [[nodiscard]] std::byte* find(const SymmetricPlace& place, int world_rank) const;
 
  private:

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <climits>
 #include <string>
 #include <string_view>
@@ -117,28 +118,23 @@ class MpiOperation final : public Operation {
                std::unique_ptr<Communicator> keep)
       : name_(name),
         keep_(std::move(keep)),
-        prepared_(call.buffers),
-        reduction_(call.problem.data_type, call.problem.reduce_op) {
-    const int ranks = communicator.size();
-    const Problem& problem = call.problem;
+        rank_(communicator.rank()),
+        ranks_(communicator.size()),
+        prepared_(call),
+        reduction_(call.problem.data_type, call.problem.reduce_op),
+        counts_(static_cast<std::size_t>(ranks_)) {
     with_.comm = comm_behind(communicator);
-    with_.count = static_cast<int>(block_elements(problem, ranks));
-    with_.type = mpi_type_of(problem.data_type);
-    with_.op = reduction_.get();
-    with_.root = call.root;
-    passed_ = find_passed(call, communicator.rank(), with_);
-    if (problem.collective == Collective::reduce_scatter)
-      counts_.assign(static_cast<std::size_t>(ranks), with_.count);
-    with_.counts = counts_.data();
-    if (problem.reduce_op == ReduceOp::avg && passed_.receive)
-      average_ = {.elements = static_cast<std::size_t>(with_.count),
-                  .type = problem.data_type,
-                  .ranks = ranks};
-    use(call.buffers);
+    use(call);
   }
   void bind(const CallBuffers& buffers) override {
-    check_bound_sizes(prepared_, buffers);
+    check_bound_sizes(buffers_, buffers);
     use(buffers);
+  }
+  void rebind(const Call& call) override {
+    check_rebound(prepared_, call, rank_, ranks_);
+    if (call.problem.data_type != type_ || call.problem.reduce_op != op_)
+      reduction_ = MpiReduction(call.problem.data_type, call.problem.reduce_op);
+    use(call);
   }
   void start() override {}
   void wait(Deadline /*deadline*/) override {
@@ -158,7 +154,28 @@ class MpiOperation final : public Operation {
     int ranks = 0;
   };
 
+  void use(const Call& call) {
+    const Problem& problem = call.problem;
+    type_ = problem.data_type;
+    op_ = problem.reduce_op;
+    with_.count = static_cast<int>(block_elements(problem, ranks_));
+    with_.type = mpi_type_of(type_);
+    with_.op = reduction_.get();
+    with_.root = call.root;
+    with_.send = nullptr;
+    with_.receive = nullptr;
+    passed_ = find_passed(call, rank_, with_);
+    if (problem.collective == Collective::reduce_scatter)
+      std::ranges::fill(counts_, with_.count);
+    with_.counts = counts_.data();
+    average_ = {};
+    if (op_ == ReduceOp::avg && passed_.receive)
+      average_ = {
+          .elements = static_cast<std::size_t>(with_.count), .type = type_, .ranks = ranks_};
+    use(call.buffers);
+  }
   void use(const CallBuffers& buffers) {
+    buffers_ = buffers;
     if (passed_.send) with_.send = buffers.send.data();
     if (passed_.receive) with_.receive = buffers.receive.data();
   }
@@ -168,7 +185,12 @@ class MpiOperation final : public Operation {
   Average average_;
   std::string_view name_;
   std::unique_ptr<Communicator> keep_;
-  CallBuffers prepared_;
+  int rank_;
+  int ranks_;
+  Call prepared_;
+  CallBuffers buffers_;
+  DataType type_ = DataType::f32;
+  ReduceOp op_ = ReduceOp::none;
   MpiReduction reduction_;
   std::vector<int> counts_;
 };

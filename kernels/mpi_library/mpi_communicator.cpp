@@ -135,9 +135,12 @@ class MpiCommunicator final : public Communicator {
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
-  std::vector<std::byte*> find_peers(std::span<const std::byte> own, Deadline deadline) override;
-  std::span<std::byte> allocation_around(std::span<const std::byte> own) const override {
-    return live_->around(own);
+  std::optional<SymmetricPlace> place_of(std::span<const std::byte> own) const override {
+    return live_->place_of(own);
+  }
+  std::byte* find(const SymmetricPlace& place, int rank) const override {
+    const auto index = static_cast<std::size_t>(rank);
+    return shares_node_with(index) ? live_->find(place, seats_[index].world_rank) : nullptr;
   }
   std::unique_ptr<Messages> open_messages(std::size_t numbers, Deadline deadline) override {
     meet(comm_.get(), deadline, abort_flag_);
@@ -255,28 +258,6 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
   }
   meet(comm_.get(), deadline, abort_flag_, failure, StatusCode::unavailable);
   return live_->add(addresses.front().name, std::move(parts), world_ranks(), rank_);
-}
-
-std::vector<std::byte*> MpiCommunicator::find_peers(std::span<const std::byte> own,
-                                                    Deadline deadline) {
-  meet(comm_.get(), deadline, abort_flag_);
-  const SymmetricPlace place = live_->place_of(own);
-  std::vector<SymmetricPlace> places(static_cast<std::size_t>(size()));
-  check_mpi(MPI_Allgather(&place, sizeof place, MPI_BYTE, places.data(), sizeof place, MPI_BYTE,
-                          comm_.get()),
-            "MPI_Allgather");
-  std::vector<std::byte*> peers;
-  int all = 1;
-  for (std::size_t r = 0; r < places.size(); ++r) {
-    const bool is_here = shares_node_with(r);
-    peers.push_back(is_here ? live_->find(places[r], seats_[r].world_rank) : nullptr);
-    if (places[r].kind == SymmetricPlace::Kind::elsewhere ||
-        (is_here && places[r].kind == SymmetricPlace::Kind::symmetric && peers.back() == nullptr))
-      all = 0;
-  }
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm_.get()), "MPI_Allreduce");
-  if (all == 0) peers.clear();
-  return peers;
 }
 
 /// A communicator keeps the algorithms that were named when it was made (coll/tuned). After this,

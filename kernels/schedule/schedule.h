@@ -36,6 +36,13 @@ struct Block {
   friend auto operator<=>(const Block&, const Block&) = default;
 };
 
+/// Whether only the root passes arguments that say whether the call is in place: a schedule must
+/// then be right in both cases.
+[[nodiscard]] constexpr bool only_root_knows_in_place(Collective collective) {
+  return collective == Collective::reduce || collective == Collective::gather ||
+         collective == Collective::scatter;
+}
+
 /// A collective call, as far as its schedule depends on it.
 struct ScheduledCall {
   Collective collective = Collective::all_reduce;
@@ -44,6 +51,7 @@ struct ScheduledCall {
   /// How many blocks each wave is cut into, for messages without blocks of their own (all_reduce,
   /// reduce, broadcast).
   int shares = 1;
+  /// Without meaning where only the root knows.
   bool in_place = false;
   Access access = Access::staged;
   /// Slots of scratch memory, which the waves use in turn; at least 2, so that the next wave can be

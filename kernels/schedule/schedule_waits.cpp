@@ -17,8 +17,8 @@ class ScheduleWriter::Waits {
  public:
   explicit Waits(const ScheduleWriter& writer)
       : shape_(writer.shape_),
-        written_(send_early(without_unread_copies(writer.written_))),
-        writers_(writers_of(written_)),
+        written_(send_early(shape_, without_unread_copies(writer.written_))),
+        writers_(writers_of(shape_, written_)),
         depends_(written_.size()),
         starts_(written_.size()),
         places_(written_.size()),
@@ -49,6 +49,10 @@ class ScheduleWriter::Waits {
     int position = 0;
   };
 
+  [[nodiscard]] Block memory_of(const Block& block) const {
+    return colltune::memory_of(shape_, block);
+  }
+
   /// Drops copies that were made for ranks of the same node but are read only by ranks of other
   /// nodes: messages send the original.
   static std::vector<Written> without_unread_copies(const std::vector<Written>& written) {
@@ -69,18 +73,20 @@ class ScheduleWriter::Waits {
   /// there, while the receiver may already be waiting. Exception: if another rank writes the block
   /// that is sent, the sender waits until the message has left (look_at_message). Such a send stays
   /// in place, since further ahead that wait could last forever.
-  static std::vector<Written> send_early(const std::vector<Written>& written) {
-    const std::map<Block, std::set<int>> writers = writers_of(written);
+  static std::vector<Written> send_early(const ScheduledCall& shape,
+                                         const std::vector<Written>& written) {
+    const std::map<Block, std::set<int>> writers = writers_of(shape, written);
     std::map<Block, std::size_t> makers;
     std::vector<std::vector<std::size_t>> sends_behind(written.size() + 1);
     for (std::size_t i = 0; i < written.size(); ++i) {
       const auto& [step, rank, message] = written[i];
       if (step.kind == StepKind::send) {
-        const auto maker = makers.find(step.from.front());
+        const Block sent = colltune::memory_of(shape, step.from.front());
+        const auto maker = makers.find(sent);
         const std::size_t behind = maker == makers.end() ? 0 : maker->second + 1;
-        sends_behind[is_foreign(writers, step.from.front(), rank) ? i : behind].push_back(i);
+        sends_behind[is_foreign(writers, sent, rank) ? i : behind].push_back(i);
       }
-      for_each_written(step, [&](const Block& block) { makers[block] = i; });
+      for_each_written(step, [&](const Block& block) { makers[colltune::memory_of(shape, block)] = i; });
     }
     std::vector<Written> ordered;
     for (std::size_t i = 0; i <= written.size(); ++i) {
@@ -90,10 +96,13 @@ class ScheduleWriter::Waits {
     return ordered;
   }
 
-  static std::map<Block, std::set<int>> writers_of(const std::vector<Written>& written) {
+  static std::map<Block, std::set<int>> writers_of(const ScheduledCall& shape,
+                                                   const std::vector<Written>& written) {
     std::map<Block, std::set<int>> writers;
     for (const auto& [step, rank, message] : written)
-      for_each_written(step, [&, by = rank](const Block& block) { writers[block].insert(by); });
+      for_each_written(step, [&, by = rank](const Block& block) {
+        writers[colltune::memory_of(shape, block)].insert(by);
+      });
     return writers;
   }
 
@@ -164,7 +173,7 @@ class ScheduleWriter::Waits {
   }
 
   Replayed& touch(std::size_t i, int rank, const Block& block) {
-    Replayed& replayed = blocks_[block];
+    Replayed& replayed = blocks_[memory_of(block)];
     if (replayed.first == none) replayed.first = i;
     replayed.last_of_rank[rank] = i;
     if (block.rank != rank && block.space != Space::scratch) starts_[i].push_back(block.rank);
@@ -212,9 +221,9 @@ class ScheduleWriter::Waits {
     if (step.kind == StepKind::send) {
       // The next rank to write that block learns only that this rank has passed the step, not that
       // the message has left. So the step must not end before it has left.
-      step.is_awaited = is_foreign(writers_, step.from.front(), rank);
+      step.is_awaited = is_foreign(writers_, memory_of(step.from.front()), rank);
     } else if (step.kind == StepKind::receive) {
-      const Replayed& to = blocks_.at(step.to);
+      const Replayed& to = blocks_.at(memory_of(step.to));
       const bool is_own = to.last_of_rank.size() == 1;
       step.is_free_before = to.first == i && (step.to.space != Space::scratch || is_own);
     }

@@ -25,6 +25,7 @@ Block block_in(const std::vector<std::vector<Block>>& buffers, int rank, int ind
 
 ScheduleWriter::ScheduleWriter(const ScheduledCall& shape)
     : shape_(shape), scratch_blocks_(static_cast<std::size_t>(shape.ranks)) {
+  if (only_root_knows_in_place(shape_.collective)) shape_.in_place = false;
   if (shape.slots < 2) throw Error(StatusCode::internal, "a schedule needs 2 slots or more");
   if (!shape.nodes.empty() && shape.nodes.size() != static_cast<std::size_t>(shape.ranks))
     throw Error(StatusCode::internal, "a schedule for " + std::to_string(shape.ranks) +
@@ -83,9 +84,8 @@ void ScheduleWriter::combine_by(int rank, const Block& to, std::vector<Block> fr
 }
 
 Block ScheduleWriter::input_of(int rank, int index) const {
-  const bool is_gathered = shape_.collective == Collective::all_gather ||
-                           (shape_.collective == Collective::gather && rank == shape_.root);
-  if (shape_.in_place && is_gathered) return {rank, Space::receive, rank};
+  if (shape_.in_place && shape_.collective == Collective::all_gather)
+    return {rank, Space::receive, rank};
   return {rank, Space::send, index};
 }
 
@@ -95,16 +95,15 @@ Block ScheduleWriter::output_of(int rank, int index) const {
   switch (shape_.collective) {
     case Collective::all_reduce:
     case Collective::all_to_all:
-    case Collective::reduce:
       return {rank, Space::send, index};
     case Collective::broadcast:
       return rank == shape_.root ? Block{rank, Space::send, index} : own;
     case Collective::reduce_scatter:
       return {rank, Space::send, rank};
-    case Collective::scatter:
-      return rank == shape_.root ? Block{rank, Space::send, rank} : own;
     case Collective::all_gather:
+    case Collective::reduce:  // only the root knows
     case Collective::gather:
+    case Collective::scatter:
       break;
   }
   return own;
@@ -153,7 +152,7 @@ bool ScheduleWriter::reaches(int rank, const Block& block) const {
 
 void ScheduleWriter::note_write(const Block& block, std::size_t step) {
   Touches& touches = touches_[block];
-  touches.writer = touches.last = step;
+  touches.writer = last_[memory_of(shape_, block)] = step;
   touches.scratch_copy = -1;
 }
 
@@ -166,7 +165,7 @@ void ScheduleWriter::add(int rank, Step step, int message) {
   step.share = share_of(step.from.front());
   for_each_read(step, [&](const Block& block) {
     if (!reaches(rank, block)) refuse(rank, "read", block);
-    touches_[block].last = index;
+    last_[memory_of(shape_, block)] = index;
   });
   for_each_written(step, [&](const Block& block) {
     if (!reaches(rank, block)) refuse(rank, "write", block);
@@ -190,8 +189,8 @@ bool ScheduleWriter::joins_its_maker(int rank, const Block& to, const Block& fro
   auto& [step, by, message] = written_[maker];
   if (by != rank || !combines(step.kind) || step.to != from || step.also_to || !is_mapped(rank, to))
     return false;
-  const std::size_t last = touches_[to].last;
-  if (last != none && last >= maker) return false;
+  const auto last = last_.find(memory_of(shape_, to));
+  if (last != last_.end() && last->second >= maker) return false;
   step.also_to = to;
   note_write(to, maker);
   touches_[to].share = step.share;

@@ -45,7 +45,9 @@ class ScheduleWriter {
 
   /// Block `index` of a rank's send or receive buffer. In a buffer with a block per rank it is the
   /// block of rank `index`; in a buffer of one block, that block; in a message without blocks,
-  /// share `index`. In place, both functions return the same block.
+  /// share `index`. In place, both functions return the same block, unless only the root knows of
+  /// it: an algorithm then must not read a block of the root's input after it has written the block
+  /// of the output that takes its place.
   [[nodiscard]] Block input(int rank, int index = 0) const;
   [[nodiscard]] Block output(int rank, int index = 0) const;
   /// A block of scratch memory of `rank`, initially empty; all ranks can read and write it.
@@ -84,10 +86,9 @@ class ScheduleWriter {
     int rank = 0;      ///< the rank that does it
     int message = -1;  ///< number among all messages
   };
-  /// The last steps that touched a block, as indices into `written_`.
+  /// What is known of a block; steps as indices into `written_`.
   struct Touches {
     std::size_t writer = none;
-    std::size_t last = none;  ///< reading or writing
     int scratch_copy = -1;    ///< block of the rank's scratch memory that holds the same bytes
     int share = 0;            ///< which share's size it has
   };
@@ -121,6 +122,7 @@ class ScheduleWriter {
   const Part* part_ = nullptr;
   std::vector<Written> written_;
   std::map<Block, Touches> touches_;
+  std::map<Block, std::size_t> last_;  ///< step that read or wrote the memory of a block
   std::map<Block, Block> shared_;    ///< from each copy that `share` made to its original
   std::vector<int> scratch_blocks_;  ///< by rank
   int messages_ = 0;

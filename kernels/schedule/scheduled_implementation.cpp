@@ -276,6 +276,7 @@ class ScheduledImplementation final : public Implementation {
   }
   Numerics numerics(const Problem& problem, const Variant& variant) const override;
   std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
+  std::string why_not_rebound(const Problem&, const Variant&) const override { return {}; }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override;
 
@@ -351,7 +352,8 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
     const ScheduledCall shape = shape_of_call(algorithm_, problem, variant, parties);
     const Schedule schedule = draw(algorithm_, shape, variant);
     if (variant != smallest &&
-        memory_of(schedule, shape, problem, options_of(variant)) > most_memory_tried)
+        memory_of(schedule.scratch_blocks, shape, {.problem = problem}, options_of(variant)) >
+            most_memory_tried)
       continue;
     for (const Stores& stores : all_stores)
       if (stores.word == plain_stores ||
@@ -461,16 +463,17 @@ std::unique_ptr<Operation> ScheduledImplementation::prepare(Communicator& commun
   if (!communicator.is_one_node())
     parties.nodes.assign(communicator.nodes().begin(), communicator.nodes().end());
   const ScheduledCall shape = shape_of_call(algorithm_, call.problem, variant, parties);
-  Schedule schedule = draw(algorithm_, shape, variant);
   const ScheduleOptions options = options_of(variant);
-  const Bytes memory = memory_of(schedule, shape, call.problem, options);
+  auto plans = std::make_unique<RootPlans>(
+      call, shape, communicator.rank(),
+      [this, variant](const ScheduledCall& one) { return draw(algorithm_, one, variant); });
+  const Bytes memory = memory_of(plans->needs().scratch_blocks, shape, call, options);
   if (memory > most_memory)
     throw Error(StatusCode::resource_exhausted,
                 to_string(variant) + " would take " + format_bytes(memory) +
                     " of symmetric memory on each rank, more than " + format_bytes(most_memory) +
                     "; take a smaller chunk");
-  return make_scheduled_operation(communicator, call, shape, std::move(schedule), options,
-                                  deadline);
+  return make_scheduled_operation(communicator, call, shape, std::move(plans), options, deadline);
 }
 
 }  // namespace

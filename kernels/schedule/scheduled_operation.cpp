@@ -7,10 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
-#include <functional>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,9 +15,9 @@
 #include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/kernels/communication/signals.h"
 #include "colltune/kernels/messages.h"
+#include "buffers_of_ranks.h"
 #include "colltune/machine/keep_for_good.h"
 #include "shared_memory/adaptive_stores.h"
-#include "shared_memory/cross_memory.h"
 #include "waves.h"
 
 namespace colltune {
@@ -31,33 +28,24 @@ constexpr std::string_view waiting_for = "its part of the data";
 int word_of(WavePhase phase) { return static_cast<int>(phase); }
 constexpr int phase_words = 2;
 
-// Always with the words for times, since ranks with different settings of `stores` can meet in one
-// call.
-constexpr int words = phase_words + SharedTimes::words;
-
+/// The symmetric memory of a rank: slots of scratch blocks, then signals.
 struct Sizes {
+  std::size_t block = 0;  ///< of scratch memory
   std::size_t slot = 0;
   std::size_t scratch = 0;
+  int words = 0;
 
-  Sizes(const Schedule& schedule, const ScheduledCall& shape, const Waves& waves)
-      : slot(static_cast<std::size_t>(schedule.scratch_blocks) * waves.largest_block()),
-        scratch(slot * static_cast<std::size_t>(shape.slots)) {}
+  Sizes(int scratch_blocks, const ScheduledCall& shape, const Call& call,
+        const ScheduleOptions& options)
+      : block(Waves::largest(call, shape, options.chunk).largest_block()),
+        slot(static_cast<std::size_t>(scratch_blocks) * block),
+        scratch(slot * static_cast<std::size_t>(shape.slots)),
+        // Always with the words for times, since ranks with different settings of `stores` can meet
+        // in one call.
+        words(phase_words + SizeBuckets(call).words()) {}
   [[nodiscard]] std::size_t signals() const { return scratch; }
   [[nodiscard]] Bytes total() const { return {signals() + Signals::size(words)}; }
 };
-
-/// Where a rank's buffers are in this call, for the others. It lies beside the rank's signal of the
-/// lead: whoever accesses the buffers has seen a signal of this call before, and the rank ends the
-/// call only when nobody accesses them any more.
-struct Card {
-  // Cross Memory Attach: addresses in that rank's process.
-  ProcessMemory send{};
-  ProcessMemory receive{};
-  // Mapped: bytes from the buffers that the operation was prepared for.
-  std::ptrdiff_t send_moved = 0;
-  std::ptrdiff_t receive_moved = 0;
-};
-static_assert(sizeof(Card) <= Signals::room && std::is_trivially_copyable_v<Card>);
 
 bool streams(const ScheduleOptions& options) {
   return options.stores.results == CopyMode::non_temporal ||
@@ -69,35 +57,41 @@ bool streams(const ScheduleOptions& options) {
 class ScheduledOperation final : public Operation {
  public:
   ScheduledOperation(Communicator& communicator, const Call& call, const ScheduledCall& shape,
-                     Schedule schedule, const ScheduleOptions& options, Deadline deadline)
+                     std::unique_ptr<RootPlans> plans, const ScheduleOptions& options,
+                     Deadline deadline)
       : rank_(communicator.rank()),
         shape_(shape),
+        chunk_(options.chunk),
+        prepared_(call),
+        plans_(std::move(plans)),
+        plan_(&plans_->of(shape.root, shape.in_place)),
         waves_(call.problem, shape, options.chunk),
-        sizes_(schedule, shape, waves_),
+        sizes_(plans_->needs().scratch_blocks, shape, call, options),
         memory_(communicator.allocate(sizes_.total(), deadline)),
         signals_(communicator, *memory_, sizes_.signals(),
                  streams(options) ? CopyMode::non_temporal : CopyMode::cached),
         abort_flag_(communicator.abort_flag()),
         yields_at_once_(communicator.is_oversubscribed()),
         stores_(options.stores),
-        element_size_(size_of(call.problem.data_type)),
-        last_{call.problem.data_type, call.problem.reduce_op, shape.ranks},
-        part_{call.problem.data_type,
-              call.problem.reduce_op == ReduceOp::avg ? ReduceOp::sum : call.problem.reduce_op,
-              shape.ranks} {
-    for (const RankSchedule& rank : schedule.ranks)
-      lengths_.push_back({rank.phases[0].size(), rank.phases[1].size()});
-    own_ = std::move(schedule.ranks[static_cast<std::size_t>(rank_)]);
-    if (options.adapts)
-      adaptive_.emplace(
-          StoreChoice::rhythm_of(waves_.count(), shape.slots, call.problem.message_size), signals_,
-          communicator, phase_words);
-    find_buffers(communicator, call.buffers, deadline);
-    if (schedule.tags > 0) open_messages(communicator, schedule.tags, deadline);
-    std::size_t most = 0;
-    for (const auto& steps : own_.phases)
-      for (const Step& step : steps) most = std::max(most, step.from.size());
-    sources_.resize(most);
+        tells_its_end_(call.capacity != Bytes{} && shape_of(shape.collective).has_root),
+        buffers_(communicator, signals_, word_of(WavePhase::lead), shape.access, call.buffers,
+                 deadline) {
+    for (int rank = 0; rank < shape_.ranks; ++rank) {
+      scratch_.push_back(memory_->part(rank).data());
+      if (rank != rank_ && shape_.share_node(rank, rank_)) near_.push_back(rank);
+    }
+    compute_by(call.problem);
+    if (options.adapts) {
+      const auto rhythm_of = [&](Bytes size) {
+        Problem problem = call.problem;
+        problem.message_size = size;
+        return StoreChoice::rhythm_of(Waves(problem, shape, options.chunk).count(), shape.slots,
+                                      size);
+      };
+      adaptive_.emplace(SizeBuckets(call), rhythm_of, signals_, communicator, phase_words);
+    }
+    if (plans_->needs().tags > 0) open_messages(communicator, deadline);
+    sources_.resize(plan_->most_sources);
   }
 
   ScheduledOperation(const ScheduledOperation&) = delete;
@@ -112,34 +106,45 @@ class ScheduledOperation final : public Operation {
   }
 
   void bind(const CallBuffers& buffers) override {
-    check_bound_sizes(prepared_, buffers);
-    if (shape_.access == Access::direct) {
-      require_at_home(send_home_, buffers.send);
-      require_at_home(receive_home_, buffers.receive);
+    check_bound_sizes(call_buffers_, buffers);
+    buffers_.use(buffers);
+  }
+
+  void rebind(const Call& call) override {
+    check_rebound(prepared_, call, rank_, shape_.ranks);
+    const RootPlan& plan = plans_->of(call.root, call.problem.in_place);
+    buffers_.use(call.buffers);
+    if (&plan != plan_) {
+      plan_ = &plan;
+      is_new_plan_ = true;
+      if (sources_.size() < plan.most_sources) sources_.resize(plan.most_sources);
     }
-    use(buffers);
+    compute_by(call.problem);
+    call_buffers_ = call.buffers;
+    waves_ = Waves(call.problem, shape_, chunk_);
   }
 
   void start() override {
-    if (waves_.count() == 0) return;
     first_ = next_;
+    if (waves_.count() == 0) return;
     next_ += waves_.count();
-    if (adaptive_) stores_ = adaptive_->begin();
-    if (own_.is_start_awaited)
-      signals_.set(word_of(WavePhase::lead), epoch(rank_, WavePhase::lead, first_, 0));
-    begin_wave(first_, Deadline::max());
-    const Running running = running_wave(first_);
-    for (begun_ = 0; begun_ < own_.phases[0].size(); ++begun_) {
-      const Step& step = own_.phases[0][begun_];
-      for (const Await& await : step.awaits)
-        if (!has_come(await, first_)) return;
-      run(step, running, Deadline::max());
-      if (step.is_awaited) announce(WavePhase::lead, first_, begun_);
+    for (std::size_t phase = 0; phase < base_.size(); ++phase) {
+      base_[phase] = next_base_[phase];
+      next_base_[phase] += waves_.count() * plan_->stride[phase];
     }
+    begun_ = 0;
+    if (adaptive_) stores_ = adaptive_->begin(message_size_);
+    start_lead();
+    if (adaptive_) adaptive_->pause();
   }
 
   void wait(Deadline deadline) override {
     if (waves_.count() == 0) return;
+    if (adaptive_) adaptive_->resume();
+    if (is_new_plan_) {
+      for (const int rank : near_) wait_until(rank, WavePhase::lead, base_[0], deadline);
+      begin_plan(deadline);
+    }
     run_phase(WavePhase::lead, first_, begun_, deadline);
     for (std::uint64_t wave = first_; wave < next_; ++wave) {
       if (wave + 1 < next_) {
@@ -148,13 +153,15 @@ class ScheduledOperation final : public Operation {
       }
       run_phase(WavePhase::rest, wave, 0, deadline);
     }
-    for (const Await& await : own_.at_end) wait_for(await, next_ - 1, deadline);
+    for (const Await& await : own().at_end) wait_for(await, next_ - 1, deadline);
     if (messages_) {
       const auto slots = static_cast<std::uint64_t>(shape_.slots);
       for (std::uint64_t wave = next_ - std::min(slots, next_ - first_); wave < next_; ++wave)
         finish_messages(slot_of(wave), deadline);
     }
     order_stores();
+    // Where roots change, whoever makes the next call with another one need not wait for it here.
+    if (tells_its_end_) signals_.set(word_of(WavePhase::lead), next_base_[0]);
     if (adaptive_) adaptive_->end();
   }
 
@@ -172,82 +179,76 @@ class ScheduledOperation final : public Operation {
       fence_non_temporal_stores();
   }
 
-  void find_buffers(Communicator& communicator, const CallBuffers& buffers, Deadline deadline) {
-    for (int rank = 0; rank < shape_.ranks; ++rank) scratch_.push_back(memory_->part(rank).data());
-    prepared_ = buffers;
-    if (shape_.access == Access::direct) {
-      sends_ = communicator.find_peers(buffers.send, deadline);
-      receives_ = communicator.find_peers(buffers.receive, deadline);
-      if (sends_.empty() || receives_.empty())
-        throw Error(StatusCode::failed_precondition,
-                    "the buffers of some rank do not lie in symmetric memory");
-      send_home_ = communicator.allocation_around(buffers.send);
-      receive_home_ = communicator.allocation_around(buffers.receive);
-    }
-    use(buffers);
+  [[nodiscard]] const RankSchedule& own() const { return plan_->own; }
+
+  /// Sets what the type, the operator and the size decide.
+  void compute_by(const Problem& problem) {
+    message_size_ = problem.message_size;
+    element_size_ = size_of(problem.data_type);
+    last_ = {problem.data_type, problem.reduce_op, shape_.ranks};
+    part_ = last_;
+    if (problem.reduce_op == ReduceOp::avg) part_.op = ReduceOp::sum;
   }
 
-  /// Notes where this rank's buffers are, and tells the others.
-  void use(const CallBuffers& buffers) {
-    // In place, the smaller buffer is a view into the larger one, through which it is written.
-    own_send_ = const_cast<std::byte*>(buffers.send.data());
-    own_receive_ = buffers.receive.data();
-    if (shape_.access == Access::staged) return;
-    Card card;
-    if (shape_.access == Access::cma) {
-      card.send = own_memory(buffers.send);
-      card.receive = own_memory(buffers.receive);
+  /// Begins the call as far as that needs no wait.
+  void start_lead() {
+    if (is_new_plan_) {
+      // Slots that the calls before used by another schedule are free when their ranks have ended
+      // them all.
+      signals_.set(word_of(WavePhase::lead), base_[0]);
+      const auto has_ended = [&](int rank) {
+        return signals_.get(rank, word_of(WavePhase::lead)) >= base_[0];
+      };
+      if (!std::ranges::all_of(near_, has_ended)) return;
+      begin_plan(Deadline::max());
     } else {
-      card.send_moved = buffers.send.data() - prepared_.send.data();
-      card.receive_moved = buffers.receive.data() - prepared_.receive.data();
+      begin_call(Deadline::max());
     }
-    std::memcpy(signals_.beside(rank_, word_of(WavePhase::lead)), &card, sizeof card);
+    const Running running = running_wave(first_);
+    for (; begun_ < own().phases[0].size(); ++begun_) {
+      const Step& step = own().phases[0][begun_];
+      for (const Await& await : step.awaits)
+        if (!has_come(await, first_)) return;
+      run(step, running, Deadline::max());
+      if (step.is_awaited) announce(WavePhase::lead, first_, begun_);
+    }
   }
 
-  Card card_of(int rank) const {
-    Card card;
-    std::memcpy(&card, signals_.beside(rank, word_of(WavePhase::lead)), sizeof card);
-    return card;
+  /// The first call of a plan begins, when all ranks of the node have ended the calls before.
+  void begin_plan(Deadline deadline) {
+    is_new_plan_ = false;
+    since_ = first_;
+    begin_call(deadline);
   }
 
-  static void require_at_home(std::span<const std::byte> home, std::span<const std::byte> buffer) {
-    if (buffer.empty() ||
-        (std::less_equal<>{}(home.data(), buffer.data()) &&
-         std::less_equal<>{}(buffer.data() + buffer.size(), home.data() + home.size())))
-      return;
-    throw Error(StatusCode::invalid_argument,
-                "a registered buffer lies outside the allocation that this call was prepared for");
+  void begin_call(Deadline deadline) {
+    if (own().is_start_awaited)
+      signals_.set(word_of(WavePhase::lead), epoch(WavePhase::lead, first_, 0));
+    begin_wave(first_, deadline);
   }
 
-  void open_messages(Communicator& communicator, int tags, Deadline deadline) {
-    if (tags > Messages::largest_tag / shape_.slots)
+  void open_messages(Communicator& communicator, Deadline deadline) {
+    tags_ = plans_->needs().tags;
+    if (tags_ > Messages::largest_tag / shape_.slots)
       throw Error(StatusCode::resource_exhausted,
-                  "two ranks would send each other " + std::to_string(tags) +
+                  "two ranks would send each other " + std::to_string(tags_) +
                       " messages at a time, more than MPI can tell apart");
     // Checked here, where all ranks reach the same result, and not when some of them have begun.
-    if (waves_.largest_block() > Messages::largest_size)
+    if (sizes_.block > Messages::largest_size)
       throw Error(StatusCode::resource_exhausted, "a message would have " +
-                                                      format_bytes({waves_.largest_block()}) +
+                                                      format_bytes({sizes_.block}) +
                                                       ", more than MPI counts; take a chunk size");
-    tags_ = tags;
-    peers_.resize(static_cast<std::size_t>(own_.messages));
-    messages_ = communicator.open_messages(
-        static_cast<std::size_t>(own_.messages) * static_cast<std::size_t>(shape_.slots), deadline);
-    for (const auto& steps : own_.phases)
-      for (const Step& step : steps)
-        if (step.message >= 0) {
-          peers_[static_cast<std::size_t>(step.message)] =
-              step.kind == StepKind::send ? step.to.rank : step.from.front().rank;
-          if (step.is_free_before) early_.push_back(&step);
-        }
-    is_posted_.resize(peers_.size() * static_cast<std::size_t>(shape_.slots));
+    messages_of_wave_ = static_cast<std::size_t>(plans_->needs().messages);
+    const std::size_t numbers = messages_of_wave_ * static_cast<std::size_t>(shape_.slots);
+    messages_ = communicator.open_messages(numbers, deadline);
+    is_posted_.resize(numbers);
   }
 
   std::size_t slot_of(std::uint64_t wave) const {
     return static_cast<std::size_t>(wave % static_cast<std::uint64_t>(shape_.slots));
   }
   std::size_t number_of(std::size_t slot, int message) const {
-    return slot * peers_.size() + static_cast<std::size_t>(message);
+    return slot * messages_of_wave_ + static_cast<std::size_t>(message);
   }
   int tag_of(const Step& step, std::size_t slot) const {
     return step.tag + tags_ * static_cast<int>(slot);
@@ -258,7 +259,7 @@ class ScheduledOperation final : public Operation {
     if (!messages_) return;
     const Running running = running_wave(wave);
     finish_messages(running.slot, deadline);
-    for (const Step* step : early_) post(*step, running);
+    for (const Step* step : plan_->early) post(*step, running);
   }
 
   void post(const Step& step, const Running& running) {
@@ -274,13 +275,15 @@ class ScheduledOperation final : public Operation {
   void finish_message(std::size_t slot, int message, Deadline deadline) {
     const std::size_t number = number_of(slot, message);
     if (messages_->is_done(number)) return;
+    if (adaptive_) adaptive_->pause();
     BoundedWait wait(deadline, abort_flag_, yields_at_once_);
     while (!messages_->is_done(number))
-      wait.step(peers_[static_cast<std::size_t>(message)], waiting_for);
+      wait.step(plan_->peers[static_cast<std::size_t>(message)], waiting_for);
+    if (adaptive_) adaptive_->resume();
   }
 
   void finish_messages(std::size_t slot, Deadline deadline) {
-    for (int message = 0; message < own_.messages; ++message)
+    for (int message = 0; message < own().messages; ++message)
       finish_message(slot, message, deadline);
   }
 
@@ -288,9 +291,11 @@ class ScheduledOperation final : public Operation {
     return {waves_.wave(wave - first_), slot_of(wave)};
   }
 
-  std::uint64_t epoch(int rank, WavePhase phase, std::uint64_t wave, std::uint64_t position) const {
-    const auto length = lengths_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(phase)];
-    return wave * (length + 1) + 1 + position;
+  /// The epoch of a step, on any rank. Waves of earlier calls of the same plan count back from this
+  /// call's first one.
+  std::uint64_t epoch(WavePhase phase, std::uint64_t wave, std::uint64_t position) const {
+    const auto index = static_cast<std::size_t>(phase);
+    return base_[index] + (wave - first_) * plan_->stride[index] + 1 + position;
   }
 
   /// The epoch to wait for; 0 if there is none.
@@ -299,11 +304,11 @@ class ScheduledOperation final : public Operation {
     const auto slots = static_cast<std::uint64_t>(shape_.slots);
     switch (await.lag) {
       case Lag::same_wave:
-        return epoch(await.rank, await.phase, wave, position);
+        return epoch(await.phase, wave, position);
       case Lag::slot_before:
-        return wave < slots ? 0 : epoch(await.rank, await.phase, wave - slots, position);
+        return wave < since_ + slots ? 0 : epoch(await.phase, wave - slots, position);
       case Lag::start_of_call:
-        return epoch(await.rank, await.phase, first_, position);
+        return epoch(await.phase, first_, position);
     }
     return 0;  // not reached: the switch is complete
   }
@@ -312,24 +317,33 @@ class ScheduledOperation final : public Operation {
     return signals_.get(await.rank, word_of(await.phase)) >= awaited_epoch(await, wave);
   }
 
-  void wait_for(const Await& await, std::uint64_t wave, Deadline deadline) const {
-    const std::uint64_t awaited = awaited_epoch(await, wave);
-    if (!messages_)
-      return signals_.wait_until(await.rank, word_of(await.phase), awaited, deadline, waiting_for);
-    // Messages under way must advance meanwhile: other ranks may wait for them.
-    BoundedWait wait(deadline, abort_flag_, yields_at_once_);
-    while (signals_.get(await.rank, word_of(await.phase)) < awaited) {
-      messages_->advance();
-      wait.step(await.rank, waiting_for);
+  void wait_for(const Await& await, std::uint64_t wave, Deadline deadline) {
+    wait_until(await.rank, await.phase, awaited_epoch(await, wave), deadline);
+  }
+
+  void wait_until(int rank, WavePhase phase, std::uint64_t epoch, Deadline deadline) {
+    const int word = word_of(phase);
+    if (signals_.get(rank, word) >= epoch) return;
+    if (adaptive_) adaptive_->pause();
+    if (!messages_) {
+      signals_.wait_until(rank, word, epoch, deadline, waiting_for);
+    } else {
+      // Messages under way must advance meanwhile: other ranks may wait for them.
+      BoundedWait wait(deadline, abort_flag_, yields_at_once_);
+      while (signals_.get(rank, word) < epoch) {
+        messages_->advance();
+        wait.step(rank, waiting_for);
+      }
     }
+    if (adaptive_) adaptive_->resume();
   }
 
   void announce(WavePhase phase, std::uint64_t wave, std::size_t step) const {
-    signals_.set(word_of(phase), epoch(rank_, phase, wave, step + 1));
+    signals_.set(word_of(phase), epoch(phase, wave, step + 1));
   }
 
   void run_phase(WavePhase phase, std::uint64_t wave, std::size_t from, Deadline deadline) {
-    const auto& steps = own_.phases[static_cast<std::size_t>(phase)];
+    const auto& steps = own().phases[static_cast<std::size_t>(phase)];
     const Running running = running_wave(wave);
     for (std::size_t i = from; i < steps.size(); ++i) {
       for (const Await& await : steps[i].awaits) wait_for(await, wave, deadline);
@@ -362,14 +376,16 @@ class ScheduledOperation final : public Operation {
     }
   }
 
-  void copy(const Step& step, const Running& running, std::size_t size) const {
+  void copy(const Step& step, const Running& running, std::size_t size) {
     const Block& from = step.from.front();
     if (is_far(from))
-      read_memory(far(from), offset_of(from, running), {at(step.to, running), size});
+      read_memory(buffers_.far(from.rank, from.space), offset_of(from, running),
+                  {at(step.to, running), size});
     else if (is_far(step.to))
-      write_memory(far(step.to), offset_of(step.to, running), {at(from, running), size});
-    else
-      copy_bytes(at(step.to, running), at(from, running), size, mode_of(step.to));
+      write_memory(buffers_.far(step.to.rank, step.to.space), offset_of(step.to, running),
+                   {at(from, running), size});
+    else if (std::byte* const to = at(step.to, running); to != at(from, running))  // else in place
+      copy_bytes(to, at(from, running), size, mode_of(step.to));
   }
 
   void combine(const Step& step, const Running& running, std::size_t size,
@@ -386,29 +402,15 @@ class ScheduledOperation final : public Operation {
     return shape_.access == Access::cma && block.rank != rank_ && block.space != Space::scratch;
   }
 
-  ProcessMemory far(const Block& block) const {
-    const Card card = card_of(block.rank);
-    return block.space == Space::send ? card.send : card.receive;
-  }
-
   std::size_t offset_of(const Block& block, const Running& running) const {
     return waves_.offset(running.wave, block.space, block.index);
   }
 
-  std::byte* at(const Block& block, const Running& running) const {
+  std::byte* at(const Block& block, const Running& running) {
     if (block.space == Space::scratch)
       return scratch_[static_cast<std::size_t>(block.rank)] + running.slot * sizes_.slot +
-             static_cast<std::size_t>(block.index) * waves_.largest_block();
-    return buffer(block) + offset_of(block, running);
-  }
-
-  /// The send or receive buffer of a rank whose memory is mapped here.
-  std::byte* buffer(const Block& block) const {
-    const bool is_send = block.space == Space::send;
-    if (block.rank == rank_) return is_send ? own_send_ : own_receive_;
-    const Card card = card_of(block.rank);
-    const auto rank = static_cast<std::size_t>(block.rank);
-    return is_send ? sends_[rank] + card.send_moved : receives_[rank] + card.receive_moved;
+             static_cast<std::size_t>(block.index) * sizes_.block;
+    return buffers_.mapped(block.rank, block.space) + offset_of(block, running);
   }
 
   CopyMode mode_of(const Block& to) const {
@@ -417,6 +419,10 @@ class ScheduledOperation final : public Operation {
 
   int rank_;
   ScheduledCall shape_;
+  std::size_t chunk_;
+  Call prepared_;
+  std::unique_ptr<RootPlans> plans_;
+  const RootPlan* plan_;
   Waves waves_;
   Sizes sizes_;
   std::unique_ptr<SymmetricMemory> memory_;
@@ -424,46 +430,45 @@ class ScheduledOperation final : public Operation {
   const AbortFlag& abort_flag_;
   bool yields_at_once_;
   StoreWay stores_;
+  bool tells_its_end_;
   std::optional<AdaptiveStores> adaptive_{};  ///< sets `stores_` for each call
-  std::size_t element_size_;
-  Reduction last_;
-  Reduction part_;
-  RankSchedule own_;
-  std::vector<std::array<std::uint64_t, 2>> lengths_;  ///< number of steps, by rank and phase
+  BuffersOfRanks buffers_;
+  CallBuffers call_buffers_ = prepared_.buffers;
+  Bytes message_size_{};
+  std::size_t element_size_ = 1;
+  Reduction last_{};
+  Reduction part_{};
   std::vector<std::byte*> scratch_;
-  CallBuffers prepared_;
-  std::byte* own_send_ = nullptr;
-  std::byte* own_receive_ = nullptr;
-  // Of mapped buffers: where all ranks' were when this was prepared, by rank, and the allocations
-  // in which this rank's lie.
-  std::vector<std::byte*> sends_;
-  std::vector<std::byte*> receives_;
-  std::span<const std::byte> send_home_;
-  std::span<const std::byte> receive_home_;
+  std::vector<int> near_;  ///< the other ranks of this node
   std::vector<const std::byte*> sources_;
   std::unique_ptr<Messages> messages_;  ///< null if all ranks share a node
   int tags_ = 0;                        ///< of one wave
-  std::vector<int> peers_;              ///< by message of a wave: the rank at its other end
-  std::vector<const Step*> early_;      ///< receives whose messages may arrive at any time
-  std::vector<bool> is_posted_;         ///< by number: whether a receive was posted before its step
-  std::uint64_t first_ = 0;             ///< first wave of the call, counted over all calls
+  std::size_t messages_of_wave_ = 0;
+  std::vector<bool> is_posted_;  ///< by number: whether a receive was posted before its step
+  std::uint64_t first_ = 0;      ///< first wave of the call, counted over all calls
   std::uint64_t next_ = 0;
-  std::size_t begun_ = 0;  ///< steps of the lead that `start` has done
+  std::uint64_t since_ = 0;  ///< first wave of the plan, since it was last changed
+  /// By phase: the epoch before the call, and the one after it, when its rank has ended it.
+  std::array<std::uint64_t, 2> base_{};
+  std::array<std::uint64_t, 2> next_base_{};
+  bool is_new_plan_ = false;  ///< the plan was changed, and not all ranks have ended the calls before
+  std::size_t begun_ = 0;     ///< steps of the lead that `start` has done
 };
 
 }  // namespace
 
-Bytes memory_of(const Schedule& schedule, const ScheduledCall& shape, const Problem& problem,
+Bytes memory_of(int scratch_blocks, const ScheduledCall& shape, const Call& call,
                 const ScheduleOptions& options) {
-  return Sizes(schedule, shape, Waves(problem, shape, options.chunk)).total();
+  return Sizes(scratch_blocks, shape, call, options).total();
 }
 
 std::unique_ptr<Operation> make_scheduled_operation(Communicator& communicator, const Call& call,
-                                                    const ScheduledCall& shape, Schedule schedule,
+                                                    const ScheduledCall& shape,
+                                                    std::unique_ptr<RootPlans> plans,
                                                     const ScheduleOptions& options,
                                                     Deadline deadline) {
-  return std::make_unique<ScheduledOperation>(communicator, call, shape, std::move(schedule),
-                                              options, deadline);
+  return std::make_unique<ScheduledOperation>(communicator, call, shape, std::move(plans), options,
+                                              deadline);
 }
 
 }  // namespace colltune

@@ -7,6 +7,7 @@
 #include "colltune/kernels/arithmetic/copy.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/operation.h"
+#include "root_plans.h"
 #include "schedule.h"
 #include "shared_memory/store_choice.h"
 
@@ -21,14 +22,15 @@ struct ScheduleOptions {
   bool adapts = false;  ///< uses the store mode that StoreChoice finds instead
 };
 
-/// The most symmetric memory that such an operation uses on each rank.
-[[nodiscard]] Bytes memory_of(const Schedule& schedule, const ScheduledCall& shape,
-                              const Problem& problem, const ScheduleOptions& options);
+/// The most symmetric memory that such an operation uses on each rank, if a wave keeps
+/// `scratch_blocks` there.
+[[nodiscard]] Bytes memory_of(int scratch_blocks, const ScheduledCall& shape, const Call& call,
+                              const ScheduleOptions& options);
 
-/// Collective: an operation that does this rank's part of `schedule`. Throws Error(unavailable) if
-/// ScheduledCall::access cannot reach the buffers.
+/// Collective: an operation that does this rank's part of the schedules of `plans`. Throws
+/// Error(failed_precondition) on all ranks if ScheduledCall::access cannot reach the buffers.
 [[nodiscard]] std::unique_ptr<Operation> make_scheduled_operation(
-    Communicator& communicator, const Call& call, const ScheduledCall& shape, Schedule schedule,
-    const ScheduleOptions& options, Deadline deadline);
+    Communicator& communicator, const Call& call, const ScheduledCall& shape,
+    std::unique_ptr<RootPlans> plans, const ScheduleOptions& options, Deadline deadline);
 
 }  // namespace colltune

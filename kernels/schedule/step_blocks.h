@@ -17,6 +17,19 @@ namespace colltune {
          space + " memory";
 }
 
+/// The block whose memory `block` may share: if only the root knows whether its call is in place, its
+/// input and its output count as the same memory.
+[[nodiscard]] inline Block memory_of(const ScheduledCall& shape, const Block& block) {
+  if (!only_root_knows_in_place(shape.collective) || block.rank != shape.root) return block;
+  if (shape.collective == Collective::gather && block.space == Space::send)
+    return {block.rank, Space::receive, block.rank};
+  if (shape.collective == Collective::scatter && block.space == Space::receive)
+    return {block.rank, Space::send, block.rank};
+  if (shape.collective == Collective::reduce && block.space == Space::receive)
+    return {block.rank, Space::send, block.index};
+  return block;
+}
+
 [[nodiscard]] inline bool combines(StepKind kind) {
   return kind == StepKind::combine || kind == StepKind::combine_last;
 }

@@ -26,6 +26,15 @@ Waves::Waves(const Problem& problem, const ScheduledCall& shape, std::size_t chu
   if (count_ > 0) largest_block_ = round_up(is_split_ ? chunk_ : wave(0).share, line);
 }
 
+Waves Waves::largest(const Call& call, const ScheduledCall& shape, std::size_t chunk) {
+  Problem problem = call.problem;
+  if (call.capacity != Bytes{}) {
+    problem.message_size = call.capacity;
+    problem.data_type = DataType::u8;  // the one whose blocks are never rounded down
+  }
+  return {problem, shape, chunk};
+}
+
 Waves::Wave Waves::wave(std::size_t index) const {
   Wave wave;
   wave.offset = index * chunk_;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "colltune/kernels/operation.h"
 #include "colltune/vocabulary/problem.h"
 #include "schedule.h"
 
@@ -17,6 +18,9 @@ class Waves {
   static constexpr std::size_t line = 128;
 
   Waves(const Problem& problem, const ScheduledCall& shape, std::size_t chunk);
+  /// The largest of all calls that may follow `call` (Call::capacity).
+  [[nodiscard]] static Waves largest(const Call& call, const ScheduledCall& shape,
+                                     std::size_t chunk);
 
   [[nodiscard]] std::size_t count() const { return count_; }
   /// Size of the largest block of any wave, rounded up to lines.

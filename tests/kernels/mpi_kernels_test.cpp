@@ -68,7 +68,7 @@ TEST_F(OverMpi, PartsShareCoresAsTheWholeDoesUnlessTheOthersSleep) {
   EXPECT_FALSE(alone->duplicate(soon_enough())->is_oversubscribed());
 }
 
-TEST_F(OverMpi, FindsWherePeersKeepTheirRegisteredBuffers) { check_find_peers(*world_); }
+TEST_F(OverMpi, FindsWherePeersKeepTheirRegisteredBuffers) { check_places(*world_); }
 
 TEST_F(OverMpi, OperationsGiveBackWhatTheyHold) {
   check_operations_give_back_what_they_hold(*world_, catalogue_);

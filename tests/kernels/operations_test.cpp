@@ -67,6 +67,67 @@ TEST(Operations, AreRefusedOnAllRanksWhereTheyWouldTakeMoreThanIsStated) {
   });
 }
 
+TEST(Operations, RebindRefusesWhatTheCallWasNotPreparedFor) {
+  const Implementations catalogue = make_catalogue();
+  run_ranks(2, [&](Communicator& communicator) {
+    std::vector<std::byte> memory(4096);
+    for (const char* const text :
+         {"cpu.reduce_flat{access=staged,chunk=16384,slots=4,stores=cached}",
+          "cpu.reduce_low_latency{format=line,slots=4,stores=cached,taken_back=fetched}"}) {
+      const Variant variant = parse_variant(text);
+      const auto* const implementation = find_implementation(catalogue, variant.implementation);
+      const auto call_of = [&](std::size_t size, int root) {
+        const bool is_root = communicator.rank() == root;
+        return Call{.problem = {.collective = Collective::reduce, .message_size = {size}},
+                    .root = root,
+                    .buffers = {std::span(memory).first(size),
+                                std::span(memory).subspan(2048, is_root ? size : 0)}};
+      };
+      Call first = call_of(256, 0);
+      const auto without = implementation->prepare(communicator, first, variant, soon_enough());
+      first.capacity = {512};
+      const auto operation = implementation->prepare(communicator, first, variant, soon_enough());
+      const auto refusal = [](Operation& one, const Call& call) {
+        try {
+          one.rebind(call);
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+        return std::string();
+      };
+      const auto expect = [&](Operation& one, const Call& call, const char* why) {
+        EXPECT_NE(refusal(one, call).find(why), std::string::npos) << refusal(one, call);
+      };
+      expect(*without, call_of(8, 1), "no capacity was given");
+      expect(*operation, call_of(516, 0), "messages of up to 512");
+      expect(*operation, call_of(8, 2), "the root is rank 2 of 2");
+      Call other = call_of(8, 0);
+      other.problem.collective = Collective::all_reduce;
+      expect(*operation, other, "the call was prepared for reduce");
+      other = call_of(8, 0);
+      other.problem.reduce_op = ReduceOp::none;
+      expect(*operation, other, "it needs an operator");
+      other = call_of(8, 0);
+      other.problem.registered = true;
+      expect(*operation, other, "registered and graph_capture must be as");
+      other = call_of(8, 0);
+      other.buffers.send = std::span(memory).first(12);
+      expect(*operation, other, "it needs 8 bytes to send, not 12");
+      // What was refused changed nothing.
+      EXPECT_EQ(refusal(*operation, call_of(512, 1)), "");
+      const float one = 1;
+      for (std::size_t at = 0; at < 512; at += sizeof one)
+        std::memcpy(memory.data() + at, &one, sizeof one);
+      operation->start();
+      operation->wait(soon_enough());
+      float sum = 0;
+      std::memcpy(&sum, memory.data() + 2048 + 508, sizeof sum);
+      EXPECT_EQ(sum, communicator.rank() == 1 ? 2 : 0);
+      communicator.barrier(soon_enough());
+    }
+  });
+}
+
 TEST(Operations, BindRefusesOtherSizesAndWhatLiesElsewhere) {
   const Implementations catalogue = make_catalogue();
   const auto refusal = [](Operation& operation, const CallBuffers& buffers) {
@@ -96,9 +157,12 @@ TEST(Operations, BindRefusesOtherSizesAndWhatLiesElsewhere) {
       EXPECT_NE(refusal(*operation, {own.first(128), own.subspan(256, 256)})
                     .find("prepared for 256 bytes to send"),
                 std::string::npos);
-      const std::string why = refusal(*operation, {other.first(256), own.subspan(256, 256)});
-      EXPECT_EQ(why.find("lies outside the allocation") != std::string::npos, problem.registered)
+      std::vector<std::byte> plain(256);
+      const std::string why = refusal(*operation, {plain, own.subspan(256, 256)});
+      EXPECT_EQ(why.find("does not lie in symmetric memory") != std::string::npos,
+                problem.registered)
           << why;
+      EXPECT_EQ(refusal(*operation, {other.first(256), other.subspan(256, 256)}), "");
       // What was refused changed nothing.
       EXPECT_EQ(refusal(*operation, {own.subspan(1024, 256), own.subspan(2048, 256)}), "");
       const float one = 1;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "colltune/kernels/communicator.h"
@@ -11,8 +12,23 @@
 
 namespace colltune::test {
 
-/// What Communicator::find_peers promises, over any communicator. Collective.
-inline void check_find_peers(Communicator& communicator) {
+/// Tells every rank where each rank's `own` bytes lie: in turns, by words. Collective.
+inline std::vector<SymmetricPlace> exchange_places(Communicator& communicator,
+                                                   const SymmetricPlace& own) {
+  std::vector<SymmetricPlace> places;
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const auto from_rank = [&](std::int64_t value) {
+      return communicator.all_reduce_max(rank == communicator.rank() ? value : 0, soon_enough());
+    };
+    SymmetricPlace place{{from_rank(own.allocation.process), from_rank(own.allocation.number)}, 0};
+    place.offset = static_cast<std::uint64_t>(from_rank(static_cast<std::int64_t>(own.offset)));
+    places.push_back(place);
+  }
+  return places;
+}
+
+/// What Communicator::place_of and `find` promise, over any communicator. Collective.
+inline void check_places(Communicator& communicator) {
   const int rank = communicator.rank();
   const int ranks = communicator.size();
   auto memory = communicator.allocate({4096}, soon_enough());
@@ -23,37 +39,40 @@ inline void check_find_peers(Communicator& communicator) {
   own.back() = mark_of(rank);
   communicator.barrier(soon_enough());
 
-  const auto check = [&](Communicator& other, int (*world_rank)(int rank, int ranks), bool gives) {
-    const auto peers = other.find_peers(
-        gives ? std::span<const std::byte>(own) : std::span<const std::byte>(), soon_enough());
-    ASSERT_EQ(peers.size(), static_cast<std::size_t>(other.size()));
+  const auto check = [&](Communicator& other, int (*world_rank)(int rank, int ranks)) {
+    const auto place = other.place_of(own);
+    ASSERT_TRUE(place);
+    EXPECT_EQ(place->offset, offset_of(rank));
+    const auto places = exchange_places(other, *place);
     for (int r = 0; r < other.size(); ++r) {
-      std::byte* const peer = peers[static_cast<std::size_t>(r)];
-      if (peer == nullptr) continue;
+      std::byte* const peer = other.find(places[static_cast<std::size_t>(r)], r);
+      ASSERT_NE(peer, nullptr);
       EXPECT_EQ(peer[15], mark_of(world_rank(r, ranks)));
     }
-    EXPECT_EQ(peers[static_cast<std::size_t>(other.rank())], gives ? own.data() : nullptr);
+    EXPECT_EQ(other.find(*place, other.rank()), own.data());
   };
   const auto same = [](int r, int) { return r; };
   const auto backwards = [](int r, int n) { return n - 1 - r; };
-  check(communicator, same, true);
-  check(communicator, same, rank != 0);
-  check(*communicator.duplicate(soon_enough()), same, true);
-  check(*communicator.split(0, -rank, soon_enough()), backwards, true);
+  check(communicator, same);
+  check(*communicator.duplicate(soon_enough()), same);
+  check(*communicator.split(0, -rank, soon_enough()), backwards);
 
-  // One rank's buffer is a private one, or its end is beyond the part: nobody gets anything.
-  std::vector<std::byte> plain(16);
-  EXPECT_TRUE(communicator
-                  .find_peers(rank == ranks - 1 ? std::span<const std::byte>(plain)
-                                                : std::span<const std::byte>(own),
-                              soon_enough())
-                  .empty());
-  EXPECT_TRUE(communicator.find_peers({own.data(), 4096}, soon_enough()).empty());
-  // Nor once the memory is given back.
-  const std::span<const std::byte> gone = own;
+  // Private memory has no place, nor has what ends beyond the part.
+  const std::vector<std::byte> plain(16);
+  EXPECT_FALSE(communicator.place_of(plain));
+  EXPECT_FALSE(communicator.place_of({own.data(), 4096}));
+  // Nor what was given back; its name is not used again.
+  const SymmetricPlace gone = *communicator.place_of(own);
+  const std::span<const std::byte> bytes = own;
   communicator.barrier(soon_enough());
   memory.reset();
-  EXPECT_TRUE(communicator.find_peers(gone, soon_enough()).empty());
+  communicator.barrier(soon_enough());
+  EXPECT_FALSE(communicator.place_of(bytes));
+  communicator.barrier(soon_enough());
+  const auto next = communicator.allocate({4096}, soon_enough());
+  EXPECT_EQ(communicator.find(gone, rank), nullptr);
+  EXPECT_NE(communicator.place_of(next->part(rank))->allocation, gone.allocation);
+  communicator.barrier(soon_enough());
 }
 
 /// Symmetric memory is that of each node.
@@ -62,12 +81,11 @@ inline void check_memory_of_nodes(Communicator& communicator) {
   const auto memory = communicator.allocate({4096}, soon_enough());
   memory->part(rank)[0] = std::byte(rank + 1);
   communicator.barrier(soon_enough());
-  const auto peers = communicator.find_peers(memory->part(rank), soon_enough());
-  ASSERT_EQ(peers.size(), static_cast<std::size_t>(communicator.size()));
+  const auto places = exchange_places(communicator, *communicator.place_of(memory->part(rank)));
   const auto nodes = communicator.nodes();
-  for (std::size_t r = 0; r < peers.size(); ++r) {
+  for (std::size_t r = 0; r < places.size(); ++r) {
     const std::span<std::byte> part = memory->part(static_cast<int>(r));
-    EXPECT_EQ(peers[r], part.data());
+    EXPECT_EQ(communicator.find(places[r], static_cast<int>(r)), part.data());
     const bool is_here = nodes[r] == nodes[static_cast<std::size_t>(rank)];
     ASSERT_EQ(part.size(), is_here ? 4096U : 0U) << r;
     if (is_here) {

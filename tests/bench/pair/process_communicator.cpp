@@ -122,14 +122,10 @@ class ProcessCommunicator final : public Communicator {
     return std::make_unique<ArenaMemory>(place_.arena, place_.ranks, take_parts(parts, deadline),
                                          bytes.value);
   }
-  std::vector<std::byte*> find_peers(std::span<const std::byte> /*own*/,
-                                     Deadline deadline) override {
-    barrier(deadline);
-    return {};  // as where some rank's bytes lie in no symmetric memory
+  std::optional<SymmetricPlace> place_of(std::span<const std::byte> /*own*/) const override {
+    return {};  // nothing is registered
   }
-  std::span<std::byte> allocation_around(std::span<const std::byte> /*own*/) const override {
-    return {};
-  }
+  std::byte* find(const SymmetricPlace& /*place*/, int /*rank*/) const override { return nullptr; }
   std::unique_ptr<Messages> open_messages(std::size_t /*numbers*/, Deadline /*deadline*/) override {
     throw Error(StatusCode::failed_precondition,
                 "processes that only share a file have no messages");

@@ -184,7 +184,7 @@ TEST(ThreadCommunicator, MessagesAreGivenUp) {
 }
 
 TEST(ThreadCommunicator, FindsWherePeersKeepTheirRegisteredBuffers) {
-  for (const int ranks : {1, 2, 5}) run_ranks(ranks, check_find_peers);
+  for (const int ranks : {1, 2, 5}) run_ranks(ranks, check_places);
 }
 
 TEST(ThreadCommunicator, RefusesAWorldThatCannotBe) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +54,21 @@ class SymmetricMemory {
   virtual ~SymmetricMemory() = default;
   /// The part of `rank`, mapped here; empty if that rank lives on another node.
   [[nodiscard]] virtual std::span<std::byte> part(int rank) const = 0;
+};
+
+/// The name of an allocation: the same on all ranks that have a part of it where ranks are
+/// processes, one for each part where they are threads. Never used again.
+struct AllocationName {
+  std::int64_t process = 0;
+  std::int64_t number = 0;
+  friend bool operator==(const AllocationName&, const AllocationName&) = default;
+};
+
+/// A place in a rank's part of symmetric memory, as that rank names it. Ranks send it to each other
+/// as raw bytes.
+struct SymmetricPlace {
+  AllocationName allocation{};
+  std::uint64_t offset = 0;  ///< from the beginning of the rank's part
 };
 
 /// What an implementation makes once for a communicator and keeps as long as the communicator
@@ -128,16 +144,13 @@ class Communicator {
   /// each node. Throws Error(resource_exhausted) on all ranks if one lacks the memory.
   [[nodiscard]] virtual std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank,
                                                                   Deadline deadline) = 0;
-  /// Collective: the addresses of each rank's `own` bytes in this process, in rank order; null for
-  /// a rank that passes none or lives on another node. Empty on every rank if some rank's bytes do
-  /// not lie wholly in one live allocation by `allocate`, of this communicator or of a related one
-  /// that has all of these ranks as members.
-  [[nodiscard]] virtual std::vector<std::byte*> find_peers(std::span<const std::byte> own,
-                                                           Deadline deadline) = 0;
-  /// The live allocation by `allocate`, of this communicator or a related one, in which this rank's
-  /// `own` bytes lie; empty if there is none. Local.
-  [[nodiscard]] virtual std::span<std::byte> allocation_around(
+  /// Where this rank's `own` bytes lie, if wholly in one live allocation by `allocate`, of this
+  /// communicator or of a related one; nothing otherwise. Local.
+  [[nodiscard]] virtual std::optional<SymmetricPlace> place_of(
       std::span<const std::byte> own) const = 0;
+  /// The address here of what `rank` has at `place` of its part; null if this process does not map
+  /// it, because that rank lives on another node or has no part of that allocation. Local.
+  [[nodiscard]] virtual std::byte* find(const SymmetricPlace& place, int rank) const = 0;
   /// Collective: a separate message channel between these ranks, for up to `numbers` messages under
   /// way at a time.
   [[nodiscard]] virtual std::unique_ptr<Messages> open_messages(std::size_t numbers,

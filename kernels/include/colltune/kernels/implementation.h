@@ -122,6 +122,13 @@ class Implementation {
     return "it keeps the buffers that it was prepared for";
   }
 
+  /// Why its operations keep the size and the root that they were prepared for; empty if
+  /// Operation::rebind gives them others.
+  [[nodiscard]] virtual std::string why_not_rebound(const Problem& /*problem*/,
+                                                    const Variant& /*variant*/) const {
+    return "it keeps the size and the root that it was prepared for";
+  }
+
   /// Whether ranks with different builds of this project may meet in its calls. True if a library
   /// does everything that the ranks do together. What this project's own code puts between ranks is
   /// compatible only within one build.
@@ -135,8 +142,8 @@ class Implementation {
   virtual void detect(Communicator& /*communicator*/, Capability& /*capability*/) const {}
 
   /// Prepares `variant`, which all ranks support, for `call`. Collective. May allocate and
-  /// register. The communicator and the buffers outlive the operation. All ranks throw or none,
-  /// except for RankMissing.
+  /// register. The communicator, the buffers and this implementation outlive the operation. All
+  /// ranks throw or none, except for RankMissing.
   [[nodiscard]] virtual std::unique_ptr<Operation> prepare(Communicator& communicator,
                                                            const Call& call, const Variant& variant,
                                                            Deadline deadline) const = 0;

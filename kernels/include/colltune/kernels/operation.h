@@ -48,7 +48,15 @@ struct Call {
   /// replays of submitted calls (Operation::submit), and after the host process is gone. Each rank
   /// sets its own; above 0. Otherwise the deadline of Operation::wait ends it.
   std::chrono::nanoseconds longest_wait = usual_longest_wait;
+  /// The largest message of the calls that follow by Operation::rebind, at least that of `problem`;
+  /// the same on all ranks. 0: none will follow.
+  Bytes capacity{};
 };
+
+/// Throws Error(invalid_argument) if `next` is no call that an operation prepared for `prepared` may
+/// make on `rank` of `ranks` (Operation::rebind), or Error(failed_precondition) if that was prepared
+/// without a capacity.
+void check_rebound(const Call& prepared, const Call& next, int rank, int ranks);
 
 /// What a library that chooses for itself did in a call.
 struct Executed {
@@ -73,7 +81,7 @@ class OperationLost final : public Error {
 };
 
 /// A collective prepared for one rank; what is timed. `start` and `wait` alternate; between them a
-/// caller may `bind` other buffers. No kernel writes a peer's user buffer, or reads its input,
+/// caller may `bind` other buffers, or `rebind` another call. No kernel writes a peer's user buffer, or reads its input,
 /// before that peer's start; `wait` returns only when no peer still reads this rank's input. None of
 /// these calls allocates memory. Not thread-safe.
 class Operation {
@@ -81,10 +89,18 @@ class Operation {
   virtual ~Operation() = default;
   /// The calls that start from now on use `buffers`. Local: waits for nobody, and the other ranks
   /// need not do the same. Sizes are those of the call that was prepared; where that was in place,
-  /// so are these; registered buffers lie in the allocations in which those of that call lie. Only
+  /// so are these; registered buffers lie in symmetric memory that all ranks of the node share. Only
   /// if Implementation::why_not_bound gives no reason against it; throws
   /// Error(failed_precondition) otherwise, and Error(invalid_argument) for other sizes or places.
   virtual void bind(const CallBuffers& buffers);
+  /// The calls that start from now on are `call`, whose message may have any size up to
+  /// Call::capacity of the prepared one, and whose root, data type, operator and `in_place` may be
+  /// others too. All ranks do so before the same call, and `call` differs between ranks in its
+  /// buffers alone; in reduce, gather and scatter `in_place` counts on the root only. Local: waits
+  /// for nobody. Allocates memory only in the first call with a root. Only if
+  /// Implementation::why_not_rebound gives no reason against it, else it throws
+  /// Error(failed_precondition); as check_rebound and `bind` throw otherwise.
+  virtual void rebind(const Call& call);
   /// Starts the collective; never waits for a peer.
   virtual void start() = 0;
   /// Completes it. Throws RankMissing if a peer does not arrive by `deadline`, Error if the library
@@ -127,6 +143,11 @@ class Operation {
 
 inline void Operation::bind(const CallBuffers& /*buffers*/) {
   throw Error(StatusCode::failed_precondition, "this call keeps the buffers it was prepared for");
+}
+
+inline void Operation::rebind(const Call& /*call*/) {
+  throw Error(StatusCode::failed_precondition,
+              "this call keeps the size and the root it was prepared for");
 }
 
 inline void Operation::submit(void* /*queue*/) {

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/kernels/operation.h"
+
+namespace colltune {
+namespace {
+
+[[noreturn]] void refuse(const Problem& next, const std::string& why) {
+  throw Error(StatusCode::invalid_argument, describe(next) + ": " + why);
+}
+
+}  // namespace
+
+void check_rebound(const Call& prepared, const Call& next, int rank, int ranks) {
+  const Problem& had = prepared.problem;
+  const Problem& problem = next.problem;
+  if (prepared.capacity == Bytes{})
+    throw Error(StatusCode::failed_precondition,
+                "this call was prepared for one size and one root: no capacity was given");
+  if (problem.kind != had.kind || problem.collective != had.collective)
+    refuse(problem, "the call was prepared for " + std::string(operation_name(had)));
+  if (problem.registered != had.registered || problem.graph_capture != had.graph_capture)
+    refuse(problem, "registered and graph_capture must be as when it was prepared: " +
+                        describe(had));
+  if (problem.message_size > prepared.capacity)
+    refuse(problem, "it was prepared for messages of up to " + format_bytes(prepared.capacity));
+  if (next.root < 0 || next.root >= ranks)
+    refuse(problem, "the root is rank " + std::to_string(next.root) + " of " +
+                        std::to_string(ranks));
+  const bool reduces = shape_of(problem.collective).reduces;
+  if (reduces != (problem.reduce_op != ReduceOp::none))
+    refuse(problem, reduces ? "it needs an operator" : "it takes no operator");
+  const bool is_root = rank == next.root;
+  const auto check_size = [&](const char* what, std::size_t got, Bytes needed) {
+    if (got != needed.value)
+      refuse(problem, "it needs " + std::to_string(needed.value) + " bytes to " + what +
+                          ", not " + std::to_string(got));
+  };
+  check_size("send", next.buffers.send.size(), send_size(problem, ranks, is_root));
+  check_size("receive", next.buffers.receive.size(), receive_size(problem, ranks, is_root));
+}
+
+}  // namespace colltune

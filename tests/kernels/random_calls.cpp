@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "random_calls.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/verification/oracle.h"
+#include "conformance.h"
+#include "guarded_buffers.h"
+#include "support/full_run.h"
+#include "support/run_ranks.h"
+
+namespace colltune::test {
+namespace {
+
+using Random = std::mt19937_64;
+
+constexpr std::byte garbage{0xEE};
+constexpr std::array<Bytes, 3> capacities{Bytes{200}, Bytes{6 << 10}, Bytes{96 << 10}};
+/// The buffers of a call begin at a random place of so many bytes more.
+constexpr std::size_t play = 512;
+
+std::uint64_t draw(Random& random, std::uint64_t below) { return random() % below; }
+
+template <class Value>
+Value draw_one(Random& random, const std::vector<Value>& from) {
+  return from[draw(random, from.size())];
+}
+
+bool draws_in_place(Random& random) { return draw(random, 2) == 1; }
+
+/// A problem of the collective as all ranks know it. Few sizes are large.
+Problem draw_problem(Random& random, Collective collective, Bytes capacity, int ranks) {
+  std::vector<DataType> types;
+  for (const auto& named : enum_names(DataType{})) types.push_back(named.value);
+  std::vector<ReduceOp> ops;
+  for (const auto& named : enum_names(ReduceOp{}))
+    if (shape_of(collective).reduces == (named.value != ReduceOp::none)) ops.push_back(named.value);
+  Problem problem{.collective = collective,
+                  .data_type = draw_one(random, types),
+                  .reduce_op = draw_one(random, ops)};
+  const std::uint64_t limit = std::uint64_t{1} << draw(random, std::bit_width(capacity.value) + 1);
+  problem.message_size =
+      round_message_size(collective, problem.data_type,
+                         {draw(random, std::min(limit, capacity.value) + 1)}, ranks);
+  problem.in_place = draws_in_place(random);
+  return problem;
+}
+
+/// An operation that is bound to call after call.
+struct Prepared {
+  const Implementation* implementation = nullptr;
+  Variant variant;
+  Bytes capacity{};
+  bool registered = false;
+  std::unique_ptr<Operation> operation;
+};
+
+/// Random places for a rank's buffers: plain memory, or one of two symmetric allocations.
+class Places {
+ public:
+  explicit Places(Communicator& communicator) {
+    const std::size_t size =
+        guarded_size({.collective = Collective::all_to_all, .message_size = capacities.back()},
+                     communicator.size()) +
+        play;
+    plain_.resize(size);
+    for (auto& one : registered_) one = communicator.allocate({size}, soon_enough());
+    rank_ = communicator.rank();
+  }
+  /// For this rank's part in a call of `problem`, whose `in_place` is what this rank knows.
+  [[nodiscard]] GuardedBuffers draw_buffers(Random& own, const Problem& problem, int ranks,
+                                            bool is_root) {
+    const std::span<std::byte> memory =
+        problem.registered ? registered_[draw(own, registered_.size())]->part(rank_) : plain_;
+    return {memory.subspan(draw(own, play)), problem, rank_, ranks, is_root};
+  }
+
+ private:
+  int rank_ = 0;
+  std::vector<std::byte> plain_;
+  std::array<std::unique_ptr<SymmetricMemory>, 2> registered_;
+};
+
+class Caller {
+ public:
+  Caller(Communicator& communicator, const Implementations& catalogue, const RandomCalls& calls)
+      : communicator_(communicator),
+        rank_(communicator.rank()),
+        ranks_(communicator.size()),
+        calls_(calls),
+        shared_(calls.seed),
+        own_(calls.seed * 1000 + static_cast<std::uint64_t>(rank_)),
+        places_(communicator),
+        capability_(detect_capability(catalogue, communicator)) {
+    // Where nothing is stored past the caches, what would be is right all the same.
+    capability_.features[std::string(streaming_feature)] = "";
+    topology_ = topology_of(communicator, capability_);
+    std::vector<const Implementation*> all;
+    for (const auto& one : catalogue)
+      if (!one->runs_on_device()) all.push_back(one.get());
+    constexpr int most_draws = 10'000;
+    for (int drawn = 0; static_cast<int>(prepared_.size()) < calls.operations; ++drawn) {
+      if (drawn == most_draws) throw std::logic_error("no variant takes part in random calls");
+      prepare_one(*draw_one(shared_, all));
+    }
+  }
+
+  std::string make_call(int number) {
+    Prepared& by = prepared_[draw(shared_, prepared_.size())];
+    Problem problem =
+        draw_problem(shared_, by.implementation->collective(), by.capacity, ranks_);
+    problem.registered = by.registered;
+    const int root = draw_root();
+    const std::uint64_t late = draw(shared_, 40);
+    if (!by.implementation->supports(problem, topology_, capability_, by.variant)) return {};
+    const VerifiedCall verified{problem, ranks_, root, DataPattern::exact,
+                                static_cast<std::uint64_t>(number) + 1};
+    const Problem own = as_known_here(problem, root);
+    const GuardedBuffers buffers = places_.draw_buffers(own_, own, ranks_, rank_ == root);
+    fill_bytes(buffers.receive, garbage);
+    fill_send(verified, rank_, buffers.send);
+    const std::vector<std::byte> input(buffers.send.begin(), buffers.send.end());
+    if (late == static_cast<std::uint64_t>(rank_))
+      std::this_thread::sleep_for(std::chrono::microseconds(draw(own_, 2000)));
+    by.operation->rebind(
+        {.problem = own, .root = root, .buffers = {buffers.send, buffers.receive}});
+    by.operation->start();
+    if (draw(own_, 100) == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+    by.operation->wait(soon_enough());
+    return find_fault(by, verified, own, buffers, input);
+  }
+
+ private:
+  int draw_root() { return static_cast<int>(draw(shared_, static_cast<std::uint64_t>(ranks_))); }
+
+  /// Arguments that say whether the call is in place are the root's alone in some collectives.
+  [[nodiscard]] Problem as_known_here(Problem problem, int root) const {
+    const BlockLayout shape = shape_of(problem.collective);
+    if (shape.has_root && problem.collective != Collective::broadcast && rank_ != root)
+      problem.in_place = false;
+    return problem;
+  }
+
+  void prepare_one(const Implementation& implementation) {
+    Prepared made{.implementation = &implementation,
+                  .capacity = capacities[draw(shared_, capacities.size())],
+                  .registered = draw(shared_, 3) == 0};
+    Problem problem = draw_problem(shared_, implementation.collective(), made.capacity, ranks_);
+    problem.registered = made.registered;
+    Problem largest = problem;
+    largest.message_size = made.capacity;
+    std::vector<Variant> variants =
+        extreme_variants(implementation.variants(largest, topology_, capability_));
+    std::erase_if(variants,
+                  [&](const Variant& one) { return !calls_.takes(implementation, one); });
+    if (variants.empty()) return;
+    made.variant = draw_one(shared_, variants);
+    const int root = draw_root();
+    if (!implementation.why_not_rebound(problem, made.variant).empty() ||
+        !implementation.supports(problem, topology_, capability_, made.variant))
+      return;
+    const Problem own = as_known_here(problem, root);
+    const GuardedBuffers buffers = places_.draw_buffers(own_, own, ranks_, rank_ == root);
+    made.operation = implementation.prepare(communicator_,
+                                            {.problem = own,
+                                             .root = root,
+                                             .buffers = {buffers.send, buffers.receive},
+                                             .capacity = made.capacity},
+                                            made.variant, soon_enough());
+    prepared_.push_back(std::move(made));
+  }
+
+  [[nodiscard]] std::string find_fault(const Prepared& by, const VerifiedCall& verified,
+                                       const Problem& own, const GuardedBuffers& buffers,
+                                       const std::vector<std::byte>& input) const {
+    const auto fault = [&](const std::string& what) {
+      return "call " + std::to_string(verified.seed) + ", " + to_string(by.variant) + ", " +
+             describe(own) + ", capacity " + format_bytes(by.capacity) + ", root " +
+             std::to_string(verified.root) + ": " + what;
+    };
+    if (!own.in_place && !std::ranges::equal(input, buffers.send))
+      return fault("the input was written");
+    if (!buffers.are_whole()) return fault("bytes beside a buffer were written");
+    const Numerics numerics = by.implementation->numerics(own, by.variant);
+    if (const auto wrong = find_mismatch(verified, rank_, numerics.rounding, buffers.receive))
+      return fault("element " + std::to_string(wrong->element) + " is " + wrong->got + ", not " +
+                   wrong->expected);
+    // From here on the input is the caller's again.
+    fill_bytes(buffers.send, garbage);
+    return {};
+  }
+
+  Communicator& communicator_;
+  int rank_;
+  int ranks_;
+  const RandomCalls& calls_;
+  Random shared_;  ///< the same on all ranks
+  Random own_;
+  Places places_;
+  Capability capability_;
+  Topology topology_;
+  std::vector<Prepared> prepared_;
+};
+
+}  // namespace
+
+std::string find_fault_in_random_calls(Communicator& communicator, const Implementations& catalogue,
+                                       const RandomCalls& calls) {
+  Caller caller(communicator, catalogue, calls);
+  std::string first;
+  for (int number = 0; number < calls.calls; ++number) {
+    std::string fault = caller.make_call(number);
+    if (first.empty()) first = std::move(fault);
+  }
+  // Nobody's buffers go away while another may still look at them.
+  communicator.barrier(soon_enough());
+  return first;
+}
+
+int number_of_random_calls() {
+  if (is_full_run()) return 100'000;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  return 600;
+#else
+  return 4'000;
+#endif
+}
+
+}  // namespace colltune::test

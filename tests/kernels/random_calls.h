@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "colltune/kernels/catalogue.h"
+
+namespace colltune::test {
+
+struct RandomCalls {
+  int calls = 0;
+  /// Operations that are alive at the same time and take turns by chance.
+  int operations = 24;
+  std::uint64_t seed = 1;
+  /// Whether a variant takes part.
+  std::function<bool(const Implementation& implementation, const Variant& variant)> takes =
+      [](const Implementation&, const Variant&) { return true; };
+};
+
+/// Prepares operations of the catalogue that can be bound to other calls, once each, and makes
+/// random calls with them on one communicator: size, root, type, operator, in place (where only the
+/// root knows: on the root alone), buffers and delays are drawn anew for each call. Checks on this
+/// rank what conformance.h checks. Returns what went wrong first, empty if nothing did. Collective.
+[[nodiscard]] std::string find_fault_in_random_calls(Communicator& communicator,
+                                                     const Implementations& catalogue,
+                                                     const RandomCalls& calls);
+
+/// How many calls a test makes: 100,000 in a full run.
+[[nodiscard]] int number_of_random_calls();
+
+}  // namespace colltune::test
