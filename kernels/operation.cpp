@@ -12,7 +12,7 @@ namespace {
 
 }  // namespace
 
-void check_rebound(const Call& prepared, const Call& next, int rank, int ranks) {
+std::size_t check_rebound(const Call& prepared, const Call& next, int rank, int ranks) {
   const Problem& had = prepared.problem;
   const Problem& problem = next.problem;
   if (prepared.capacity == Bytes{})
@@ -31,14 +31,20 @@ void check_rebound(const Call& prepared, const Call& next, int rank, int ranks) 
   const bool reduces = shape_of(problem.collective).reduces;
   if (reduces != (problem.reduce_op != ReduceOp::none))
     refuse(problem, reduces ? "it needs an operator" : "it takes no operator");
-  const bool is_root = rank == next.root;
-  const auto check_size = [&](const char* what, std::size_t got, Bytes needed) {
-    if (got != needed.value)
-      refuse(problem, "it needs " + std::to_string(needed.value) + " bytes to " + what +
-                          ", not " + std::to_string(got));
+  // As send_size and receive_size, in one go: this is on the path of every short call.
+  const BlockLayout shape = shape_of(problem.collective);
+  const std::size_t block = block_elements(problem, ranks) * size_of(problem.data_type);
+  const auto check_size = [&](const char* what, std::size_t got, bool only_root, bool per_rank) {
+    const std::size_t needed =
+        only_root && rank != next.root ? 0 : per_rank ? block * static_cast<std::size_t>(ranks) : block;
+    if (got != needed) [[unlikely]]
+      refuse(problem, "it needs " + std::to_string(needed) + " bytes to " + what + ", not " +
+                          std::to_string(got));
   };
-  check_size("send", next.buffers.send.size(), send_size(problem, ranks, is_root));
-  check_size("receive", next.buffers.receive.size(), receive_size(problem, ranks, is_root));
+  check_size("send", next.buffers.send.size(), shape.only_root_sends, shape.sends_block_per_rank);
+  check_size("receive", next.buffers.receive.size(), shape.only_root_receives,
+             shape.receives_block_per_rank);
+  return block;
 }
 
 }  // namespace colltune

@@ -90,11 +90,11 @@ struct Roles {
   Roles(const Problem& problem, int rank, int ranks, int root) : shape(shape_of(problem.collective)) {
     from.reserve(static_cast<std::size_t>(ranks));
     to.reserve(static_cast<std::size_t>(ranks));
-    set(problem, rank, ranks, root);
-  }
-  /// Another call of the collective. Allocates nothing.
-  void set(const Problem& problem, int rank, int ranks, int root) {
     block = block_elements(problem, ranks) * size_of(problem.data_type);
+    set_root(rank, ranks, root);
+  }
+  /// Allocates nothing.
+  void set_root(int rank, int ranks, int root) {
     gives = !shape.only_root_sends || rank == root;
     takes = !shape.only_root_receives || rank == root;
     from.clear();
@@ -168,9 +168,11 @@ class LowLatency final : public Operation {
   }
 
   void rebind(const Call& call) override {
-    check_rebound(prepared_, call, rank_, ranks_);
-    if (call.root != root_) same_root_since_ = number_ + 1;
-    roles_.set(call.problem, rank_, ranks_, call.root);
+    roles_.block = check_rebound(prepared_, call, rank_, ranks_);
+    if (call.root != root_ && roles_.shape.has_root) {
+      same_root_since_ = number_ + 1;
+      roles_.set_root(rank_, ranks_, call.root);
+    }
     use(call);
   }
 

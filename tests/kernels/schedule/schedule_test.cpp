@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "colltune/kernels/catalogue.h"
 #include "colltune/vocabulary/error.h"
 #include "schedule/schedule_writer.h"
+#include "schedule/scheduled_implementation.h"
 #include "schedule/waves.h"
 
 namespace colltune {
@@ -257,6 +259,43 @@ TEST(Schedule, APartHasRanksAndBuffersOfItsOwn) {
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_EQ(rest[0].kind, StepKind::combine);  // of the part alone: avg does not divide yet
   EXPECT_EQ(rest[0].to, (Block{3, Space::receive, 0}));
+}
+
+// So an operation that is given another root needs no other memory (RootPlans).
+TEST(Schedule, NeedsTheSameMemoryForEveryRootOnOneNode) {
+  int compared = 0;
+  const Implementations catalogue = make_catalogue();
+  for (const auto& implementation : catalogue) {
+    const ScheduledAlgorithm* const algorithm = scheduled_algorithm_of(*implementation);
+    if (algorithm == nullptr || algorithm->groups_by ||
+        !shape_of(algorithm->collective).has_root)
+      continue;
+    for (const int ranks : {2, 3, 4, 5, 7, 8, 9, 13, 16}) {
+      if (!why_not_among(*algorithm, ranks).empty()) continue;
+      Topology topology;
+      topology.ranks = topology.ranks_per_node = ranks;
+      const Problem problem{.collective = algorithm->collective, .message_size = {1 << 20}};
+      for (const Variant& variant : implementation->variants(problem, topology, {}))
+        for (const Access access : {Access::staged, Access::direct, Access::cma}) {
+          const auto blocks = [&](int root) {
+            ScheduledCall call{.collective = algorithm->collective,
+                               .ranks = ranks,
+                               .root = root,
+                               .access = access};
+            if (algorithm->shares) call.shares = algorithm->shares(call, variant);
+            ScheduleWriter writer(call);
+            algorithm->draw(writer, variant);
+            return writer.schedule().scratch_blocks;
+          };
+          const int first = blocks(0);
+          for (const int root : {1, ranks / 2, ranks - 1}) {
+            ++compared;
+            EXPECT_EQ(blocks(root), first) << to_string(variant) << ", root " << root;
+          }
+        }
+    }
+  }
+  EXPECT_GT(compared, 0);
 }
 
 // Where only the root knows whether it is in place, it writes an output only when nobody reads the

@@ -8,7 +8,10 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <random>
 
+#include "shared_memory/adaptive_stores.h"
 #include "shared_memory/shared_times.h"
 #include "support/run_ranks.h"
 
@@ -165,6 +168,94 @@ TEST(StoreChoice, NobodyDecidesBeforeAllHaveSaid) {
     if (communicator.rank() == 1) times.publish({nanoseconds(3), nanoseconds(1)});
     communicator.barrier(test::soon_enough());
     EXPECT_EQ(times.take(), (StoreChoice::Times{nanoseconds(3), nanoseconds(2)}));
+  });
+}
+
+/// A clock of each rank's own, which only the test moves.
+thread_local AdaptiveStores::Clock::time_point pretended_now;
+AdaptiveStores::Clock::time_point read_pretended() { return pretended_now; }
+
+/// Ranks that make calls of given sizes. A call's own work takes what `takes` says of its size, by
+/// the way in which it stages; then the rank waits for others.
+class AdaptingRank {
+ public:
+  AdaptingRank(Communicator& communicator, const SizeBuckets& buckets)
+      : memory_(communicator.allocate({Signals::size(buckets.words())}, test::soon_enough())),
+        signals_(communicator, *memory_, 0),
+        stores_(
+            buckets,
+            [](Bytes) {
+              return StoreChoice::Rhythm{.tried = 2, .lead_in = 1, .period = 50};
+            },
+            signals_, communicator, 0, &read_pretended) {}
+
+  /// Whether the call staged past the caches.
+  bool call(Bytes size, const StoreChoice::Times& takes, nanoseconds waits) {
+    const bool is_past = stores_.begin(size).staging == CopyMode::non_temporal;
+    pretended_now += takes[is_past ? past : cached] / 2;
+    stores_.pause();
+    pretended_now += waits;
+    stores_.resume();
+    pretended_now += takes[is_past ? past : cached] / 2;
+    stores_.end();
+    return is_past;
+  }
+
+ private:
+  std::unique_ptr<SymmetricMemory> memory_;
+  Signals signals_;
+  AdaptiveStores stores_;
+};
+
+TEST(AdaptiveStores, AreNotMovedByWhenOthersCome) {
+  const Call call{.problem = {.message_size = {16 << 10}}};
+  test::run_ranks(2, [&](Communicator& communicator) {
+    AdaptingRank rank(communicator, SizeBuckets(call));
+    std::mt19937 random(static_cast<unsigned>(communicator.rank()) + 1);
+    int calls_past = 0;
+    constexpr int periods = 20;
+    for (int i = 0; i < 50 * periods; ++i) {
+      calls_past += rank.call({16 << 10}, {nanoseconds(1000), nanoseconds(700)},
+                              nanoseconds(random() % 10'000'000))
+                        ? 1
+                        : 0;
+      communicator.barrier(test::soon_enough());
+    }
+    // All but the probes' calls in the other way.
+    EXPECT_EQ(calls_past, (50 - 3) * periods);
+  });
+}
+
+TEST(AdaptiveStores, LearnApartForEachSizeOfCalls) {
+  Call call{.problem = {.message_size = {8}}};
+  call.capacity = {100 << 10};
+  const SizeBuckets buckets(call);
+  EXPECT_EQ(buckets.count(), 6);  // 2, 4, 8, 16, 32 and 64 KiB
+  EXPECT_EQ(buckets.of({2 << 10}), 0);
+  EXPECT_EQ(buckets.of({(4 << 10) - 1}), 0);
+  EXPECT_EQ(buckets.of({4 << 10}), 1);
+  EXPECT_EQ(buckets.of({100 << 10}), 5);
+  EXPECT_EQ(buckets.size_of(5), Bytes{64 << 10});
+  test::run_ranks(2, [&](Communicator& communicator) {
+    AdaptingRank rank(communicator, buckets);
+    std::array<int, 3> calls_past{};
+    std::mt19937 random(7);
+    for (int i = 0; i < 500; ++i) {
+      // In proportion to the size, since a probe's calls are not all of one size.
+      const std::uint64_t small = (4 << 10) + random() % (4 << 10);
+      const std::uint64_t large = (64 << 10) + random() % (36 << 10);
+      const auto takes = [](std::uint64_t size, int by_cached, int by_past) {
+        const auto in_all = static_cast<std::int64_t>(size);
+        return StoreChoice::Times{nanoseconds(in_all * by_cached), nanoseconds(in_all * by_past)};
+      };
+      calls_past[0] += rank.call({small}, takes(small, 10, 13), {}) ? 1 : 0;
+      communicator.barrier(test::soon_enough());
+      calls_past[1] += rank.call({large}, takes(large, 13, 10), {}) ? 1 : 0;
+      communicator.barrier(test::soon_enough());
+      calls_past[2] += rank.call({100}, takes(100, 13, 10), {}) ? 1 : 0;
+      communicator.barrier(test::soon_enough());
+    }
+    EXPECT_EQ(calls_past, (std::array{30, 470, 0}));
   });
 }
 

@@ -53,10 +53,10 @@ struct Call {
   Bytes capacity{};
 };
 
-/// Throws Error(invalid_argument) if `next` is no call that an operation prepared for `prepared` may
+/// Returns the bytes of a block of `next`. Throws Error(invalid_argument) if it is no call that an operation prepared for `prepared` may
 /// make on `rank` of `ranks` (Operation::rebind), or Error(failed_precondition) if that was prepared
 /// without a capacity.
-void check_rebound(const Call& prepared, const Call& next, int rank, int ranks);
+std::size_t check_rebound(const Call& prepared, const Call& next, int rank, int ranks);
 
 /// What a library that chooses for itself did in a call.
 struct Executed {
