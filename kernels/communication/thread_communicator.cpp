@@ -185,16 +185,16 @@ class ThreadMemory final : public SymmetricMemory {
 class ThreadCommunicator final : public Communicator {
  public:
   ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank)
-      : group_(std::move(group)), rank_(rank) {}
+      : Communicator({.rank = rank,
+                      .size = group->size(),
+                      .places = group->places,
+                      .is_oversubscribed = group->is_oversubscribed,
+                      .abort_flag = &group->abort_flag,
+                      .device = group->devices[static_cast<std::size_t>(rank)]}),
+        group_(std::move(group)),
+        rank_(rank) {}
 
-  int rank() const override { return rank_; }
-  int size() const override { return group_->size(); }
-  const RankPlaces& places() const override { return group_->places; }
-  bool is_oversubscribed() const override { return group_->is_oversubscribed; }
-  AbortFlag& abort_flag() const override { return group_->abort_flag; }
-  Device* device() const override { return group_->devices[static_cast<std::size_t>(rank_)]; }
   Attachments& attachments() override { return attachments_; }
-  const void* native_mpi() const override { return nullptr; }
 
   void barrier(Deadline deadline) override { group_->barrier(rank_, ++epoch_, deadline); }
   std::int64_t all_reduce_max(std::int64_t value, Deadline deadline) override {
@@ -208,15 +208,12 @@ class ThreadCommunicator final : public Communicator {
   }
 
   std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
-    return split(0, rank_, deadline);
+    return split(0, rank_, OtherRanks::running, deadline);
   }
 
-  std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
-    return make_part(color, key, false, deadline);
-  }
-  std::unique_ptr<Communicator> split_while_others_sleep(int color, int key,
-                                                         Deadline deadline) override {
-    return make_part(color, key, true, deadline);
+  std::unique_ptr<Communicator> split(int color, int key, OtherRanks others,
+                                      Deadline deadline) override {
+    return make_part(color, key, others == OtherRanks::sleeping, deadline);
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override {

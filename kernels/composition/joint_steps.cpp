@@ -10,11 +10,11 @@
 
 namespace colltune {
 
-void JointStep::prepare(Communicator& communicator, const ImplementedBy& by, const Call& call,
+void JointStep::prepare(Communicator& communicator, const ImplementedBy& by, const Call& first,
                         Deadline deadline) {
-  buffers = call.buffers;
+  call = first;
   operation = with_ranks_of_all(members, waiting_for, [&] {
-    return by.implementation.prepare(communicator, call, by.variant, deadline);
+    return by.implementation.prepare(communicator, first, by.variant, deadline);
   });
 }
 
@@ -37,9 +37,15 @@ void JointSteps::bind(const CallBuffers& buffers) {
     step.copies.follow(move);
     step.division.follow(move);
     if (step.operation == nullptr) continue;
-    step.buffers = move(step.buffers);
-    step.operation->bind(step.buffers);
+    step.call.buffers = move(step.call.buffers);
+    step.operation->bind(step.call.buffers);
   }
+  bound_ = buffers;
+}
+
+void JointSteps::rebind(const CallBuffers& buffers) {
+  for (JointStep& step : steps_)
+    if (step.operation != nullptr) step.operation->rebind(step.call);
   bound_ = buffers;
 }
 

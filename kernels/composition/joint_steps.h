@@ -80,9 +80,9 @@ struct JointStep {
   Division division{};
   Copies copies{};
   std::unique_ptr<Operation> operation{};  ///< null if this rank has no part in it
-  CallBuffers buffers{};                   ///< of the operation
+  Call call{};                             ///< of the operation
 
-  void prepare(Communicator& communicator, const ImplementedBy& by, const Call& call,
+  void prepare(Communicator& communicator, const ImplementedBy& by, const Call& first,
                Deadline deadline);
 };
 
@@ -105,6 +105,10 @@ class JointSteps {
   /// The steps of the next calls work on `buffers` wherever they worked on the call's
   /// (Operation::bind).
   void bind(const CallBuffers& buffers);
+  /// The next calls are those that the steps hold; `buffers` are those of the whole call
+  /// (Operation::rebind).
+  void rebind(const CallBuffers& buffers);
+  [[nodiscard]] JointStep& at(std::size_t index) { return steps_.at(index); }
   void start();
   void wait(Deadline deadline);
   /// The sum over the collectives; nothing if none has a device time.

@@ -197,7 +197,8 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
                      {.problem = one.problem,
                       .root = 0,
                       .buffers = buffers->of(form, i),
-                      .longest_wait = call.longest_wait},
+                      .longest_wait = call.longest_wait,
+                      .is_persistent = call.is_persistent},
                      deadline);
       steps.add(std::move(step));
     });
@@ -222,9 +223,8 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   JointSteps& steps = operation->steps();
   JointStep step{.waiting_for = step_words};
   for (int rank = 0; rank < all.size(); ++rank) step.members.push_back(rank);
-  step.buffers = call.buffers;
-  step.operation = prepare_composed(all, {.problem = *merged, .root = 0, .buffers = call.buffers},
-                                    composition, members, catalogue, deadline);
+  step.call = {.problem = *merged, .buffers = call.buffers, .is_persistent = call.is_persistent};
+  step.operation = prepare_composed(all, step.call, composition, members, catalogue, deadline);
   steps.add(std::move(step));
   if (divisor != 1)
     steps.add({.division = Division(call.buffers.receive, call.problem.data_type, divisor,

@@ -76,7 +76,7 @@ class TreeOfShare {
   Span span_;
 };
 
-void draw_all_reduce(ScheduleWriter& writer, const Variant&) {
+void write_all_reduce(ScheduleWriter& writer, const Variant&) {
   for (const int share : {0, 1}) {
     TreeOfShare tree(writer, share, {.end = writer.ranks()});
     const Block sum = writer.output(tree.top(), share);
@@ -89,7 +89,7 @@ TreeOfShare tree_of_others(ScheduleWriter& writer, int share) {
   return {writer, share, {.first = 1, .end = writer.ranks(), .counted_from = writer.shape().root}};
 }
 
-void draw_broadcast(ScheduleWriter& writer, const Variant&) {
+void write_broadcast(ScheduleWriter& writer, const Variant&) {
   const int root = writer.shape().root;
   for (const int share : {0, 1}) {
     TreeOfShare tree = tree_of_others(writer, share);
@@ -99,7 +99,7 @@ void draw_broadcast(ScheduleWriter& writer, const Variant&) {
   for (const int share : {0, 1}) writer.copy(writer.output(root, share), writer.input(root, share));
 }
 
-void draw_reduce(ScheduleWriter& writer, const Variant&) {
+void write_reduce(ScheduleWriter& writer, const Variant&) {
   const int root = writer.shape().root;
   for (const int share : {0, 1}) {
     const Block of_others = writer.share(tree_of_others(writer, share).reduce(nullptr));
@@ -110,13 +110,13 @@ void draw_reduce(ScheduleWriter& writer, const Variant&) {
 int two_shares(const ScheduledCall&, const Variant&) { return 2; }
 
 ScheduledAlgorithm double_tree(Collective collective, std::string description,
-                               void (*draw)(ScheduleWriter&, const Variant&)) {
+                               void (*write)(ScheduleWriter&, const Variant&)) {
   return {
       .name = "cpu." + std::string(name_of(collective)) + "_double_tree",
       .description = "two binary trees, half a message each, leaves of one at work in the other: " +
                      std::move(description) + " (Sanders et al., NCCL)",
       .collective = collective,
-      .draw = draw,
+      .write_wave = write,
       .shares = two_shares,
       .numeric_class =
           shape_of(collective).reduces ? NumericClass::same_bits : NumericClass::rank_order,
@@ -128,10 +128,10 @@ ScheduledAlgorithm double_tree(Collective collective, std::string description,
 
 Implementations make_double_tree() {
   return make_scheduled(
-      {double_tree(Collective::all_reduce, "2 log2(n) rounds, 2S bytes per rank", draw_all_reduce),
+      {double_tree(Collective::all_reduce, "2 log2(n) rounds, 2S bytes per rank", write_all_reduce),
        double_tree(Collective::broadcast, "1 + log2(n - 1) rounds, S bytes per rank",
-                   draw_broadcast),
-       double_tree(Collective::reduce, "1 + log2(n - 1) rounds, S bytes per rank", draw_reduce)});
+                   write_broadcast),
+       double_tree(Collective::reduce, "1 + log2(n - 1) rounds, S bytes per rank", write_reduce)});
 }
 
 }  // namespace colltune::cpu

@@ -379,15 +379,11 @@ class LowLatency final : public Operation {
 class LowLatencyImplementation final : public Implementation {
  public:
   explicit LowLatencyImplementation(Collective collective)
-      : collective_(collective),
-        name_("cpu." + std::string(name_of(collective)) + "_low_latency") {}
-
-  std::string_view name() const override { return name_; }
-  std::string_view description() const override {
-    return "short messages that are their own signals: 1 round (NCCL LL, Lamport)";
-  }
-  Collective collective() const override { return collective_; }
-  std::string_view family() const override { return "colltune"; }
+      : Implementation(
+            {.name = "cpu." + std::string(name_of(collective)) + "_low_latency",
+             .description = "short messages that are their own signals: 1 round (NCCL LL, Lamport)",
+             .collective = collective,
+             .family = "colltune"}) {}
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
@@ -408,7 +404,7 @@ class LowLatencyImplementation final : public Implementation {
 
   Support supports(const Problem& problem, const Topology& topology, const Capability&,
                    const Variant& variant) const override {
-    if (std::string why = why_not_in_shared_memory(collective_, problem, topology); !why.empty())
+    if (std::string why = why_not_in_shared_memory(collective(), problem, topology); !why.empty())
       return Support::no(std::move(why));
     if (std::string why = why_unknown(variant); !why.empty()) return Support::no(std::move(why));
     if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
@@ -423,7 +419,7 @@ class LowLatencyImplementation final : public Implementation {
   }
 
   std::string protocol(const Problem& problem, const Variant& variant) const override {
-    return "mail;" + name_ + ";" + word(variant, "format") + ";" +
+    return "mail;" + name() + ";" + word(variant, "format") + ";" +
            std::to_string(number(variant, "slots")) + ";" +
            std::string(name_of(problem.data_type)) + ";" + std::string(name_of(problem.reduce_op));
   }
@@ -440,8 +436,6 @@ class LowLatencyImplementation final : public Implementation {
     return {.rounding = rounding_at_once(problem), .numeric_class = NumericClass::rank_order};
   }
 
-  std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
-  std::string why_not_rebound(const Problem&, const Variant&) const override { return {}; }
 
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
@@ -455,15 +449,18 @@ class LowLatencyImplementation final : public Implementation {
     settings.adapts = false;
     return narrow == variant_of(settings);
   }
-  int settling_calls(const Problem& problem, const Topology&,
-                     const Variant& variant) const override {
+  CallTraits traits(const Problem& problem, const Topology&,
+                    const Variant& variant) const override {
     const Settings settings = settings_of(variant);
-    return settings.adapts ? static_cast<int>(rhythm_of(settings, problem.message_size).probe()) : 0;
+    const auto probe = rhythm_of(settings, problem.message_size).probe();
+    return {.settling_calls = settings.adapts ? static_cast<int>(probe) : 0,
+            .why_not_bound = {},
+            .why_not_rebound = {}};
   }
 
  private:
   [[nodiscard]] Variant variant_of(const Settings& settings) const {
-    return {name_,
+    return {name(),
             {{"format", std::string(settings.format)},
              {"slots", settings.slots},
              {"stores", std::string(settings.adapts ? adaptive : cached)},
@@ -476,7 +473,7 @@ class LowLatencyImplementation final : public Implementation {
             .taken_back = parse_name<TakenBack>(word(variant, "taken_back")),
             .slots = number(variant, "slots")};
   }
-  [[nodiscard]] bool all_poll() const { return !shape_of(collective_).has_root; }
+  [[nodiscard]] bool all_poll() const { return !shape_of(collective()).has_root; }
   [[nodiscard]] bool is_tried(std::string_view format, const Problem& problem,
                               std::size_t block) const {
     const Bytes size = problem.message_size;
@@ -529,8 +526,6 @@ class LowLatencyImplementation final : public Implementation {
     return names;
   }
 
-  Collective collective_;
-  std::string name_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace colltune::cpu {
 namespace {
 
-void draw(ScheduleWriter& writer, const Variant&) {
+void write(ScheduleWriter& writer, const Variant&) {
   // In place, a rank would overwrite what others may not have read yet.
   const auto publish = [&](const Block& block) {
     return writer.shape().in_place && writer.ranks() > 1 ? writer.keep(block) : writer.share(block);
@@ -31,7 +31,7 @@ Implementations make_one_shot() {
                           .description = "every rank reduces everything: 1 round, (n-1)S bytes "
                                          "read per rank (DeepSpeed symmetric_naive)",
                           .collective = Collective::all_reduce,
-                          .draw = draw}});
+                          .write_wave = write}});
 }
 
 }  // namespace colltune::cpu

@@ -70,13 +70,13 @@ bool has_typed_kernel(const Problem& problem) {
 
 class DeviceImplementation final : public Implementation {
  public:
-  explicit DeviceImplementation(DeviceAlgorithm algorithm) : algorithm_(std::move(algorithm)) {}
-
-  std::string_view name() const override { return algorithm_.name; }
-  std::string_view description() const override { return algorithm_.description; }
-  Collective collective() const override { return algorithm_.collective; }
-  std::string_view family() const override { return "colltune"; }
-  bool runs_on_device() const override { return true; }
+  explicit DeviceImplementation(DeviceAlgorithm algorithm)
+      : Implementation({.name = algorithm.name,
+                        .description = algorithm.description,
+                        .collective = algorithm.collective,
+                        .family = "colltune",
+                        .runs_on_device = true}),
+        algorithm_(std::move(algorithm)) {}
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
@@ -195,7 +195,12 @@ class DeviceImplementation final : public Implementation {
             .numeric_class = algorithm_.numeric_class};
   }
 
-  std::string why_not_bound(const Problem& problem, const Variant& variant) const override {
+  CallTraits traits(const Problem& problem, const Topology&,
+                    const Variant& variant) const override {
+    return {.why_not_bound = why_not_bound(problem, variant)};
+  }
+
+  [[nodiscard]] std::string why_not_bound(const Problem& problem, const Variant& variant) const {
     if (word(variant, "launch") == by_graph) return "its graph keeps the buffers of its calls";
     if (problem.graph_capture) return "a captured graph keeps the buffers of its calls";
     if (problem.registered && algorithm_.uses_registered)
@@ -376,13 +381,14 @@ device::DeviceCall describe_device_call(const Problem& problem, int ranks, int r
 void detect_device(Communicator& communicator, Capability& capability) {
   const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   Device* const device = communicator.device();
-  const std::string identity = device == nullptr ? std::string() : device->identity();
+  DeviceFacts facts;
   // If one rank's device refuses, all ranks throw, so that they stay in step.
   std::string refused;
   if (device != nullptr) {
     try {
-      for (auto& [name, value] : device->features()) capability.features[name] = value;
-      capability.architecture = device->architecture();
+      facts = device->facts();
+      for (auto& [name, value] : facts.features) capability.features[name] = value;
+      capability.architecture = facts.architecture;
     } catch (const std::exception& error) {
       refused = error.what();
     }
@@ -395,7 +401,7 @@ void detect_device(Communicator& communicator, Capability& capability) {
                 "the device of rank " + std::to_string(first_refused) + " cannot be used" +
                     (refused.empty() ? "" : ": " + refused));
   Seat own{.process = own_process(), .has_device = device != nullptr};
-  std::strncpy(own.identity, identity.c_str(), sizeof own.identity - 1);
+  std::strncpy(own.identity, facts.identity.c_str(), sizeof own.identity - 1);
   const int node = communicator.nodes()[static_cast<std::size_t>(communicator.rank())];
   const auto neighbours = communicator.split(node, communicator.rank(), deadline);
   const auto memory = neighbours->allocate(Bytes{sizeof(Seat)}, deadline);

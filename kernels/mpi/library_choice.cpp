@@ -14,26 +14,22 @@ namespace {
 class LibraryChoice final : public Implementation {
  public:
   explicit LibraryChoice(Collective collective)
-      : collective_(collective), name_("mpi." + std::string(name_of(collective))) {}
-
-  std::string_view name() const override { return name_; }
-  std::string_view description() const override {
-    return "the MPI library's own choice of algorithm: the baseline";
-  }
-  Collective collective() const override { return collective_; }
-  std::string_view family() const override { return "mpi"; }
-  bool is_baseline() const override { return true; }
+      : Implementation({.name = "mpi." + std::string(name_of(collective)),
+                        .description = "the MPI library's own choice of algorithm: the baseline",
+                        .collective = collective,
+                        .family = "mpi",
+                        .is_baseline = true,
+                        .meets_other_builds = true}) {}
 
   std::vector<Variant> variants(const Problem&, const Topology&, const Capability&) const override {
-    return {{name_, {}}};
+    return {{name(), {}}};
   }
   Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
                    const Variant&) const override {
-    return supports_mpi_call(problem, topology, capability, collective_);
+    return supports_mpi_call(problem, topology, capability, collective());
   }
   Limits limits(const Variant&) const override { return {}; }
-  bool meets_other_builds() const override { return true; }
-  std::string protocol(const Problem&, const Variant&) const override { return "mpi;" + name_; }
+  std::string protocol(const Problem&, const Variant&) const override { return "mpi;" + name(); }
 
   /// The lower bounds that the libraries' algorithms approach: log2 n steps, and the bytes that
   /// nccl-tests' bus bandwidth counts (Thakur, Rabenseifner, Gropp 2005).
@@ -41,27 +37,25 @@ class LibraryChoice final : public Implementation {
     const auto size = static_cast<double>(problem.message_size.value);
     const bool reduces = problem.reduce_op != ReduceOp::none;
     return {.steps = std::ceil(std::log2(topology.ranks)),
-            .bytes_per_rank = bus_bandwidth_factor(collective_, topology.ranks) * size,
+            .bytes_per_rank = bus_bandwidth_factor(collective(), topology.ranks) * size,
             .reduced_bytes = reduces ? size : 0};
   }
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return numerics_of_mpi_call(problem);
   }
-  bool is_emulated(const Problem& problem) const override { return is_emulated_mpi_call(problem); }
-  std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
-  std::string why_not_rebound(const Problem&, const Variant&) const override { return {}; }
+  CallTraits traits(const Problem& problem, const Topology&, const Variant&) const override {
+    return traits_of_mpi_call(problem);
+  }
 
   void detect(Communicator& communicator, Capability& capability) const override {
     detect_mpi_library(communicator, capability);
   }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call, const Variant&,
-                                     Deadline) const override {
+                                     Deadline deadline) const override {
+    if (call.is_persistent)
+      return make_faster_mpi_operation(communicator, call, ReduceScatterCall::block, deadline);
     return make_mpi_operation(communicator, call, ReduceScatterCall::block, nullptr);
   }
-
- private:
-  Collective collective_;
-  std::string name_;
 };
 
 }  // namespace

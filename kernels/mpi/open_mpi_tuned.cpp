@@ -73,24 +73,21 @@ std::string algorithm_of(const Variant& variant) {
 class OpenMpiTuned final : public Implementation {
  public:
   explicit OpenMpiTuned(const Target& target)
-      : target_(target),
-        name_("mpi." + std::string(target.short_name) + "_tuned"),
+      : Implementation({.name = "mpi." + std::string(target.short_name) + "_tuned",
+                        .description = "one named algorithm of Open MPI's coll/tuned, forced (MPI_T "
+                                       "and MPI_Comm_dup)",
+                        .collective = target.collective,
+                        .family = "mpi",
+                        .meets_other_builds = true}),
+        target_(target),
         feature_prefix_("mpi.tuned." + std::string(target.short_name) + "."),
         variable_("coll_tuned_" + std::string(target.component_name) + "_algorithm") {}
-
-  std::string_view name() const override { return name_; }
-  std::string_view description() const override {
-    return "one named algorithm of Open MPI's coll/tuned, forced (MPI_T and MPI_Comm_dup)";
-  }
-  Collective collective() const override { return target_.collective; }
-  std::string_view family() const override { return "mpi"; }
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override;
   Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
                    const Variant& variant) const override;
   Limits limits(const Variant& variant) const override;
-  bool meets_other_builds() const override { return true; }
   std::string protocol(const Problem&, const Variant& variant) const override {
     return "mpi;" + to_string(variant);
   }
@@ -99,9 +96,9 @@ class OpenMpiTuned final : public Implementation {
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return numerics_of_mpi_call(problem);
   }
-  bool is_emulated(const Problem& problem) const override { return is_emulated_mpi_call(problem); }
-  std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
-  std::string why_not_rebound(const Problem&, const Variant&) const override { return {}; }
+  CallTraits traits(const Problem& problem, const Topology&, const Variant&) const override {
+    return traits_of_mpi_call(problem);
+  }
   void detect(Communicator& communicator, Capability& capability) const override;
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override;
@@ -110,7 +107,6 @@ class OpenMpiTuned final : public Implementation {
   void apply(TemporarySettings& settings, const Variant& variant) const;
 
   Target target_;
-  std::string name_;
   std::string feature_prefix_;
   std::string variable_;
 };
@@ -136,13 +132,13 @@ std::vector<Variant> OpenMpiTuned::variants(const Problem& problem, const Topolo
     }
     for (const std::int64_t fanout : fanouts)
       for (const std::int64_t segment : segments) {
-        Variant variant{name_, {{"algorithm", algorithm}}};
+        Variant variant{name(), {{"algorithm", algorithm}}};
         if (fanout >= 0) variant.parameters.push_back({"fanout", fanout});
         if (segment >= 0) variant.parameters.push_back({"segment_size", segment});
         all.push_back(std::move(variant));
       }
   }
-  if (all.empty()) all.push_back({name_, {}});  // so that `supports` can give the reason
+  if (all.empty()) all.push_back({name(), {}});  // so that `supports` can give the reason
   return all;
 }
 

@@ -6,13 +6,17 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "colltune/kernels/arithmetic/reduction.h"
+#include "colltune/vocabulary/problem_form.h"
+#include "mpi_arguments.h"
 #include "mpi_handles.h"
 #include "mpi_types.h"
 
@@ -26,48 +30,35 @@ MPI_Comm comm_behind(const Communicator& communicator) {
   return *comm;
 }
 
-/// The arguments of an MPI call, resolved once: short calls are compared with a program that calls
-/// MPI directly.
-struct Arguments {
-  MPI_Comm comm;
-  const void* send;
-  void* receive;
-  int count;
-  MPI_Datatype type;
-  MPI_Op op;
-  int root;
-  const int* counts;  ///< of MPI_Reduce_scatter
-};
-
-int all_reduce(const Arguments& with) {
+int all_reduce(const MpiArguments& with) {
   return MPI_Allreduce(with.send, with.receive, with.count, with.type, with.op, with.comm);
 }
-int all_gather(const Arguments& with) {
+int all_gather(const MpiArguments& with) {
   return MPI_Allgather(with.send, with.count, with.type, with.receive, with.count, with.type,
                        with.comm);
 }
-int reduce_scatter_by_counts(const Arguments& with) {
+int reduce_scatter_by_counts(const MpiArguments& with) {
   return MPI_Reduce_scatter(with.send, with.receive, with.counts, with.type, with.op, with.comm);
 }
-int reduce_scatter_of_blocks(const Arguments& with) {
+int reduce_scatter_of_blocks(const MpiArguments& with) {
   return MPI_Reduce_scatter_block(with.send, with.receive, with.count, with.type, with.op,
                                   with.comm);
 }
-int broadcast(const Arguments& with) {
+int broadcast(const MpiArguments& with) {
   return MPI_Bcast(with.receive, with.count, with.type, with.root, with.comm);
 }
-int reduce(const Arguments& with) {
+int reduce(const MpiArguments& with) {
   return MPI_Reduce(with.send, with.receive, with.count, with.type, with.op, with.root, with.comm);
 }
-int all_to_all(const Arguments& with) {
+int all_to_all(const MpiArguments& with) {
   return MPI_Alltoall(with.send, with.count, with.type, with.receive, with.count, with.type,
                       with.comm);
 }
-int gather(const Arguments& with) {
+int gather(const MpiArguments& with) {
   return MPI_Gather(with.send, with.count, with.type, with.receive, with.count, with.type,
                     with.root, with.comm);
 }
-int scatter(const Arguments& with) {
+int scatter(const MpiArguments& with) {
   return MPI_Scatter(with.send, with.count, with.type, with.receive, with.count, with.type,
                      with.root, with.comm);
 }
@@ -79,7 +70,7 @@ struct Passed {
 };
 
 /// What `rank` passes in `call`; sets `with` to what MPI expects instead of the rest.
-Passed find_passed(const Call& call, int rank, Arguments& with) {
+Passed find_passed(const Call& call, int rank, MpiArguments& with) {
   const bool is_root = rank == call.root;
   const bool in_place = call.problem.in_place;
   Passed passed;
@@ -108,7 +99,23 @@ Passed find_passed(const Call& call, int rank, Arguments& with) {
   return passed;
 }
 
-using MpiFunction = int (*)(const Arguments&);
+using MpiFunction = int (*)(const MpiArguments&);
+
+/// The division of a sum after the call; by 0 ranks: none.
+struct Average {
+  std::size_t elements = 0;
+  DataType type = DataType::f32;
+  int ranks = 0;
+
+  static Average of(const Problem& problem, int ranks, bool receives) {
+    if (problem.reduce_op != ReduceOp::avg || !receives) return {};
+    return {block_elements(problem, ranks), problem.data_type, ranks};
+  }
+  void divide(void* sum) const {
+    if (ranks > 0) [[unlikely]]
+      divide_by_ranks(static_cast<std::byte*>(sum), elements, type, ranks);
+  }
+};
 
 /// A separate class per MPI function, so that no choice is made while it is timed.
 template <MpiFunction function>
@@ -141,19 +148,10 @@ class MpiOperation final : public Operation {
     const int code = function(with_);
     if (code != MPI_SUCCESS) [[unlikely]]
       check_mpi(code, name_);
-    if (average_.ranks > 0) [[unlikely]]
-      divide_by_ranks(static_cast<std::byte*>(with_.receive), average_.elements, average_.type,
-                      average_.ranks);
+    average_.divide(with_.receive);
   }
 
  private:
-  /// The division of the result after the call; by 0 ranks: none.
-  struct Average {
-    std::size_t elements = 0;
-    DataType type = DataType::f32;
-    int ranks = 0;
-  };
-
   void use(const Call& call) {
     const Problem& problem = call.problem;
     type_ = problem.data_type;
@@ -168,10 +166,7 @@ class MpiOperation final : public Operation {
     if (problem.collective == Collective::reduce_scatter)
       std::ranges::fill(counts_, with_.count);
     with_.counts = counts_.data();
-    average_ = {};
-    if (op_ == ReduceOp::avg && passed_.receive)
-      average_ = {
-          .elements = static_cast<std::size_t>(with_.count), .type = type_, .ranks = ranks_};
+    average_ = Average::of(problem, ranks_, passed_.receive);
     use(call.buffers);
   }
   void use(const CallBuffers& buffers) {
@@ -180,7 +175,7 @@ class MpiOperation final : public Operation {
     if (passed_.receive) with_.receive = buffers.receive.data();
   }
 
-  Arguments with_{};
+  MpiArguments with_{};
   Passed passed_;
   Average average_;
   std::string_view name_;
@@ -194,6 +189,78 @@ class MpiOperation final : public Operation {
   MpiReduction reduction_;
   std::vector<int> counts_;
 };
+
+/// The persistent form, for the buffers that it is made for.
+class PersistentMpiOperation final : public Operation {
+ public:
+  PersistentMpiOperation(const Communicator& communicator, const Call& call, MpiPersistentForm form)
+      : reduction_(call.problem.data_type, call.problem.reduce_op),
+        counts_(static_cast<std::size_t>(communicator.size())) {
+    with_.comm = comm_behind(communicator);
+    with_.count = static_cast<int>(block_elements(call.problem, communicator.size()));
+    with_.type = mpi_type_of(call.problem.data_type);
+    with_.op = reduction_.get();
+    with_.root = call.root;
+    std::ranges::fill(counts_, with_.count);
+    with_.counts = counts_.data();
+    const Passed passed = find_passed(call, communicator.rank(), with_);
+    if (passed.send) with_.send = call.buffers.send.data();
+    if (passed.receive) with_.receive = call.buffers.receive.data();
+    average_ = Average::of(call.problem, communicator.size(), passed.receive);
+    check_mpi(form(with_, &request_), "a persistent collective's init");
+  }
+  PersistentMpiOperation(const PersistentMpiOperation&) = delete;
+  PersistentMpiOperation& operator=(const PersistentMpiOperation&) = delete;
+  ~PersistentMpiOperation() override { MPI_Request_free(&request_); }
+
+  void start() override { check_mpi(MPI_Start(&request_), "MPI_Start"); }
+  void wait(Deadline /*deadline*/) override {
+    check_mpi(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");
+    average_.divide(with_.receive);
+  }
+
+ private:
+  MpiArguments with_{};
+  Average average_;
+  MpiReduction reduction_;
+  std::vector<int> counts_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+/// The faster one of two forms of a call, and its name.
+class ChosenForm final : public Operation {
+ public:
+  ChosenForm(std::unique_ptr<Operation> chosen, std::string_view name)
+      : chosen_(std::move(chosen)), name_(name) {}
+  void start() override { chosen_->start(); }
+  void wait(Deadline deadline) override { chosen_->wait(deadline); }
+  [[nodiscard]] std::optional<Executed> executed() const override {
+    return Executed{.choice = "form=" + std::string(name_)};
+  }
+
+ private:
+  std::unique_ptr<Operation> chosen_;
+  std::string_view name_;
+};
+
+/// The fastest of some calls, MAX over the ranks. Collective.
+std::chrono::nanoseconds time_of(Communicator& communicator, Operation& operation,
+                                 Deadline deadline) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int untimed = 2;
+  constexpr int timed = 5;
+  std::int64_t fastest = std::numeric_limits<std::int64_t>::max();
+  for (int call = 0; call < untimed + timed; ++call) {
+    communicator.barrier(deadline);
+    const auto began = Clock::now();
+    operation.start();
+    operation.wait(deadline);
+    const std::int64_t took =
+        communicator.all_reduce_max(std::chrono::nanoseconds(Clock::now() - began).count(), deadline);
+    if (call >= untimed) fastest = std::min(fastest, took);
+  }
+  return std::chrono::nanoseconds(fastest);
+}
 
 }  // namespace
 
@@ -227,6 +294,36 @@ std::unique_ptr<Operation> make_mpi_operation(const Communicator& communicator, 
   throw Error(StatusCode::internal, "there is no such collective");
 }
 
+std::unique_ptr<Operation> make_persistent_mpi_operation(const Communicator& communicator,
+                                                         const Call& call, ReduceScatterCall form) {
+  const MpiPersistentForm persistent = persistent_form_of(call.problem.collective, form);
+  if (persistent == nullptr) return nullptr;
+  return std::make_unique<PersistentMpiOperation>(communicator, call, persistent);
+}
+
+std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator, const Call& call,
+                                                     ReduceScatterCall form, Deadline deadline) {
+  if (persistent_form_of(call.problem.collective, form) == nullptr)
+    return make_mpi_operation(communicator, call, form, nullptr);
+  // Tried on other buffers of the same kind: nothing is done to the caller's before the start.
+  std::vector<std::byte> send(call.buffers.send.size());
+  std::vector<std::byte> receive(call.buffers.receive.size());
+  Call trial = call;
+  trial.problem.in_place = has_one_buffer(call.problem);
+  trial.buffers = {send, receive};
+  const auto time_with = [&](std::unique_ptr<Operation> operation) {
+    return time_of(communicator, *operation, deadline);
+  };
+  const auto ordinary = time_with(make_mpi_operation(communicator, trial, form, nullptr));
+  const auto prepared =
+      time_with(make_persistent_mpi_operation(communicator, trial, form));
+  if (prepared < ordinary)
+    return std::make_unique<ChosenForm>(make_persistent_mpi_operation(communicator, call, form),
+                                        "persistent");
+  return std::make_unique<ChosenForm>(make_mpi_operation(communicator, call, form, nullptr),
+                                      "ordinary");
+}
+
 Support supports_mpi_call(const Problem& problem, const Topology& topology,
                           const Capability& capability, Collective collective) {
   if (problem.collective != collective)
@@ -257,8 +354,10 @@ Numerics numerics_of_mpi_call(const Problem& problem) {
   return {.rounding = Rounding::each_step, .numeric_class = NumericClass::any};
 }
 
-bool is_emulated_mpi_call(const Problem& problem) {
-  return !is_native(problem.data_type, problem.reduce_op);
+CallTraits traits_of_mpi_call(const Problem& problem) {
+  return {.is_emulated = !is_native(problem.data_type, problem.reduce_op),
+          .why_not_bound = {},
+          .why_not_rebound = {}};
 }
 
 void detect_mpi_library(const Communicator& communicator, Capability& capability) {

@@ -23,12 +23,25 @@ enum class ReduceScatterCall { block, counts };
                                                             ReduceScatterCall form,
                                                             std::unique_ptr<Communicator> keep);
 
+/// The same by the persistent form (MPI_Allreduce_init, …); null if the library that this was built
+/// for has none. Its buffers stay those of `call`.
+[[nodiscard]] std::unique_ptr<Operation> make_persistent_mpi_operation(
+    const Communicator& communicator, const Call& call, ReduceScatterCall form);
+
+/// The same for a call that is started again and again as it is: MPI's ordinary call or its
+/// persistent form, whichever is the faster one here (MAX over the ranks; Operation::executed says
+/// which). Collective.
+[[nodiscard]] std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator,
+                                                                   const Call& call,
+                                                                   ReduceScatterCall form,
+                                                                   Deadline deadline);
+
 // Answers that all implementations over MPI's blocking calls share.
 
 [[nodiscard]] Support supports_mpi_call(const Problem& problem, const Topology& topology,
                                         const Capability& capability, Collective collective);
 [[nodiscard]] Numerics numerics_of_mpi_call(const Problem& problem);
-[[nodiscard]] bool is_emulated_mpi_call(const Problem& problem);
+[[nodiscard]] CallTraits traits_of_mpi_call(const Problem& problem);
 /// Adds "mpi.library" if `communicator` is based on MPI.
 void detect_mpi_library(const Communicator& communicator, Capability& capability);
 

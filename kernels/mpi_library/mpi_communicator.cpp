@@ -68,30 +68,33 @@ bool share_cores(std::span<const Seat> members, std::span<const Seat> running) {
       ranks_on, [](const auto& machine) { return have_to_share_cores(machine.second); });
 }
 
+int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  return rank;
+}
+
 class MpiCommunicator final : public Communicator {
  public:
   /// `running`: the ranks that run at the same time; null: only its own.
   MpiCommunicator(std::shared_ptr<const MpiToolSession> tools, std::shared_ptr<LiveMemory> live,
                   MpiComm comm, AbortFlag& abort_flag, std::vector<Seat> seats, Device* device,
                   std::shared_ptr<const std::vector<Seat>> running = nullptr)
-      : tools_(std::move(tools)),
+      : Communicator({.rank = rank_in(comm.get()),
+                      .size = static_cast<int>(seats.size()),
+                      .places = places_of(seats),
+                      .is_oversubscribed = share_cores(seats, running ? *running : seats),
+                      .abort_flag = &abort_flag,
+                      .device = device}),
+        tools_(std::move(tools)),
         live_(std::move(live)),
         comm_(std::move(comm)),
         abort_flag_(abort_flag),
         seats_(std::move(seats)),
         running_(running ? std::move(running) : std::make_shared<const std::vector<Seat>>(seats_)),
-        places_(places_of(seats_)),
-        is_oversubscribed_(share_cores(seats_, *running_)),
-        device_(device) {
-    check_mpi(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
-  }
+        device_(device),
+        rank_(rank()) {}
 
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(seats_.size()); }
-  const RankPlaces& places() const override { return places_; }
-  bool is_oversubscribed() const override { return is_oversubscribed_; }
-  AbortFlag& abort_flag() const override { return abort_flag_; }
-  Device* device() const override { return device_; }
   Attachments& attachments() override { return attachments_; }
   const void* native_mpi() const override { return &comm_.get(); }
 
@@ -126,12 +129,9 @@ class MpiCommunicator final : public Communicator {
                                              abort_flag_, seats_, device_, running_);
   }
 
-  std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
-    return make_part(color, key, running_, deadline);
-  }
-  std::unique_ptr<Communicator> split_while_others_sleep(int color, int key,
-                                                         Deadline deadline) override {
-    return make_part(color, key, nullptr, deadline);
+  std::unique_ptr<Communicator> split(int color, int key, OtherRanks others,
+                                      Deadline deadline) override {
+    return make_part(color, key, others == OtherRanks::running ? running_ : nullptr, deadline);
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
@@ -184,8 +184,6 @@ class MpiCommunicator final : public Communicator {
   AbortFlag& abort_flag_;
   std::vector<Seat> seats_;
   std::shared_ptr<const std::vector<Seat>> running_;
-  RankPlaces places_;
-  bool is_oversubscribed_;
   Device* device_;
   int rank_ = 0;
   Attachments attachments_;

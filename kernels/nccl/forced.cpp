@@ -71,17 +71,16 @@ double steps_of(const Problem& problem, Algorithm algorithm, int ranks) {
 class Forced final : public Implementation {
  public:
   Forced(Function function, std::shared_ptr<const Runtime> runtime)
-      : function_(function),
-        name_("nccl." + std::string(name_of(collective_of(function))) + "_forced"),
+      : Implementation(
+            {.name = "nccl." + std::string(name_of(collective_of(function))) + "_forced",
+             .description = "one algorithm, protocol and number of channels of NCCL's, forced (its "
+                            "tuner interface)",
+             .collective = collective_of(function),
+             .family = std::string(family_name),
+             .runs_on_device = true,
+             .meets_other_builds = true}),
+        function_(function),
         runtime_(std::move(runtime)) {}
-
-  std::string_view name() const override { return name_; }
-  std::string_view description() const override {
-    return "one algorithm, protocol and number of channels of NCCL's, forced (its tuner interface)";
-  }
-  Collective collective() const override { return collective_of(function_); }
-  std::string_view family() const override { return family_name; }
-  bool runs_on_device() const override { return true; }
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
@@ -128,7 +127,6 @@ class Forced final : public Implementation {
     limits.min_ranks = 2;  // for one rank NCCL copies, and asks no tuner
     return limits;
   }
-  bool meets_other_builds() const override { return true; }
   std::string protocol(const Problem&, const Variant& variant) const override {
     return "nccl;" + to_string(variant);
   }
@@ -141,8 +139,8 @@ class Forced final : public Implementation {
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return numerics_of_native_call(problem);
   }
-  std::string why_not_bound(const Problem& problem, const Variant&) const override {
-    return why_not_bound_native(problem);
+  CallTraits traits(const Problem& problem, const Topology&, const Variant&) const override {
+    return {.why_not_bound = why_not_bound_native(problem)};
   }
   void detect(Communicator& communicator, Capability& capability) const override {
     detect_nccl(*runtime_, communicator, capability);
@@ -152,7 +150,7 @@ class Forced final : public Implementation {
                                      const Variant& variant, Deadline deadline) const override {
     const auto choice = choice_of(variant);
     if (!choice)
-      throw Error(StatusCode::internal, to_string(variant) + " was not made by " + name_);
+      throw Error(StatusCode::internal, to_string(variant) + " was not made by " + name());
     auto member = NcclRank::of(communicator, runtime_->open(), {}, deadline);
     if (!member->why_not_forced().empty())  // the same on all ranks
       throw UnavailableHere(member->why_not_forced());
@@ -170,7 +168,7 @@ class Forced final : public Implementation {
 
  private:
   [[nodiscard]] Variant variant_of(const Choice& choice) const {
-    return {name_,
+    return {name(),
             {{"algorithm", std::string(name_of(choice.algorithm))},
              {"channels", std::int64_t{choice.channels}},
              {"protocol", std::string(name_of(choice.protocol))}}};
@@ -216,7 +214,6 @@ class Forced final : public Implementation {
   }
 
   Function function_;
-  std::string name_;
   std::shared_ptr<const Runtime> runtime_;
 };
 

@@ -17,28 +17,28 @@ namespace {
 class OwnChoiceEntry final : public Implementation {
  public:
   OwnChoiceEntry(OwnChoice form, Collective collective, std::shared_ptr<const Runtime> runtime)
-      : form_(std::move(form)),
-        collective_(collective),
-        name_("nccl." + std::string(name_of(collective)) + std::string(form_.suffix)),
+      : Implementation(
+            {.name = "nccl." + std::string(name_of(collective)) + std::string(form.suffix),
+             .description = std::string(form.description),
+             .collective = collective,
+             .family = std::string(family_name),
+             .runs_on_device = true,
+             .is_baseline = form.is_baseline,
+             .meets_other_builds = true,
+             .buffer_source = form.windows.get()}),
+        form_(std::move(form)),
         runtime_(std::move(runtime)) {}
-
-  std::string_view name() const override { return name_; }
-  std::string_view description() const override { return form_.description; }
-  Collective collective() const override { return collective_; }
-  std::string_view family() const override { return family_name; }
-  bool runs_on_device() const override { return true; }
-  bool is_baseline() const override { return form_.is_baseline; }
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
     std::vector<Variant> all;
     for (auto& parameters : form_.list(problem, topology, capability))
-      all.push_back({name_, std::move(parameters)});
+      all.push_back({name(), std::move(parameters)});
     return all;
   }
   Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
                    const Variant& variant) const override {
-    if (Support basic = supports_native_call(problem, topology, capability, collective_); !basic)
+    if (Support basic = supports_native_call(problem, topology, capability, collective()); !basic)
       return basic;
     if (std::string why = form_.why_not(problem, topology, capability, variant.parameters);
         !why.empty())
@@ -46,7 +46,6 @@ class OwnChoiceEntry final : public Implementation {
     return Support::yes();
   }
   Limits limits(const Variant&) const override { return {}; }
-  bool meets_other_builds() const override { return true; }
   std::string protocol(const Problem&, const Variant& variant) const override {
     return "nccl;" + to_string(variant);
   }
@@ -57,13 +56,12 @@ class OwnChoiceEntry final : public Implementation {
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return numerics_of_native_call(problem);
   }
-  std::string why_not_bound(const Problem& problem, const Variant&) const override {
-    return why_not_bound_native(problem);
+  CallTraits traits(const Problem& problem, const Topology&, const Variant&) const override {
+    return {.why_not_bound = why_not_bound_native(problem)};
   }
   void detect(Communicator& communicator, Capability& capability) const override {
     detect_nccl(*runtime_, communicator, capability);
   }
-  BufferSource* buffer_source() const override { return form_.windows.get(); }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
     const CallSettings settings = form_.settings(variant.parameters);
@@ -73,7 +71,7 @@ class OwnChoiceEntry final : public Implementation {
     Windows windows;
     if (form_.windows)
       windows = open_windows(communicator, member, *form_.windows, call.buffers, deadline);
-    if (!windows.empty() && shape_of(collective_).has_root) {
+    if (!windows.empty() && shape_of(collective()).has_root) {
       native.send = place_in_window(communicator, *windows.front(), call.buffers.send, deadline);
       native.receive =
           place_in_window(communicator, *windows.front(), call.buffers.receive, deadline);
@@ -93,8 +91,6 @@ class OwnChoiceEntry final : public Implementation {
 
  private:
   OwnChoice form_;
-  Collective collective_;
-  std::string name_;
   std::shared_ptr<const Runtime> runtime_;
 };
 

@@ -205,19 +205,18 @@ class PluginImplementation final : public Implementation {
  public:
   PluginImplementation(std::shared_ptr<const LoadedPlugin> plugin,
                        DescribedImplementation described)
-      : plugin_(std::move(plugin)),
+      : Implementation({.name = plugin->family + "." + described.name,
+                        .description = described.description,
+                        .collective = described.collective,
+                        .family = plugin->family}),
+        plugin_(std::move(plugin)),
         described_(std::move(described)),
-        name_(plugin_->family + "." + described_.name),
-        feature_("plugin." + name_) {}
+        feature_("plugin." + name()) {}
 
-  std::string_view name() const override { return name_; }
-  std::string_view description() const override { return described_.description; }
-  Collective collective() const override { return described_.collective; }
-  std::string_view family() const override { return plugin_->family; }
   Limits limits(const Variant&) const override { return described_.limits; }
 
   std::vector<Variant> variants(const Problem&, const Topology&, const Capability&) const override {
-    return expand(name_, described_.parameters);
+    return expand(name(), described_.parameters);
   }
 
   Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
@@ -264,9 +263,10 @@ class PluginImplementation final : public Implementation {
             .numeric_class = described_.numeric_class};
   }
 
-  std::string why_not_bound(const Problem&, const Variant&) const override {
-    return plugin_->bind != nullptr ? ""
-                                    : "the plug-in has no bind: its operations keep their buffers";
+  CallTraits traits(const Problem&, const Topology&, const Variant&) const override {
+    return {.why_not_bound = plugin_->bind != nullptr
+                                 ? ""
+                                 : "the plug-in has no bind: its operations keep their buffers"};
   }
 
   void detect(Communicator&, Capability& capability) const override {
@@ -298,10 +298,10 @@ class PluginImplementation final : public Implementation {
       return given.name == described.name &&
              given.value.index() == described.values.front().index();
     };
-    if (variant.implementation == name_ &&
+    if (variant.implementation == name() &&
         std::ranges::equal(variant.parameters, described_.parameters, matches))
       return {};
-    Variant example{name_, {}};
+    Variant example{name(), {}};
     for (const auto& parameter : described_.parameters)
       example.parameters.push_back({parameter.name, parameter.values.front()});
     return to_string(variant) + " is none of its variants; one is " + to_string(example);
@@ -322,7 +322,6 @@ class PluginImplementation final : public Implementation {
 
   std::shared_ptr<const LoadedPlugin> plugin_;
   DescribedImplementation described_;
-  std::string name_;
   std::string feature_;  ///< the capability of having loaded the plug-in
 };
 

@@ -75,7 +75,7 @@ int LevelWriter::pieces(const Level& level, int ranks) {
                                 level.settings);
 }
 
-void LevelWriter::draw(std::vector<int> ranks, Blocks inputs, Blocks outputs, int root) const {
+void LevelWriter::write(std::vector<int> ranks, Blocks inputs, Blocks outputs, int root) const {
   const auto count = static_cast<int>(ranks.size());
   const ScheduleWriter::Part part{.ranks = std::move(ranks),
                                   .shape = {.collective = level_.algorithm.collective,
@@ -90,8 +90,8 @@ void LevelWriter::draw(std::vector<int> ranks, Blocks inputs, Blocks outputs, in
                                   .inputs = std::move(inputs),
                                   .outputs = std::move(outputs),
                                   .is_last = is_last_};
-  writer_.draw_part(
-      part, [this](ScheduleWriter& inner) { level_.algorithm.draw(inner, level_.settings); });
+  writer_.write_part(
+      part, [this](ScheduleWriter& inner) { level_.algorithm.write_wave(inner, level_.settings); });
 }
 
 }  // namespace colltune

@@ -46,7 +46,7 @@ class LevelWriter {
   /// How many pieces the level cuts each message of `ranks` ranks into.
   [[nodiscard]] static int pieces(const Level& level, int ranks);
 
-  void draw(std::vector<int> ranks, Blocks inputs, Blocks outputs, int root = 0) const;
+  void write(std::vector<int> ranks, Blocks inputs, Blocks outputs, int root = 0) const;
 
  private:
   ScheduleWriter& writer_;

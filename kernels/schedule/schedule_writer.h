@@ -21,7 +21,7 @@ namespace colltune {
 /// each other's blocks through messages. Throws Error(internal) if an algorithm breaks these rules.
 class ScheduleWriter {
  public:
-  /// A subset of the ranks, for an algorithm that is drawn among them only: it sees them as ranks
+  /// A subset of the ranks, for an algorithm that is written among them only: it sees them as ranks
   /// 0, 1, ... of a separate call.
   struct Part {
     std::vector<int> ranks;  ///< of the schedule
@@ -40,8 +40,8 @@ class ScheduleWriter {
     return part_ != nullptr ? part_->shape : shape_;
   }
   [[nodiscard]] int ranks() const { return shape().ranks; }
-  /// Lets `algorithm` draw for `part`. Parts do not nest.
-  void draw_part(const Part& part, const std::function<void(ScheduleWriter&)>& algorithm);
+  /// Lets `algorithm` write for `part`. Parts do not nest.
+  void write_part(const Part& part, const std::function<void(ScheduleWriter&)>& algorithm);
 
   /// Block `index` of a rank's send or receive buffer. In a buffer with a block per rank it is the
   /// block of rank `index`; in a buffer of one block, that block; in a message without blocks,

@@ -103,10 +103,10 @@ ScheduledCall shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& 
   return shape;
 }
 
-Schedule draw(const ScheduledAlgorithm& algorithm, const ScheduledCall& shape,
+Schedule schedule_of(const ScheduledAlgorithm& algorithm, const ScheduledCall& shape,
               const Variant& variant) {
   ScheduleWriter writer(shape);
-  algorithm.draw(writer, variant);
+  algorithm.write_wave(writer, variant);
   return writer.schedule();
 }
 
@@ -251,14 +251,13 @@ std::vector<std::int64_t> slots_of_waves(const Problem& problem, const Topology&
 class ScheduledImplementation final : public Implementation {
  public:
   explicit ScheduledImplementation(ScheduledAlgorithm algorithm)
-      : algorithm_(std::move(algorithm)) {}
+      : Implementation({.name = algorithm.name,
+                        .description = algorithm.description,
+                        .collective = algorithm.collective,
+                        .family = "colltune"}),
+        algorithm_(std::move(algorithm)) {}
 
   [[nodiscard]] const ScheduledAlgorithm& algorithm() const { return algorithm_; }
-
-  std::string_view name() const override { return algorithm_.name; }
-  std::string_view description() const override { return algorithm_.description; }
-  Collective collective() const override { return algorithm_.collective; }
-  std::string_view family() const override { return "colltune"; }
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override;
@@ -268,15 +267,13 @@ class ScheduledImplementation final : public Implementation {
   std::string protocol(const Problem& problem, const Variant& variant) const override;
   Cost cost(const Problem& problem, const Topology& topology,
             const Variant& variant) const override;
-  int settling_calls(const Problem& problem, const Topology& topology,
-                     const Variant& variant) const override;
+  CallTraits traits(const Problem& problem, const Topology& topology,
+                    const Variant& variant) const override;
   bool covers(const Variant& wide, const Variant& narrow) const override {
     const auto fixed = with_stores(wide, plain_stores);
     return wide != fixed && narrow == fixed && options_of(wide).adapts;
   }
   Numerics numerics(const Problem& problem, const Variant& variant) const override;
-  std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
-  std::string why_not_rebound(const Problem&, const Variant&) const override { return {}; }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override;
 
@@ -331,7 +328,7 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   else if (capability.has(cma_feature))
     accesses.push_back(Access::cma);
   std::vector<Variant> all;
-  const Variant plain{std::string(name()), common_parameters()};
+  const Variant plain{name(), common_parameters()};
   for (const Access access : accesses)
     for (const std::int64_t chunk : chunks(problem, topology.ranks, access))
       for (const std::int64_t slots : slots_of_waves(problem, topology, access, chunk))
@@ -350,7 +347,7 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   std::vector<Variant> tried;
   for (const Variant& variant : all) {
     const ScheduledCall shape = shape_of_call(algorithm_, problem, variant, parties);
-    const Schedule schedule = draw(algorithm_, shape, variant);
+    const Schedule schedule = schedule_of(algorithm_, shape, variant);
     if (variant != smallest &&
         memory_of(schedule.scratch_blocks, shape, {.problem = problem}, options_of(variant)) >
             most_memory_tried)
@@ -428,7 +425,7 @@ std::string ScheduledImplementation::protocol(const Problem& problem,
 Cost ScheduledImplementation::cost(const Problem& problem, const Topology& topology,
                                    const Variant& variant) const {
   const ScheduledCall shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
-  const Schedule schedule = draw(algorithm_, shape, variant);
+  const Schedule schedule = schedule_of(algorithm_, shape, variant);
   const bool has_blocks = shape_of(problem.collective).has_block_per_rank();
   const double block = static_cast<double>(problem.message_size.value) /
                        (has_blocks ? topology.ranks : shape.shares);
@@ -439,14 +436,16 @@ Cost ScheduledImplementation::cost(const Problem& problem, const Topology& topol
           .reduced_bytes = block * most_blocks(schedule, combined_blocks)};
 }
 
-int ScheduledImplementation::settling_calls(const Problem& problem, const Topology& topology,
-                                            const Variant& variant) const {
+CallTraits ScheduledImplementation::traits(const Problem& problem, const Topology& topology,
+                                           const Variant& variant) const {
+  CallTraits traits{.why_not_bound = {}, .why_not_rebound = {}};
   const ScheduleOptions options = options_of(variant);
-  if (!options.adapts) return 0;
+  if (!options.adapts) return traits;
   const ScheduledCall shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
   const Waves waves(problem, shape, options.chunk);
-  return static_cast<int>(
+  traits.settling_calls = static_cast<int>(
       StoreChoice::rhythm_of(waves.count(), shape.slots, problem.message_size).probe());
+  return traits;
 }
 
 Numerics ScheduledImplementation::numerics(const Problem& problem, const Variant&) const {
@@ -466,7 +465,7 @@ std::unique_ptr<Operation> ScheduledImplementation::prepare(Communicator& commun
   const ScheduleOptions options = options_of(variant);
   auto plans = std::make_unique<RootPlans>(
       call, shape, communicator.rank(),
-      [this, variant](const ScheduledCall& one) { return draw(algorithm_, one, variant); });
+      [this, variant](const ScheduledCall& one) { return schedule_of(algorithm_, one, variant); });
   const Bytes memory = memory_of(plans->needs().scratch_blocks, shape, call, options);
   if (memory > most_memory)
     throw Error(StatusCode::resource_exhausted,

@@ -30,7 +30,7 @@ struct ScheduledAlgorithm {
   std::string description;
   Collective collective = Collective::all_reduce;
   /// Writes one wave.
-  std::function<void(ScheduleWriter& writer, const Variant& variant)> draw{};
+  std::function<void(ScheduleWriter& writer, const Variant& variant)> write_wave{};
   /// How many shares a message without blocks is cut into; null: 1.
   std::function<int(const ScheduledCall& shape, const Variant& variant)> shares{};
   /// Rank order requires that every result is combined in a single step.

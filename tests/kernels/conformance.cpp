@@ -78,7 +78,7 @@ class TestMemory {
     // Sets are unlike in alignment where sizes are odd.
     const std::size_t each = guarded_size(problem, ranks);
     const std::size_t bytes = sets * each;
-    if (BufferSource* const source = implementation.buffer_source()) {
+    if (BufferSource* const source = implementation.facts().buffer_source) {
       of_library_ = source->allocate(*device_, {bytes});
       memory_ = of_library_->bytes();
     } else if (device_ != nullptr) {
@@ -133,7 +133,8 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
   const TestMemory memory(communicator, implementation, test);
   const auto operation = implementation.prepare(
       communicator, {test.problem, test.root, memory.of_call(0)}, variant, soon_enough());
-  const bool is_bound = implementation.why_not_bound(test.problem, variant).empty();
+  const bool is_bound =
+      implementation.traits(test.problem, {.ranks = ranks}, variant).why_not_bound.empty();
   std::size_t set = 0;
   const Numerics numerics = implementation.numerics(test.problem, variant);
   std::string fault;

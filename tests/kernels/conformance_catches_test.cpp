@@ -33,11 +33,8 @@ enum class Fault {
 /// Wraps a right implementation and spoils what it did after each wait.
 class Spoiled final : public Implementation {
  public:
-  Spoiled(const Implementation& right, Fault fault) : right_(right), fault_(fault) {}
-  std::string_view name() const override { return right_.name(); }
-  std::string_view description() const override { return "planted fault"; }
-  Collective collective() const override { return right_.collective(); }
-  std::string_view family() const override { return right_.family(); }
+  Spoiled(const Implementation& right, Fault fault)
+      : Implementation(right.facts()), right_(right), fault_(fault) {}
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
     return right_.variants(problem, topology, capability);

@@ -6,6 +6,8 @@
 
 #include "colltune/kernels/mpi_library/mpi_communicator.h"
 #include "conformance.h"
+#include "mpi_library/mpi_arguments.h"
+#include "stub_implementation.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -45,6 +47,54 @@ TEST(ConformanceOverMpi, WhatIsStoredPastTheCachesArrivesByMessage) {
         find_fault(*world, *find_implementation(catalogue, variant.implementation), variant, test),
         "")
         << stores;
+  }
+}
+
+/// The MPI library's persistent collectives as if they were an implementation.
+class PersistentForm final : public StubImplementation {
+ public:
+  PersistentForm(const Implementation& ordinary, bool chooses)
+      : StubImplementation(ordinary.collective()), ordinary_(ordinary), chooses_(chooses) {}
+  [[nodiscard]] Numerics numerics(const Problem& problem, const Variant& variant) const override {
+    return ordinary_.numerics(problem, variant);
+  }
+  [[nodiscard]] std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
+                                                   const Variant& variant,
+                                                   Deadline deadline) const override {
+    if (!chooses_)
+      return make_persistent_mpi_operation(communicator, call, ReduceScatterCall::block);
+    Call persistent = call;
+    persistent.is_persistent = true;
+    auto operation = ordinary_.prepare(communicator, persistent, variant, deadline);
+    const auto executed = operation->executed();
+    EXPECT_TRUE(executed && (executed->choice == "form=persistent" ||
+                             executed->choice == "form=ordinary"));
+    return operation;
+  }
+
+ private:
+  const Implementation& ordinary_;
+  bool chooses_;
+};
+
+TEST(ConformanceOverMpi, PersistentFormsAreRight) {
+  if (persistent_form_of(Collective::all_reduce, ReduceScatterCall::block) == nullptr)
+    GTEST_SKIP() << "this MPI library has no persistent collectives";
+  AbortFlag abort_flag;
+  const auto world = make_mpi_world(abort_flag, soon_enough());
+  const Implementations catalogue = make_catalogue();
+  const Capability capability = detect_capability(catalogue, *world);
+  for (const auto& ordinary : catalogue) {
+    if (ordinary->family() != "mpi" || !ordinary->is_baseline()) continue;
+    const Variant variant{ordinary->name(), {}};
+    for (const bool chooses : {false, true}) {
+      const PersistentForm form(*ordinary, chooses);
+      for (const ConformanceCase& test : conformance_cases(*ordinary, world->size())) {
+        if (!ordinary->supports(test.problem, topology_of(*world, capability), capability, variant))
+          continue;
+        EXPECT_EQ(find_fault(*world, form, variant, test), "") << describe(test.problem);
+      }
+    }
   }
 }
 

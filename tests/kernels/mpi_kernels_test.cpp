@@ -61,7 +61,7 @@ TEST_F(OverMpi, PartsShareCoresAsTheWholeDoesUnlessTheOthersSleep) {
   const auto one = world_->split(rank, 0, soon_enough());
   EXPECT_EQ(one->is_oversubscribed(), world_->is_oversubscribed());
   EXPECT_EQ(one->duplicate(soon_enough())->is_oversubscribed(), world_->is_oversubscribed());
-  const auto alone = world_->split_while_others_sleep(rank == 0 ? 0 : -1, 0, soon_enough());
+  const auto alone = world_->split(rank == 0 ? 0 : -1, 0, OtherRanks::sleeping, soon_enough());
   ASSERT_EQ(alone != nullptr, rank == 0);
   if (alone == nullptr) return;
   EXPECT_FALSE(alone->is_oversubscribed());

@@ -165,7 +165,7 @@ class Caller {
     if (variants.empty()) return;
     made.variant = draw_one(shared_, variants);
     const int root = draw_root();
-    if (!implementation.why_not_rebound(problem, made.variant).empty() ||
+    if (!implementation.traits(problem, topology_, made.variant).why_not_rebound.empty() ||
         !implementation.supports(problem, topology_, capability_, made.variant))
       return;
     const Problem own = as_known_here(problem, root);

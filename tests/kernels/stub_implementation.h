@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "colltune/kernels/implementation.h"
@@ -13,11 +14,11 @@ namespace colltune::test {
 /// test adds how it is prepared and what else matters there.
 class StubImplementation : public Implementation {
  public:
-  explicit StubImplementation(Collective collective) : collective_(collective) {}
-  [[nodiscard]] std::string_view name() const override { return "test.stub"; }
-  [[nodiscard]] std::string_view description() const override { return "made by a test"; }
-  [[nodiscard]] Collective collective() const override { return collective_; }
-  [[nodiscard]] std::string_view family() const override { return "test"; }
+  explicit StubImplementation(Collective collective, std::string name = "test.stub")
+      : Implementation({.name = std::move(name),
+                        .description = "made by a test",
+                        .collective = collective,
+                        .family = "test"}) {}
   [[nodiscard]] std::vector<Variant> variants(const Problem&, const Topology&,
                                               const Capability&) const override {
     return {};
@@ -34,9 +35,6 @@ class StubImplementation : public Implementation {
     return {};
   }
   [[nodiscard]] Numerics numerics(const Problem&, const Variant&) const override { return {}; }
-
- private:
-  Collective collective_;
 };
 
 }  // namespace colltune::test

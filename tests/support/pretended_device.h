@@ -29,9 +29,10 @@ class PretendedDevice final : public Device {
                            std::string architecture = "pretended");
   ~PretendedDevice() override;
 
-  std::string architecture() const override { return architecture_; }
-  std::string identity() const override { return identity_; }
-  std::map<std::string, std::string, std::less<>> features() const override {
+  DeviceFacts facts() const override {
+    return {architecture_, identity_, features(), {cache_bytes_}};
+  }
+  std::map<std::string, std::string, std::less<>> features() const {
     if (is_broken_) throw Error(StatusCode::internal, "the pretended device is broken");
     std::map<std::string, std::string, std::less<>> found{
         {"device.name", "host threads"},
@@ -44,7 +45,6 @@ class PretendedDevice final : public Device {
     if (has_cuda_) found.emplace("cuda.driver", "pretended");
     return found;
   }
-  Bytes cache_size() const override { return {cache_bytes_}; }
   std::byte* allocate(Bytes bytes, Memory memory) override;
   void release(std::byte* memory) noexcept override;
   void write(std::byte* to, std::span<const std::byte> from) override;

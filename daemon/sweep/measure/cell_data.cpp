@@ -136,7 +136,7 @@ BufferArena::Regions BufferArena::registered(Communicator& communicator, Bytes b
 BufferArena::Regions BufferArena::on(Device& device, BufferSource* source, Bytes bytes,
                                      bool evicts) {
   if (evicts && eviction_.bytes().empty()) {
-    const Bytes cache = device.cache_size();
+    const Bytes cache = device.facts().cache_size;
     if (cache.value == 0)
       throw Error(StatusCode::failed_precondition,
                   "the input mode rotating pushes inputs out of the caches, and nobody tells how "

@@ -161,7 +161,7 @@ void CellRun::make_data(Trial& trial, Bytes region) {
     const auto* const implementation =
         find_implementation(context_.implementations, trial.planned->variant.implementation);
     BufferSource* const source =
-        implementation == nullptr ? nullptr : implementation->buffer_source();
+        implementation == nullptr ? nullptr : implementation->facts().buffer_source;
     auto known = context_.data.find(source);
     if (known == context_.data.end())
       known = context_.data

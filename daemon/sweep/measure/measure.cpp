@@ -159,9 +159,8 @@ class Measurer::Impl {
     const auto& ranks = tools_.plan.worlds[world].ranks;
     const auto own = std::ranges::find(ranks, tools_.launch.rank());
     // The ranks beyond the world wait on the control plane, which lets them sleep.
-    return tools_.launch.split_while_others_sleep(own != ranks.end() ? 0 : -1,
-                                                  static_cast<int>(own - ranks.begin()),
-                                                  Clock::now() + policy_.call_limit_floor);
+    return tools_.launch.split(own != ranks.end() ? 0 : -1, static_cast<int>(own - ranks.begin()),
+                               OtherRanks::sleeping, Clock::now() + policy_.call_limit_floor);
   }
 
   Tools tools_;

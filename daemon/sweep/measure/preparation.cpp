@@ -27,6 +27,7 @@ std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& tria
   const Deadline deadline = Clock::now() + limit;
   Call call = trial.data->call();
   call.longest_wait = 2 * limit;  // a live host has ended the call by then
+  call.is_persistent = context.cell.key.calling == Calling::persistent;
   if (composition) {
     const auto world = static_cast<std::size_t>(context.cell.world);
     const Members& members = context.plan.worlds.at(world).members;

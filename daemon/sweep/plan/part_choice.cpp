@@ -125,7 +125,7 @@ bool PartChooser::can_run(const Implementation& implementation, const Variant& v
 
 std::string PartChooser::why_not_among(const Implementation& implementation, const Variant& variant,
                                        const PartCall& step, std::span<const int> kinds) const {
-  if (implementation.buffer_source() != nullptr)
+  if (implementation.facts().buffer_source != nullptr)
     return "its buffers come from a library, those of parts do not";
   std::vector<const Capability*> capabilities;
   for (const int kind : kinds) capabilities.push_back(&capability(kind));

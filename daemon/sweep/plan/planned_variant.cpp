@@ -26,16 +26,17 @@ PlannedVariant describe_variant(const Implementation& implementation, const Tuni
                                 Variant variant, std::vector<int> supporting_kinds) {
   const Problem& problem = key.problem;
   const Numerics numerics = implementation.numerics(problem, variant);
+  const CallTraits traits = implementation.traits(problem, key.topology, variant);
   PlannedVariant planned{
       .family = std::string(implementation.family()),
       .protocol = implementation.protocol(problem, variant),
       .is_baseline = implementation.is_baseline(),
-      .is_emulated = implementation.is_emulated(problem),
+      .is_emulated = traits.is_emulated,
       .rounding = numerics.rounding,
       .numeric_class = numerics.numeric_class,
       .limits = implementation.limits(variant),
       .call_limit = call_limit(implementation.cost(problem, key.topology, variant)),
-      .settling_calls = implementation.settling_calls(problem, key.topology, variant),
+      .settling_calls = traits.settling_calls,
       .supporting_kinds = std::move(supporting_kinds)};
   planned.variant = std::move(variant);
   return planned;
@@ -46,7 +47,7 @@ int settling_calls(const Composition& composition, const TuningKey& key,
   int most = 0;
   for (const Part& part : composition.parts)
     if (const auto* const found = find_implementation(catalogue, part.variant.implementation))
-      most = std::max(most, found->settling_calls(key.problem, key.topology, part.variant));
+      most = std::max(most, found->traits(key.problem, key.topology, part.variant).settling_calls);
   return most;
 }
 

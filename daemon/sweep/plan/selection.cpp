@@ -88,14 +88,14 @@ Support support_of(const Implementation& implementation, const Problem& problem,
     return Support::no(fmt::format("masked by impl={}", glob));
   Support support = implementation.supports(problem, topology, capability, variant);
   if (!support || calling == Calling::persistent) return support;
-  if (const std::string why = implementation.why_not_bound(problem, variant); !why.empty())
+  if (const std::string why = implementation.traits(problem, topology, variant).why_not_bound; !why.empty())
     return Support::no("only for calling=persistent: " + why);
   return support;
 }
 
 std::string why_not_together(const Implementation& implementation,
                              std::span<const Capability* const> capabilities) {
-  if (implementation.meets_other_builds()) return {};
+  if (implementation.facts().meets_other_builds) return {};
   for (const Capability* const other : capabilities)
     if (other->value(build_feature) != capabilities.front()->value(build_feature))
       return fmt::format("ranks of unlike builds do not meet in its calls: {} and {}",

@@ -24,7 +24,7 @@ struct Composition {
   Levels gather{};  ///< all_reduce: the all-gather inside
 };
 
-void draw_all_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void write_all_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
   const NodeGrid grid = grid_of(writer.shape());
   const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
   const Level& across_level = level_of(of.across, variant, "across");
@@ -49,7 +49,7 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant& variant, const Compo
         outputs.push_back({sum});
         sums[static_cast<std::size_t>(place)][static_cast<std::size_t>(node)].push_back(sum);
       }
-      inside.draw(grid.of_node(node), std::move(inputs), std::move(outputs));
+      inside.write(grid.of_node(node), std::move(inputs), std::move(outputs));
     }
   for (int place = 0; place < places; ++place) {
     Blocks outputs(static_cast<std::size_t>(grid.nodes()));
@@ -57,7 +57,7 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant& variant, const Compo
       for (int piece = 0; piece < pieces; ++piece)
         outputs[static_cast<std::size_t>(node)].push_back(
             writer.output(grid.rank(node, place), share(place, piece)));
-    across.draw(grid.of_place(place), sums[static_cast<std::size_t>(place)], std::move(outputs));
+    across.write(grid.of_place(place), sums[static_cast<std::size_t>(place)], std::move(outputs));
   }
   for (int piece = 0; piece < pieces; ++piece)
     for (int node = 0; node < grid.nodes(); ++node) {
@@ -70,11 +70,11 @@ void draw_all_reduce(ScheduleWriter& writer, const Variant& variant, const Compo
           outputs[static_cast<std::size_t>(place)].push_back(
               writer.output(rank, share(of_place, piece)));
       }
-      gather.draw(grid.of_node(node), std::move(inputs), std::move(outputs));
+      gather.write(grid.of_node(node), std::move(inputs), std::move(outputs));
     }
 }
 
-void draw_reduce_scatter(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void write_reduce_scatter(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
   const NodeGrid grid = grid_of(writer.shape());
   const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
   const LevelWriter across(writer, level_of(of.across, variant, "across"), true);
@@ -94,16 +94,16 @@ void draw_reduce_scatter(ScheduleWriter& writer, const Variant& variant, const C
         outputs.push_back({sum});
         sums[static_cast<std::size_t>(place)][static_cast<std::size_t>(node)].push_back(sum);
       }
-      inside.draw(grid.of_node(node), std::move(inputs), std::move(outputs));
+      inside.write(grid.of_node(node), std::move(inputs), std::move(outputs));
     }
   for (int place = 0; place < places; ++place) {
     Blocks outputs;
     for (const int rank : grid.of_place(place)) outputs.push_back({writer.output(rank)});
-    across.draw(grid.of_place(place), sums[static_cast<std::size_t>(place)], std::move(outputs));
+    across.write(grid.of_place(place), sums[static_cast<std::size_t>(place)], std::move(outputs));
   }
 }
 
-void draw_all_gather(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void write_all_gather(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
   const NodeGrid grid = grid_of(writer.shape());
   const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
   const LevelWriter across(writer, level_of(of.across, variant, "across"), false);
@@ -115,7 +115,7 @@ void draw_all_gather(ScheduleWriter& writer, const Variant& variant, const Compo
       inputs.push_back({writer.input(ranks[node])});
       for (const int of_rank : ranks) outputs[node].push_back(writer.output(ranks[node], of_rank));
     }
-    across.draw(ranks, std::move(inputs), std::move(outputs));
+    across.write(ranks, std::move(inputs), std::move(outputs));
   }
   for (int source = 0; source < grid.nodes(); ++source)
     for (int node = 0; node < grid.nodes(); ++node) {
@@ -127,7 +127,7 @@ void draw_all_gather(ScheduleWriter& writer, const Variant& variant, const Compo
         for (const int of_rank : grid.of_node(source))
           outputs[static_cast<std::size_t>(place)].push_back(writer.output(rank, of_rank));
       }
-      inside.draw(grid.of_node(node), std::move(inputs), std::move(outputs));
+      inside.write(grid.of_node(node), std::move(inputs), std::move(outputs));
     }
 }
 
@@ -151,9 +151,9 @@ bool is_pair(const Variant& variant) {
   return gather.starts_with(inside);
 }
 
-using Draw = void (*)(ScheduleWriter&, const Variant&, const Composition&);
+using WriteWave = void (*)(ScheduleWriter&, const Variant&, const Composition&);
 
-ScheduledAlgorithm compose(Collective collective, std::string description, Draw draw,
+ScheduledAlgorithm compose(Collective collective, std::string description, WriteWave write,
                            const Composition& of) {
   ScheduledAlgorithm made{.name = "cpu." + std::string(name_of(collective)) + "_hierarchical",
                           .description = std::move(description),
@@ -161,8 +161,8 @@ ScheduledAlgorithm compose(Collective collective, std::string description, Draw 
                           .min_ranks = 4,
                           .is_pipeline = true,
                           .knobs = {knob_of("inside", of.inside), knob_of("across", of.across)}};
-  made.draw = [draw, of](ScheduleWriter& writer, const Variant& variant) {
-    draw(writer, variant, of);
+  made.write_wave = [write, of](ScheduleWriter& writer, const Variant& variant) {
+    write(writer, variant, of);
   };
   made.why_not = [of](const Topology& topology, const Capability&, const Variant& variant) {
     return why_not(topology, variant, of);
@@ -187,7 +187,7 @@ Implementations compose_hierarchical(const Implementations& all) {
   made.push_back(compose(Collective::all_reduce,
                          "reduce-scatter in each node, all-reduce across, all-gather in each node: "
                          "S / (ranks per node) bytes through each link, times the across level's",
-                         draw_all_reduce, of_all_reduce));
+                         write_all_reduce, of_all_reduce));
   made.back().knobs.push_back(knob_of("gather", of_all_reduce.gather));
   made.back().is_tried = is_pair;
   made.back().shares = [of_all_reduce](const ScheduledCall& shape, const Variant& variant) {
@@ -198,9 +198,9 @@ Implementations compose_hierarchical(const Implementations& all) {
 
   made.push_back(compose(Collective::reduce_scatter,
                          "reduce-scatter in each node for each node, then across nodes",
-                         draw_reduce_scatter, same_levels(Collective::reduce_scatter)));
+                         write_reduce_scatter, same_levels(Collective::reduce_scatter)));
   made.push_back(compose(Collective::all_gather, "all-gather across nodes, then in each node",
-                         draw_all_gather, same_levels(Collective::all_gather)));
+                         write_all_gather, same_levels(Collective::all_gather)));
   return make_scheduled(std::move(made));
 }
 

@@ -88,20 +88,54 @@ void for_each_block(const NodeGrid& grid, std::size_t block, Copy copy) {
       copy(ordered, static_cast<std::size_t>(grid.rank(node, place)) * block);
 }
 
-Layout lay_out(const Call& call, const NodeGrid& grid, int place, StepMemory& memory) {
+/// The largest calls that the steps of `call` and of those that may follow it make.
+struct Capacities {
+  Bytes inside{};  ///< 0: no call follows
+  Bytes across{};
+};
+
+Capacities capacities_of(const Call& call, int places) {
+  if (call.capacity == Bytes{}) return {};
+  const auto ranks = static_cast<std::uint64_t>(places);
+  // Where a message is rounded up, by less than an element of the largest type for each rank.
+  const std::uint64_t rounded = call.problem.collective == Collective::all_reduce ? 8 : 0;
+  return {.inside = call.capacity + Bytes{rounded * ranks},
+          .across = {call.capacity.value / ranks + rounded}};
+}
+
+/// Memory between the steps: what lies in the order of the one step's blocks, and of the other's.
+struct Areas {
+  std::span<std::byte> whole{};
+  std::span<std::byte> column{};
+
+  Areas(const Call& call, const NodeGrid& grid, StepMemory& memory) {
+    Problem problem = call.problem;
+    problem.message_size = std::max(problem.message_size, call.capacity);
+    const auto places = static_cast<std::uint64_t>(grid.places());
+    const Bytes largest = std::max(steps_of(problem, grid.places()).padded,
+                                   capacities_of(call, grid.places()).inside);
+    if (problem.collective == Collective::all_reduce) {
+      whole = memory.add(largest, nullptr);
+    } else {
+      whole = memory.add(problem.message_size, nullptr);
+      column = memory.add({problem.message_size.value / places}, nullptr);
+    }
+  }
+};
+
+Layout lay_out(const Call& call, const NodeGrid& grid, int place, const Areas& areas) {
   Layout layout;
   const CallBuffers& own = call.buffers;
   const auto places = static_cast<std::size_t>(grid.places());
   const auto nodes = static_cast<std::size_t>(grid.nodes());
   const auto at = static_cast<std::size_t>(place);
-  const auto add = [&](std::size_t size) { return memory.add({size}, nullptr); };
   switch (call.problem.collective) {
     case Collective::all_reduce: {
       const Steps steps = steps_of(call.problem, grid.places());
       std::span<std::byte> whole = own.receive;
       std::span<const std::byte> input = own.send;
       if (steps.padded != call.problem.message_size) {
-        whole = add(steps.padded.value);
+        whole = areas.whole.first(steps.padded.value);
         input = whole;
         layout.copies_before.add(whole.data(), own.send.data(), own.send.size());
         layout.copies_after.add(own.receive.data(), whole.data(), own.receive.size());
@@ -114,8 +148,8 @@ Layout lay_out(const Call& call, const NodeGrid& grid, int place, StepMemory& me
     }
     case Collective::reduce_scatter: {
       const std::size_t block = own.receive.size();
-      const std::span<std::byte> ordered = add(block * nodes * places);
-      const std::span<std::byte> sums = add(block * nodes);
+      const std::span<std::byte> ordered = areas.whole.first(block * nodes * places);
+      const std::span<std::byte> sums = areas.column.first(block * nodes);
       for_each_block(grid, block, [&](std::size_t to, std::size_t from) {
         layout.copies_before.add(ordered.data() + to, own.send.data() + from, block);
       });
@@ -126,8 +160,8 @@ Layout lay_out(const Call& call, const NodeGrid& grid, int place, StepMemory& me
     }
     case Collective::all_gather: {
       const std::size_t block = own.send.size();
-      const std::span<std::byte> column = add(block * nodes);
-      const std::span<std::byte> ordered = add(block * nodes * places);
+      const std::span<std::byte> column = areas.column.first(block * nodes);
+      const std::span<std::byte> ordered = areas.whole.first(block * nodes * places);
       for_each_block(grid, block, [&](std::size_t from, std::size_t to) {
         layout.copies_after.add(own.receive.data() + to, ordered.data() + from, block);
       });
@@ -149,29 +183,78 @@ Layout lay_out(const Call& call, const NodeGrid& grid, int place, StepMemory& me
 /// Runs the levels. Its communicators are destroyed after its steps.
 class LevelsOperation final : public Operation {
  public:
-  LevelsOperation(Communicator& communicator, const CallBuffers& buffers, int node, int place,
-                  Deadline deadline)
-      : inside(communicator.split(node, place, deadline)),
+  LevelsOperation(Communicator& communicator, const Call& call, NodeGrid grid, Deadline deadline)
+      : rank(communicator.rank()),
+        ranks(communicator.size()),
+        node(communicator.nodes()[static_cast<std::size_t>(rank)]),
+        place(place_in(grid.of_node(node), rank)),
+        inside(communicator.split(node, place, deadline)),
         across(communicator.split(place, node, deadline)),
-        steps(joint_words, communicator, buffers) {}
+        steps(joint_words, communicator, call.buffers),
+        prepared_(call),
+        grid_(std::move(grid)) {}
+
+  /// Local, and may throw on this rank only.
+  void make_areas() { areas_.emplace(prepared_, grid_, steps.memory()); }
 
   void bind(const CallBuffers& buffers) override { steps.bind(buffers); }
+  void rebind(const Call& call) override {
+    check_rebound(prepared_, call, rank, ranks);
+    use(call);
+    steps.rebind(call.buffers);
+  }
   void start() override { steps.start(); }
   void wait(Deadline deadline) override { steps.wait(deadline); }
   [[nodiscard]] bool is_lost() const override { return steps.is_lost(); }
   void give_up() noexcept override { steps.give_up(); }
 
+  /// Sets what each step does in `call`.
+  void use(const Call& call) {
+    const Steps next = steps_of(call.problem, grid_.places());
+    const Capacities capacities = capacities_of(prepared_, grid_.places());
+    Layout layout = lay_out(call, grid_, place, *areas_);
+    std::size_t at = 0;
+    const auto set = [&](const Problem& problem, const CallBuffers& buffers, Bytes capacity) {
+      steps.at(at++).call = {.problem = problem, .buffers = buffers, .capacity = capacity};
+    };
+    steps.at(at++).copies = std::move(layout.copies_before);
+    if (next.before) set(*next.before, layout.before, capacities.inside);
+    set(next.across, layout.across, capacities.across);
+    if (call.problem.reduce_op == ReduceOp::avg)
+      steps.at(at).division = Division(layout.sum, call.problem.data_type, ranks, nullptr);
+    else
+      steps.at(at).division = {};
+    ++at;
+    if (next.after) set(*next.after, layout.after, capacities.inside);
+    steps.at(at).copies = std::move(layout.copies_after);
+  }
+
+  const int rank;
+  const int ranks;
+  const int node;
+  const int place;
   std::unique_ptr<Communicator> inside;
   std::unique_ptr<Communicator> across;
   JointSteps steps;
+
+ private:
+  [[nodiscard]] static int place_in(const std::vector<int>& members, int rank) {
+    return static_cast<int>(std::ranges::find(members, rank) - members.begin());
+  }
+
+  Call prepared_;
+  NodeGrid grid_;
+  std::optional<Areas> areas_;
 };
 
 class HierarchicalLowLatency final : public Implementation {
  public:
   HierarchicalLowLatency(Collective collective, std::string description, const Implementations& all)
-      : collective_(collective),
-        name_("cpu." + std::string(name_of(collective)) + "_hierarchical_low_latency"),
-        description_(std::move(description)) {
+      : Implementation(
+            {.name = "cpu." + std::string(name_of(collective)) + "_hierarchical_low_latency",
+             .description = std::move(description),
+             .collective = collective,
+             .family = "colltune"}) {
     const Steps steps = steps_of({.collective = collective}, 1);
     const auto inside = [&](const std::optional<Problem>& step) {
       if (!step) return static_cast<const Implementation*>(nullptr);
@@ -185,11 +268,6 @@ class HierarchicalLowLatency final : public Implementation {
       across_.push_back(std::move(make_scheduled({level.algorithm}).front()));
   }
 
-  std::string_view name() const override { return name_; }
-  std::string_view description() const override { return description_; }
-  Collective collective() const override { return collective_; }
-  std::string_view family() const override { return "colltune"; }
-
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
     const bool has_grid = why_no_grid(topology).empty();
@@ -201,7 +279,7 @@ class HierarchicalLowLatency final : public Implementation {
     for (const Level& level : *levels_) {
       if (has_grid && !why_not_among(level.algorithm, topology.nodes).empty()) continue;
       for (Variant variant : insides) {
-        variant.implementation = name_;
+        variant.implementation = name();
         variant.parameters.push_back({std::string(across_knob), level.word});
         std::ranges::sort(variant.parameters);
         all.push_back(std::move(variant));
@@ -213,7 +291,7 @@ class HierarchicalLowLatency final : public Implementation {
 
   Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
                    const Variant& variant) const override {
-    if (std::string why = why_not_on_processors(collective_, problem); !why.empty())
+    if (std::string why = why_not_on_processors(collective(), problem); !why.empty())
       return Support::no(std::move(why));
     if (std::string why = why_no_grid(topology); !why.empty()) return Support::no(std::move(why));
     if (std::string why = why_outside(limits(variant), problem, topology.ranks); !why.empty())
@@ -238,7 +316,7 @@ class HierarchicalLowLatency final : public Implementation {
 
   std::string protocol(const Problem& problem, const Variant& variant) const override {
     // The protocol inside is that of low latency; the sizes follow from the problem.
-    return "levels;" + name_ + ";" + word(variant, across_knob) + ";" +
+    return "levels;" + name() + ";" + word(variant, across_knob) + ";" +
            inside().protocol(problem, inside_variant(variant, inside()));
   }
 
@@ -262,24 +340,22 @@ class HierarchicalLowLatency final : public Implementation {
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return {.rounding = rounding_handed_on(problem),
             .numeric_class =
-                shape_of(collective_).reduces ? NumericClass::same_bits : NumericClass::rank_order};
+                shape_of(collective()).reduces ? NumericClass::same_bits : NumericClass::rank_order};
   }
-
-  std::string why_not_bound(const Problem&, const Variant&) const override { return {}; }
 
   bool covers(const Variant& wide, const Variant& narrow) const override {
     return word(wide, across_knob) == word(narrow, across_knob) &&
            inside().covers(inside_variant(wide, inside()), inside_variant(narrow, inside()));
   }
-  int settling_calls(const Problem& problem, const Topology& topology,
-                     const Variant& variant) const override {
-    int most = 0;
+  CallTraits traits(const Problem& problem, const Topology& topology,
+                    const Variant& variant) const override {
+    CallTraits all{.why_not_bound = {}, .why_not_rebound = {}};
     for_each_inside(steps_of(problem, topology.ranks_per_node), [&](const Problem& step,
                                                                     const Implementation& by) {
-      most =
-          std::max(most, by.settling_calls(step, node_of(topology), inside_variant(variant, by)));
+      const CallTraits own = by.traits(step, node_of(topology), inside_variant(variant, by));
+      all.settling_calls = std::max(all.settling_calls, own.settling_calls);
     });
-    return most;
+    return all;
   }
 
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
@@ -326,9 +402,6 @@ class HierarchicalLowLatency final : public Implementation {
     return all;
   }
 
-  Collective collective_;
-  std::string name_;
-  std::string description_;
   Implementations low_latency_ = make_low_latency();
   const Implementation* before_ = nullptr;  ///< of low_latency_; null if there is no such step
   const Implementation* after_ = nullptr;
@@ -343,44 +416,38 @@ std::unique_ptr<Operation> HierarchicalLowLatency::prepare(Communicator& communi
   if (!grid.is_even())  // all ranks reach the same result
     throw Error(StatusCode::failed_precondition,
                 std::string(joint_words) + " needs as many ranks on each node");
-  const int rank = communicator.rank();
-  const int node = communicator.nodes()[static_cast<std::size_t>(rank)];
-  const std::vector<int>& members = grid.of_node(node);
-  const auto place = static_cast<int>(std::ranges::find(members, rank) - members.begin());
   const Steps steps = steps_of(call.problem, grid.places());
-  auto operation = std::make_unique<LevelsOperation>(communicator, call.buffers, node, place, deadline);
+  auto operation = std::make_unique<LevelsOperation>(communicator, call, grid, deadline);
   JointSteps& joint = operation->steps;
-  Layout layout;
-  attempt_together(communicator, joint_words, deadline,
-                   [&] { layout = lay_out(call, grid, place, joint.memory()); });
-  const auto add = [&](Communicator& level, const ImplementedBy& by, const Problem& problem,
-                       const CallBuffers& buffers, JointStep step) {
+  // What this rank does in each step; what its collective is, `use` sets.
+  joint.add({});
+  if (steps.before)
+    joint.add({.members = grid.of_node(operation->node), .waiting_for = inside_words});
+  joint.add({.members = grid.of_place(operation->place), .waiting_for = across_words});
+  joint.add({});  // the division
+  if (steps.after)
+    joint.add({.members = grid.of_node(operation->node), .waiting_for = inside_words});
+  joint.add({});
+  attempt_together(communicator, joint_words, deadline, [&] {
+    operation->make_areas();
+    operation->use(call);
+  });
+  std::size_t at = 1;
+  const auto prepare_step = [&](Communicator& level, const Implementation& by,
+                                const Variant& own) {
     // One level after the other, each on all ranks: if a rank fails in one, no rank enters the
     // next.
     attempt_together(communicator, joint_words, deadline, [&] {
-      step.prepare(level, by, {.problem = problem, .root = 0, .buffers = buffers}, deadline);
-      joint.add(std::move(step));
+      JointStep& step = joint.at(at++);
+      step.prepare(level, {by, own}, step.call, deadline);
     });
   };
-  joint.add({.copies = std::move(layout.copies_before)});
-  if (steps.before) {
-    const Variant own = inside_variant(variant, *before_);
-    add(*operation->inside, {*before_, own}, *steps.before, layout.before,
-        {.members = members, .waiting_for = inside_words});
-  }
+  if (steps.before)
+    prepare_step(*operation->inside, *before_, inside_variant(variant, *before_));
   const Level& level = level_of(levels_, variant, across_knob);
-  const Variant own_across = variant_of(level);
-  add(*operation->across, {across_of(level), own_across}, steps.across, layout.across,
-      {.members = grid.of_place(place), .waiting_for = across_words});
-  if (call.problem.reduce_op == ReduceOp::avg)
-    joint.add(
-        {.division = Division(layout.sum, call.problem.data_type, communicator.size(), nullptr)});
-  if (steps.after) {
-    const Variant own = inside_variant(variant, *after_);
-    add(*operation->inside, {*after_, own}, *steps.after, layout.after,
-        {.members = members, .waiting_for = inside_words});
-  }
-  joint.add({.copies = std::move(layout.copies_after)});
+  prepare_step(*operation->across, across_of(level), variant_of(level));
+  ++at;  // the division
+  if (steps.after) prepare_step(*operation->inside, *after_, inside_variant(variant, *after_));
   return operation;
 }
 

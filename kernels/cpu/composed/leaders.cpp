@@ -120,7 +120,7 @@ class LeadersWriter {
         for (const int share : shares) input.push_back(writer_.input(rank, share));
       }
       for (const int share : shares) result.push_back(block_of(sums, group, share));
-      up.draw(groups_.ranks(group), std::move(inputs), std::move(outputs),
+      up.write(groups_.ranks(group), std::move(inputs), std::move(outputs),
               groups_.place_of_leader(group));
     });
     return sums;
@@ -128,7 +128,7 @@ class LeadersWriter {
 
   /// Draws the leaders' call, from `inputs` to `outputs` (by group and share; a group that receives
   /// nothing has none).
-  void draw_across(const OfLeaders& inputs, const OfLeaders& outputs, bool is_last) {
+  void write_across(const OfLeaders& inputs, const OfLeaders& outputs, bool is_last) {
     if (groups_.count() == 1) {
       for (int share = 0; share < cuts_.shares(); ++share)
         if (!outputs.front().empty())
@@ -149,7 +149,7 @@ class LeadersWriter {
             output.push_back(block_of(outputs, group, cuts_.share(a, b)));
         }
       }
-      across.draw(groups_.leaders(), std::move(from), std::move(to), groups_.root_group());
+      across.write(groups_.leaders(), std::move(from), std::move(to), groups_.root_group());
     }
   }
 
@@ -165,7 +165,7 @@ class LeadersWriter {
           own.push_back(rank == groups_.leader(group) ? block_of(from, group, share)
                                                       : writer_.output(rank, share));
       }
-      down.draw(groups_.ranks(group), blocks, blocks, groups_.place_of_leader(group));
+      down.write(groups_.ranks(group), blocks, blocks, groups_.place_of_leader(group));
     });
   }
 
@@ -219,30 +219,30 @@ class LeadersWriter {
   Cuts cuts_;
 };
 
-void draw_broadcast(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void write_broadcast(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
   LeadersWriter levels(writer, variant, of);
   const auto input = [&](int rank, int share) { return writer.input(rank, share); };
   const auto output = [&](int rank, int share) { return writer.output(rank, share); };
-  levels.draw_across(levels.of_leaders(input), levels.of_leaders(output), false);
+  levels.write_across(levels.of_leaders(input), levels.of_leaders(output), false);
   // The root has its copy already.
   levels.broadcast_down(levels.of_leaders([&](int rank, int share) {
     return rank == writer.shape().root ? input(rank, share) : output(rank, share);
   }));
 }
 
-void draw_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void write_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
   LeadersWriter levels(writer, variant, of);
   const auto sums = levels.reduce_up();
-  levels.draw_across(
+  levels.write_across(
       sums, levels.of_root([&](int rank, int share) { return writer.output(rank, share); }), true);
 }
 
-void draw_all_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void write_all_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
   LeadersWriter levels(writer, variant, of);
   const auto sums = levels.reduce_up();
   const auto results =
       levels.of_leaders([&](int rank, int share) { return writer.output(rank, share); });
-  levels.draw_across(sums, results, true);
+  levels.write_across(sums, results, true);
   levels.broadcast_down(results);
 }
 
@@ -290,9 +290,9 @@ bool is_pair(const Variant& variant) {
   return up == "two_shot" ? down.starts_with("scatter_all_gather") : down.starts_with(up);
 }
 
-using Draw = void (*)(ScheduleWriter&, const Variant&, const Composition&);
+using WriteWave = void (*)(ScheduleWriter&, const Variant&, const Composition&);
 
-ScheduledAlgorithm compose(Collective collective, std::string description, Draw draw,
+ScheduledAlgorithm compose(Collective collective, std::string description, WriteWave write,
                            const Composition& of) {
   ScheduledAlgorithm made{.name = "cpu." + std::string(name_of(collective)) + "_leaders",
                           .description = std::move(description),
@@ -304,8 +304,8 @@ ScheduledAlgorithm compose(Collective collective, std::string description, Draw 
   if (of.down) made.knobs.push_back(knob_of("down", of.down));
   if (of.up && of.down) made.is_tried = is_pair;
   if (shape_of(collective).reduces) made.numeric_class = NumericClass::same_bits;
-  made.draw = [draw, of](ScheduleWriter& writer, const Variant& variant) {
-    draw(writer, variant, of);
+  made.write_wave = [write, of](ScheduleWriter& writer, const Variant& variant) {
+    write(writer, variant, of);
   };
   made.shares = [of](const ScheduledCall& shape, const Variant& variant) {
     return Cuts(of, variant, Groups(shape)).shares();
@@ -326,16 +326,16 @@ Implementations compose_leaders(const Implementations& all) {
   };
   std::vector<ScheduledAlgorithm> made;
   made.push_back(compose(Collective::broadcast,
-                         "broadcast among the groups' leaders, then in each group", draw_broadcast,
+                         "broadcast among the groups' leaders, then in each group", write_broadcast,
                          {.across = levels(Collective::broadcast, true),
                           .down = levels(Collective::broadcast, false)}));
   made.push_back(compose(
-      Collective::reduce, "reduce to each group's leader, then among the leaders", draw_reduce,
+      Collective::reduce, "reduce to each group's leader, then among the leaders", write_reduce,
       {.up = levels(Collective::reduce, false), .across = levels(Collective::reduce, true)}));
   made.push_back(compose(Collective::all_reduce,
                          "reduce to each group's leader, all-reduce among the leaders, broadcast "
                          "in each group: S bytes between groups for each leader",
-                         draw_all_reduce,
+                         write_all_reduce,
                          {.up = levels(Collective::reduce, false),
                           .across = levels(Collective::all_reduce, true),
                           .down = levels(Collective::broadcast, false)}));

@@ -54,10 +54,13 @@ class CudaDevice final : public Device {
     why_no_multicast_ = virtual_memory_ ? virtual_memory_->why_no_multicast() : why_not;
   }
 
-  std::string architecture() const override {
-    return "sm_" + std::to_string(properties_.major * 10 + properties_.minor);
+  DeviceFacts facts() const override {
+    return {.architecture = "sm_" + std::to_string(properties_.major * 10 + properties_.minor),
+            .identity = identity(),
+            .features = features(),
+            .cache_size = {static_cast<std::uint64_t>(properties_.l2CacheSize)}};
   }
-  std::string identity() const override {
+  [[nodiscard]] std::string identity() const {
     std::string text = "GPU-";
     for (const char byte : properties_.uuid.bytes) {
       char digits[3];
@@ -66,7 +69,7 @@ class CudaDevice final : public Device {
     }
     return text;
   }
-  std::map<std::string, std::string, std::less<>> features() const override {
+  [[nodiscard]] std::map<std::string, std::string, std::less<>> features() const {
     int driver = 0;
     int runtime = 0;
     check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
@@ -93,10 +96,6 @@ class CudaDevice final : public Device {
   std::optional<DeviceState> state() const override {
     if (!nvml_) return std::nullopt;
     return nvml_->state();
-  }
-
-  Bytes cache_size() const override {
-    return {static_cast<std::uint64_t>(properties_.l2CacheSize)};
   }
 
   std::byte* allocate(Bytes bytes, Memory memory) override {
@@ -148,7 +147,7 @@ class CudaDevice final : public Device {
     if (peer == nullptr || !can_reach(peer->gpu_))
       throw Error(
           StatusCode::failed_precondition,
-          "GPU " + std::to_string(gpu_) + " cannot reach the memory of " + other.identity());
+          "GPU " + std::to_string(gpu_) + " cannot reach the memory of " + other.facts().identity);
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
     if (const cudaError_t result = cudaDeviceEnablePeerAccess(peer->gpu_, 0);
         result != cudaErrorPeerAccessAlreadyEnabled)

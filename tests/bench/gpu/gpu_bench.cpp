@@ -236,7 +236,7 @@ GpuFigures figures_of(const Run& run, const BenchRow& row, int ranks) {
   return {.device_us = row.device_us,
           .moved_bytes = moved_bytes(row.implementation->name(), ranks, row.problem.message_size),
           .memory_bytes = memory_bytes(row.best.value(), ranks, row.problem.message_size,
-                                       run.devices.calls.cache_size()),
+                                       run.devices.calls.facts().cache_size),
           .copied_bytes_per_us = run.copied_bytes_per_us};
 }
 

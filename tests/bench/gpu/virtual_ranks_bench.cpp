@@ -66,7 +66,7 @@ std::string describe_untimed(const BenchRow& row) {
 
 VirtualRanksBench::VirtualRanksBench(const BenchDevices& devices, const BenchSettings& settings)
     : devices_(devices), settings_(settings) {
-  const Bytes cache = devices.calls.cache_size();
+  const Bytes cache = devices.calls.facts().cache_size;
   if (cache.value > 0) eviction_ = DeviceMemory(devices.calls, {2 * cache.value});
 }
 

@@ -25,12 +25,13 @@ constexpr Bytes mib{1 << 20};
 /// Says of itself what another one does, and leaves results as they were.
 class Flawed final : public Implementation {
  public:
-  explicit Flawed(const Implementation& sound) : sound_(sound) {}
-  std::string_view name() const override { return "cuda.flawed"; }
-  std::string_view description() const override { return sound_.description(); }
-  Collective collective() const override { return sound_.collective(); }
-  std::string_view family() const override { return sound_.family(); }
-  bool runs_on_device() const override { return true; }
+  explicit Flawed(const Implementation& sound)
+      : Implementation({.name = "cuda.flawed",
+                        .description = "a planted fault",
+                        .collective = sound.collective(),
+                        .family = sound.family(),
+                        .runs_on_device = true}),
+        sound_(sound) {}
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
     return sound_.variants(problem, topology, capability);

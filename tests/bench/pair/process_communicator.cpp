@@ -76,24 +76,26 @@ class ProcessCommunicator final : public Communicator {
     std::size_t words = 0;  ///< the number of the part with them
   };
   ProcessCommunicator(Place place, AbortFlag& abort_flag, Device* device)
-      : place_(std::move(place)),
-        places_{.node = std::vector<int>(place_.ranks.size()),
-                .numa = std::vector<int>(place_.ranks.size()),
-                .cache = std::vector<int>(place_.ranks.size())},
-        shares_cores_(have_to_share_cores(std::vector(place_.ranks.size(), own_cores()))),
+      : Communicator(
+            {.rank = place.rank,
+             .size = static_cast<int>(place.ranks.size()),
+             .places = {.node = std::vector<int>(place.ranks.size()),
+                        .numa = std::vector<int>(place.ranks.size()),
+                        .cache = std::vector<int>(place.ranks.size())},
+             .is_oversubscribed =
+                 have_to_share_cores(std::vector(place.ranks.size(), own_cores())),
+             .abort_flag = &abort_flag,
+             .device = device}),
+        place_(std::move(place)),
         abort_flag_(abort_flag),
         device_(device) {}
   ~ProcessCommunicator() override { attachments_.reset(); }
 
-  int rank() const override { return place_.rank; }
-  int size() const override { return static_cast<int>(place_.ranks.size()); }
-  const RankPlaces& places() const override { return places_; }
-  bool is_oversubscribed() const override { return shares_cores_; }
-
   std::unique_ptr<Communicator> duplicate(Deadline deadline) override {
-    return split(0, rank(), deadline);
+    return split(0, rank(), OtherRanks::running, deadline);
   }
-  std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) override {
+  std::unique_ptr<Communicator> split(int color, int key, OtherRanks /*others*/,
+                                      Deadline deadline) override {
     Words& own = words_of(rank());
     own.color = color;
     own.key = key;
@@ -111,10 +113,6 @@ class ProcessCommunicator final : public Communicator {
       made.ranks.push_back(place_.ranks[static_cast<std::size_t>(other)]);
     }
     return std::make_unique<ProcessCommunicator>(std::move(made), abort_flag_, device_);
-  }
-  std::unique_ptr<Communicator> split_while_others_sleep(int color, int key,
-                                                         Deadline deadline) override {
-    return split(color, key, deadline);
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes, Deadline deadline) override {
@@ -141,7 +139,7 @@ class ProcessCommunicator final : public Communicator {
     std::int64_t largest = value;
     for (int other = 0; other < size(); ++other) {
       const Words& words = words_of(other);
-      BoundedWait wait(deadline, abort_flag_, shares_cores_);
+      BoundedWait wait(deadline, abort_flag_, is_oversubscribed());
       while (words.epoch.load(std::memory_order_acquire) < epoch)
         wait.step(other, "a step of all processes");
       largest = std::max(largest, words.values[epoch % 2]);
@@ -151,7 +149,7 @@ class ProcessCommunicator final : public Communicator {
   void send_word(int to, std::int64_t word, Deadline deadline) override {
     Words::Letter& letter = words_of(rank()).letters.at(static_cast<std::size_t>(to));
     const std::uint64_t sent = letter.sent.load(std::memory_order_relaxed);
-    BoundedWait wait(deadline, abort_flag_, shares_cores_);
+    BoundedWait wait(deadline, abort_flag_, is_oversubscribed());
     while (letter.taken.load(std::memory_order_acquire) < sent) wait.step(to, "the word before");
     letter.word = word;
     letter.sent.store(sent + 1, std::memory_order_release);
@@ -159,17 +157,14 @@ class ProcessCommunicator final : public Communicator {
   std::int64_t receive_word(int from, Deadline deadline) override {
     Words::Letter& letter = words_of(from).letters.at(static_cast<std::size_t>(rank()));
     const std::uint64_t taken = letter.taken.load(std::memory_order_relaxed);
-    BoundedWait wait(deadline, abort_flag_, shares_cores_);
+    BoundedWait wait(deadline, abort_flag_, is_oversubscribed());
     while (letter.sent.load(std::memory_order_acquire) == taken) wait.step(from, "a word");
     const std::int64_t word = letter.word;
     letter.taken.store(taken + 1, std::memory_order_release);
     return word;
   }
 
-  AbortFlag& abort_flag() const override { return abort_flag_; }
-  Device* device() const override { return device_; }
   Attachments& attachments() override { return *attachments_; }
-  const void* native_mpi() const override { return nullptr; }
 
  private:
   [[nodiscard]] Words& words_of(int rank) const {
@@ -191,8 +186,6 @@ class ProcessCommunicator final : public Communicator {
   }
 
   Place place_;
-  RankPlaces places_;
-  bool shares_cores_;
   AbortFlag& abort_flag_;
   Device* device_;
   std::uint64_t epoch_ = 0;

@@ -93,14 +93,14 @@ class DelayedOperation final : public Operation {
 class Delayed final : public Implementation {
  public:
   Delayed(std::shared_ptr<const Implementation> inner, Disguise disguise)
-      : inner_(std::move(inner)), disguise_(std::move(disguise)) {}
-
-  std::string_view name() const override { return disguise_.name; }
-  std::string_view description() const override { return inner_->description(); }
-  Collective collective() const override { return inner_->collective(); }
-  std::string_view family() const override { return inner_->family(); }
-  bool is_baseline() const override { return disguise_.is_baseline; }
-  bool runs_on_device() const override { return inner_->runs_on_device(); }
+      : Implementation({.name = disguise.name,
+                        .description = inner->facts().description,
+                        .collective = inner->collective(),
+                        .family = inner->family(),
+                        .runs_on_device = inner->runs_on_device(),
+                        .is_baseline = disguise.is_baseline}),
+        inner_(std::move(inner)),
+        disguise_(std::move(disguise)) {}
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
@@ -123,9 +123,11 @@ class Delayed final : public Implementation {
   Numerics numerics(const Problem& problem, const Variant& variant) const override {
     return inner_->numerics(problem, original(variant));
   }
-  bool is_emulated(const Problem& problem) const override { return inner_->is_emulated(problem); }
-  std::string why_not_bound(const Problem& problem, const Variant& variant) const override {
-    return inner_->why_not_bound(problem, original(variant));
+  CallTraits traits(const Problem& problem, const Topology& topology,
+                    const Variant& variant) const override {
+    CallTraits all = inner_->traits(problem, topology, original(variant));
+    all.settling_calls = 0;
+    return all;
   }
   void detect(Communicator& communicator, Capability& capability) const override {
     inner_->detect(communicator, capability);

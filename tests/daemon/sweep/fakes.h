@@ -122,15 +122,15 @@ class SumOperation final : public Operation {
 
 class Fake final : public Implementation {
  public:
-  explicit Fake(Behaviour behaviour) : behaviour_(std::move(behaviour)) {}
+  explicit Fake(Behaviour behaviour)
+      : Implementation({.name = behaviour.name,
+                        .description = "for tests",
+                        .collective = behaviour.collective,
+                        .family = behaviour.family,
+                        .is_baseline = behaviour.is_baseline,
+                        .meets_other_builds = behaviour.meets_other_builds}),
+        behaviour_(std::move(behaviour)) {}
 
-  [[nodiscard]] std::string_view name() const override { return behaviour_.name; }
-  [[nodiscard]] std::string_view description() const override { return "for tests"; }
-  [[nodiscard]] Collective collective() const override { return behaviour_.collective; }
-  [[nodiscard]] std::string_view family() const override { return behaviour_.family; }
-  [[nodiscard]] bool is_baseline() const override { return behaviour_.is_baseline; }
-  [[nodiscard]] bool meets_other_builds() const override { return behaviour_.meets_other_builds; }
-  [[nodiscard]] bool is_emulated(const Problem&) const override { return behaviour_.is_emulated; }
   [[nodiscard]] std::vector<Variant> variants(const Problem& problem, const Topology&,
                                               const Capability&) const override {
     if (behaviour_.variants_for) return behaviour_.variants_for(problem);
@@ -152,8 +152,9 @@ class Fake final : public Implementation {
   [[nodiscard]] Numerics numerics(const Problem&, const Variant&) const override {
     return {.rounding = Rounding::once, .numeric_class = NumericClass::rank_order};
   }
-  [[nodiscard]] std::string why_not_bound(const Problem&, const Variant&) const override {
-    return behaviour_.keeps_buffers ? "it keeps its buffers" : "";
+  [[nodiscard]] CallTraits traits(const Problem&, const Topology&, const Variant&) const override {
+    return {.is_emulated = behaviour_.is_emulated,
+            .why_not_bound = behaviour_.keeps_buffers ? "it keeps its buffers" : ""};
   }
   [[nodiscard]] std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                                    const Variant&,

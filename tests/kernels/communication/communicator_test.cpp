@@ -238,7 +238,7 @@ TEST(ThreadCommunicator, PartsShareCoresAsTheWholeDoesUnlessTheOthersSleep) {
     const auto one = all.split(rank, 0, soon_enough());
     EXPECT_TRUE(one->is_oversubscribed());
     EXPECT_TRUE(one->duplicate(soon_enough())->is_oversubscribed());
-    const auto alone = all.split_while_others_sleep(rank == 0 ? 0 : -1, 0, soon_enough());
+    const auto alone = all.split(rank == 0 ? 0 : -1, 0, OtherRanks::sleeping, soon_enough());
     ASSERT_EQ(alone != nullptr, rank == 0);
     if (alone == nullptr) return;
     EXPECT_FALSE(alone->is_oversubscribed());

@@ -25,8 +25,9 @@ class ByGroups final : public StubImplementation {
     return grouped_numerics(problem, grouping_, catalogue_);
   }
   // Its parts are chosen from what takes other buffers, unless those are registered.
-  std::string why_not_bound(const Problem& problem, const Variant& variant) const override {
-    return problem.registered ? StubImplementation::why_not_bound(problem, variant) : "";
+  CallTraits traits(const Problem& problem, const Topology&, const Variant&) const override {
+    if (problem.registered) return {};
+    return {.why_not_bound = {}};
   }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call, const Variant&,
                                      Deadline deadline) const override {

@@ -214,8 +214,7 @@ TEST(Grouped, NamesTheRankThatDoesNotPrepare) {
 /// Cannot prepare.
 class Refusing final : public StubImplementation {
  public:
-  Refusing() : StubImplementation(Collective::broadcast) {}
-  std::string_view name() const override { return "test.refusing"; }
+  Refusing() : StubImplementation(Collective::broadcast, "test.refusing") {}
   Support supports(const Problem&, const Topology&, const Capability&,
                    const Variant&) const override {
     return Support::no("it refuses");
@@ -472,11 +471,7 @@ TEST(Grouped, RefusesWhatNoRanksCouldDo) {
 /// has them.
 class Strict final : public Implementation {
  public:
-  explicit Strict(const Implementation& right) : right_(right) {}
-  std::string_view name() const override { return right_.name(); }
-  std::string_view description() const override { return right_.description(); }
-  Collective collective() const override { return right_.collective(); }
-  std::string_view family() const override { return right_.family(); }
+  explicit Strict(const Implementation& right) : Implementation(right.facts()), right_(right) {}
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
     return right_.variants(problem, topology, capability);

@@ -86,8 +86,9 @@ Numerics ByMesh::numerics(const Problem& problem, const Variant&) const {
   return mesh_numerics(problem, composition_, catalogue_);
 }
 
-std::string ByMesh::why_not_bound(const Problem& problem, const Variant& variant) const {
-  return problem.registered ? StubImplementation::why_not_bound(problem, variant) : "";
+CallTraits ByMesh::traits(const Problem& problem, const Topology&, const Variant&) const {
+  if (problem.registered) return {};
+  return {.why_not_bound = {}};
 }
 
 std::unique_ptr<Operation> ByMesh::prepare(Communicator&, const Call& call, const Variant&,

@@ -29,7 +29,7 @@ class ByMesh final : public StubImplementation {
   void do_instead(MeshReduction mesh) { instead_ = std::move(mesh); }
 
   Numerics numerics(const Problem& problem, const Variant&) const override;
-  std::string why_not_bound(const Problem& problem, const Variant& variant) const override;
+  CallTraits traits(const Problem& problem, const Topology&, const Variant&) const override;
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call, const Variant&,
                                      Deadline deadline) const override;
 

@@ -41,7 +41,7 @@ class RegisteredCall {
                 .message_size = {1 << 10},
                 .registered = true,
                 .graph_capture = is_captured};
-    memory_ = implementation_.buffer_source()->allocate(*communicator.device(), {1 << 20});
+    memory_ = implementation_.facts().buffer_source->allocate(*communicator.device(), {1 << 20});
     communicator.device()->fill(memory_->bytes(), 0);
     const std::size_t send =
         send_size(problem_, communicator.size(), communicator.rank() == 0).value;
@@ -220,7 +220,7 @@ TEST_F(NcclSymmetric, BuffersElsewhereAreRefusedOnAllRanks) {
     // One rank's lie in other memory of its device.
     DeviceMemory other(*communicator.device(), {1 << 10});
     const auto memory = find_implementation(entries_, "nccl.all_reduce_symmetric")
-                            ->buffer_source()
+                            ->facts().buffer_source
                             ->allocate(*communicator.device(), {1 << 10});
     const auto bytes = communicator.rank() == 1 ? other.bytes() : memory->bytes();
     call.prepare(communicator, {bytes, bytes}, soon_enough());

@@ -327,7 +327,7 @@ TEST(LoadPlugin, MakesWhatIsDescribed) {
   const Implementation& ring = *made.front();
   EXPECT_EQ(ring.name(), "flawed.ring");
   EXPECT_EQ(ring.family(), "flawed");
-  EXPECT_EQ(ring.description(), "a ring");
+  EXPECT_EQ(ring.facts().description, "a ring");
   EXPECT_EQ(ring.collective(), Collective::all_reduce);
   EXPECT_FALSE(ring.is_baseline());
 

@@ -159,7 +159,7 @@ TEST(PluginOperation, DoesWhatAHealthyOneDoes) { make_call(3); }
 TEST(PluginOperation, TakesOtherBuffersWhereThePluginHasBind) {
   const auto bind = [](std::size_t bytes) {
     const Implementations made = load_plugin(flawed_plugin);
-    EXPECT_EQ(made.front()->why_not_bound({}, idle), "");
+    EXPECT_EQ(made.front()->traits({}, {}, idle).why_not_bound, "");
     std::vector<std::byte> first(8);
     std::vector<std::byte> second(bytes);
     run_ranks(1, [&](Communicator& communicator) {
@@ -179,7 +179,7 @@ TEST(PluginOperation, KeepsItsBuffersWhereThePluginHasNoBind) {
   for (const char* without : {"first revision", "null bind"}) {
     const Flaw flaw(without);
     const Implementations made = load_plugin(flawed_plugin);
-    EXPECT_THAT(made.front()->why_not_bound({}, idle), HasSubstr("has no bind"));
+    EXPECT_THAT(made.front()->traits({}, {}, idle).why_not_bound, HasSubstr("has no bind"));
     run_ranks(1, [&](Communicator& communicator) {
       const auto operation = made.front()->prepare(communicator, {}, idle, soon_enough());
       EXPECT_THAT(thrown_by([&] { operation->bind({}); }).text, HasSubstr("keeps the buffers"));

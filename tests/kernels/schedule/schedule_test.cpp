@@ -244,12 +244,12 @@ TEST(Schedule, APartHasRanksAndBuffersOfItsOwn) {
                                   .inputs = {{writer.input(1, 0), writer.input(1, 1)},
                                              {writer.input(3, 0), writer.input(3, 1)}},
                                   .outputs = {{writer.output(1)}, {writer.output(3)}}};
-  writer.draw_part(part, [](ScheduleWriter& inner) {
+  writer.write_part(part, [](ScheduleWriter& inner) {
     EXPECT_EQ(inner.ranks(), 2);
     EXPECT_EQ(inner.temporary(1).rank, 3);
     EXPECT_TRUE(inner.maps(0, inner.input(0)));
     combine_each(inner, part_of_each(inner));
-    EXPECT_THROW(inner.draw_part({}, [](ScheduleWriter&) {}), Error);
+    EXPECT_THROW(inner.write_part({}, [](ScheduleWriter&) {}), Error);
     EXPECT_THROW((void)inner.input(2), Error);
   });
   EXPECT_EQ(writer.ranks(), 4);
@@ -284,7 +284,7 @@ TEST(Schedule, NeedsTheSameMemoryForEveryRootOnOneNode) {
                                .access = access};
             if (algorithm->shares) call.shares = algorithm->shares(call, variant);
             ScheduleWriter writer(call);
-            algorithm->draw(writer, variant);
+            algorithm->write_wave(writer, variant);
             return writer.schedule().scratch_blocks;
           };
           const int first = blocks(0);

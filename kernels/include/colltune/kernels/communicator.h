@@ -105,6 +105,32 @@ class Attachments {
 
 class Device;
 
+/// What a communicator is on one rank, as long as it lives.
+struct CommunicatorFacts {
+  int rank = 0;
+  int size = 1;
+  /// The place of each rank on each level; no list is empty; numbered from 0 in order of first
+  /// appearance. If a rank of a node is bound to no single place of a level, all ranks of that node
+  /// share one place.
+  RankPlaces places{};
+  /// Whether ranks that run at the same time must share a core on some node of these ranks: waits
+  /// then yield the core at once. The other ranks of the communicator that this one was split from
+  /// count as running too. Decided by the hardware threads that each rank may run on and by the
+  /// quota of its control group.
+  bool is_oversubscribed = false;
+  /// Raised when an operation cannot complete; every bounded wait on the communicator checks it.
+  /// Outlives the communicator.
+  AbortFlag* abort_flag = nullptr;
+  /// Where the rank's buffers lie; null: in host memory.
+  Device* device = nullptr;
+};
+
+/// What the ranks that do not belong to a part of a communicator do while those of the part work.
+enum class OtherRanks {
+  running,   ///< they count for `is_oversubscribed`
+  sleeping,  ///< only the ranks of the part count
+};
+
 /// The ranks, memory and transport that a collective runs over. Two factories make one: MPI
 /// (`mpi_communicator.h`) and threads in one process (`thread_communicator.h`); kernels never ask
 /// which.
@@ -113,33 +139,30 @@ class Device;
 /// they are bounded by `deadline` and throw RankMissing. Not thread-safe.
 class Communicator {
  public:
+  explicit Communicator(CommunicatorFacts facts) : facts_(std::move(facts)) {}
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
   virtual ~Communicator() = default;
 
-  [[nodiscard]] virtual int rank() const = 0;
-  [[nodiscard]] virtual int size() const = 0;
-  /// The place of each rank on each level; no list is empty; numbered from 0 in order of first
-  /// appearance. If a rank of a node is bound to no single place of a level, all ranks of that node
-  /// share one place.
-  [[nodiscard]] virtual const RankPlaces& places() const = 0;
+  [[nodiscard]] int rank() const { return facts_.rank; }
+  [[nodiscard]] int size() const { return facts_.size; }
+  [[nodiscard]] const RankPlaces& places() const { return facts_.places; }
   [[nodiscard]] std::span<const int> nodes() const { return places().node; }
   /// Whether all ranks share one node.
   [[nodiscard]] bool is_one_node() const;
-  /// Whether ranks that run at the same time must share a core on some node of these ranks: waits
-  /// then yield the core at once. The other ranks of the communicator that this one was split from
-  /// count as running too. Decided by the hardware threads that each rank may run on and by the
-  /// quota of its control group.
-  [[nodiscard]] virtual bool is_oversubscribed() const = 0;
+  [[nodiscard]] bool is_oversubscribed() const { return facts_.is_oversubscribed; }
+  [[nodiscard]] AbortFlag& abort_flag() const { return *facts_.abort_flag; }
+  [[nodiscard]] Device* device() const { return facts_.device; }
 
   /// Collective: a communicator of the same ranks with its own traffic.
   [[nodiscard]] virtual std::unique_ptr<Communicator> duplicate(Deadline deadline) = 0;
   /// Collective: the ranks that give the same non-negative `color`, ordered by `key`, then rank.
   /// Null for a negative color.
-  [[nodiscard]] virtual std::unique_ptr<Communicator> split(int color, int key,
+  [[nodiscard]] virtual std::unique_ptr<Communicator> split(int color, int key, OtherRanks others,
                                                             Deadline deadline) = 0;
-  /// As `split`, for callers whose other ranks sleep whenever these ranks work together: only these
-  /// ranks count for `is_oversubscribed`.
-  [[nodiscard]] virtual std::unique_ptr<Communicator> split_while_others_sleep(
-      int color, int key, Deadline deadline) = 0;
+  [[nodiscard]] std::unique_ptr<Communicator> split(int color, int key, Deadline deadline) {
+    return split(color, key, OtherRanks::running, deadline);
+  }
   /// Collective: `bytes_per_rank` (the same on all ranks) of symmetric memory between the ranks of
   /// each node. Throws Error(resource_exhausted) on all ranks if one lacks the memory.
   [[nodiscard]] virtual std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank,
@@ -169,14 +192,13 @@ class Communicator {
   virtual void send_word(int to, std::int64_t word, Deadline deadline) = 0;
   [[nodiscard]] virtual std::int64_t receive_word(int from, Deadline deadline) = 0;
 
-  /// Raised when the operation cannot complete; every bounded wait on this communicator checks it.
-  [[nodiscard]] virtual AbortFlag& abort_flag() const = 0;
-  /// Where this rank's buffers lie; null: in host memory.
-  [[nodiscard]] virtual Device* device() const { return nullptr; }
   /// What implementations keep with this communicator; destroyed before anything else of it.
   [[nodiscard]] virtual Attachments& attachments() = 0;
   /// The `MPI_Comm` of this communicator as an opaque pointer to it; null if there is none.
-  [[nodiscard]] virtual const void* native_mpi() const = 0;
+  [[nodiscard]] virtual const void* native_mpi() const { return nullptr; }
+
+ private:
+  CommunicatorFacts facts_;
 };
 
 /// Throws Error(failed_precondition) if the ranks are not all on one node. For code that works only

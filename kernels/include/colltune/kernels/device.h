@@ -90,6 +90,20 @@ class DeviceGraph {
   virtual void replay(void* queue) = 0;
 };
 
+/// What a device is.
+struct DeviceFacts {
+  std::string architecture{};  ///< "sm_90"
+  /// Identifies the hardware: two devices with the same identity are the same hardware.
+  std::string identity{};
+  /// Its features, under dotted names: "device.processors" (how many blocks run at once),
+  /// "device.whole_lines" (whether 128 bytes that neighbouring threads write at once are seen whole
+  /// or not at all: "own" in its own memory, "peers" also in the memory of all devices that it
+  /// reaches), "device.multicast" (kernels reach the scratch memory of all ranks at once; if not,
+  /// "device.multicast.unavailable" says why) and names of its own.
+  std::map<std::string, std::string, std::less<>> features{};
+  Bytes cache_size{};  ///< of its largest cache; 0: unknown
+};
+
 /// A GPU (cuda_device.h): holds the buffers of calls that are not in host memory, and runs kernels
 /// on them. Thread-safe; outlives everything made from it. Functions throw Error with the device's
 /// message if it refuses.
@@ -101,21 +115,11 @@ class Device {
   };
 
   virtual ~Device() = default;
-  [[nodiscard]] virtual std::string architecture() const = 0;  ///< "sm_90"
-  /// Identifies the hardware: two devices with the same identity are the same hardware.
-  [[nodiscard]] virtual std::string identity() const = 0;
-  /// Its features, under dotted names: "device.processors" (how many blocks run at once),
-  /// "device.whole_lines" (whether 128 bytes that neighbouring threads write at once are seen whole
-  /// or not at all: "own" in its own memory, "peers" also in the memory of all devices that it
-  /// reaches), "device.multicast" (kernels reach the scratch memory of all ranks at once; if not,
-  /// "device.multicast.unavailable" says why) and names of its own.
-  [[nodiscard]] virtual std::map<std::string, std::string, std::less<>> features() const = 0;
+  /// What it is, which does not change. Throws Error if it cannot say.
+  [[nodiscard]] virtual DeviceFacts facts() const = 0;
   /// Its present state; nothing if it cannot be read. Takes some microseconds: not for timed
   /// regions.
   [[nodiscard]] virtual std::optional<DeviceState> state() const { return {}; }
-
-  /// Size of its largest cache; 0: unknown.
-  [[nodiscard]] virtual Bytes cache_size() const { return {}; }
 
   /// Aligned to at least 256 bytes. Released memory is kept for later allocations as long as a
   /// kernel of a peer may still read it. Throws Error(resource_exhausted).

@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,26 +59,62 @@ struct Numerics {
   NumericClass numeric_class = NumericClass::rank_order;
 };
 
-/// One algorithm for one collective on one kind of device: one file in `kernels/<device>/`.
-/// Immutable and thread-safe. All calls except `detect` and `prepare` are pure functions of their
-/// arguments, so any rank can answer for any other.
-class Implementation {
- public:
-  virtual ~Implementation() = default;
-
+/// What an implementation is, whatever the call.
+struct ImplementationFacts {
   /// "cpu.all_reduce_one_shot": letters, digits, '.', '_', '-'; unique in the catalogue.
-  [[nodiscard]] virtual std::string_view name() const = 0;
+  std::string name{};
   /// One line: the algorithm, steps and bytes, and the paper or library it follows.
-  [[nodiscard]] virtual std::string_view description() const = 0;
-  [[nodiscard]] virtual Collective collective() const = 0;
-  /// The consumer that can execute it: "mpi" (the MPI library by itself), "colltune" (this
-  /// project's kernels), …
-  [[nodiscard]] virtual std::string_view family() const = 0;
+  std::string description{};
+  Collective collective = Collective::all_reduce;
+  /// The consumer that can execute it: "mpi" (the MPI library by itself), "colltune" (this project's
+  /// kernels), …
+  std::string family{};
   /// Whether the buffers of its calls lie on the ranks' devices (Communicator::device) or in host
   /// memory.
-  [[nodiscard]] virtual bool runs_on_device() const { return false; }
+  bool runs_on_device = false;
   /// Whether this is what the user has without colltune.
-  [[nodiscard]] virtual bool is_baseline() const { return false; }
+  bool is_baseline = false;
+  /// Whether ranks with different builds of this project may meet in its calls: a library does
+  /// everything that the ranks do together. What this project's own code puts between ranks is
+  /// compatible only within one build.
+  bool meets_other_builds = false;
+  /// Where the buffers of its calls must be allocated; null: anywhere on its device. Outlives the
+  /// implementation.
+  BufferSource* buffer_source = nullptr;
+};
+
+/// What is special about the calls of a variant.
+struct CallTraits {
+  /// The library lacks this type or operator, and the call is composed from what the library has.
+  bool is_emulated = false;
+  /// Calls of an operation, after the first one, until its time no longer changes: above 0 if it
+  /// learns from its calls.
+  int settling_calls = 0;
+  /// Why its operations keep the buffers that they were prepared for, so that only a persistent
+  /// call can be one of them; empty if Operation::bind gives them others.
+  std::string why_not_bound = "it keeps the buffers that it was prepared for";
+  /// Why its operations keep the size and the root that they were prepared for; empty if
+  /// Operation::rebind gives them others.
+  std::string why_not_rebound = "it keeps the size and the root that it was prepared for";
+};
+
+/// One algorithm for one collective on one kind of device: one file in `kernels/<device>/`.
+/// Immutable and thread-safe. All calls except `detect` and `prepare` are pure functions of their
+/// arguments, so any rank can answer for any other. A new one writes the seven functions that are
+/// pure; the others have defaults.
+class Implementation {
+ public:
+  explicit Implementation(ImplementationFacts facts) : facts_(std::move(facts)) {}
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+  virtual ~Implementation() = default;
+
+  [[nodiscard]] const ImplementationFacts& facts() const { return facts_; }
+  [[nodiscard]] const std::string& name() const { return facts_.name; }
+  [[nodiscard]] Collective collective() const { return facts_.collective; }
+  [[nodiscard]] const std::string& family() const { return facts_.family; }
+  [[nodiscard]] bool runs_on_device() const { return facts_.runs_on_device; }
+  [[nodiscard]] bool is_baseline() const { return facts_.is_baseline; }
 
   /// The search space for a rank with `capability`, in a fixed order; never empty if `supports` can
   /// say yes.
@@ -99,47 +134,6 @@ class Implementation {
   [[nodiscard]] virtual Cost cost(const Problem& problem, const Topology& topology,
                                   const Variant& variant) const = 0;
   [[nodiscard]] virtual Numerics numerics(const Problem& problem, const Variant& variant) const = 0;
-  /// Whether the library lacks this type or operator, and the call is composed from what the
-  /// library has.
-  [[nodiscard]] virtual bool is_emulated(const Problem& /*problem*/) const { return false; }
-  /// Calls of an operation, after the first one, until its time no longer changes: above 0 if it
-  /// learns from its calls.
-  [[nodiscard]] virtual int settling_calls(const Problem& /*problem*/, const Topology& /*topology*/,
-                                           const Variant& /*variant*/) const {
-    return 0;
-  }
-
-  /// Whether `wide` learns from call to call when to run as `narrow`, another variant, does:
-  /// measuring both would measure one thing twice.
-  [[nodiscard]] virtual bool covers(const Variant& /*wide*/, const Variant& /*narrow*/) const {
-    return false;
-  }
-
-  /// Why its operations keep the buffers that they were prepared for, so that only a persistent
-  /// call can be one of them; empty if Operation::bind gives them others.
-  [[nodiscard]] virtual std::string why_not_bound(const Problem& /*problem*/,
-                                                  const Variant& /*variant*/) const {
-    return "it keeps the buffers that it was prepared for";
-  }
-
-  /// Why its operations keep the size and the root that they were prepared for; empty if
-  /// Operation::rebind gives them others.
-  [[nodiscard]] virtual std::string why_not_rebound(const Problem& /*problem*/,
-                                                    const Variant& /*variant*/) const {
-    return "it keeps the size and the root that it was prepared for";
-  }
-
-  /// Whether ranks with different builds of this project may meet in its calls. True if a library
-  /// does everything that the ranks do together. What this project's own code puts between ranks is
-  /// compatible only within one build.
-  [[nodiscard]] virtual bool meets_other_builds() const { return false; }
-
-  /// Where the buffers of its calls must be allocated; null: anywhere on its device.
-  [[nodiscard]] virtual BufferSource* buffer_source() const { return nullptr; }
-
-  /// Adds to `capability` what only this implementation can find out (which algorithms the running
-  /// library has, …), under names of its own. Collective over `communicator` if the detection is.
-  virtual void detect(Communicator& /*communicator*/, Capability& /*capability*/) const {}
 
   /// Prepares `variant`, which all ranks support, for `call`. Collective. May allocate and
   /// register. The communicator, the buffers and this implementation outlive the operation. All
@@ -147,6 +141,22 @@ class Implementation {
   [[nodiscard]] virtual std::unique_ptr<Operation> prepare(Communicator& communicator,
                                                            const Call& call, const Variant& variant,
                                                            Deadline deadline) const = 0;
+
+  [[nodiscard]] virtual CallTraits traits(const Problem& /*problem*/, const Topology& /*topology*/,
+                                          const Variant& /*variant*/) const {
+    return {};
+  }
+  /// Whether `wide` learns from call to call when to run as `narrow`, another variant, does:
+  /// measuring both would measure one thing twice.
+  [[nodiscard]] virtual bool covers(const Variant& /*wide*/, const Variant& /*narrow*/) const {
+    return false;
+  }
+  /// Adds to `capability` what only this implementation can find out (which algorithms the running
+  /// library has, …), under names of its own. Collective over `communicator` if the detection is.
+  virtual void detect(Communicator& /*communicator*/, Capability& /*capability*/) const {}
+
+ private:
+  ImplementationFacts facts_;
 };
 
 using Implementations = std::vector<std::unique_ptr<const Implementation>>;

@@ -51,6 +51,9 @@ struct Call {
   /// The largest message of the calls that follow by Operation::rebind, at least that of `problem`;
   /// the same on all ranks. 0: none will follow.
   Bytes capacity{};
+  /// Every call that follows is this one: the operation need not be bound, and a library may prepare
+  /// for that. The same on all ranks.
+  bool is_persistent = false;
 };
 
 /// Returns the bytes of a block of `next`. Throws Error(invalid_argument) if it is no call that an operation prepared for `prepared` may
