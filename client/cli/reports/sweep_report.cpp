@@ -76,24 +76,36 @@ Bought bought_by(const std::vector<Measurement>& measurements) {
   return bought;
 }
 
-/// Geometric mean of the winners' speed-ups over the baseline, over all keys or the displaced ones.
+/// Geometric mean of the winners' speed-ups over the baseline in one family, over all keys or the
+/// displaced ones.
 struct Gain {
   std::size_t keys = 0;
   double mean = 1;
 };
 
-Gain gain_of(const std::vector<Decision>& decisions, bool only_displaced) {
+Gain gain_of(const std::vector<Decision>& decisions, std::string_view family,
+             bool only_displaced) {
   Gain gain;
   double sum = 0;
   for (const Decision& decision : decisions) {
     const double speedup = decision.ranked.front().speedup_over_baseline;
-    if (decision.family != any_family || speedup <= 0) continue;
+    if (decision.family != family || speedup <= 0) continue;
     if (only_displaced && decision.verdict != Verdict::displaced) continue;
     ++gain.keys;
     sum += std::log(speedup);
   }
   if (gain.keys > 0) gain.mean = std::exp(sum / static_cast<double>(gain.keys));
   return gain;
+}
+
+/// The families with a baseline of their own: what their users run without colltune's kernels.
+std::vector<std::string> families_with_baseline(const std::vector<Decision>& decisions) {
+  std::set<std::string> families;
+  for (const Decision& decision : decisions)
+    if (decision.family != any_family &&
+        std::ranges::any_of(decision.ranked, &RankedVariant::is_baseline))
+      families.insert(decision.family);
+  return {families.begin(), families.end()};
 }
 
 std::size_t count_confirmed(const std::vector<Decision>& decisions) {
@@ -171,13 +183,21 @@ std::string bought_text(const Bought& bought) {
       bought.keys == 0 ? 0 : 100 * (1 - bought.ran));
 }
 
+/// What each kind of user gains: one line each.
 std::string gain_text(const std::vector<Decision>& decisions) {
-  const Gain all = gain_of(decisions, false);
-  const Gain displaced = gain_of(decisions, true);
-  return fmt::format(
-      "{:.3f}x over the default, geometric mean of {} keys; {:.3f}x where it is "
-      "displaced ({} keys)",
-      all.mean, all.keys, displaced.mean, displaced.keys);
+  const auto line = [&](const std::string& who, std::string_view family) {
+    const Gain all = gain_of(decisions, family, false);
+    const Gain displaced = gain_of(decisions, family, true);
+    return fmt::format(
+        "{}: {:.3f}x over the default, geometric mean of {} keys; {:.3f}x where it is displaced ({} "
+        "keys)\n",
+        who, all.mean, all.keys, displaced.mean, displaced.keys);
+  };
+  std::string text;
+  for (const std::string& family : families_with_baseline(decisions))
+    text += line("as you are (family " + family + ")", family);
+  return text + line("with colltune's kernels (all families; so far in colltune-agent alone)",
+                     any_family);
 }
 
 std::string verdicts_text(const Page& page) {
@@ -269,6 +289,7 @@ std::string page_text(const Page& page, bool is_wide) {
   const auto line = [&](std::string_view title, const std::string& text) {
     out += fmt::format("{:<13}{}\n", title, indented(text));
   };
+  line("gain", gain_text(sweep.decisions));
   line("started",
        record.started_at + (record.finished_at.empty() ? "" : ", finished " + record.finished_at));
   line("launch", record.launch);
@@ -283,7 +304,6 @@ std::string page_text(const Page& page, bool is_wide) {
                                                     100 * sweep.policy.minimum_margin,
                                                     100 * sweep.policy.confidence));
   line("status", fmt::format("{} confirmed, {} provisional", confirmed, decisions - confirmed));
-  line("gain", gain_text(sweep.decisions));
   line("null test", describe(page.null));
   line("noise", noise_summary(sweep.measurements));
   line("time", time_text(sweep.summary));
@@ -344,11 +364,13 @@ nlohmann::json page_to_json(const Page& page) {
   }
   nlohmann::json decisions = nlohmann::json::array();
   for (const Decision& decision : sweep.decisions) decisions.push_back(to_json_value(decision));
-  const Gain all = gain_of(sweep.decisions, false);
-  const Gain displaced = gain_of(sweep.decisions, true);
   const auto gain = [](const Gain& one) {
     return nlohmann::json{{"keys", one.keys}, {"geometric_mean", one.mean}};
   };
+  nlohmann::json gains = nlohmann::json::object();
+  for (const std::string& family : families_with_baseline(sweep.decisions))
+    gains[family] = {{"all", gain(gain_of(sweep.decisions, family, false))},
+                     {"displaced", gain(gain_of(sweep.decisions, family, true))}};
   nlohmann::json record = to_json_value(sweep.record);
   record["summary"] = to_json_value(sweep.summary);
   return {{"sweep", std::move(record)},
@@ -360,8 +382,9 @@ nlohmann::json page_to_json(const Page& page) {
           {"quarantined", std::move(quarantines)},
           {"verdicts", std::move(verdicts)},
           {"confirmed", count_confirmed(sweep.decisions)},
-          {"gain", gain(all)},
-          {"gain_where_displaced", gain(displaced)},
+          {"gain", gain(gain_of(sweep.decisions, any_family, false))},
+          {"gain_where_displaced", gain(gain_of(sweep.decisions, any_family, true))},
+          {"gain_as_you_are", std::move(gains)},
           {"null_test", to_json_value(page.null)},
           {"noise", noise_to_json(noise_of(sweep.measurements))},
           {"bought",
