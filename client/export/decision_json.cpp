@@ -25,8 +25,7 @@ nlohmann::json with_source(const Decision& decision, Source source, const Genera
   const RankedVariant& winner = decision.ranked.front();
   nlohmann::json alternatives = nlohmann::json::array();
   for (std::size_t i = 1; i < decision.ranked.size(); ++i)
-    alternatives.push_back(
-        ranked_to_json(decision.ranked[i], decision.key.problem, environment));
+    alternatives.push_back(ranked_to_json(decision.ranked[i], decision.key.problem, environment));
   return {{"key", to_json_value(decision.key)},
           {"family", decision.family},
           {"winner", to_string(winner.variant)},

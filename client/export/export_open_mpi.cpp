@@ -32,7 +32,26 @@ std::optional<OpenMpiRule> rule_of(const OpenMpiCollective& collective, const Va
 /// The decisions that one rule is for: they differ in types, operators and layouts alone.
 using Alike = std::vector<const Decision*>;
 
-/// The decisions for one of the library's collectives and a number of ranks, by message size.
+/// The communicators that rules are for.
+struct World {
+  int ranks = 0;
+  std::string distribution{"any"};  ///< as OpenMpiRanksRules::distribution
+
+  friend auto operator<=>(const World&, const World&) = default;
+};
+
+/// Releases before 6.0 look at the number of ranks alone.
+World world_of(const Topology& topology, OpenMpiRelease release) {
+  World world{.ranks = topology.ranks};
+  if (release < OpenMpiRelease::v6_0) return world;
+  if (topology.nodes == 1)
+    world.distribution = "single-node";
+  else if (topology.ranks_per_node == 1)
+    world.distribution = "one-per-node";
+  return world;
+}
+
+/// The decisions for one of the library's collectives and a world, by message size.
 using BySize = std::map<std::uint64_t, Alike>;
 
 class Writer {
@@ -40,9 +59,9 @@ class Writer {
   Writer(const OpenMpiCollective& collective, OpenMpiRelease release)
       : collective_(collective), release_(release) {}
 
-  [[nodiscard]] OpenMpiRanksRules rules_of(int ranks, const BySize& decisions,
+  [[nodiscard]] OpenMpiRanksRules rules_of(const World& world, const BySize& decisions,
                                            OpenMpiExport& result) const {
-    OpenMpiRanksRules own{.ranks = ranks, .rules = {}};
+    OpenMpiRanksRules own{.ranks = world.ranks, .rules = {}, .distribution = world.distribution};
     append(own, 0, {});
     std::map<std::uint64_t, std::vector<Standing>> standings;
     std::vector<Standing> all;
@@ -63,9 +82,9 @@ class Writer {
       if (size == decisions.begin()) from = has_one ? 0 : size->first;
       append(own, from, name);
       const auto next = std::next(size);
-      from = (next == decisions.end() ? size->first
-                                      : border_between_sizes(size->first, next->first)) +
-             1;
+      from =
+          (next == decisions.end() ? size->first : border_between_sizes(size->first, next->first)) +
+          1;
     }
     if (!has_one) append(own, from, {});
     return own;
@@ -103,6 +122,8 @@ std::string why_left_out(const Decision& decision) {
   const Problem& problem = decision.key.problem;
   if (problem.mesh) return "no library has a call for mesh reductions";
   if (problem.graph_capture) return "no device graph holds a call of MPI";
+  if (decision.key.calling != Calling::each)
+    return "what was measured with calls that were prepared once is no answer for ordinary ones";
   if (problem.numeric_class != NumericClass::any)
     return "MPI does not promise " + std::string(name_of(problem.numeric_class));
   return {};
@@ -125,15 +146,15 @@ OpenMpiExport export_open_mpi(const DecisionSet& set, OpenMpiRelease release) {
   // What another release does was not measured.
   const std::string& library = scope.environment.mpi_library;
   if (open_mpi_release_of(library) != release)
-    throw Error(StatusCode::not_found,
-                "there is nothing for Open MPI " + std::string(name_of(release)) +
-                    ": the decisions were measured with " +
-                    (library.empty() ? "no MPI library" : library));
+    throw Error(StatusCode::not_found, "there is nothing for Open MPI " +
+                                           std::string(name_of(release)) +
+                                           ": the decisions were measured with " +
+                                           (library.empty() ? "no MPI library" : library));
 
-  std::map<const OpenMpiCollective*, std::map<int, BySize>> sorted;
+  std::map<const OpenMpiCollective*, std::map<World, BySize>> sorted;
   for (const Decision* const decision : scope.decisions) {
     const TuningKey& key = decision->key;
-    sorted[collective_of(key.problem.collective)][key.topology.ranks]
+    sorted[collective_of(key.problem.collective)][world_of(key.topology, release)]
           [key.problem.message_size.value]
               .push_back(decision);
   }
@@ -142,14 +163,22 @@ OpenMpiExport export_open_mpi(const DecisionSet& set, OpenMpiRelease release) {
     if (found == sorted.end()) continue;
     const Writer writer(collective, release);
     OpenMpiCollectiveRules own{.collective = collective.number, .by_ranks = {}};
-    // The first size's rules are those of all smaller communicators, too.
-    if (found->second.begin()->first > 1) own.by_ranks.push_back(writer.default_from(1));
-    for (auto ranks = found->second.begin(); ranks != found->second.end(); ++ranks) {
-      own.by_ranks.push_back(writer.rules_of(ranks->first, ranks->second, result));
-      const auto next = std::next(ranks);
-      if (next == found->second.end() || next->first > ranks->first + 1)
-        own.by_ranks.push_back(writer.default_from(ranks->first + 1));
+    // Rules of 6.0 are for just their numbers of ranks. In older files the first size's rules are
+    // those of all smaller communicators, too, and the last size's those of all larger ones.
+    const bool is_exact = release >= OpenMpiRelease::v6_0;
+    if (!is_exact && found->second.begin()->first.ranks > 1)
+      own.by_ranks.push_back(writer.default_from(1));
+    for (auto world = found->second.begin(); world != found->second.end(); ++world) {
+      own.by_ranks.push_back(writer.rules_of(world->first, world->second, result));
+      if (is_exact) continue;
+      const int ranks = world->first.ranks;
+      const auto next = std::next(world);
+      if (next == found->second.end() || next->first.ranks > ranks + 1)
+        own.by_ranks.push_back(writer.default_from(ranks + 1));
     }
+    // The first rules that fit count: those for any layout of the ranks come last.
+    std::ranges::stable_partition(
+        own.by_ranks, [](const OpenMpiRanksRules& one) { return one.distribution != "any"; });
     result.rules.push_back(std::move(own));
   }
 

@@ -19,9 +19,9 @@ std::string only_environment(const DecisionSet& set, const std::vector<const Dec
   std::string all;
   for (const std::string& digest : digests) {
     const Environment* const environment = find_environment(set, digest);
-    all += fmt::format("\n  {}  {} {}", digest,
-                       environment == nullptr ? "" : environment->mpi_library,
-                       environment == nullptr ? "" : environment->nccl_version);
+    all +=
+        fmt::format("\n  {}  {} {}", digest, environment == nullptr ? "" : environment->mpi_library,
+                    environment == nullptr ? "" : environment->nccl_version);
   }
   throw Error(StatusCode::invalid_argument,
               "the decisions are of several environments, and the file is for one; choose it by "

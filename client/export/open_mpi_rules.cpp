@@ -3,6 +3,8 @@
 
 #include "colltune/export/open_mpi_rules.h"
 
+#include "colltune/export/open_mpi_json.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -221,6 +223,7 @@ const OpenMpiRule* open_mpi_rule_for(const OpenMpiRules& rules, int collective, 
 
 std::string print_open_mpi_rules(const OpenMpiRules& rules, OpenMpiRelease release,
                                  const std::vector<std::string>& comment) {
+  if (release == OpenMpiRelease::v6_0) return print_open_mpi_json(rules, comment);
   std::string text;
   if (release == OpenMpiRelease::v5_0) text += std::string(second_format) + '\n';
   for (const std::string& line : comment) text += line.empty() ? "#\n" : "# " + line + '\n';

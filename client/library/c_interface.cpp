@@ -21,8 +21,8 @@ struct colltune_answer {
   std::vector<std::string> compositions;  ///< JSON; one per variant; empty: not composed
   std::vector<std::string> kinds;         ///< digests of the kinds that `kind_of_member` refers to
   std::vector<int> kind_of_member;        ///< copied from the query
-  std::vector<colltune::ApplySettings> apply;          ///< one per variant
-  std::vector<std::vector<const char*>> variables{};   ///< of `apply`, each with NULL at the end
+  std::vector<colltune::ApplySettings> apply;         ///< one per variant
+  std::vector<std::vector<const char*>> variables{};  ///< of `apply`, each with NULL at the end
 };
 
 namespace colltune {

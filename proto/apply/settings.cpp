@@ -39,16 +39,16 @@ ApplySettings for_open_mpi(const OpenMpiCollective& collective, const Variant& v
   const auto choice =
       open_mpi_choice_of(collective, variant, release.value_or(OpenMpiRelease::v6_0));
   if (!choice)
-    return not_outside("no release of Open MPI that colltune knows numbers this algorithm; "
-                       "ompi_info --param coll tuned --level 9 lists those of yours");
-  const std::string variable =
-      "OMPI_MCA_coll_tuned_" + std::string(collective.name) + "_algorithm";
+    return not_outside(
+        "no release of Open MPI that colltune knows numbers this algorithm; "
+        "ompi_info --param coll tuned --level 9 lists those of yours");
+  const std::string variable = "OMPI_MCA_coll_tuned_" + std::string(collective.name) + "_algorithm";
   ApplySettings settings{.by = ApplyBy::environment,
                          .variables = {"OMPI_MCA_coll_tuned_use_dynamic_rules=1",
                                        variable + "=" + std::to_string(choice->algorithm)}};
   if (choice->segment_size)
-    settings.variables.push_back(variable + "_segmentsize=" +
-                                 std::to_string(*choice->segment_size));
+    settings.variables.push_back(variable +
+                                 "_segmentsize=" + std::to_string(*choice->segment_size));
   if (choice->fanout)
     settings.variables.push_back(variable + "_chain_fanout=" + std::to_string(*choice->fanout));
   if (release && *release >= OpenMpiRelease::v5_0)
@@ -56,8 +56,9 @@ ApplySettings for_open_mpi(const OpenMpiCollective& collective, const Variant& v
   settings.how = "in the environment of mpirun; for " + std::string(collective.call) +
                  " of all sizes and communicators. colltune export openmpi writes it by size";
   if (!release)
-    settings.how += ". From Open MPI 5.0 on also OMPI_MCA_coll_han_priority=0, else coll/han goes "
-                    "before coll/tuned";
+    settings.how +=
+        ". From Open MPI 5.0 on also OMPI_MCA_coll_han_priority=0, else coll/han goes "
+        "before coll/tuned";
   return settings;
 }
 
@@ -88,8 +89,9 @@ ApplySettings for_forced(const Variant& variant, Collective collective) {
                  " of all sizes and communicators; where NCCL has not got the pair it fails, and "
                  "takes no other one";
   if (has_ctas) settings.how += "; the number of CTAs is that of all collectives";
-  settings.how += ". colltune's tuner (libnccl-tuner-colltune.so) chooses by size, and leaves all "
-                  "else alone";
+  settings.how +=
+      ". colltune's tuner (libnccl-tuner-colltune.so) chooses by size, and leaves all "
+      "else alone";
   return settings;
 }
 
@@ -101,23 +103,27 @@ ApplySettings for_configured(const Variant& variant) {
   if (text_of(variant, "policy") == "efficiency") {
     settings.variables.emplace_back("NCCL_CTA_POLICY=EFFICIENCY");
     program += std::string(program.empty() ? "" : ", ") + "CTAPolicy = NCCL_CTA_POLICY_EFFICIENCY";
-    settings.how = "from NCCL 2.28 on, and only where no tuner is loaded "
-                   "(NCCL_TUNER_PLUGIN=none): ";
+    settings.how =
+        "from NCCL 2.28 on, and only where no tuner is loaded "
+        "(NCCL_TUNER_PLUGIN=none): ";
   }
-  settings.how += "for all collectives of all communicators; a program sets it for one "
-                  "communicator: ncclConfig_t with " +
-                  program + ", ncclCommInitRankConfig";
+  settings.how +=
+      "for all collectives of all communicators; a program sets it for one "
+      "communicator: ncclConfig_t with " +
+      program + ", ncclCommInitRankConfig";
   return settings;
 }
 
 ApplySettings for_symmetric(const Variant& variant) {
   ApplySettings settings{
       .by = ApplyBy::program,
-      .how = "the program takes its buffers from ncclMemAlloc and registers them on all ranks, "
-             "ncclCommWindowRegister(…, NCCL_WIN_COLL_SYMMETRIC); ranks of one node, NCCL 2.27 on"};
+      .how =
+          "the program takes its buffers from ncclMemAlloc and registers them on all ranks, "
+          "ncclCommWindowRegister(…, NCCL_WIN_COLL_SYMMETRIC); ranks of one node, NCCL 2.27 on"};
   if (text_of(variant, "policy") == "zero")
-    settings.how += "; and makes its communicator with CTAPolicy = NCCL_CTA_POLICY_ZERO "
-                    "(ncclConfig_t, NCCL 2.28 on)";
+    settings.how +=
+        "; and makes its communicator with CTAPolicy = NCCL_CTA_POLICY_ZERO "
+        "(ncclConfig_t, NCCL 2.28 on)";
   return settings;
 }
 
@@ -130,8 +136,9 @@ ApplySettings for_nccl(const RankedVariant& ranked, Collective collective) {
   if (name.ends_with("_symmetric")) return for_symmetric(variant);
   if (name.ends_with("_premultiplied"))
     return {.by = ApplyBy::program,
-            .how = "the program makes an operator that multiplies by 1/ranks, "
-                   "ncclRedOpCreatePreMulSum, and reduces with it in place of ncclAvg"};
+            .how =
+                "the program makes an operator that multiplies by 1/ranks, "
+                "ncclRedOpCreatePreMulSum, and reduces with it in place of ncclAvg"};
   return not_outside("colltune knows no setting of NCCL for it");
 }
 
@@ -151,9 +158,9 @@ ApplySettings settings_to_apply(const RankedVariant& ranked, const Problem& prob
   if (is_mpi) {
     if (ranked.is_baseline) return nothing_to_set("the MPI library's");
     if (const auto* const collective = find_open_mpi_collective(ranked.variant.implementation))
-      return for_open_mpi(*collective, ranked.variant,
-                          environment == nullptr ? std::nullopt
-                                                 : open_mpi_release_of(environment->mpi_library));
+      return for_open_mpi(
+          *collective, ranked.variant,
+          environment == nullptr ? std::nullopt : open_mpi_release_of(environment->mpi_library));
     return not_outside("colltune knows no setting of MPI for it");
   }
   if (ranked.family == "nccl") return for_nccl(ranked, problem.collective);

@@ -61,12 +61,12 @@ TEST_F(Cli, LookupSaysHowToApplyTheAnswerAndWhoseVariantsItIsAbout) {
   EXPECT_THAT(any.out, HasSubstr("apply        not outside colltune-agent"));
   EXPECT_THAT(any.out, HasSubstr("as you are   rank 2, mpi.all_reduce_tuned{algorithm=ring}, 1.50 us, "
                                  "speed-up 1.30x\n" + settings));
-  EXPECT_THAT(any.out, HasSubstr("family       any, since none is named"));
+  EXPECT_THAT(any.out, HasSubstr("family       any, which a lookup assumes that names none"));
   EXPECT_THAT(any.out, HasSubstr("--family mpi"));
   const Result mpi = lookup({"--bytes", "1KiB", "--db", database, "--family", "mpi"});
   EXPECT_THAT(mpi.out, HasSubstr(settings));
   EXPECT_THAT(mpi.out, Not(HasSubstr("as you are")));
-  EXPECT_THAT(mpi.out, Not(HasSubstr("since none is named")));
+  EXPECT_THAT(mpi.out, Not(HasSubstr("which a lookup assumes")));
   const Result explained = colltune({"explain", "all_reduce", "--bytes", "1KiB", "--family", "mpi", "--db", database});
   EXPECT_THAT(explained.out, HasSubstr(settings));
 }

@@ -129,6 +129,8 @@ TEST_F(Reports, SweepLeadsWithWhatEachKindOfUserGains) {
                   "^sweep [^\n]*\ngain         as you are \\(family mpi\\): 1\\.4[0-9]+x over the "
                   "default, geometric mean of 2 keys; (1\\.9[0-9]+|2\\.0[0-9]+)x where it is "
                   "displaced \\(1 keys\\)\n +with colltune's kernels"));
+  EXPECT_THAT(result.out, HasSubstr("apply        of the winners 0 need nothing, 0 variables of the launch"));
+  EXPECT_THAT(result.out, HasSubstr("2 run in colltune-agent alone"));
   const nlohmann::json json = report({"sweep"});
   EXPECT_EQ(json["gain_as_you_are"].size(), 1U);  // family colltune has no baseline
   const auto& mpi = json["gain_as_you_are"]["mpi"];
@@ -136,6 +138,9 @@ TEST_F(Reports, SweepLeadsWithWhatEachKindOfUserGains) {
   EXPECT_EQ(mpi["displaced"]["keys"], 1);
   EXPECT_NEAR(mpi["all"]["geometric_mean"].get<double>(), 1.414, 0.02);
   EXPECT_NEAR(json["gain"]["geometric_mean"].get<double>(), 4, 0.05);
+  EXPECT_EQ(json["apply"]["colltune"], 2);
+  for (const auto& decision : json["decisions"])
+    EXPECT_TRUE(decision["family"] != "any" || decision["apply"]["by"] == "colltune");
 }
 
 /// A series: three rounds in two environments, the second one 1.25 times as fast.

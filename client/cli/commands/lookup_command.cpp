@@ -174,8 +174,8 @@ std::string apply_lines(const ApplySettings& settings) {
   return text + fmt::format("{:<13}{}\n", text.empty() ? "apply" : "", settings.how);
 }
 
-/// How to use the answer: that of the winner, and, where nothing but colltune-agent runs it, that of
-/// the first in the ranking that a library or program runs.
+/// How to use the answer: that of the winner, and, where nothing but colltune-agent runs it, that
+/// of the first in the ranking that a library or program runs.
 std::string apply_text(const Decision& decision, const std::optional<Environment>& environment) {
   const auto all = settings_to_apply(decision, environment ? &*environment : nullptr);
   std::string text = apply_lines(all.front());
@@ -222,8 +222,9 @@ std::string answer_text(const FoundAnswer& found, const LookupQuery& query, std:
                      speedup(winner));
   out += apply_text(decision, found.environment);
   if (query.family == any_family)
-    out += "family       any, since none is named: variants of all families, colltune's own too.\n"
-           "             --family mpi (or nccl) answers what that library runs by itself\n";
+    out +=
+        "family       any, which a lookup assumes that names none: variants of all families,\n"
+        "             colltune's own too; --family mpi (or nccl) answers what that library runs\n";
   out += fmt::format("source       {}{}, match {}\n", name_of(answer.source),
                      answer.measured_sizes.empty()
                          ? std::string()

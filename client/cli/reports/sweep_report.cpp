@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <set>
 
+#include "colltune/apply/settings.h"
 #include "colltune/decide/decide.h"
 #include "colltune/decide/noise.h"
 #include "colltune/decide/null_test.h"
@@ -83,8 +85,7 @@ struct Gain {
   double mean = 1;
 };
 
-Gain gain_of(const std::vector<Decision>& decisions, std::string_view family,
-             bool only_displaced) {
+Gain gain_of(const std::vector<Decision>& decisions, std::string_view family, bool only_displaced) {
   Gain gain;
   double sum = 0;
   for (const Decision& decision : decisions) {
@@ -124,7 +125,13 @@ struct Page {
   Bought bought;
   std::map<Verdict, std::size_t> verdicts;
   NullTest null;
+  std::optional<Environment> environment;
+  std::map<ApplyBy, std::size_t> applied;  ///< the winners over all families
 };
+
+const Environment* environment_of(const Page& page) {
+  return page.environment ? &*page.environment : nullptr;
+}
 
 Page make_page(const ReportedSweep& sweep, const StoreReader& reader) {
   Page page{.sweep = sweep,
@@ -137,6 +144,15 @@ Page make_page(const ReportedSweep& sweep, const StoreReader& reader) {
     page.not_ok += is_fault(ended_as) ? count : 0;
     page.unavailable += ended_as == Outcome::unavailable ? count : 0;
   }
+  for (EnvironmentRecord& record : reader.environments())
+    if (record.digest == sweep.record.environment_digest)
+      page.environment = std::move(record.environment);
+  for (const auto& [by, name] : enum_names(ApplyBy{})) page.applied[by] = 0;
+  for (const Decision& decision : sweep.decisions)
+    if (decision.family == any_family)
+      ++page.applied[settings_to_apply(decision.ranked.front(), decision.key.problem,
+                                       environment_of(page))
+                         .by];
   std::set<TuningKey> keys;
   for (const Measurement& trial : sweep.measurements) keys.insert(trial.key);
   for (QuarantineRecord& quarantine : reader.quarantines())
@@ -189,15 +205,26 @@ std::string gain_text(const std::vector<Decision>& decisions) {
     const Gain all = gain_of(decisions, family, false);
     const Gain displaced = gain_of(decisions, family, true);
     return fmt::format(
-        "{}: {:.3f}x over the default, geometric mean of {} keys; {:.3f}x where it is displaced ({} "
+        "{}: {:.3f}x over the default, geometric mean of {} keys; {:.3f}x where it is displaced "
+        "({} "
         "keys)\n",
         who, all.mean, all.keys, displaced.mean, displaced.keys);
   };
   std::string text;
   for (const std::string& family : families_with_baseline(decisions))
     text += line("as you are (family " + family + ")", family);
-  return text + line("with colltune's kernels (all families; so far in colltune-agent alone)",
-                     any_family);
+  return text +
+         line("with colltune's kernels (all families; so far in colltune-agent alone)", any_family);
+}
+
+std::string applied_text(const Page& page) {
+  return fmt::format(
+      "of the winners {} need nothing, {} variables of the launch (export openmpi and nccl write "
+      "them by size), {} calls of the program, {} run in colltune-agent alone; colltune lookup "
+      "says "
+      "how for each",
+      page.applied.at(ApplyBy::nothing), page.applied.at(ApplyBy::environment),
+      page.applied.at(ApplyBy::program), page.applied.at(ApplyBy::colltune));
 }
 
 std::string verdicts_text(const Page& page) {
@@ -290,6 +317,7 @@ std::string page_text(const Page& page, bool is_wide) {
     out += fmt::format("{:<13}{}\n", title, indented(text));
   };
   line("gain", gain_text(sweep.decisions));
+  line("apply", applied_text(page));
   line("started",
        record.started_at + (record.finished_at.empty() ? "" : ", finished " + record.finished_at));
   line("launch", record.launch);
@@ -363,7 +391,13 @@ nlohmann::json page_to_json(const Page& page) {
                     {"detail", trial.detail}});
   }
   nlohmann::json decisions = nlohmann::json::array();
-  for (const Decision& decision : sweep.decisions) decisions.push_back(to_json_value(decision));
+  for (const Decision& decision : sweep.decisions) {
+    decisions.push_back(to_json_value(decision));
+    decisions.back()["apply"] = to_json_value(
+        settings_to_apply(decision.ranked.front(), decision.key.problem, environment_of(page)));
+  }
+  nlohmann::json applied;
+  for (const auto& [by, count] : page.applied) applied[std::string(name_of(by))] = count;
   const auto gain = [](const Gain& one) {
     return nlohmann::json{{"keys", one.keys}, {"geometric_mean", one.mean}};
   };
@@ -385,6 +419,7 @@ nlohmann::json page_to_json(const Page& page) {
           {"gain", gain(gain_of(sweep.decisions, any_family, false))},
           {"gain_where_displaced", gain(gain_of(sweep.decisions, any_family, true))},
           {"gain_as_you_are", std::move(gains)},
+          {"apply", std::move(applied)},
           {"null_test", to_json_value(page.null)},
           {"noise", noise_to_json(noise_of(sweep.measurements))},
           {"bought",

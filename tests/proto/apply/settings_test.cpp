@@ -31,9 +31,8 @@ ApplySettings applied(const std::string& text, const std::string& family,
 }
 
 TEST(ApplyMpi, AForcedAlgorithmIsVariablesOfTheLaunch) {
-  const auto settings =
-      applied("mpi.reduce_tuned{algorithm=chain,fanout=4,segment_size=65536}", "mpi",
-              Collective::reduce);
+  const auto settings = applied("mpi.reduce_tuned{algorithm=chain,fanout=4,segment_size=65536}",
+                                "mpi", Collective::reduce);
   EXPECT_EQ(settings.by, ApplyBy::environment);
   EXPECT_THAT(settings.variables,
               ElementsAre("OMPI_MCA_coll_tuned_use_dynamic_rules=1",
@@ -63,8 +62,8 @@ TEST(ApplyMpi, FromRelease5OnTheComponentBeforeItIsSwitchedOff) {
   EXPECT_THAT(old.variables, Not(::testing::Contains(han)));
   EXPECT_THAT(old.how, Not(HasSubstr("han")));
   // Where the release is not known, the text says what depends on it.
-  const auto unknown =
-      settings_to_apply(ranked(ring, "mpi"), Problem{.collective = Collective::all_reduce}, nullptr);
+  const auto unknown = settings_to_apply(ranked(ring, "mpi"),
+                                         Problem{.collective = Collective::all_reduce}, nullptr);
   EXPECT_EQ(unknown.variables, old.variables);
   EXPECT_THAT(unknown.how, HasSubstr("From Open MPI 5.0 on also " + han));
 }
@@ -92,9 +91,9 @@ TEST(ApplyMpi, TheLibrarysOwnChoiceNeedsNothing) {
 }
 
 TEST(ApplyNccl, AForcedChoiceIsVariablesOfItsCollective) {
-  const auto settings = applied(
-      "nccl.reduce_scatter_forced{algorithm=nvlstree,channels=8,protocol=simple}", "nccl",
-      Collective::reduce_scatter);
+  const auto settings =
+      applied("nccl.reduce_scatter_forced{algorithm=nvlstree,channels=8,protocol=simple}", "nccl",
+              Collective::reduce_scatter);
   EXPECT_EQ(settings.by, ApplyBy::environment);
   EXPECT_THAT(settings.variables,
               ElementsAre("NCCL_ALGO=reducescatter:nvlstree", "NCCL_PROTO=reducescatter:simple",
@@ -102,13 +101,14 @@ TEST(ApplyNccl, AForcedChoiceIsVariablesOfItsCollective) {
   EXPECT_THAT(settings.how, HasSubstr("from NCCL 2.24 on"));
   EXPECT_THAT(settings.how, HasSubstr("CTAs is that of all collectives"));
   // Without a number of channels NCCL keeps its own.
-  EXPECT_THAT(applied("nccl.all_reduce_forced{algorithm=ring,channels=0,protocol=ll}", "nccl").variables,
-              ElementsAre("NCCL_ALGO=allreduce:ring", "NCCL_PROTO=allreduce:ll"));
+  EXPECT_THAT(
+      applied("nccl.all_reduce_forced{algorithm=ring,channels=0,protocol=ll}", "nccl").variables,
+      ElementsAre("NCCL_ALGO=allreduce:ring", "NCCL_PROTO=allreduce:ll"));
 }
 
 TEST(ApplyNccl, ConfiguredChoicesAreSettingsOfCommunicators) {
-  const auto ctas = applied("nccl.all_to_all_configured{ctas=4,policy=default}", "nccl",
-                            Collective::all_to_all);
+  const auto ctas =
+      applied("nccl.all_to_all_configured{ctas=4,policy=default}", "nccl", Collective::all_to_all);
   EXPECT_THAT(ctas.variables, ElementsAre("NCCL_MIN_CTAS=4", "NCCL_MAX_CTAS=4"));
   EXPECT_THAT(ctas.how, HasSubstr("ncclConfig_t with minCTAs = maxCTAs = 4, "));
   const auto policy = applied("nccl.all_reduce_configured{ctas=0,policy=efficiency}", "nccl");
@@ -131,10 +131,12 @@ TEST(Apply, WhatNoLibraryRunsIsSaidSo) {
   for (const char* variant : {"cpu.all_reduce_one_shot", "mpi.sequential{parts=p0123456789abcdef}"})
     EXPECT_THAT(applied(variant, "colltune").how, HasSubstr("not outside colltune-agent"));
   // A composition of a library's own variants is no call of that library.
-  EXPECT_EQ(applied("sequential.mesh_reduce{parts=p0123456789abcdef}", "mpi").by, ApplyBy::colltune);
-  const Problem mesh{.kind = ProblemKind::mesh_reduce, .mesh = parse_mesh("2x2", "0:sum")};
-  EXPECT_EQ(settings_to_apply(ranked("mpi.all_reduce_tuned{algorithm=ring}", "mpi"), mesh, nullptr).by,
+  EXPECT_EQ(applied("sequential.mesh_reduce{parts=p0123456789abcdef}", "mpi").by,
             ApplyBy::colltune);
+  const Problem mesh{.kind = ProblemKind::mesh_reduce, .mesh = parse_mesh("2x2", "0:sum")};
+  EXPECT_EQ(
+      settings_to_apply(ranked("mpi.all_reduce_tuned{algorithm=ring}", "mpi"), mesh, nullptr).by,
+      ApplyBy::colltune);
   const auto plugin = applied("acme.ring{chunk=4}", "acme");
   EXPECT_EQ(plugin.by, ApplyBy::program);
   EXPECT_THAT(plugin.how, HasSubstr("documentation of plug-in acme"));

@@ -20,15 +20,15 @@ struct ExportScope {
   std::set<std::string> left_out;  ///< why other decisions of the family have no place in the file
 };
 
-/// `why_left_out` is empty for decisions that the file can hold. Throws Error(not_found) that begins
-/// with `nothing` if no decision is left, Error(invalid_argument) if several environments are, and
-/// Error(data_loss) if the environment is not there. The scope points into `set`.
+/// `why_left_out` is empty for decisions that the file can hold. Throws Error(not_found) that
+/// begins with `nothing` if no decision is left, Error(invalid_argument) if several environments
+/// are, and Error(data_loss) if the environment is not there. The scope points into `set`.
 [[nodiscard]] ExportScope scope_of(const DecisionSet& set, std::string_view family,
                                    const std::function<std::string(const Decision&)>& why_left_out,
                                    const std::string& nothing);
 
-/// What a file says about where it is from: the version of colltune, generation, digest, environment
-/// and regime.
+/// What a file says about where it is from: the version of colltune, generation, digest,
+/// environment and regime.
 [[nodiscard]] std::vector<std::string> origin_lines(const DecisionSet& set,
                                                     const ExportScope& scope);
 

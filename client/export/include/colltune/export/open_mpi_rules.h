@@ -27,10 +27,12 @@ struct OpenMpiRule {
   friend bool operator==(const OpenMpiRule&, const OpenMpiRule&) = default;
 };
 
-/// The rules of communicators of `ranks` ranks and more, up to the next ones.
+/// The rules of communicators of `ranks` ranks and more, up to the next ones; in a file of 6.x of
+/// just so many that lie so on their nodes.
 struct OpenMpiRanksRules {
   int ranks = 0;
-  std::vector<OpenMpiRule> rules;  ///< the first one from 0 on
+  std::vector<OpenMpiRule> rules;   ///< the first one from 0 on
+  std::string distribution{"any"};  ///< in a file of 6.x also "single-node", "one-per-node"
 
   friend bool operator==(const OpenMpiRanksRules&, const OpenMpiRanksRules&) = default;
 };

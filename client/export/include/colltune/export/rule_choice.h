@@ -10,8 +10,8 @@
 
 #include "colltune/vocabulary/decision.h"
 
-// What to name where another library's rule is coarser than a decision: for several types, operators
-// or worlds at once.
+// What to name where another library's rule is coarser than a decision: for several types,
+// operators or worlds at once.
 
 namespace colltune {
 

@@ -10,8 +10,8 @@
 #include "colltune/vocabulary/names.h"
 #include "colltune/vocabulary/variant.h"
 
-// The algorithms of Open MPI's component coll/tuned by name and number. This is the only list: files
-// of rules and the settings of a launch name an algorithm by the number that stands here.
+// The algorithms of Open MPI's component coll/tuned by name and number. This is the only list:
+// files of rules and the settings of a launch name an algorithm by the number that stands here.
 
 namespace colltune {
 
@@ -28,8 +28,8 @@ constexpr std::array<Named<OpenMpiRelease>, 3> enum_names(OpenMpiRelease) {
 }
 constexpr std::string_view enum_title(OpenMpiRelease) { return "release of Open MPI"; }
 
-/// The release of a library that calls itself `mpi_library` ("Open MPI v4.1.4"); empty if it is none
-/// of these.
+/// The release of a library that calls itself `mpi_library` ("Open MPI v4.1.4"); empty if it is
+/// none of these.
 [[nodiscard]] std::optional<OpenMpiRelease> open_mpi_release_of(std::string_view mpi_library);
 
 /// A collective of the library that it has named algorithms for.

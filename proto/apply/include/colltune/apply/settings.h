@@ -8,8 +8,8 @@
 
 namespace colltune {
 
-/// What makes `ranked`, a variant of a decision for `problem`, run in its own library. `environment`
-/// is where it was measured; null if that is not known. Pure.
+/// What makes `ranked`, a variant of a decision for `problem`, run in its own library.
+/// `environment` is where it was measured; null if that is not known. Pure.
 [[nodiscard]] ApplySettings settings_to_apply(const RankedVariant& ranked, const Problem& problem,
                                               const Environment* environment);
 
