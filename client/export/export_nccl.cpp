@@ -138,7 +138,7 @@ NcclExport export_nccl(const DecisionSet& set) {
     for (auto size = sizes.begin(); size != sizes.end(); ++size) {
       const Alike& alike = size->second;
       result.keys += static_cast<int>(alike.size());
-      std::vector<Standing> standings;
+      std::vector<RuleStanding> standings;
       for (const Decision* const decision : alike)
         standings.push_back(standing_of(
             *decision, [](const Variant& variant) { return choice_of(variant).has_value(); }));

@@ -63,8 +63,8 @@ class Writer {
                                            OpenMpiExport& result) const {
     OpenMpiRanksRules own{.ranks = world.ranks, .rules = {}, .distribution = world.distribution};
     append(own, 0, {});
-    std::map<std::uint64_t, std::vector<Standing>> standings;
-    std::vector<Standing> all;
+    std::map<std::uint64_t, std::vector<RuleStanding>> standings;
+    std::vector<RuleStanding> all;
     const auto can_name = [&](const Variant& variant) {
       return rule_of(collective_, variant, release_).has_value();
     };

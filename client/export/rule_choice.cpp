@@ -7,8 +7,8 @@
 
 namespace colltune {
 
-Standing standing_of(const Decision& decision, const CanName& can_name) {
-  Standing standing;
+RuleStanding standing_of(const Decision& decision, const CanName& can_name) {
+  RuleStanding standing;
   double fastest = 0;
   bool before_baseline = true;
   for (const RankedVariant& ranked : decision.ranked) {
@@ -25,12 +25,12 @@ Standing standing_of(const Decision& decision, const CanName& can_name) {
   return standing;
 }
 
-std::string least_worst_regret(std::span<const Standing> standings) {
+std::string least_worst_regret(std::span<const RuleStanding> standings) {
   std::string best;
   double least = 0;
   for (const std::string& name : standings.front().safe) {
     double worst = 0;
-    const bool is_safe = std::ranges::all_of(standings, [&](const Standing& one) {
+    const bool is_safe = std::ranges::all_of(standings, [&](const RuleStanding& one) {
       if (!one.safe.contains(name)) return false;
       worst = std::max(worst, one.regret.at(name));
       return true;

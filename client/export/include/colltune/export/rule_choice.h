@@ -19,16 +19,16 @@ namespace colltune {
 using CanName = std::function<bool(const Variant&)>;
 
 /// How the variants do in one decision that a rule can name.
-struct Standing {
+struct RuleStanding {
   /// The time over the fastest one's, by the printed variant; the baseline is "".
   std::map<std::string, double> regret;
   /// Those that are proven to beat the baseline, and the baseline.
   std::set<std::string> safe;
 };
-[[nodiscard]] Standing standing_of(const Decision& decision, const CanName& can_name);
+[[nodiscard]] RuleStanding standing_of(const Decision& decision, const CanName& can_name);
 
 /// Of the variants that are safe in all of these, the one whose worst regret is the least; empty:
 /// the baseline.
-[[nodiscard]] std::string least_worst_regret(std::span<const Standing> standings);
+[[nodiscard]] std::string least_worst_regret(std::span<const RuleStanding> standings);
 
 }  // namespace colltune
