@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -56,8 +57,8 @@ using BySize = std::map<std::uint64_t, Alike>;
 
 class Writer {
  public:
-  Writer(const OpenMpiCollective& collective, OpenMpiRelease release)
-      : collective_(collective), release_(release) {}
+  Writer(const OpenMpiCollective& collective, OpenMpiRelease release, bool has_requests)
+      : collective_(collective), release_(release), has_requests_(has_requests) {}
 
   [[nodiscard]] OpenMpiRanksRules rules_of(const World& world, const BySize& decisions,
                                            OpenMpiExport& result) const {
@@ -91,7 +92,9 @@ class Writer {
   }
 
   [[nodiscard]] OpenMpiRanksRules default_from(int ranks) const {
-    return {.ranks = ranks, .rules = {OpenMpiRule{}}};
+    OpenMpiRanksRules own{.ranks = ranks, .rules = {}};
+    append(own, 0, {});
+    return own;
   }
 
  private:
@@ -99,7 +102,7 @@ class Writer {
   void append(OpenMpiRanksRules& own, std::uint64_t from, const std::string& name) const {
     OpenMpiRule rule;
     if (!name.empty()) rule = *rule_of(collective_, parse_variant(name), release_);
-    if (release_ == OpenMpiRelease::v5_0) rule.max_requests = 0;
+    if (has_requests_) rule.max_requests = 0;
     rule.from = from;
     if (!own.rules.empty()) {
       OpenMpiRule before = own.rules.back();
@@ -115,7 +118,18 @@ class Writer {
 
   const OpenMpiCollective& collective_;
   OpenMpiRelease release_;
+  bool has_requests_;
 };
+
+/// Whether a library that calls itself so reads files of format 2: of 5.0 from 5.0.7 on.
+bool reads_second_format(std::string_view library) {
+  constexpr std::string_view begin = "Open MPI v5.0.";
+  constexpr int first = 7;
+  if (!library.starts_with(begin)) return false;
+  int patch = 0;
+  std::from_chars(library.data() + begin.size(), library.data() + library.size(), patch);
+  return patch >= first;
+}
 
 /// Why no rule can say what `decision` says; empty if one can.
 std::string why_left_out(const Decision& decision) {
@@ -161,7 +175,7 @@ OpenMpiExport export_open_mpi(const DecisionSet& set, OpenMpiRelease release) {
   for (const OpenMpiCollective& collective : open_mpi_collectives()) {
     const auto found = sorted.find(&collective);
     if (found == sorted.end()) continue;
-    const Writer writer(collective, release);
+    const Writer writer(collective, release, reads_second_format(library));
     OpenMpiCollectiveRules own{.collective = collective.number, .by_ranks = {}};
     // Rules of 6.0 are for just their numbers of ranks. In older files the first size's rules are
     // those of all smaller communicators, too, and the last size's those of all larger ones.

@@ -26,8 +26,9 @@ constexpr std::array<ExportFormat, 5> formats{{
     {.name = "openmpi",
      .what = "a file of rules for Open MPI's coll/tuned: its own algorithms where they were "
              "measured to beat its default",
-     .consumer = "coll/tuned of Open MPI 4.1.x, of 5.0.x from 5.0.7 on, and of 6.x (JSON; by its "
-                 "reader's source, not run)",
+     .consumer =
+         "coll/tuned of Open MPI 4.1.x, of 5.0.x (format 2 from 5.0.7 on), and of 6.x (JSON; "
+         "by its reader's source, not run)",
      .numbers = "family `mpi`, ordinary calls, measured with that very release",
      .cannot =
          "types, operators and, before 6.x, nodes: a rule is for all of them; scatter by size",

@@ -201,6 +201,16 @@ void judge(const OpenMpiCollectiveRules& own, const OpenMpiRanksRules& rules,
         "ranks of a call may run unlike algorithms and hang; give it one algorithm for all sizes");
 }
 
+/// Only files of format 2 have a field for the most requests.
+bool is_of_second_format(const OpenMpiRules& rules) {
+  for (const OpenMpiCollectiveRules& own : rules)
+    for (const OpenMpiRanksRules& ranks : own.by_ranks)
+      if (std::ranges::any_of(
+              ranks.rules, [](const OpenMpiRule& rule) { return rule.max_requests.has_value(); }))
+        return true;
+  return false;
+}
+
 }  // namespace
 
 const OpenMpiRule* open_mpi_rule_for(const OpenMpiRules& rules, int collective, int ranks,
@@ -225,7 +235,7 @@ std::string print_open_mpi_rules(const OpenMpiRules& rules, OpenMpiRelease relea
                                  const std::vector<std::string>& comment) {
   if (release == OpenMpiRelease::v6_0) return print_open_mpi_json(rules, comment);
   std::string text;
-  if (release == OpenMpiRelease::v5_0) text += std::string(second_format) + '\n';
+  if (is_of_second_format(rules)) text += std::string(second_format) + '\n';
   for (const std::string& line : comment) text += line.empty() ? "#\n" : "# " + line + '\n';
   text += fmt::format("{}  # collectives\n", rules.size());
   for (const OpenMpiCollectiveRules& own : rules) {

@@ -102,6 +102,24 @@ TEST(ExportOpenMpi, KeepsWhatItSaysWhenItIsReadBack) {
   }
 }
 
+TEST(ExportOpenMpi, ReleasesThatDropTheSecondFormatGetTheFirst) {
+  for (const auto& [library, is_second] :
+       {std::pair("Open MPI v5.0.6", false), std::pair("Open MPI v5.0.7", true),
+        std::pair("Open MPI v5.0.10rc1", true)}) {
+    Environment with = environment();
+    with.mpi_library = library;
+    const auto made = exported({decision(4096, {tuned("algorithm=ring", 500), baseline})},
+                               OpenMpiRelease::v5_0, with);
+    const std::string text = print_open_mpi_rules(made.rules, OpenMpiRelease::v5_0, made.comment);
+    EXPECT_EQ(text.starts_with("rule-file-version-2\n"), is_second) << library;
+    const auto checked = check_open_mpi_rules(text, OpenMpiRelease::v5_0);
+    ASSERT_TRUE(checked.rules) << checked.why_dropped;
+    EXPECT_EQ(used(*checked.rules, 2, 4096), 4);
+    // The first format is what older readers read, too.
+    EXPECT_EQ(check_open_mpi_rules(text, v4_1).rules.has_value(), !is_second);
+  }
+}
+
 TEST(ExportOpenMpi, TakesTheLeastWorstRegretOfKeysThatARuleCannotTellApart) {
   const auto of = [](DataType type, std::vector<RankedVariant> variants) {
     Decision made = decision(4096, std::move(variants));
