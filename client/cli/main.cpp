@@ -6,7 +6,9 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
+#include "colltune/export/formats.h"
 #include "colltune/export/open_mpi_rules.h"
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/error.h"
@@ -128,47 +130,52 @@ void add_explain(CLI::App& program, LookupOptions& options) {
   command.callback([&options] { run_explain(options, std::cout); });
 }
 
-void add_export(CLI::App& program, ExportOptions& options, OpenMpiExportOptions& open_mpi) {
+/// One command for each format of the list; `options` has as many entries.
+void add_export(CLI::App& program, std::vector<ExportOptions>& options) {
   CLI::App& command =
       *program.add_subcommand("export", "Write the decisions in the form of another program");
   command.require_subcommand(1);
-  CLI::App& json = *command.add_subcommand(
-      "json", "One JSON document with evidence and ranges of sizes (configs/export.schema.json)");
-  json.footer(with_example("colltune export json --db tuning.db -o decisions.json"));
-  command.footer(with_example("colltune export json --db tuning.db -o decisions.json"));
-  add_origin(json, options.origin);
-  add_regime(json, options.regime, false);
-  json.add_option("-o,--output", options.output, "file to write; - or nothing: standard output");
-  json.callback([&options] { run_export_json(options, std::cout); });
-  CLI::App& rules = *command.add_subcommand(
-      "openmpi", "A file of rules for Open MPI's coll/tuned: its own algorithms where they were "
-                 "measured to beat its default");
-  rules.footer(with_example("colltune export openmpi --for 4.1.x --db tuning.db -o rules.conf"));
-  add_origin(rules, open_mpi.origin);
-  add_regime(rules, open_mpi.regime, false);
-  rules.add_option("--for", open_mpi.release, "the release: " + allowed_names<OpenMpiRelease>())
-      ->required();
-  rules.add_option("--environment", open_mpi.environment,
-                   "of this environment: the beginning of its digest, or the name of a launch "
-                   "environment [the only one]");
-  rules.add_option("-o,--output", open_mpi.output, "file to write; - or nothing: standard output");
-  rules.callback([&open_mpi] { run_export_open_mpi(open_mpi, std::cout, std::cerr); });
+  std::string list;
+  for (std::size_t i = 0; i < export_formats().size(); ++i) {
+    const ExportFormat& format = export_formats()[i];
+    ExportOptions& own = options.at(i);
+    CLI::App& one = *command.add_subcommand(std::string(format.name), std::string(format.what));
+    const std::string footer = describe(format);
+    one.footer(footer + '\n' + with_example("colltune export " + std::string(format.example)));
+    list += std::string(format.name) + ":\n" + footer + '\n';
+    add_origin(one, own.origin);
+    add_regime(one, own.regime, false);
+    if (format.is_for_releases)
+      one.add_option("--for", own.release, "the release: " + allowed_names<OpenMpiRelease>())
+          ->required();
+    if (format.is_of_environment)
+      one.add_option("--environment", own.environment,
+                     "of this environment: the beginning of its digest, or the name of a launch "
+                     "environment [the only one]");
+    one.add_option("-o,--output", own.output, "file to write; - or nothing: standard output");
+    one.callback([&format, &own] { run_export(format, own, std::cout, std::cerr); });
+  }
+  command.footer(list + with_example("colltune export json --db tuning.db -o decisions.json"));
 }
 
-void add_check_export(CLI::App& program, CheckOpenMpiOptions& options) {
+void add_check_export(CLI::App& program, CheckExportOptions& options) {
   CLI::App& command = *program.add_subcommand(
       "check-export", "Say what another program would do with a file, whoever wrote it");
   command.require_subcommand(1);
-  const std::string example =
-      with_example("colltune check-export openmpi rules.conf --for 4.1.x");
+  const std::string example = with_example("colltune check-export openmpi rules.conf --for 4.1.x");
   command.footer(example);
   CLI::App& rules = *command.add_subcommand("openmpi", "A file of rules for Open MPI's coll/tuned");
   rules.footer(example);
-  rules.add_option("file", options.file, "the file of rules")->required();
   rules.add_option("--for", options.release, "the release: " + allowed_names<OpenMpiRelease>())
       ->required();
-  rules.add_flag("--json", options.json, "print one JSON array");
+  CLI::App& nccl = *command.add_subcommand("nccl", "A file of NVIDIA's example tuner plug-in");
+  nccl.footer(with_example("colltune check-export nccl nccl_tuner.conf"));
+  for (CLI::App* const one : {&rules, &nccl}) {
+    one->add_option("file", options.file, "the file")->required();
+    one->add_flag("--json", options.json, "print one JSON array");
+  }
   rules.callback([&options] { run_check_open_mpi(options, std::cout); });
+  nccl.callback([&options] { run_check_nccl(options, std::cout); });
 }
 
 void add_show(CLI::App& program, ShowOptions& options) {
@@ -338,9 +345,8 @@ int main(int argc, char** argv) {
       "tuning.db"));
   LookupOptions lookup_options;
   LookupOptions explain_options;
-  ExportOptions export_options;
-  OpenMpiExportOptions open_mpi_options;
-  CheckOpenMpiOptions check_options;
+  std::vector<ExportOptions> export_options(export_formats().size());
+  CheckExportOptions check_options;
   ShowOptions show_options;
   ImportOptions import_options;
   ReleaseOptions release_options;
@@ -353,7 +359,7 @@ int main(int argc, char** argv) {
   }
   add_lookup(program, lookup_options);
   add_explain(program, explain_options);
-  add_export(program, export_options, open_mpi_options);
+  add_export(program, export_options);
   add_check_export(program, check_options);
   add_show(program, show_options);
   add_report(program, report_options);

@@ -3,12 +3,21 @@
 
 #include "colltune/export/decision_json.h"
 
+#include "colltune/apply/settings.h"
 #include "colltune/json/json.h"
 
 namespace colltune {
 namespace {
 
-nlohmann::json with_source(const Decision& decision, Source source, const Generation& generation) {
+nlohmann::json ranked_to_json(const RankedVariant& ranked, const Problem& problem,
+                              const Environment* environment) {
+  nlohmann::json json = to_json_value(ranked);
+  json["apply"] = to_json_value(settings_to_apply(ranked, problem, environment));
+  return json;
+}
+
+nlohmann::json with_source(const Decision& decision, Source source, const Generation& generation,
+                           const Environment* environment) {
   if (decision.ranked.empty())
     throw Error(StatusCode::internal, "the decision for " + describe(decision.key.problem) +
                                           " on " + describe(decision.key.topology) +
@@ -16,7 +25,7 @@ nlohmann::json with_source(const Decision& decision, Source source, const Genera
   const RankedVariant& winner = decision.ranked.front();
   nlohmann::json alternatives = nlohmann::json::array();
   for (std::size_t i = 1; i < decision.ranked.size(); ++i)
-    alternatives.push_back(to_json_value(decision.ranked[i]));
+    alternatives.push_back(ranked_to_json(decision.ranked[i], decision.key.problem, environment));
   return {{"key", to_json_value(decision.key)},
           {"family", decision.family},
           {"winner", to_string(winner.variant)},
@@ -24,7 +33,7 @@ nlohmann::json with_source(const Decision& decision, Source source, const Genera
           {"median_ns", to_json_value(winner.median)},
           {"speedup_over_baseline", winner.speedup_over_baseline},
           {"generation", to_json_value(generation)},
-          {"evidence", to_json_value(winner)},
+          {"evidence", ranked_to_json(winner, decision.key.problem, environment)},
           {"alternatives", std::move(alternatives)},
           {"verdict", to_json_value(decision.verdict)},
           {"status", to_json_value(decision.status)},
@@ -37,13 +46,15 @@ nlohmann::json with_source(const Decision& decision, Source source, const Genera
 
 }  // namespace
 
-nlohmann::json decision_to_json(const Decision& decision, const Generation& generation) {
-  return with_source(decision, Source::measured, generation);
+nlohmann::json decision_to_json(const Decision& decision, const Generation& generation,
+                                const Environment* environment) {
+  return with_source(decision, Source::measured, generation, environment);
 }
 
 nlohmann::json answer_to_json(const LookupAnswer& answer,
                               const std::optional<Environment>& environment) {
-  nlohmann::json json = with_source(answer.decision, answer.source, answer.generation);
+  nlohmann::json json = with_source(answer.decision, answer.source, answer.generation,
+                                    environment ? &*environment : nullptr);
   json["match"] = to_json_value(answer.match);
   json["measured_sizes_bytes"] = to_json_value(answer.measured_sizes);
   json["members"] = to_json_value(answer.members);

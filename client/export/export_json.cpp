@@ -146,13 +146,14 @@ nlohmann::json export_json(const DecisionSet& source) {
                                              "', which is not there");
     used[key.environment_digest] = environment->second;
     for (const Decision* decision : rows)
-      listed.push_back(decision_to_json(*decision, source.generation));
+      listed.push_back(decision_to_json(
+          *decision, source.generation, find_environment(source, key.environment_digest)));
     tables.push_back(table_to_json(key, rows));
   }
   nlohmann::json kinds = nlohmann::json::object();
   nlohmann::json worlds = worlds_of(source.decisions, source.members, kinds);
   return {{"format", "colltune.decisions"},
-          {"version", 2},
+          {"version", 3},
           {"generation", to_json_value(source.generation)},
           {"environments", std::move(used)},
           {"decisions", std::move(listed)},

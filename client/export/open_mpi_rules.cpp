@@ -3,6 +3,8 @@
 
 #include "colltune/export/open_mpi_rules.h"
 
+#include "colltune/export/open_mpi_json.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,11 +17,6 @@ namespace {
 constexpr std::string_view second_format = "rule-file-version-2";
 // MPI's collectives in the library, those between neighbours included.
 constexpr int collectives_of_library = 22;
-
-int algorithms_in(const OpenMpiCollective& collective, OpenMpiRelease release) {
-  const std::size_t more = release == OpenMpiRelease::v5_0 ? collective.algorithms_5_0.size() : 0;
-  return static_cast<int>(collective.algorithms.size() + more);
-}
 
 /// Algorithms that exist for two ranks alone fail everywhere else.
 bool is_for_two_ranks(std::string_view algorithm) { return algorithm == "two_proc"; }
@@ -180,11 +177,11 @@ void judge(const OpenMpiCollectiveRules& own, const OpenMpiRanksRules& rules,
     if (collective == nullptr || rule.algorithm == 0) continue;
     const std::string_view name =
         open_mpi_algorithm_name(*collective, rule.algorithm, release);
-    if (rule.algorithm > algorithms_in(*collective, release))
+    if (rule.algorithm > open_mpi_algorithms_in(*collective, release))
       checked.failing.push_back(
           fmt::format("{}: from {} bytes on every call fails with MPI_ERR_ARG: there is no "
                       "algorithm {}, they end at {}",
-                      where, rule.from, rule.algorithm, algorithms_in(*collective, release)));
+                      where, rule.from, rule.algorithm, open_mpi_algorithms_in(*collective, release)));
     else if (is_for_two_ranks(name) && rules.ranks != 2)
       checked.failing.push_back(fmt::format(
           "{}: from {} bytes on every call fails: {} is for two ranks", where, rule.from, name));
@@ -204,55 +201,17 @@ void judge(const OpenMpiCollectiveRules& own, const OpenMpiRanksRules& rules,
         "ranks of a call may run unlike algorithms and hang; give it one algorithm for all sizes");
 }
 
+/// Only files of format 2 have a field for the most requests.
+bool is_of_second_format(const OpenMpiRules& rules) {
+  for (const OpenMpiCollectiveRules& own : rules)
+    for (const OpenMpiRanksRules& ranks : own.by_ranks)
+      if (std::ranges::any_of(
+              ranks.rules, [](const OpenMpiRule& rule) { return rule.max_requests.has_value(); }))
+        return true;
+  return false;
+}
+
 }  // namespace
-
-const std::vector<OpenMpiCollective>& open_mpi_collectives() {
-  // ompi/mca/coll/base/coll_base_functions.h and coll_tuned_*_decision.c, 4.1.0 to 5.0.9.
-  static const std::vector<OpenMpiCollective> all{
-      {0, "allgather", "mpi.all_gather_tuned",
-       {"linear", "bruck", "recursive_doubling", "ring", "neighbor", "two_proc"}, {"sparbit"}},
-      {2, "allreduce", "mpi.all_reduce_tuned",
-       {"basic_linear", "nonoverlapping", "recursive_doubling", "ring", "segmented_ring",
-        "rabenseifner"}},
-      {3, "alltoall", "mpi.all_to_all_tuned",
-       {"linear", "pairwise", "modified_bruck", "linear_sync", "two_proc"}},
-      {7, "bcast", "mpi.broadcast_tuned",
-       {"basic_linear", "chain", "pipeline", "split_binary_tree", "binary_tree", "binomial",
-        "knomial", "scatter_allgather", "scatter_allgather_ring"}},
-      {9, "gather", "mpi.gather_tuned", {"basic_linear", "binomial", "linear_sync"}},
-      {11, "reduce", "mpi.reduce_tuned",
-       {"linear", "chain", "pipeline", "binary", "binomial", "in-order_binary", "rabenseifner"}},
-      {12, "reduce_scatter", "mpi.reduce_scatter_counts_tuned",
-       {"non-overlapping", "recursive_halving", "ring", "butterfly"}},
-      {13, "reduce_scatter_block", "mpi.reduce_scatter_tuned",
-       {"basic_linear", "recursive_doubling", "recursive_halving", "butterfly"}},
-      {15, "scatter", "mpi.scatter_tuned", {"basic_linear", "binomial", "linear_nb"}},
-  };
-  return all;
-}
-
-const OpenMpiCollective* find_open_mpi_collective(int number) {
-  const auto& all = open_mpi_collectives();
-  const auto found = std::ranges::find(all, number, &OpenMpiCollective::number);
-  return found == all.end() ? nullptr : &*found;
-}
-
-int open_mpi_algorithm_number(const OpenMpiCollective& collective, std::string_view algorithm,
-                              OpenMpiRelease release) {
-  for (int number = 1; number <= algorithms_in(collective, release); ++number)
-    if (open_mpi_algorithm_name(collective, number, release) == algorithm) return number;
-  return 0;
-}
-
-std::string_view open_mpi_algorithm_name(const OpenMpiCollective& collective, int number,
-                                         OpenMpiRelease release) {
-  if (number == 0) return "default";
-  if (number < 0 || number > algorithms_in(collective, release)) return "unknown";
-  const auto index = static_cast<std::size_t>(number - 1);
-  return index < collective.algorithms.size()
-             ? collective.algorithms[index]
-             : collective.algorithms_5_0[index - collective.algorithms.size()];
-}
 
 const OpenMpiRule* open_mpi_rule_for(const OpenMpiRules& rules, int collective, int ranks,
                                      std::uint64_t bytes) {
@@ -274,8 +233,9 @@ const OpenMpiRule* open_mpi_rule_for(const OpenMpiRules& rules, int collective, 
 
 std::string print_open_mpi_rules(const OpenMpiRules& rules, OpenMpiRelease release,
                                  const std::vector<std::string>& comment) {
+  if (release == OpenMpiRelease::v6_0) return print_open_mpi_json(rules, comment);
   std::string text;
-  if (release == OpenMpiRelease::v5_0) text += std::string(second_format) + '\n';
+  if (is_of_second_format(rules)) text += std::string(second_format) + '\n';
   for (const std::string& line : comment) text += line.empty() ? "#\n" : "# " + line + '\n';
   text += fmt::format("{}  # collectives\n", rules.size());
   for (const OpenMpiCollectiveRules& own : rules) {

@@ -21,12 +21,15 @@ struct colltune_answer {
   std::vector<std::string> compositions;  ///< JSON; one per variant; empty: not composed
   std::vector<std::string> kinds;         ///< digests of the kinds that `kind_of_member` refers to
   std::vector<int> kind_of_member;        ///< copied from the query
+  std::vector<colltune::ApplySettings> apply;         ///< one per variant
+  std::vector<std::vector<const char*>> variables{};  ///< of `apply`, each with NULL at the end
 };
 
 namespace colltune {
 namespace {
 
 /// The sizes of the structures' first versions.
+constexpr std::size_t smallest_apply = sizeof(colltune_apply);
 constexpr std::size_t smallest_query = offsetof(colltune_query, members);
 constexpr std::size_t smallest_error = sizeof(colltune_error);
 
@@ -167,6 +170,11 @@ void add_texts(const LookupQuery& question, colltune_answer& answer) {
     for (const Composition& one : answer.answer.compositions)
       if (!name.empty() && parts_name(one) == name) composition = to_json_value(one).dump();
   }
+  for (const ApplySettings& settings : answer.apply) {
+    auto& variables = answer.variables.emplace_back();
+    for (const std::string& variable : settings.variables) variables.push_back(variable.c_str());
+    variables.push_back(nullptr);
+  }
   if (!question.members) return;
   for (const MemberKind& kind : question.members->kinds)
     answer.kinds.push_back(digest_of_value(kind));
@@ -205,7 +213,10 @@ int colltune_lookup(const colltune_client* client, const colltune_query* query,
     if (!client) colltune::refuse("the client is NULL");
     auto found = std::make_unique<colltune_answer>();
     const colltune::LookupQuery question = colltune::query_of(query);
-    found->answer = client->client.lookup(question, colltune::pinned_digest_of(query));
+    colltune::FoundAnswer answered =
+        client->client.lookup_with_environment(question, colltune::pinned_digest_of(query));
+    found->apply = colltune::apply_settings_of(answered);
+    found->answer = std::move(answered.answer);
     colltune::add_texts(question, *found);
     *answer = found.release();
   });
@@ -264,6 +275,23 @@ const char* colltune_answer_composition(const colltune_answer* answer, size_t ra
   return colltune::ranked_at(answer, rank) && !answer->compositions[rank].empty()
              ? answer->compositions[rank].c_str()
              : nullptr;
+}
+
+int colltune_answer_apply(const colltune_answer* answer, size_t rank, colltune_apply* apply) {
+  constexpr int refused = static_cast<int>(colltune::StatusCode::invalid_argument);
+  if (!colltune::ranked_at(answer, rank) || !apply) return refused;
+  // The caller's structure may be shorter or longer than ours.
+  std::size_t size = 0;
+  std::memcpy(&size, apply, sizeof size);
+  if (size < colltune::smallest_apply) return refused;
+  const colltune::ApplySettings& settings = answer->apply[rank];
+  const colltune_apply own{.struct_size = size,
+                           .by = colltune::name_of(settings.by).data(),
+                           .variables = answer->variables[rank].data(),
+                           .variable_count = settings.variables.size(),
+                           .how = settings.how.c_str()};
+  std::memcpy(apply, &own, std::min(size, sizeof own));
+  return 0;
 }
 
 const char* colltune_answer_kind(const colltune_answer* answer, size_t member) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "address.h"
+#include "colltune/apply/settings.h"
 #include "colltune/table/decision_table.h"
 #include "colltune/v1/tuning_service.grpc.pb.h"
 #include "colltune/wire/convert.h"
@@ -137,6 +138,11 @@ const Generation& LocalTable::generation() const { return impl_->table.generatio
 
 const DecisionSet& LocalTable::set() const { return impl_->table.set(); }
 
+std::vector<ApplySettings> apply_settings_of(const FoundAnswer& found) {
+  return settings_to_apply(found.answer.decision,
+                           found.environment ? &*found.environment : nullptr);
+}
+
 Client::Client(const std::string& address, std::chrono::milliseconds deadline) {
   check_address(address);
   impl_ = std::make_unique<Impl>(address, deadline);
@@ -162,9 +168,11 @@ LookupAnswer Client::lookup(const LookupQuery& query,
   return impl_->ask(request, query).answer;
 }
 
-FoundAnswer Client::lookup_with_environment(const LookupQuery& query) const {
+FoundAnswer Client::lookup_with_environment(
+    const LookupQuery& query, const std::optional<std::string>& generation_digest) const {
   v1::LookupRequest request;
   write_message(query, *request.mutable_query());
+  if (generation_digest) request.set_generation_digest(*generation_digest);
   request.set_with_environment(true);
   return impl_->ask(request, query);
 }

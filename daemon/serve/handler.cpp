@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "colltune/apply/settings.h"
 #include "colltune/wire/convert.h"
 #include "colltune/wire/status.h"
 #include "message_bytes.h"
@@ -86,17 +87,22 @@ std::size_t ranked_limit(const Request& request) {
   return request.max_ranked();
 }
 
-void write_answer(LookupAnswer answer, std::size_t most_ranked, v1::LookupAnswer& message) {
-  if (answer.decision.ranked.size() > most_ranked) {
-    answer.decision.ranked.resize(most_ranked);
-    std::erase_if(answer.compositions, [&](const Composition& composition) {
-      const std::string name = parts_name(composition);
-      return std::ranges::none_of(answer.decision.ranked, [&](const RankedVariant& ranked) {
-        return parts_named_by(ranked.variant) == name;
-      });
+void keep_first(std::size_t most_ranked, LookupAnswer& answer) {
+  if (answer.decision.ranked.size() <= most_ranked) return;
+  answer.decision.ranked.resize(most_ranked);
+  std::erase_if(answer.compositions, [&](const Composition& composition) {
+    const std::string name = parts_name(composition);
+    return std::ranges::none_of(answer.decision.ranked, [&](const RankedVariant& ranked) {
+      return parts_named_by(ranked.variant) == name;
     });
-  }
-  write_message(answer, message);
+  });
+}
+
+/// Writes what makes the variants of `decision` run into the field of a response or an item.
+template <class Message>
+void write_apply(const Decision& decision, const Environment* environment, Message& message) {
+  for (const ApplySettings& settings : settings_to_apply(decision, environment))
+    write_message(settings, *message.add_apply());
 }
 
 BatchItem answer_item(const DecisionTable& table, const v1::LookupQuery& query, int index) {
@@ -108,9 +114,20 @@ BatchItem answer_item(const DecisionTable& table, const v1::LookupQuery& query, 
   }
 }
 
-void write_item(BatchItem item, std::size_t most_ranked, v1::BatchLookupItem& message) {
+/// What every item of a batch has.
+struct ItemForm {
+  std::size_t most_ranked = 0;
+  bool with_apply = false;
+};
+
+void write_item(BatchItem item, const ItemForm& form, const DecisionTable& table,
+                v1::BatchLookupItem& message) {
   if (auto* answer = std::get_if<LookupAnswer>(&item)) {
-    write_answer(std::move(*answer), most_ranked, *message.mutable_answer());
+    keep_first(form.most_ranked, *answer);
+    write_message(*answer, *message.mutable_answer());
+    const Decision& decision = answer->decision;
+    if (form.with_apply)
+      write_apply(decision, find_environment(table.set(), decision.key.environment_digest), message);
     return;
   }
   const Error& error = std::get<Error>(item);
@@ -180,9 +197,14 @@ grpc::ServerUnaryReactor* TuningHandler::Lookup(grpc::CallbackServerContext* con
         if (!asked.has_query()) throw Error(StatusCode::invalid_argument, "query: is missing");
         const auto query = read_message<LookupQuery>(asked.query(), "query");
         const auto digest = pinned_digest(asked, query.generation.has_value());
-        FoundAnswer found = service_.lookup(query, digest, asked.with_environment());
-        if (found.environment) write_message(*found.environment, *answer.mutable_environment());
-        write_answer(std::move(found.answer), ranked_limit(asked), *answer.mutable_answer());
+        FoundAnswer found =
+            service_.lookup(query, digest, asked.with_environment() || asked.with_apply());
+        const Environment* const environment = found.environment ? &*found.environment : nullptr;
+        if (asked.with_environment() && environment != nullptr)
+          write_message(*environment, *answer.mutable_environment());
+        keep_first(ranked_limit(asked), found.answer);
+        write_message(found.answer, *answer.mutable_answer());
+        if (asked.with_apply()) write_apply(found.answer.decision, environment, answer);
       });
 }
 
@@ -192,13 +214,13 @@ grpc::ServerUnaryReactor* TuningHandler::BatchLookup(grpc::CallbackServerContext
   return serve<v1::BatchLookupRequest, v1::BatchLookupResponse>(
       {context, request, response}, Length::long_work, [this](const auto& asked, auto& answers) {
         check_batch_size(static_cast<std::size_t>(asked.queries_size()));
-        const std::size_t most_ranked = ranked_limit(asked);
+        const ItemForm form{.most_ranked = ranked_limit(asked), .with_apply = asked.with_apply()};
         const TableSource::Table table = service_.pin(pinned_generation(asked));
         write_message(table->generation(), *answers.mutable_generation());
         std::size_t bytes = 0;
         for (int i = 0; i < asked.queries_size(); ++i) {
           auto& item = *answers.add_items();
-          write_item(answer_item(*table, asked.queries(i), i), most_ranked, item);
+          write_item(answer_item(*table, asked.queries(i), i), form, *table, item);
           bytes += item.ByteSizeLong();
           if (bytes > largest_response - 1024 * 16)
             throw Error(StatusCode::resource_exhausted,

@@ -183,5 +183,6 @@ template void check_value(const Composition&, const FieldPath&);
 template void check_value(const Measurement&, const FieldPath&);
 template void check_value(const LookupQuery&, const FieldPath&);
 template void check_value(const LookupAnswer&, const FieldPath&);
+template void check_value(const ApplySettings&, const FieldPath&);
 
 }  // namespace colltune

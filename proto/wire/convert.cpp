@@ -326,6 +326,7 @@ template void write_message(const WorldMembers&, v1::WorldMembers&);
 template void write_message(const Composition&, v1::Composition&);
 template void write_message(const LookupQuery&, v1::LookupQuery&);
 template void write_message(const LookupAnswer&, v1::LookupAnswer&);
+template void write_message(const ApplySettings&, v1::ApplySettings&);
 template Problem read_message<Problem>(const v1::Problem&, std::string_view);
 template Topology read_message<Topology>(const v1::Topology&, std::string_view);
 template TuningKey read_message<TuningKey>(const v1::TuningKey&, std::string_view);
@@ -339,6 +340,7 @@ template WorldMembers read_message<WorldMembers>(const v1::WorldMembers&, std::s
 template Composition read_message<Composition>(const v1::Composition&, std::string_view);
 template LookupQuery read_message<LookupQuery>(const v1::LookupQuery&, std::string_view);
 template LookupAnswer read_message<LookupAnswer>(const v1::LookupAnswer&, std::string_view);
+template ApplySettings read_message<ApplySettings>(const v1::ApplySettings&, std::string_view);
 // clang-format on
 
 }  // namespace colltune

@@ -71,6 +71,45 @@ int ask_for_members_in_c(const char* address, const char* members, char* text, s
   return status;
 }
 
+int ask_how_to_apply_in_c(const char* address, size_t rank, char* text, size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_client* client = NULL;
+  colltune_answer* answer = NULL;
+  colltune_query query = question();
+  query.collective = "gather";
+  int status = colltune_open(address, 60000, &client, &error);
+  if (status == 0) status = colltune_lookup(client, &query, &answer, &error);
+  colltune_close(client);
+  if (status != 0) {
+    snprintf(text, size, "%s", error.message);
+    return status;
+  }
+  /* A caller of a later version has more fields, which stay as they are. */
+  struct {
+    colltune_apply known;
+    int later;
+  } larger = {.known = {.struct_size = sizeof larger}, .later = 7};
+  colltune_apply* const apply = &larger.known;
+  status = colltune_answer_apply(answer, rank, apply);
+  if (status == 0) {
+    int used = snprintf(text, size, "%s %zu ", apply->by, apply->variable_count);
+    for (const char* const* one = apply->variables; *one != NULL; ++one)
+      used += snprintf(text + used, size - (size_t)used, "%s ", *one);
+    snprintf(text + used, size - (size_t)used, "%s", apply->how);
+    if (larger.later != 7 || apply->struct_size != sizeof larger) status = -1;
+  }
+  /* What does not rank, what is not there, and a structure that is too small. */
+  colltune_apply untouched = {.struct_size = sizeof untouched, .how = "as it was"};
+  if (colltune_answer_apply(answer, colltune_answer_count(answer), &untouched) != 3 ||
+      colltune_answer_apply(NULL, 0, &untouched) != 3 ||
+      colltune_answer_apply(answer, 0, NULL) != 3 || strcmp(untouched.how, "as it was") != 0)
+    status = -2;
+  untouched.struct_size = sizeof untouched - 1;
+  if (colltune_answer_apply(answer, 0, &untouched) != 3) status = -3;
+  colltune_answer_free(answer);
+  return status;
+}
+
 int ask_about_mesh_in_c(const char* address, const char* shape, const char* steps, const char* form,
                         char* text, size_t size) {
   colltune_error error = {.struct_size = sizeof error};

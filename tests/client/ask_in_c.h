@@ -31,6 +31,10 @@ int ask_in_regime_in_c(const char* address, size_t struct_size, const char* call
 size_t query_without_regime(void);
 size_t query_with_regime(void);
 
+/* Asks for gather f32 of 1 KiB on 1 x 2 ranks. `text` becomes "by count variables…how" of the
+ * variant at `rank`, or the error's message. */
+int ask_how_to_apply_in_c(const char* address, size_t rank, char* text, size_t size);
+
 /* Calls every function with wrong arguments; empty where all behaved, else which one did not. */
 const char* misuse_in_c(void);
 

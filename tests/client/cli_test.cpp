@@ -16,6 +16,7 @@ namespace {
 using testing::Cli;
 using testing::decisions_of;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Result;
 using ::testing::StartsWith;
 using testing::sweep;
@@ -39,6 +40,37 @@ TEST_F(Cli, LookupPrintsTheWinnerFirst) {
             result.out.find("mpi.default (baseline)\n"));
 }
 
+TEST_F(Cli, LookupSaysHowToApplyTheAnswerAndWhoseVariantsItIsAbout) {
+  fill();
+  {
+    Store store(database);
+    auto all = decisions_of("sweep-1", "cpu.one_shot{n=2}");
+    const auto& baseline = all[0].ranked.back();
+    auto tuned = testing::ranked("mpi.all_reduce_tuned{algorithm=ring}", 1500, 1.3);
+    tuned.family = "mpi";
+    all[0].ranked = {all[0].ranked.front(), tuned, baseline};
+    all.push_back(testing::decision(test_key(1024), {tuned}, "mpi"));
+    store.publish(all, "2026-01-01T00:02:00Z");
+  }
+  const std::string settings =
+      "apply        OMPI_MCA_coll_tuned_use_dynamic_rules=1\n"
+      "             OMPI_MCA_coll_tuned_allreduce_algorithm=4\n"
+      "             in the environment of mpirun; for MPI_Allreduce of all sizes and communicators. "
+      "colltune export openmpi writes it by size";
+  const Result any = lookup({"--bytes", "1KiB", "--db", database});
+  EXPECT_THAT(any.out, HasSubstr("apply        not outside colltune-agent"));
+  EXPECT_THAT(any.out, HasSubstr("as you are   rank 2, mpi.all_reduce_tuned{algorithm=ring}, 1.50 us, "
+                                 "speed-up 1.30x\n" + settings));
+  EXPECT_THAT(any.out, HasSubstr("family       any, which a lookup assumes that names none"));
+  EXPECT_THAT(any.out, HasSubstr("--family mpi"));
+  const Result mpi = lookup({"--bytes", "1KiB", "--db", database, "--family", "mpi"});
+  EXPECT_THAT(mpi.out, HasSubstr(settings));
+  EXPECT_THAT(mpi.out, Not(HasSubstr("as you are")));
+  EXPECT_THAT(mpi.out, Not(HasSubstr("which a lookup assumes")));
+  const Result explained = colltune({"explain", "all_reduce", "--bytes", "1KiB", "--family", "mpi", "--db", database});
+  EXPECT_THAT(explained.out, HasSubstr(settings));
+}
+
 TEST_F(Cli, LookupAsJsonCarriesTheDocumentedKeys) {
   fill();
   const Result result = lookup({"--bytes", "1024", "--db", database, "--json"});
@@ -54,6 +86,7 @@ TEST_F(Cli, LookupAsJsonCarriesTheDocumentedKeys) {
   EXPECT_EQ(json["alternatives"][0]["variant"], "mpi.default");
   EXPECT_EQ(json["alternatives"][0]["family"], "openmpi");
   EXPECT_EQ(json["environment"]["cpu_model"], "Test CPU");
+  EXPECT_EQ(json["evidence"]["apply"]["by"], "colltune");
 }
 
 TEST_F(Cli, AWorldThatIsNotUniqueIsAnErrorThatListsTheWorlds) {

@@ -44,6 +44,18 @@ TuningKey mesh_key() {
   return key;
 }
 
+/// What Open MPI runs, and what colltune alone runs.
+Decision gather() {
+  TuningKey key = test_key(1024);
+  key.problem.collective = Collective::gather;
+  key.problem.reduce_op = ReduceOp::none;
+  Decision made = decision(
+      key, {ranked("cpu.gather_direct", 500, 2.0),
+            ranked("mpi.gather_tuned{algorithm=linear_sync,segment_size=0}", 800, 1.2)});
+  made.ranked[1].family = "mpi";
+  return made;
+}
+
 /// A colltuned that serves one generation on a socket; ends with the test.
 class Daemon {
  public:
@@ -57,6 +69,7 @@ class Daemon {
     const std::vector<Decision> decisions{
         decision(test_key(1024),
                  {ranked("cpu.one_shot{n=2}", 1000, 2.0), ranked("mpi.default", 2000, 1.0)}),
+        gather(),
         decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)}),
         decision(test_key(1024, test_topology("sm_90")), {ranked("mpi.default", 3000, 1.0)}),
         decision(mesh_key(),
@@ -146,7 +159,7 @@ TEST_F(ClientOfDaemon, ABatchHasAnAnswerOrAnErrorPerQuery) {
 TEST_F(ClientOfDaemon, ALocalTableAnswersAsTheDaemonDoes) {
   const LocalTable table = client.fetch_table();
   EXPECT_EQ(table.generation(), daemon->generation);
-  EXPECT_EQ(table.set().decisions.size(), 4u);
+  EXPECT_EQ(table.set().decisions.size(), 5u);
   ASSERT_EQ(table.set().environments.size(), 1u);
   EXPECT_EQ(table.set().environments[0].second, test_environment());
   for (const std::uint64_t bytes : {64u, 1024u, 2000u, 4096u, 1u << 20})
@@ -191,6 +204,22 @@ TEST_F(ClientOfDaemon, TheCInterfaceAnswers) {
   EXPECT_STREQ(text, "cpu.one_shot{n=2} measured exact 1 2 1000 2.0 mpi.default openmpi");
   EXPECT_EQ(ask_in_c(daemon->address().c_str(), nullptr, text, sizeof text), 3);
   EXPECT_THAT(text, HasSubstr("several worlds"));
+}
+
+TEST_F(ClientOfDaemon, SaysHowToApplyAnAnswer) {
+  char text[1024] = "";
+  EXPECT_EQ(ask_how_to_apply_in_c(daemon->address().c_str(), 0, text, sizeof text), 0) << text;
+  EXPECT_THAT(text, ::testing::StartsWith("colltune 0 not outside colltune-agent"));
+  EXPECT_EQ(ask_how_to_apply_in_c(daemon->address().c_str(), 1, text, sizeof text), 0) << text;
+  EXPECT_THAT(text,
+              ::testing::StartsWith("environment 3 OMPI_MCA_coll_tuned_use_dynamic_rules=1 "
+                                    "OMPI_MCA_coll_tuned_gather_algorithm=3 "
+                                    "OMPI_MCA_coll_tuned_gather_algorithm_segmentsize=0 in the"));
+  LookupQuery asked = query(1024);
+  asked.problem = gather().key.problem;
+  const auto all = apply_settings_of(client.lookup_with_environment(asked));
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].variables.size(), 3U);
 }
 
 TEST_F(ClientOfDaemon, TheCInterfaceAnswersAboutMeshes) {

@@ -87,8 +87,11 @@ TEST(ExportJson, TheSchemaRefusesWhatIsNotOurs) {
     changed[nlohmann::json::json_pointer(pointer)] = value;
     return violations(changed);
   };
-  EXPECT_NE(with("/version", 1), "");
-  EXPECT_NE(with("/version", 3), "");
+  EXPECT_NE(with("/version", 2), "");
+  EXPECT_NE(with("/version", 4), "");
+  EXPECT_NE(with("/decisions/0/evidence/apply/by", "magic"), "");
+  EXPECT_NE(with("/decisions/0/evidence/apply/variables/0", "NO VALUE"), "");
+  EXPECT_NE(with("/decisions/0/alternatives/0/apply", nullptr), "");
   EXPECT_NE(with("/decisions/0/key/calling", "often"), "");
   EXPECT_NE(with("/tables/0/input", "cold"), "");
   EXPECT_NE(with("/surprise", 1), "");
@@ -295,8 +298,24 @@ TEST(DecisionJson, AnAnswerSaysHowItWasFound) {
   EXPECT_FALSE(answer_to_json(answer, std::nullopt).contains("environment"));
 }
 
+TEST(DecisionJson, SaysWhatMakesEachVariantRun) {
+  Decision one = decision(test_key(64), {ranked("cpu.one_shot", 1000, 2.0),
+                                         ranked("mpi.all_reduce_tuned{algorithm=ring}", 1500, 1.3)});
+  one.ranked[1].family = "mpi";
+  Environment environment = test_environment();
+  environment.mpi_library = "Open MPI v5.0.7";
+  const auto json = decision_to_json(one, generation, &environment);
+  EXPECT_EQ(json["evidence"]["apply"]["by"], "colltune");
+  const auto& other = json["alternatives"][0]["apply"];
+  EXPECT_EQ(other["by"], "environment");
+  EXPECT_EQ(other["variables"],
+            (nlohmann::json{"OMPI_MCA_coll_tuned_use_dynamic_rules=1",
+                            "OMPI_MCA_coll_tuned_allreduce_algorithm=4",
+                            "OMPI_MCA_coll_han_priority=0"}));
+}
+
 TEST(DecisionJson, ADecisionWithoutVariantsIsAnError) {
-  EXPECT_THROW((void)decision_to_json(decision(test_key(8), {}), generation), Error);
+  EXPECT_THROW((void)decision_to_json(decision(test_key(8), {}), generation, nullptr), Error);
 }
 
 }  // namespace

@@ -105,6 +105,44 @@ TEST_F(Reports, SweepIsOnePage) {
   EXPECT_EQ(json["decisions"].size(), 4u);  // over all families, and of the one
 }
 
+TEST_F(Reports, SweepLeadsWithWhatEachKindOfUserGains) {
+  {
+    Store store(database);
+    store.put_environment(test_environment());
+    store.begin_sweep(sweep("sweep-1", "2026-01-01T00:00:00Z"));
+    std::vector<Measurement> trials;
+    for (const std::uint64_t bytes : {1024, 4096}) {
+      trials.push_back(timed(test_key(bytes), "mpi.default", 2000));
+      trials.push_back(timed(test_key(bytes), "mpi.tuned", bytes == 1024 ? 1000 : 2000));
+      trials.push_back(timed(test_key(bytes), "cpu.own", 500));
+    }
+    for (Measurement& trial : trials)
+      if (to_string(trial.variant) != "cpu.own") trial.family = "mpi";
+    store.append("sweep-1", trials);
+    store.finish_sweep("sweep-1", SweepState::complete, "2026-01-09T00:00:00Z", "{}");
+  }
+  const Result result = colltune({"report", "sweep", "--db", database});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  // Before all else: 2x in one key and 1x in the other; 4x in both.
+  EXPECT_THAT(result.out,
+              ::testing::ContainsRegex(
+                  "^sweep [^\n]*\ngain         as you are \\(family mpi\\): 1\\.4[0-9]+x over the "
+                  "default, geometric mean of 2 keys; (1\\.9[0-9]+|2\\.0[0-9]+)x where it is "
+                  "displaced \\(1 keys\\)\n +with colltune's kernels"));
+  EXPECT_THAT(result.out, HasSubstr("apply        of the winners 0 need nothing, 0 variables of the launch"));
+  EXPECT_THAT(result.out, HasSubstr("2 run in colltune-agent alone"));
+  const nlohmann::json json = report({"sweep"});
+  EXPECT_EQ(json["gain_as_you_are"].size(), 1U);  // family colltune has no baseline
+  const auto& mpi = json["gain_as_you_are"]["mpi"];
+  EXPECT_EQ(mpi["all"]["keys"], 2);
+  EXPECT_EQ(mpi["displaced"]["keys"], 1);
+  EXPECT_NEAR(mpi["all"]["geometric_mean"].get<double>(), 1.414, 0.02);
+  EXPECT_NEAR(json["gain"]["geometric_mean"].get<double>(), 4, 0.05);
+  EXPECT_EQ(json["apply"]["colltune"], 2);
+  for (const auto& decision : json["decisions"])
+    EXPECT_TRUE(decision["family"] != "any" || decision["apply"]["by"] == "colltune");
+}
+
 /// A series: three rounds in two environments, the second one 1.25 times as fast.
 class EnvironmentReports : public Reports {
  protected:

@@ -59,9 +59,9 @@ def run(*command, codes=(0,), environment=None):
     return done
 
 
-def calls(ranks, wanted, rules=None):
-    """(collective, bytes) -> (error class, the function that ran)."""
-    environment = {"LD_PRELOAD": PRELOADED}
+def calls(ranks, wanted, rules=None, settings=None):
+    """(collective, bytes) -> (error class, the function that ran), with those variables set."""
+    environment = {"LD_PRELOAD": PRELOADED, **(settings or {})}
     if rules:
         environment.update(OMPI_MCA_coll_tuned_use_dynamic_rules="1", OMPI_MCA_coll_tuned_dynamic_rules_filename=str(rules))
     words = [f"{collective}:{size}" for collective, size in wanted]
@@ -132,6 +132,61 @@ def whether_every_algorithm_is_named_right(folder):
                   f"{collective} {index} is {name}: {found[collective, 1000 * index]} ran")
 
 
+def whether_what_applies_a_variant_forces_it(database):
+    """The settings that colltune says for a variant make Open MPI run that algorithm, at all sizes of its collective."""
+    variants = {}  # collective -> algorithm -> its variables
+    for decision in json.loads(run(BIN / "colltune", "export", "json", "--db", database).stdout)["decisions"]:
+        for ranked in [decision["evidence"], *decision["alternatives"]]:
+            if decision["family"] != "mpi" or ranked["apply"]["by"] != "environment" or "_counts_" in ranked["variant"]:
+                continue
+            collective = COLLECTIVES[decision["key"]["problem"]["collective"]]
+            algorithm = ranked["variant"].split("algorithm=")[1].split(",")[0].rstrip("}")
+            variants.setdefault(collective, {}).setdefault(algorithm, ranked["apply"]["variables"])
+    check(set(variants) == set(COLLECTIVES.values()), f"every collective has variants: {sorted(variants)}")
+    tried = 0
+    # Variables of unlike collectives go together: one launch forces one algorithm of each.
+    for index in range(max(len(own) for own in variants.values())):
+        chosen = {collective: sorted(own)[index] for collective, own in variants.items() if index < len(own)}
+        settings = dict(variable.split("=", 1) for collective, algorithm in chosen.items()
+                        for variable in variants[collective][algorithm])
+        wanted = [(collective, size) for collective in chosen for size in (4096, 1 << 20)]
+        found = calls(2, wanted, settings=settings)
+        for call in wanted:
+            expected = function_of(call[0], chosen[call[0]])
+            check(found[call] == (0, expected), f"{call} with {settings}: {found[call]} ran, not {expected}")
+            tried += 1
+    print(f"{tried} calls ran what their settings say")
+    check(tried >= 60, f"most algorithms were tried: {tried}")
+
+
+def sweep(config, database, *before, environment=None):
+    run(*before, *LAUNCH, "-n", 2, BIN / "colltune-agent", "sweep", "--config", config, "--db", database, "--quiet",
+        "--allow-oversubscribe", environment=environment)
+
+
+def whether_the_exported_environment_is_the_measured_one(folder):
+    """A sweep under `export mpi-env` is of the environment that it was exported from; one without it is of another."""
+    config, database, lines = folder / "small.json", folder / "environment.db", folder / "environment.sh"
+    config.write_text(json.dumps({"version": 1, "collectives": ["all_reduce"], "sizes": [64], "budget_seconds": 1, "passes": 1,
+                                  "soak": {"runs": 0}, "implementations": {"include": ["mpi.*"]},
+                                  "decision": {"most_kept_waiting": 1}}))
+
+    def environments():
+        return [one["digest"] for one in json.loads(run(BIN / "colltune", "show", "environments", "--db", database, "--json").stdout)]
+
+    settings = {"OMPI_MCA_btl_vader_eager_limit": "8192", "MALLOC_ARENA_MAX": "2", "UCX_TLS": "self,sm"}
+    sweep(config, database, environment=settings)
+    measured = environments()
+    check(len(measured) == 1, f"one environment was measured: {measured}")
+    text = run(BIN / "colltune", "export", "mpi-env", "--db", database, "-o", lines) and lines.read_text()
+    for name, value in settings.items():
+        check(f"export {name}={value}\n" in text, f"{name} is set: {text}")
+    sweep(config, database, "sh", "-c", '. "$0" && exec "$@"', lines)
+    check(environments() == measured, f"under the exported lines it is the same: {environments()}")
+    sweep(config, database)
+    check(len(environments()) == 2, f"without them it is another: {environments()}")
+
+
 def whether_bad_files_are_told(folder):
     rules = folder / "bad.conf"
     rules.write_text("1\n2\n1\n2\n3\n0 3 0 0\n4096 99 0 0\n8192 3 0 0\n")
@@ -157,10 +212,11 @@ def main():
         config.write_text(json.dumps({"version": 1, "collectives": list(COLLECTIVES), "sizes": SIZES, "budget_seconds": 16,
                                       "passes": 2, "soak": {"runs": 0}, "implementations": {"include": ["mpi.*"]},
                                       "decision": {"most_kept_waiting": 1}}))
-        run(*LAUNCH, "-n", 2, BIN / "colltune-agent", "sweep", "--config", config, "--db", database, "--quiet",
-            "--allow-oversubscribe")
+        sweep(config, database)
         whether_obeyed(folder, database)
+        whether_what_applies_a_variant_forces_it(database)
         whether_every_algorithm_is_named_right(folder)
+        whether_the_exported_environment_is_the_measured_one(folder)
         whether_bad_files_are_told(folder)
     return 1 if failures else 0
 

@@ -5,42 +5,40 @@
 #include <iosfwd>
 #include <string>
 
+#include "colltune/export/formats.h"
 #include "source/origin.h"
 #include "text/regime_choice.h"
 
 namespace colltune {
 
-/// `colltune export json` as typed.
+/// `colltune export FORMAT` as typed.
 struct ExportOptions {
   Origin origin;
-  RegimeOptions regime;  ///< empty: the default regime
-  std::string output;  ///< `-o FILE`; empty: stdout
-};
-
-/// `colltune export openmpi` as typed.
-struct OpenMpiExportOptions {
-  Origin origin;
-  RegimeOptions regime;
-  std::string release;      ///< `--for`
+  RegimeOptions regime;     ///< empty: the default regime
+  std::string release;      ///< `--for`, of formats that take it
   std::string environment;  ///< `--environment`; empty: the only one
-  std::string output;
+  std::string output;       ///< `-o FILE`; empty: stdout
 };
 
-/// `colltune check-export openmpi` as typed.
-struct CheckOpenMpiOptions {
+/// `colltune check-export` as typed.
+struct CheckExportOptions {
   std::string file;
   std::string release;
   bool json = false;
 };
 
-/// Writes a file of rules, and says on `log` what is in it and what is not.
-void run_export_open_mpi(const OpenMpiExportOptions& options, std::ostream& out, std::ostream& log);
+/// Writes the decisions in `format` to the file, which is replaced as a whole by a rename, or to
+/// `out`, and says on `log` what is in it and what is not. Throws Error(not_found) with the reason if
+/// nothing that was measured serves the format's consumer.
+void run_export(const ExportFormat& format, const ExportOptions& options, std::ostream& out,
+                std::ostream& log);
 
 /// Prints what Open MPI does with a file of rules. Throws Error(invalid_argument) if it drops the
 /// file or if calls fail by it.
-void run_check_open_mpi(const CheckOpenMpiOptions& options, std::ostream& out);
+void run_check_open_mpi(const CheckExportOptions& options, std::ostream& out);
 
-/// Writes the export document to the file, which is replaced as a whole by a rename, or to `out`.
-void run_export_json(const ExportOptions& options, std::ostream& out);
+/// Prints what NCCL does with a file of NVIDIA's example tuner plug-in. Throws
+/// Error(invalid_argument) if lines do not mean what they say.
+void run_check_nccl(const CheckExportOptions& options, std::ostream& out);
 
 }  // namespace colltune

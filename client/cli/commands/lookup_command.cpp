@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "colltune/apply/settings.h"
 #include "colltune/export/decision_json.h"
 #include "environment_choice.h"
 #include "source/database.h"
@@ -165,6 +166,30 @@ std::string ranking_text(const Decision& decision, std::size_t width) {
   return table.text() + reference_text(decision);
 }
 
+/// What makes a variant run in its own library: the variables, and what to do with them.
+std::string apply_lines(const ApplySettings& settings) {
+  std::string text;
+  for (const std::string& variable : settings.variables)
+    text += fmt::format("{:<13}{}\n", text.empty() ? "apply" : "", variable);
+  return text + fmt::format("{:<13}{}\n", text.empty() ? "apply" : "", settings.how);
+}
+
+/// How to use the answer: that of the winner, and, where nothing but colltune-agent runs it, that
+/// of the first in the ranking that a library or program runs.
+std::string apply_text(const Decision& decision, const std::optional<Environment>& environment) {
+  const auto all = settings_to_apply(decision, environment ? &*environment : nullptr);
+  std::string text = apply_lines(all.front());
+  if (all.front().by != ApplyBy::colltune) return text;
+  const auto other = std::ranges::find_if(
+      all, [](const ApplySettings& one) { return one.by != ApplyBy::colltune; });
+  if (other == all.end()) return text;
+  const RankedVariant& own = decision.ranked[static_cast<std::size_t>(other - all.begin())];
+  return text +
+         fmt::format("as you are   rank {}, {}, {} us, speed-up {}\n", other - all.begin() + 1,
+                     to_string(own.variant), microseconds(own.median), speedup(own)) +
+         apply_lines(*other);
+}
+
 std::string environment_text(const TuningKey& key, const std::optional<Environment>& environment) {
   std::string text = key.environment_digest;
   if (!environment) return text;
@@ -195,6 +220,11 @@ std::string answer_text(const FoundAnswer& found, const LookupQuery& query, std:
   out += fmt::format("winner       {}\n", to_string(winner.variant));
   out += fmt::format("time         {} us, speed-up {}\n", microseconds(winner.median),
                      speedup(winner));
+  out += apply_text(decision, found.environment);
+  if (query.family == any_family)
+    out +=
+        "family       any, which a lookup assumes that names none: variants of all families,\n"
+        "             colltune's own too; --family mpi (or nccl) answers what that library runs\n";
   out += fmt::format("source       {}{}, match {}\n", name_of(answer.source),
                      answer.measured_sizes.empty()
                          ? std::string()

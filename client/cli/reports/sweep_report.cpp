@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <set>
 
+#include "colltune/apply/settings.h"
 #include "colltune/decide/decide.h"
 #include "colltune/decide/noise.h"
 #include "colltune/decide/null_test.h"
@@ -76,24 +78,35 @@ Bought bought_by(const std::vector<Measurement>& measurements) {
   return bought;
 }
 
-/// Geometric mean of the winners' speed-ups over the baseline, over all keys or the displaced ones.
+/// Geometric mean of the winners' speed-ups over the baseline in one family, over all keys or the
+/// displaced ones.
 struct Gain {
   std::size_t keys = 0;
   double mean = 1;
 };
 
-Gain gain_of(const std::vector<Decision>& decisions, bool only_displaced) {
+Gain gain_of(const std::vector<Decision>& decisions, std::string_view family, bool only_displaced) {
   Gain gain;
   double sum = 0;
   for (const Decision& decision : decisions) {
     const double speedup = decision.ranked.front().speedup_over_baseline;
-    if (decision.family != any_family || speedup <= 0) continue;
+    if (decision.family != family || speedup <= 0) continue;
     if (only_displaced && decision.verdict != Verdict::displaced) continue;
     ++gain.keys;
     sum += std::log(speedup);
   }
   if (gain.keys > 0) gain.mean = std::exp(sum / static_cast<double>(gain.keys));
   return gain;
+}
+
+/// The families with a baseline of their own: what their users run without colltune's kernels.
+std::vector<std::string> families_with_baseline(const std::vector<Decision>& decisions) {
+  std::set<std::string> families;
+  for (const Decision& decision : decisions)
+    if (decision.family != any_family &&
+        std::ranges::any_of(decision.ranked, &RankedVariant::is_baseline))
+      families.insert(decision.family);
+  return {families.begin(), families.end()};
 }
 
 std::size_t count_confirmed(const std::vector<Decision>& decisions) {
@@ -112,7 +125,13 @@ struct Page {
   Bought bought;
   std::map<Verdict, std::size_t> verdicts;
   NullTest null;
+  std::optional<Environment> environment;
+  std::map<ApplyBy, std::size_t> applied;  ///< the winners over all families
 };
+
+const Environment* environment_of(const Page& page) {
+  return page.environment ? &*page.environment : nullptr;
+}
 
 Page make_page(const ReportedSweep& sweep, const StoreReader& reader) {
   Page page{.sweep = sweep,
@@ -125,6 +144,15 @@ Page make_page(const ReportedSweep& sweep, const StoreReader& reader) {
     page.not_ok += is_fault(ended_as) ? count : 0;
     page.unavailable += ended_as == Outcome::unavailable ? count : 0;
   }
+  for (EnvironmentRecord& record : reader.environments())
+    if (record.digest == sweep.record.environment_digest)
+      page.environment = std::move(record.environment);
+  for (const auto& [by, name] : enum_names(ApplyBy{})) page.applied[by] = 0;
+  for (const Decision& decision : sweep.decisions)
+    if (decision.family == any_family)
+      ++page.applied[settings_to_apply(decision.ranked.front(), decision.key.problem,
+                                       environment_of(page))
+                         .by];
   std::set<TuningKey> keys;
   for (const Measurement& trial : sweep.measurements) keys.insert(trial.key);
   for (QuarantineRecord& quarantine : reader.quarantines())
@@ -171,13 +199,32 @@ std::string bought_text(const Bought& bought) {
       bought.keys == 0 ? 0 : 100 * (1 - bought.ran));
 }
 
+/// What each kind of user gains: one line each.
 std::string gain_text(const std::vector<Decision>& decisions) {
-  const Gain all = gain_of(decisions, false);
-  const Gain displaced = gain_of(decisions, true);
+  const auto line = [&](const std::string& who, std::string_view family) {
+    const Gain all = gain_of(decisions, family, false);
+    const Gain displaced = gain_of(decisions, family, true);
+    return fmt::format(
+        "{}: {:.3f}x over the default, geometric mean of {} keys; {:.3f}x where it is displaced "
+        "({} "
+        "keys)\n",
+        who, all.mean, all.keys, displaced.mean, displaced.keys);
+  };
+  std::string text;
+  for (const std::string& family : families_with_baseline(decisions))
+    text += line("as you are (family " + family + ")", family);
+  return text +
+         line("with colltune's kernels (all families; so far in colltune-agent alone)", any_family);
+}
+
+std::string applied_text(const Page& page) {
   return fmt::format(
-      "{:.3f}x over the default, geometric mean of {} keys; {:.3f}x where it is "
-      "displaced ({} keys)",
-      all.mean, all.keys, displaced.mean, displaced.keys);
+      "of the winners {} need nothing, {} variables of the launch (export openmpi and nccl write "
+      "them by size), {} calls of the program, {} run in colltune-agent alone; colltune lookup "
+      "says "
+      "how for each",
+      page.applied.at(ApplyBy::nothing), page.applied.at(ApplyBy::environment),
+      page.applied.at(ApplyBy::program), page.applied.at(ApplyBy::colltune));
 }
 
 std::string verdicts_text(const Page& page) {
@@ -269,6 +316,8 @@ std::string page_text(const Page& page, bool is_wide) {
   const auto line = [&](std::string_view title, const std::string& text) {
     out += fmt::format("{:<13}{}\n", title, indented(text));
   };
+  line("gain", gain_text(sweep.decisions));
+  line("apply", applied_text(page));
   line("started",
        record.started_at + (record.finished_at.empty() ? "" : ", finished " + record.finished_at));
   line("launch", record.launch);
@@ -283,7 +332,6 @@ std::string page_text(const Page& page, bool is_wide) {
                                                     100 * sweep.policy.minimum_margin,
                                                     100 * sweep.policy.confidence));
   line("status", fmt::format("{} confirmed, {} provisional", confirmed, decisions - confirmed));
-  line("gain", gain_text(sweep.decisions));
   line("null test", describe(page.null));
   line("noise", noise_summary(sweep.measurements));
   line("time", time_text(sweep.summary));
@@ -343,12 +391,20 @@ nlohmann::json page_to_json(const Page& page) {
                     {"detail", trial.detail}});
   }
   nlohmann::json decisions = nlohmann::json::array();
-  for (const Decision& decision : sweep.decisions) decisions.push_back(to_json_value(decision));
-  const Gain all = gain_of(sweep.decisions, false);
-  const Gain displaced = gain_of(sweep.decisions, true);
+  for (const Decision& decision : sweep.decisions) {
+    decisions.push_back(to_json_value(decision));
+    decisions.back()["apply"] = to_json_value(
+        settings_to_apply(decision.ranked.front(), decision.key.problem, environment_of(page)));
+  }
+  nlohmann::json applied;
+  for (const auto& [by, count] : page.applied) applied[std::string(name_of(by))] = count;
   const auto gain = [](const Gain& one) {
     return nlohmann::json{{"keys", one.keys}, {"geometric_mean", one.mean}};
   };
+  nlohmann::json gains = nlohmann::json::object();
+  for (const std::string& family : families_with_baseline(sweep.decisions))
+    gains[family] = {{"all", gain(gain_of(sweep.decisions, family, false))},
+                     {"displaced", gain(gain_of(sweep.decisions, family, true))}};
   nlohmann::json record = to_json_value(sweep.record);
   record["summary"] = to_json_value(sweep.summary);
   return {{"sweep", std::move(record)},
@@ -360,8 +416,10 @@ nlohmann::json page_to_json(const Page& page) {
           {"quarantined", std::move(quarantines)},
           {"verdicts", std::move(verdicts)},
           {"confirmed", count_confirmed(sweep.decisions)},
-          {"gain", gain(all)},
-          {"gain_where_displaced", gain(displaced)},
+          {"gain", gain(gain_of(sweep.decisions, any_family, false))},
+          {"gain_where_displaced", gain(gain_of(sweep.decisions, any_family, true))},
+          {"gain_as_you_are", std::move(gains)},
+          {"apply", std::move(applied)},
           {"null_test", to_json_value(page.null)},
           {"noise", noise_to_json(noise_of(sweep.measurements))},
           {"bought",

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "colltune/apply/settings.h"
 #include "colltune/serve/lookup_server.h"
 
 #include <gmock/gmock.h>
@@ -92,6 +93,38 @@ TEST_F(Server, RankingIsCutWhereAsked) {
   request.set_max_ranked(1);
   ASSERT_TRUE(lookup(request, response).ok());
   EXPECT_EQ(response.answer().decision().ranked_size(), 1);
+}
+
+TEST_F(Server, SaysHowToApplyTheRankedVariantsWhereAsked) {
+  v1::LookupRequest request;
+  v1::LookupResponse response;
+  *request.mutable_query() = query_for(3);
+  ASSERT_TRUE(lookup(request, response).ok());
+  EXPECT_EQ(response.apply_size(), 0);
+  request.set_with_apply(true);
+  ASSERT_TRUE(lookup(request, response).ok());
+  ASSERT_EQ(response.apply_size(), response.answer().decision().ranked_size());
+  EXPECT_FALSE(response.has_environment());  // that was not asked for
+  const Decision decision = source_.get()->find({.problem = all_reduce(8), .nodes = 3}).decision;
+  const auto expected = settings_to_apply(decision, nullptr);
+  for (int i = 0; i < response.apply_size(); ++i)
+    EXPECT_EQ(read_message<ApplySettings>(response.apply(i), "apply"),
+              expected[static_cast<std::size_t>(i)]);
+  request.set_max_ranked(1);
+  ASSERT_TRUE(lookup(request, response).ok());
+  EXPECT_EQ(response.apply_size(), 1);
+
+  v1::BatchLookupRequest many;
+  *many.add_queries() = query_for(1);
+  *many.add_queries() = query_for(worlds + 1);
+  many.set_max_ranked(1);
+  v1::BatchLookupResponse answers;
+  ASSERT_TRUE(batch(many, answers).ok());
+  EXPECT_EQ(answers.items(0).apply_size(), 0);
+  many.set_with_apply(true);
+  ASSERT_TRUE(batch(many, answers).ok());
+  EXPECT_EQ(answers.items(0).apply_size(), 1);
+  EXPECT_EQ(answers.items(1).apply_size(), 0);
 }
 
 TEST_F(Server, BatchAnswersEachItem) {

@@ -78,7 +78,8 @@ template <class T>
 class EveryType : public ::testing::Test {};
 using AllTypes =
     ::testing::Types<Problem, Topology, TuningKey, Variant, Limits, RankedVariant, Decision,
-                     Generation, Environment, WorldMembers, Composition, LookupQuery, LookupAnswer>;
+                     Generation, Environment, WorldMembers, Composition, LookupQuery, LookupAnswer,
+                     ApplySettings>;
 TYPED_TEST_SUITE(EveryType, AllTypes);
 
 TYPED_TEST(EveryType, FilledValueSurvivesTheRoundTrip) {
@@ -116,6 +117,7 @@ TEST(Enums, HaveTheVocabularysEnumeratorsAndUnspecified) {
   expect_same_enumerators<Collective>(*v1::Collective_descriptor());
   expect_same_enumerators<DataType>(*v1::DataType_descriptor());
   expect_same_enumerators<ReduceOp>(*v1::ReduceOp_descriptor());
+  expect_same_enumerators<ApplyBy>(*v1::ApplyBy_descriptor());
   expect_same_enumerators<NumericClass>(*v1::NumericClass_descriptor());
   expect_same_enumerators<Placement>(*v1::Placement_descriptor());
   expect_same_enumerators<Calling>(*v1::Calling_descriptor());

@@ -110,6 +110,20 @@ double colltune_answer_speedup_over_baseline(const colltune_answer* answer, size
  * ...]}, as configs/export.schema.json says of a composition. NULL where all run the variant
  * itself. */
 const char* colltune_answer_composition(const colltune_answer* answer, size_t rank);
+/* What makes a variant run in its own library: the texts belong to the answer. */
+typedef struct colltune_apply {
+  size_t struct_size;
+  /* "nothing" (it is what runs anyway), "environment" (`variables` of the launch), "program" (calls
+   * that the program makes) or "colltune" (nothing does: only colltune-agent runs it). */
+  const char* by;
+  const char* const* variables; /* "NAME=value", ends with NULL; empty but for "environment" */
+  size_t variable_count;
+  const char* how; /* for a person: what to do, and what else that changes */
+} colltune_apply;
+/* Fills as much of *apply as its struct_size says, for the variant at `rank`. Returns 0, or 3 where
+ * the answer or apply is NULL, struct_size is less than the structure's first version, or the rank
+ * is out of range; then *apply is as it was. */
+int colltune_answer_apply(const colltune_answer* answer, size_t rank, colltune_apply* apply);
 /* The name by which parts call the kind of the question's member of this number (its rank in the
  * communicator); NULL beyond the members, or where the question said nothing of them. */
 const char* colltune_answer_kind(const colltune_answer* answer, size_t member);

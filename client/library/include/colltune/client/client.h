@@ -47,6 +47,11 @@ struct BatchAnswer {
   std::vector<std::variant<LookupAnswer, Error>> items;
 };
 
+/// What makes the variants of an answer run in their own libraries, in the order of its ranking.
+/// Complete where the answer's environment is known.
+[[nodiscard, gnu::visibility("default")]] std::vector<ApplySettings> apply_settings_of(
+    const FoundAnswer& found);
+
 /// Asks a `colltuned`. Thread-safe. Connects at the first call, and again after the daemon was
 /// restarted.
 ///
@@ -72,7 +77,9 @@ class [[gnu::visibility("default")]] Client {
       const std::optional<std::string>& generation_digest = std::nullopt) const;
   /// The same, with the facts of the answer's environment; without them if the daemon is of an
   /// older version.
-  [[nodiscard]] FoundAnswer lookup_with_environment(const LookupQuery& query) const;
+  [[nodiscard]] FoundAnswer lookup_with_environment(
+      const LookupQuery& query,
+      const std::optional<std::string>& generation_digest = std::nullopt) const;
   /// At most 1000 queries, all answered from `generation` or, if it is empty, from the newest.
   [[nodiscard]] BatchAnswer lookup_batch(
       std::span<const LookupQuery> queries,

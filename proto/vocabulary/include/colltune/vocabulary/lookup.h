@@ -138,6 +138,37 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("compositions", self.compositions);
 }
 
+/// What makes a ranked variant run in its own library. Stored and sent by name.
+enum class ApplyBy {
+  nothing = 0,      ///< it is what runs anyway
+  environment = 1,  ///< variables in the environment of the launch
+  program = 2,      ///< calls that the program makes
+  colltune = 3,     ///< nothing: only colltune-agent runs it
+};
+constexpr std::array<Named<ApplyBy>, 4> enum_names(ApplyBy) {
+  return {{{ApplyBy::nothing, "nothing"},
+           {ApplyBy::environment, "environment"},
+           {ApplyBy::program, "program"},
+           {ApplyBy::colltune, "colltune"}}};
+}
+constexpr std::string_view enum_title(ApplyBy) { return "way to apply a variant"; }
+
+/// How a user of the variant's own library gets what was measured.
+struct ApplySettings {
+  ApplyBy by = ApplyBy::colltune;
+  std::vector<std::string> variables;  ///< "NAME=value" of the launch; with `environment` alone
+  std::string how;                     ///< for a person: what to do, and what else that changes
+
+  friend bool operator==(const ApplySettings&, const ApplySettings&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, ApplySettings>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("by", self.by);
+  visit("variables", self.variables);
+  visit("how", self.how);
+}
+
 /// An answer, and the facts of the environment in which it was measured, if known.
 struct FoundAnswer {
   LookupAnswer answer;

@@ -30,6 +30,7 @@ template <> struct MessageOf<WorldMembers> { using type = v1::WorldMembers; };
 template <> struct MessageOf<Composition> { using type = v1::Composition; };
 template <> struct MessageOf<LookupQuery> { using type = v1::LookupQuery; };
 template <> struct MessageOf<LookupAnswer> { using type = v1::LookupAnswer; };
+template <> struct MessageOf<ApplySettings> { using type = v1::ApplySettings; };
 // clang-format on
 template <class T>
 using message_of = typename MessageOf<T>::type;

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+
+#include "colltune/vocabulary/decision.h"
+
+// What to name where another library's rule is coarser than a decision: for several types,
+// operators or worlds at once.
+
+namespace colltune {
+
+/// Whether a rule can name the variant.
+using CanName = std::function<bool(const Variant&)>;
+
+/// How the variants do in one decision that a rule can name.
+struct RuleStanding {
+  /// The time over the fastest one's, by the printed variant; the baseline is "".
+  std::map<std::string, double> regret;
+  /// Those that are proven to beat the baseline, and the baseline.
+  std::set<std::string> safe;
+};
+[[nodiscard]] RuleStanding standing_of(const Decision& decision, const CanName& can_name);
+
+/// Of the variants that are safe in all of these, the one whose worst regret is the least; empty:
+/// the baseline.
+[[nodiscard]] std::string least_worst_regret(std::span<const RuleStanding> standings);
+
+}  // namespace colltune

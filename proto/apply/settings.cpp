@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/apply/settings.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "colltune/apply/open_mpi_algorithms.h"
+#include "colltune/nccl/choice.h"
+#include "colltune/vocabulary/composition.h"
+
+namespace colltune {
+namespace {
+
+constexpr std::string_view only_here = "not outside colltune-agent: ";
+
+ApplySettings not_outside(std::string_view why) {
+  return {.by = ApplyBy::colltune, .how = std::string(only_here) + std::string(why)};
+}
+
+ApplySettings nothing_to_set(std::string_view whose) {
+  return {.by = ApplyBy::nothing,
+          .how = "nothing to set: it is " + std::string(whose) + " own choice"};
+}
+
+/// The parameter's setting as text; empty if the variant has none of that name.
+std::string text_of(const Variant& variant, std::string_view name) {
+  for (const Parameter& parameter : variant.parameters)
+    if (parameter.name == name) return to_string(parameter.value);
+  return {};
+}
+
+// ---- MPI ---------------------------------------------------------------------------------------
+
+ApplySettings for_open_mpi(const OpenMpiCollective& collective, const Variant& variant,
+                           std::optional<OpenMpiRelease> release) {
+  // Later releases keep the numbers of earlier ones.
+  const auto choice =
+      open_mpi_choice_of(collective, variant, release.value_or(OpenMpiRelease::v6_0));
+  if (!choice)
+    return not_outside(
+        "no release of Open MPI that colltune knows numbers this algorithm; "
+        "ompi_info --param coll tuned --level 9 lists those of yours");
+  const std::string variable = "OMPI_MCA_coll_tuned_" + std::string(collective.name) + "_algorithm";
+  ApplySettings settings{.by = ApplyBy::environment,
+                         .variables = {"OMPI_MCA_coll_tuned_use_dynamic_rules=1",
+                                       variable + "=" + std::to_string(choice->algorithm)}};
+  if (choice->segment_size)
+    settings.variables.push_back(variable +
+                                 "_segmentsize=" + std::to_string(*choice->segment_size));
+  if (choice->fanout)
+    settings.variables.push_back(variable + "_chain_fanout=" + std::to_string(*choice->fanout));
+  if (release && *release >= OpenMpiRelease::v5_0)
+    settings.variables.emplace_back("OMPI_MCA_coll_han_priority=0");
+  settings.how = "in the environment of mpirun; for " + std::string(collective.call) +
+                 " of all sizes and communicators. colltune export openmpi writes it by size";
+  if (!release)
+    settings.how +=
+        ". From Open MPI 5.0 on also OMPI_MCA_coll_han_priority=0, else coll/han goes "
+        "before coll/tuned";
+  return settings;
+}
+
+// ---- NCCL --------------------------------------------------------------------------------------
+
+/// As NCCL_ALGO names a collective: "allreduce".
+std::string function_name(Collective collective) {
+  std::string name(name_of(collective));
+  std::erase(name, '_');
+  return name;
+}
+
+/// Appends what requests so many CTAs. Returns whether there is such a request.
+bool add_ctas(const std::string& ctas, ApplySettings& settings) {
+  if (ctas.empty() || ctas == "0") return false;
+  settings.variables.push_back("NCCL_MIN_CTAS=" + ctas);
+  settings.variables.push_back("NCCL_MAX_CTAS=" + ctas);
+  return true;
+}
+
+ApplySettings for_forced(const Variant& variant, Collective collective) {
+  const std::string prefix = function_name(collective) + ":";
+  ApplySettings settings{.by = ApplyBy::environment,
+                         .variables = {"NCCL_ALGO=" + prefix + text_of(variant, "algorithm"),
+                                       "NCCL_PROTO=" + prefix + text_of(variant, "protocol")}};
+  const bool has_ctas = add_ctas(text_of(variant, "channels"), settings);
+  settings.how = "from NCCL 2.24 on, for " + std::string(name_of(collective)) +
+                 " of all sizes and communicators; where NCCL has not got the pair it fails, and "
+                 "takes no other one";
+  if (has_ctas) settings.how += "; the number of CTAs is that of all collectives";
+  settings.how +=
+      ". colltune's tuner (libnccl-tuner-colltune.so) chooses by size, and leaves all "
+      "else alone";
+  return settings;
+}
+
+ApplySettings for_configured(const Variant& variant) {
+  ApplySettings settings{.by = ApplyBy::environment};
+  std::string program;
+  if (const std::string ctas = text_of(variant, "ctas"); add_ctas(ctas, settings))
+    program += "minCTAs = maxCTAs = " + ctas;
+  if (text_of(variant, "policy") == "efficiency") {
+    settings.variables.emplace_back("NCCL_CTA_POLICY=EFFICIENCY");
+    program += std::string(program.empty() ? "" : ", ") + "CTAPolicy = NCCL_CTA_POLICY_EFFICIENCY";
+    settings.how =
+        "from NCCL 2.28 on, and only where no tuner is loaded "
+        "(NCCL_TUNER_PLUGIN=none): ";
+  }
+  settings.how +=
+      "for all collectives of all communicators; a program sets it for one "
+      "communicator: ncclConfig_t with " +
+      program + ", ncclCommInitRankConfig";
+  return settings;
+}
+
+ApplySettings for_symmetric(const Variant& variant) {
+  ApplySettings settings{
+      .by = ApplyBy::program,
+      .how =
+          "the program takes its buffers from ncclMemAlloc and registers them on all ranks, "
+          "ncclCommWindowRegister(…, NCCL_WIN_COLL_SYMMETRIC); ranks of one node, NCCL 2.27 on"};
+  if (text_of(variant, "policy") == "zero")
+    settings.how +=
+        "; and makes its communicator with CTAPolicy = NCCL_CTA_POLICY_ZERO "
+        "(ncclConfig_t, NCCL 2.28 on)";
+  return settings;
+}
+
+ApplySettings for_nccl(const RankedVariant& ranked, Collective collective) {
+  if (ranked.is_baseline) return nothing_to_set("NCCL's");
+  const Variant& variant = ranked.variant;
+  const std::string_view name = variant.implementation;
+  if (name.ends_with("_forced")) return for_forced(variant, collective);
+  if (name.ends_with("_configured")) return for_configured(variant);
+  if (name.ends_with("_symmetric")) return for_symmetric(variant);
+  if (name.ends_with("_premultiplied"))
+    return {.by = ApplyBy::program,
+            .how =
+                "the program makes an operator that multiplies by 1/ranks, "
+                "ncclRedOpCreatePreMulSum, and reduces with it in place of ncclAvg"};
+  return not_outside("colltune knows no setting of NCCL for it");
+}
+
+}  // namespace
+
+ApplySettings settings_to_apply(const RankedVariant& ranked, const Problem& problem,
+                                const Environment* environment) {
+  if (!parts_named_by(ranked.variant).empty())
+    return not_outside("it is composed of several variants");
+  if (problem.mesh) return not_outside("no library has a call for mesh reductions");
+  if (ranked.family == "colltune") return not_outside("colltune's own kernels run in no library");
+  const bool is_mpi = ranked.family == "mpi";
+  if (ranked.is_emulated)
+    return not_outside((is_mpi ? std::string("MPI") : "family " + ranked.family) +
+                       " lacks the type or operator, and colltune-agent composes the call of what "
+                       "it has");
+  if (is_mpi) {
+    if (ranked.is_baseline) return nothing_to_set("the MPI library's");
+    if (const auto* const collective = find_open_mpi_collective(ranked.variant.implementation))
+      return for_open_mpi(
+          *collective, ranked.variant,
+          environment == nullptr ? std::nullopt : open_mpi_release_of(environment->mpi_library));
+    return not_outside("colltune knows no setting of MPI for it");
+  }
+  if (ranked.family == "nccl") return for_nccl(ranked, problem.collective);
+  return {.by = ApplyBy::program,
+          .how = "as the documentation of plug-in " + ranked.family +
+                 " says; colltune-agent runs it by --plugin"};
+}
+
+std::vector<ApplySettings> settings_to_apply(const Decision& decision,
+                                             const Environment* environment) {
+  std::vector<ApplySettings> all;
+  all.reserve(decision.ranked.size());
+  for (const RankedVariant& ranked : decision.ranked)
+    all.push_back(settings_to_apply(ranked, decision.key.problem, environment));
+  return all;
+}
+
+}  // namespace colltune
