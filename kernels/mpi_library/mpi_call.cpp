@@ -297,13 +297,16 @@ std::unique_ptr<Operation> make_mpi_operation(const Communicator& communicator, 
 std::unique_ptr<Operation> make_persistent_mpi_operation(const Communicator& communicator,
                                                          const Call& call, ReduceScatterCall form) {
   const MpiPersistentForm persistent = persistent_form_of(call.problem.collective, form);
-  if (persistent == nullptr) return nullptr;
+  // Open MPI 4.1 refuses the persistent form of an empty reduce.
+  if (persistent == nullptr || block_elements(call.problem, communicator.size()) == 0)
+    return nullptr;
   return std::make_unique<PersistentMpiOperation>(communicator, call, persistent);
 }
 
 std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator, const Call& call,
                                                      ReduceScatterCall form, Deadline deadline) {
-  if (persistent_form_of(call.problem.collective, form) == nullptr)
+  if (persistent_form_of(call.problem.collective, form) == nullptr ||
+      block_elements(call.problem, communicator.size()) == 0)
     return make_mpi_operation(communicator, call, form, nullptr);
   // Tried on other buffers of the same kind: nothing is done to the caller's before the start.
   std::vector<std::byte> send(call.buffers.send.size());
@@ -311,15 +314,26 @@ std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator,
   Call trial = call;
   trial.problem.in_place = has_one_buffer(call.problem);
   trial.buffers = {send, receive};
-  const auto time_with = [&](std::unique_ptr<Operation> operation) {
-    return time_of(communicator, *operation, deadline);
+  // A library may refuse its persistent form, and on some ranks only.
+  const auto try_persistent = [&](const Call& with) {
+    std::unique_ptr<Operation> made;
+    try {
+      made = make_persistent_mpi_operation(communicator, with, form);
+    } catch (const Error&) {
+      made = nullptr;
+    }
+    if (communicator.all_reduce_max(made == nullptr ? 1 : 0, deadline) != 0) made = nullptr;
+    return made;
   };
-  const auto ordinary = time_with(make_mpi_operation(communicator, trial, form, nullptr));
-  const auto prepared =
-      time_with(make_persistent_mpi_operation(communicator, trial, form));
-  if (prepared < ordinary)
-    return std::make_unique<ChosenForm>(make_persistent_mpi_operation(communicator, call, form),
-                                        "persistent");
+  std::unique_ptr<Operation> persistent = try_persistent(trial);
+  if (persistent != nullptr) {
+    const auto prepared = time_of(communicator, *persistent, deadline);
+    const auto ordinary = make_mpi_operation(communicator, trial, form, nullptr);
+    persistent = prepared < time_of(communicator, *ordinary, deadline) ? try_persistent(call)
+                                                                       : nullptr;
+  }
+  if (persistent != nullptr)
+    return std::make_unique<ChosenForm>(std::move(persistent), "persistent");
   return std::make_unique<ChosenForm>(make_mpi_operation(communicator, call, form, nullptr),
                                       "ordinary");
 }

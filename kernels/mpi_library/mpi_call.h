@@ -24,7 +24,7 @@ enum class ReduceScatterCall { block, counts };
                                                             std::unique_ptr<Communicator> keep);
 
 /// The same by the persistent form (MPI_Allreduce_init, …); null if the library that this was built
-/// for has none. Its buffers stay those of `call`.
+/// for has none, or if the message is empty. Its buffers stay those of `call`.
 [[nodiscard]] std::unique_ptr<Operation> make_persistent_mpi_operation(
     const Communicator& communicator, const Call& call, ReduceScatterCall form);
 
