@@ -13,6 +13,7 @@
 #include "colltune/vocabulary/lookup.h"
 #include "commands/explain_command.h"
 #include "commands/export_command.h"
+#include "commands/export_table_command.h"
 #include "commands/generations_command.h"
 #include "commands/import_command.h"
 #include "commands/lookup_command.h"
@@ -37,6 +38,7 @@ void add_origin(CLI::App& command, Origin& origin) {
   command.add_option("--db", origin.database, "tuning database, or a snapshot of one");
   command.add_option("--server", origin.server,
                      "address of a colltuned: unix:/path/to/socket or host:port");
+  command.add_option("--table", origin.table, "table file, as 'colltune export table' writes it");
   command.add_option("--generation", origin.generation, "this very generation [the newest]");
 }
 
@@ -155,6 +157,21 @@ void add_export(CLI::App& program, ExportOptions& options, OpenMpiExportOptions&
   rules.callback([&open_mpi] { run_export_open_mpi(open_mpi, std::cout, std::cerr); });
 }
 
+void add_export_table(CLI::App& program, TableExportOptions& options) {
+  CLI::App& table = *program.get_subcommand("export")->add_subcommand(
+      "table", "A table file of one environment: what C and C++ clients and '--table' "
+               "look up without a daemon");
+  table.footer(with_example("colltune export table --db tuning.db -o cluster.ctt"));
+  add_origin(table, options.origin);
+  add_regime(table, options.regime, false);
+  table.add_option("--environment", options.environment,
+                   "of this environment: the beginning of its digest, or the name of a launch "
+                   "environment [the only one]");
+  table.add_option("-o,--output", options.output, "file to write, which is replaced as a whole")
+      ->required();
+  table.callback([&options] { run_export_table(options, std::cerr); });
+}
+
 void add_check_export(CLI::App& program, CheckOpenMpiOptions& options) {
   CLI::App& command = *program.add_subcommand(
       "check-export", "Say what another program would do with a file, whoever wrote it");
@@ -186,6 +203,8 @@ void add_show(CLI::App& program, ShowOptions& options) {
   };
   add("sweeps", "The sweeps and how they ended", run_show_sweeps);
   CLI::App& decisions = *add("decisions", "The published winners", run_show_decisions);
+  decisions.get_option("--db")->required(false);
+  decisions.add_option("--table", options.table, "table file, in place of a database");
   decisions.add_option("--generation", options.generation, "this very generation [the newest]");
   decisions.add_option("--family", options.family,
                        "of this family of variants; all: of each [any: over all families]");
@@ -340,6 +359,7 @@ int main(int argc, char** argv) {
   LookupOptions explain_options;
   ExportOptions export_options;
   OpenMpiExportOptions open_mpi_options;
+  TableExportOptions table_options;
   CheckOpenMpiOptions check_options;
   ShowOptions show_options;
   ImportOptions import_options;
@@ -354,6 +374,7 @@ int main(int argc, char** argv) {
   add_lookup(program, lookup_options);
   add_explain(program, explain_options);
   add_export(program, export_options, open_mpi_options);
+  add_export_table(program, table_options);
   add_check_export(program, check_options);
   add_show(program, show_options);
   add_report(program, report_options);

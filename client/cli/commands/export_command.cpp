@@ -14,32 +14,10 @@
 #include "colltune/export/export_open_mpi.h"
 #include "colltune/json/output_file.h"
 #include "environment_choice.h"
-#include "source/database.h"
-#include "source/remote.h"
+#include "source/table.h"
 
 namespace colltune {
 namespace {
-
-DecisionSet read_decisions(const Origin& origin) {
-  if (!origin.server.empty()) return fetch_remotely(origin.server, origin.generation);
-  return read_published(origin.database, origin.generation);
-}
-
-/// The decisions of the regime that is exported.
-DecisionSet read_regime(const Origin& origin, const RegimeOptions& regime) {
-  check(origin);
-  DecisionSet set = read_decisions(origin);
-  const RegimeChoice choice =
-      regime_choice(regime, {.calling = default_calling, .input = default_input});
-  const std::string regimes = regimes_text(set.decisions);
-  std::erase_if(set.decisions,
-                [&](const Decision& decision) { return !choice.admits(decision.key); });
-  if (set.decisions.empty() && !regimes.empty())
-    throw Error(StatusCode::not_found,
-                "no decision is of the regime that is exported; decided only for " + regimes +
-                    ": name it with --calling and --input, or all");
-  return set;
-}
 
 void write(const std::string& text, const std::string& output, std::ostream& out) {
   if (output.empty())
@@ -82,6 +60,21 @@ nlohmann::json to_json(const OpenMpiRules& rules, OpenMpiRelease release) {
 }
 
 }  // namespace
+
+DecisionSet read_regime(const Origin& origin, const RegimeOptions& regime) {
+  check(origin);
+  DecisionSet set = read_decisions(origin);
+  const RegimeChoice choice =
+      regime_choice(regime, {.calling = default_calling, .input = default_input});
+  const std::string regimes = regimes_text(set.decisions);
+  std::erase_if(set.decisions,
+                [&](const Decision& decision) { return !choice.admits(decision.key); });
+  if (set.decisions.empty() && !regimes.empty())
+    throw Error(StatusCode::not_found,
+                "no decision is of the regime that is exported; decided only for " + regimes +
+                    ": name it with --calling and --input, or all");
+  return set;
+}
 
 void run_export_json(const ExportOptions& options, std::ostream& out) {
   const DecisionSet set = read_regime(options.origin, options.regime);

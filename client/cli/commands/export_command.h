@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <string>
 
+#include "colltune/vocabulary/decision_set.h"
 #include "source/origin.h"
 #include "text/regime_choice.h"
 
@@ -32,6 +33,9 @@ struct CheckOpenMpiOptions {
   std::string release;
   bool json = false;
 };
+
+/// The decisions of the regime that is exported, by default the ordinary one.
+[[nodiscard]] DecisionSet read_regime(const Origin& origin, const RegimeOptions& regime);
 
 /// Writes a file of rules, and says on `log` what is in it and what is not.
 void run_export_open_mpi(const OpenMpiExportOptions& options, std::ostream& out, std::ostream& log);

@@ -78,6 +78,9 @@ typedef struct colltune_query {
  * 2000. On success *client is to be given to colltune_close. */
 int colltune_open(const char* address, unsigned timeout_ms, colltune_client** client,
                   colltune_error* error);
+/* The same for a table file, as `colltune export table` writes it: no daemon is asked. The file is
+ * read now; it may be replaced later. 15 (data loss): it is damaged or no table file. */
+int colltune_open_table(const char* path, colltune_client** client, colltune_error* error);
 /* NULL is allowed. */
 void colltune_close(colltune_client* client);
 

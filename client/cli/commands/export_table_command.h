@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "source/origin.h"
+#include "text/regime_choice.h"
+
+namespace colltune {
+
+/// `colltune export table` as typed.
+struct TableExportOptions {
+  Origin origin;
+  RegimeOptions regime;
+  std::string environment;  ///< empty: the only one
+  std::string output;
+};
+
+/// Writes a table file, and says on `log` what is in it and what its digest is. Throws
+/// Error(not_found) if there is no decision, Error(invalid_argument) if they are of several
+/// environments and none is chosen, or if the output is the terminal's.
+void run_export_table(const TableExportOptions& options, std::ostream& log);
+
+}  // namespace colltune
