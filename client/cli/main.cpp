@@ -159,8 +159,8 @@ void add_export(CLI::App& program, ExportOptions& options, OpenMpiExportOptions&
 
 void add_export_table(CLI::App& program, TableExportOptions& options) {
   CLI::App& table = *program.get_subcommand("export")->add_subcommand(
-      "table", "A table file of one environment: what C and C++ clients and '--table' "
-               "look up without a daemon");
+      "table", "A table file of one environment: what C and C++ clients, NCCL's tuner and "
+               "'--table' look up without a daemon");
   table.footer(with_example("colltune export table --db tuning.db -o cluster.ctt"));
   add_origin(table, options.origin);
   add_regime(table, options.regime, false);

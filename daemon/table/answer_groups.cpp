@@ -126,9 +126,9 @@ class RangeMaker {
     const auto times_of = [&](const Variant& variant) {
       return AnswerRange::Times{entry_of(lower, variant).median, entry_of(upper, variant).median};
     };
-    range.times = is_between ? AnswerRange::Times{found.ranking.first_at_lower,
-                                                  found.ranking.first_at_upper}
-                             : times_of(winner.variant);
+    range.times =
+        is_between ? AnswerRange::Times{found.ranking.first_at_lower, found.ranking.first_at_upper}
+                   : times_of(winner.variant);
     const auto baseline = std::ranges::find_if(found.ranking.ranked, &RankedVariant::is_baseline);
     if (baseline != found.ranking.ranked.end()) {
       range.baseline = baseline->variant;
@@ -163,8 +163,8 @@ std::vector<AnswerGroup> answer_groups(const std::vector<const Curve*>& curves) 
     TuningKey key = first.key;
     key.problem.message_size = {};
     key.problem.numeric_class = NumericClass::any;
-    groups[{std::move(key), first.family}][static_cast<std::size_t>(
-        first.key.problem.numeric_class)] = curve;
+    groups[{std::move(key), first.family}]
+          [static_cast<std::size_t>(first.key.problem.numeric_class)] = curve;
   }
   std::vector<AnswerGroup> answers;
   for (const auto& [name, by_class] : groups) {

@@ -112,7 +112,9 @@ const char* damage_of(const RangeRecord& range, std::uint64_t start, std::uint64
 }  // namespace
 
 TableDamage TableView::read(std::span<const std::byte> file, TableView& view) noexcept {
-  const auto damaged = [](const char* what) { return TableDamage{.what = what, .section = "header"}; };
+  const auto damaged = [](const char* what) {
+    return TableDamage{.what = what, .section = "header"};
+  };
   if (file.empty()) return damaged("the file is empty");
   if (file.size() < magic.size() + sizeof(std::uint32_t) ||
       std::memcmp(file.data(), magic.data(), magic.size()) != 0)
@@ -227,7 +229,8 @@ TableDamage TableView::check_groups() const noexcept {
     if (group.key.family >= families_.size()) return damaged("names an unknown family");
     if (group.key.mesh != none && group.key.mesh >= meshes_.size())
       return damaged("names an unknown mesh");
-    if (group.key.reserved != 0 || !is_call(group.key.problem)) return damaged("has an unknown call");
+    if (group.key.reserved != 0 || !is_call(group.key.problem))
+      return damaged("has an unknown call");
     if (group.unit == 0) return damaged("has a unit of 0");
     if (group.ranges == 0 || group.first_range > starts_.size() ||
         group.ranges > starts_.size() - group.first_range)

@@ -64,7 +64,8 @@ class Encoder {
   }
 
  private:
-  /// Seven bits in each byte, the lowest first; the highest bit of a byte says that another follows.
+  /// Seven bits in each byte, the lowest first; the highest bit of a byte says that another
+  /// follows.
   static void put_number(std::string& out, std::uint64_t value) {
     for (; value >= 128; value >>= 7) out += static_cast<char>(value | 128);
     out += static_cast<char>(value);
@@ -107,7 +108,8 @@ class Encoder {
       out.append(reinterpret_cast<const char*>(&bits), sizeof bits);  // NOLINT: little-endian
     } else if constexpr (std::signed_integral<T>) {
       const auto wide = static_cast<std::int64_t>(value);
-      put_number(out, static_cast<std::uint64_t>(wide) << 1 ^ static_cast<std::uint64_t>(wide >> 63));
+      put_number(out,
+                 static_cast<std::uint64_t>(wide) << 1 ^ static_cast<std::uint64_t>(wide >> 63));
     } else if constexpr (std::unsigned_integral<T>) {
       put_number(out, value);
     } else if constexpr (std::same_as<T, Bytes>) {

@@ -31,13 +31,13 @@ void check(const TableDamage& damage, const std::string& name) {
                     "; this colltune reads version " + std::to_string(table_file::version) +
                     ": write it again with 'colltune export table' of this release, or update "
                     "the reader");
-  const std::string place = std::string_view(damage.section) == "header"
-                                ? "header"
-                                : std::string(damage.section) + ", record " +
-                                      std::to_string(damage.record);
-  throw Error(StatusCode::data_loss,
-              name + " is no whole table file (" + place + "): " + damage.what +
-                  "; write it again with 'colltune export table'");
+  const std::string place =
+      std::string_view(damage.section) == "header"
+          ? "header"
+          : std::string(damage.section) + ", record " + std::to_string(damage.record);
+  throw Error(StatusCode::data_loss, name + " is no whole table file (" + place +
+                                         "): " + damage.what +
+                                         "; write it again with 'colltune export table'");
 }
 
 }  // namespace

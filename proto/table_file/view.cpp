@@ -138,8 +138,8 @@ std::optional<TableView::Group> TableView::find_slot(const GroupKeyRecord& key) 
 }
 
 std::optional<TableView::Group> TableView::resolve(const GroupKey& key) const noexcept {
-  GroupKeyRecord record{.problem = key.call, .world = key.world, .family = 0, .mesh = none,
-                        .reserved = 0};
+  GroupKeyRecord record{
+      .problem = key.call, .world = key.world, .family = 0, .mesh = none, .reserved = 0};
   const auto family = find_name(*this, families_, key.family);
   if (!family) return std::nullopt;
   record.family = *family;

@@ -208,9 +208,9 @@ class Writer {
 
   /// What a size is rounded down to (round_message_size).
   static std::uint64_t rounding_unit(const Problem& problem, int ranks) {
-    return size_of(problem.data_type) *
-           (shape_of(problem.collective).has_block_per_rank() ? static_cast<std::uint64_t>(ranks)
-                                                              : 1);
+    return size_of(problem.data_type) * (shape_of(problem.collective).has_block_per_rank()
+                                             ? static_cast<std::uint64_t>(ranks)
+                                             : 1);
   }
 
   void sort_groups() {

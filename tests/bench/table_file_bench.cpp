@@ -45,7 +45,8 @@ Decision make_decision(int size_index, int group) {
                     .ranked = {},
                     .reason = "faster than the baseline by more than the noise",
                     .sweep_uuid = "6f0c5f1e-0000-0000-0000-000000000000"};
-  decision.key.problem.data_type = enum_names(DataType{})[static_cast<std::size_t>(group % 8)].value;
+  decision.key.problem.data_type =
+      enum_names(DataType{})[static_cast<std::size_t>(group % 8)].value;
   // The best parameter grows with the size, so that winners change between sizes.
   for (int i = 0; i < variants_per_decision; ++i) {
     const int apart = std::abs(i - (size_index + group) % variants_per_decision);
@@ -102,11 +103,10 @@ void time_lookups(const TableView& view) {
     const auto group = static_cast<TableView::Group>(random() % view.groups().size());
     const table_file::GroupKeyRecord& key = view.groups()[group].key;
     const std::uint64_t power = std::uint64_t{8} << random() % sizes_per_group;
-    questions.push_back({.key = {.call = key.problem,
-                                 .world = key.world,
-                                 .family = view.family(key.family)},
-                         .group = group,
-                         .size = {random() % 3 == 0 ? power : power + random() % power}});
+    questions.push_back(
+        {.key = {.call = key.problem, .world = key.world, .family = view.family(key.family)},
+         .group = group,
+         .size = {random() % 3 == 0 ? power : power + random() % power}});
   }
   const auto time = [&](const char* what, auto&& look_up) {
     std::uint64_t sum = 0;

@@ -22,10 +22,9 @@ using ::testing::HasSubstr;
 class TableClient : public ::testing::Test {
  protected:
   TableClient() {
-    set.decisions = {
-        decision(test_key(1024),
-                 {ranked("cpu.one_shot{n=2}", 1000, 2.0), ranked("mpi.default", 2000, 1.0)}),
-        decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)})};
+    set.decisions = {decision(test_key(1024), {ranked("cpu.one_shot{n=2}", 1000, 2.0),
+                                               ranked("mpi.default", 2000, 1.0)}),
+                     decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)})};
     TableContent content{.set = set,
                          .environment_digest = digest_of(test_environment()),
                          .groups = DecisionTable(set).answer_groups()};

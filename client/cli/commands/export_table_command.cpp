@@ -63,9 +63,8 @@ void run_export_table(const TableExportOptions& options, std::ostream& log) {
   if (options.output == standard_output)
     throw Error(StatusCode::invalid_argument,
                 "-o: a table is no text for standard output; name a file, or /dev/stdout");
-  TableContent content{.set = read_regime(options.origin, options.regime),
-                       .environment_digest = {},
-                       .groups = {}};
+  TableContent content{
+      .set = read_regime(options.origin, options.regime), .environment_digest = {}, .groups = {}};
   content.environment_digest = environment_of(options, content.set);
   keep_environment(content.environment_digest, content.set);
   if (content.set.decisions.empty())

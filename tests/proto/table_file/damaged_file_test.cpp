@@ -86,8 +86,9 @@ TEST(DamagedTableFile, ErrorNamesThePlace) {
   std::memcpy(&header, damaged.data(), sizeof header);
   const auto sections = sections_of(header);
   const std::uint32_t variant = 0x00ffffff;
-  std::memcpy(damaged.data() + sections->ranges + sizeof(RangeRecord) + offsetof(RangeRecord, variant),
-              &variant, sizeof variant);
+  std::memcpy(
+      damaged.data() + sections->ranges + sizeof(RangeRecord) + offsetof(RangeRecord, variant),
+      &variant, sizeof variant);
   sign(damaged);
   try {
     (void)TableFile(damaged, "damaged.ctt");

@@ -49,10 +49,10 @@ class RandomDecisions {
       }
     }
     set.compositions = {composition()};
-    set.members.push_back({.sweep_uuid = "sweep-1",
-                           .topology_digest = digest_of_value(test_topology()),
-                           .members = {.kinds = {{"x86_64-avx2", {"cpu.cores=2"}}},
-                                       .kind_of_rank = {0, 0}}});
+    set.members.push_back(
+        {.sweep_uuid = "sweep-1",
+         .topology_digest = digest_of_value(test_topology()),
+         .members = {.kinds = {{"x86_64-avx2", {"cpu.cores=2"}}}, .kind_of_rank = {0, 0}}});
     return set;
   }
 
@@ -91,15 +91,16 @@ class RandomDecisions {
 
   /// What ranks that are not alike run together.
   static Composition composition() {
-    return {.mode = CompositionMode::substituted,
-            .parts = {{.role = PartRole::whole, .kinds = {"1"}, .variant = parse_variant("cpu.tree")},
-                      {.role = PartRole::whole, .kinds = {"2"}, .variant = parse_variant("cpu.flat")}}};
+    return {
+        .mode = CompositionMode::substituted,
+        .parts = {{.role = PartRole::whole, .kinds = {"1"}, .variant = parse_variant("cpu.tree")},
+                  {.role = PartRole::whole, .kinds = {"2"}, .variant = parse_variant("cpu.flat")}}};
   }
 
   Decision make_decision(const TuningKey& key, const std::string& family) {
-    std::vector<std::string> names{"mpi.default", "cpu.ring{n=1}", "cpu.ring{n=2}",
-                                         "cpu.one_shot{chunk=4096}", "cpu.tree",
-                                         to_string(name_composition("", composition()))};
+    std::vector<std::string> names{"mpi.default",   "cpu.ring{n=1}",
+                                   "cpu.ring{n=2}", "cpu.one_shot{chunk=4096}",
+                                   "cpu.tree",      to_string(name_composition("", composition()))};
     std::vector<RankedVariant> variants;
     if (chance(80)) names.pop_back();
     const int least = number(100, 100000);

@@ -46,10 +46,9 @@ Said ask(const DecisionTable& table, const LookupQuery& query) {
 
 /// A key that is in `set`, or near it, at a random size.
 TuningKey random_key(const DecisionSet& set, RandomDecisions& random) {
-  TuningKey key =
-      set.decisions[static_cast<std::size_t>(
-                        random.number(0, static_cast<int>(set.decisions.size()) - 1))]
-          .key;
+  TuningKey key = set.decisions[static_cast<std::size_t>(
+                                    random.number(0, static_cast<int>(set.decisions.size()) - 1))]
+                      .key;
   if (random.chance(60)) key.problem.message_size = {random.make_size()};
   if (random.chance(30)) key.problem.numeric_class = random.one_of(NumericClass{});
   if (random.chance(10)) key.problem.in_place = !key.problem.in_place;
@@ -80,7 +79,8 @@ TEST(TableFile, TableReadFromItAnswersAsTheOriginal) {
       if (random.chance(20)) query.nodes.reset();
       if (random.chance(20)) query.at_least = random.one_of(MatchLevel{});
       if (random.chance(20))
-        query.members = Members{.kinds = {{"x86_64-avx2", {"cpu.cores=2"}}}, .kind_of_rank = {0, 0}};
+        query.members =
+            Members{.kinds = {{"x86_64-avx2", {"cpu.cores=2"}}}, .kind_of_rank = {0, 0}};
       EXPECT_EQ(ask(read, query), ask(original, query));
     }
   }
@@ -101,8 +101,7 @@ TEST(TableFile, FastLookupAnswersAsTheTable) {
       const std::string family = random.chance(50) ? std::string(any_family) : "nccl";
       const Said said = ask(table, query_for(key, family));
       const auto group = resolve(file.view(), key, family);
-      const auto found =
-          group ? file.view().find(*group, key.problem.message_size) : std::nullopt;
+      const auto found = group ? file.view().find(*group, key.problem.message_size) : std::nullopt;
       SCOPED_TRACE(describe(key.problem) + " " + family + " seed " + std::to_string(seed) + " " +
                    said.error);
       ASSERT_EQ(found.has_value(), said.answer.has_value());
@@ -209,8 +208,9 @@ TEST_F(WrittenTableFile, SaysWhyItCannotBeRead) {
   EXPECT_THAT(why(path_), HasSubstr(path_.string() + " cannot be read as a table file: No such"));
   EXPECT_THAT(why(folder_), HasSubstr("it is no regular file"));
   std::ofstream(path_) << "";
-  EXPECT_THAT(why(path_), HasSubstr("15 " + path_.string() + " is no whole table file (header): "
-                                                            "the file is empty"));
+  EXPECT_THAT(why(path_), HasSubstr("15 " + path_.string() +
+                                    " is no whole table file (header): "
+                                    "the file is empty"));
   std::ofstream(path_) << "SQLite format 3 and so on";
   EXPECT_THAT(why(path_), HasSubstr("it does not begin as a table file does"));
   std::string bytes = encode_table(content_of(RandomDecisions(1).make(2)));

@@ -107,9 +107,9 @@ static_assert(sizeof(GroupRecord) == 48);
 // The first size of a range stands in an array of its own (8 bytes each), in front of the records:
 // ascending within a group from 0 on, multiples of the group's unit. A range ends before the next.
 struct RangeRecord {
-  std::uint64_t from;          ///< the measured sizes that the answer is based on: one, twice, or two
+  std::uint64_t from;  ///< the measured sizes that the answer is based on: one, twice, or two
   std::uint64_t to;
-  std::int64_t time_from;      ///< of the variant at these sizes, in ns
+  std::int64_t time_from;  ///< of the variant at these sizes, in ns
   std::int64_t time_to;
   std::int64_t baseline_from;  ///< of the baseline; 0 if there is none
   std::int64_t baseline_to;

@@ -13,8 +13,8 @@ namespace colltune {
 
 /// The answer for all sizes from `first` on, up to the next range.
 struct AnswerRange {
-  /// A variant's times at the measured sizes that the answer is based on. `Source` says how the time
-  /// at another size follows from them.
+  /// A variant's times at the measured sizes that the answer is based on. `Source` says how the
+  /// time at another size follows from them.
   struct Times {
     std::chrono::nanoseconds from{};
     std::chrono::nanoseconds to{};

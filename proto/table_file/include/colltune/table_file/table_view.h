@@ -45,7 +45,7 @@ struct TableAnswer {
   Source source = Source::measured;
   Verdict verdict = Verdict::no_baseline;
   DecisionStatus status = DecisionStatus::provisional;
-  Bytes size;                             ///< the size asked for, rounded
+  Bytes size;                              ///< the size asked for, rounded
   const table_file::RangeRecord* range{};  ///< what the times are computed from
 
   [[nodiscard]] std::chrono::nanoseconds time() const;
@@ -113,7 +113,8 @@ class TableView {
   [[nodiscard]] TableDamage check_worlds() const noexcept;
   [[nodiscard]] TableDamage check_groups() const noexcept;
   [[nodiscard]] TableDamage check_ranges() const noexcept;
-  [[nodiscard]] std::optional<Group> find_slot(const table_file::GroupKeyRecord& key) const noexcept;
+  [[nodiscard]] std::optional<Group> find_slot(
+      const table_file::GroupKeyRecord& key) const noexcept;
 
   const table_file::Header* header_ = nullptr;
   const char* text_ = nullptr;
