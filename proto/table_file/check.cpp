@@ -117,8 +117,11 @@ TableDamage TableView::read(std::span<const std::byte> file, TableView& view) no
   };
   if (file.empty()) return damaged("the file is empty");
   if (file.size() < magic.size() + sizeof(std::uint32_t) ||
-      std::memcmp(file.data(), magic.data(), magic.size()) != 0)
-    return damaged("it does not begin as a table file does (CTTABLE)");
+      std::memcmp(file.data(), magic.data(), magic.size()) != 0) {
+    TableDamage damage = damaged("it does not begin as a table file does (CTTABLE)");
+    damage.is_foreign = true;
+    return damage;
+  }
   std::uint32_t its_version = 0;
   std::memcpy(&its_version, file.data() + offsetof(Header, version), sizeof its_version);
   if (its_version != version) {

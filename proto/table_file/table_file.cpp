@@ -26,11 +26,12 @@ namespace {
 void check(const TableDamage& damage, const std::string& name) {
   if (damage.what == nullptr) return;
   if (damage.is_other_version)
-    throw Error(StatusCode::unimplemented,
+    throw Error(StatusCode::failed_precondition,
                 name + ": table file of version " + std::to_string(damage.version) +
                     "; this colltune reads version " + std::to_string(table_file::version) +
                     ": write it again with 'colltune export table' of this release, or update "
                     "the reader");
+  if (damage.is_foreign) fail_to_read(name, damage.what);
   const std::string place =
       std::string_view(damage.section) == "header"
           ? "header"

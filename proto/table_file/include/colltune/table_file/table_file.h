@@ -15,9 +15,8 @@ namespace colltune {
 /// meanwhile, which is how `colltune export table` writes it; this object keeps the old content.
 class TableFile {
  public:
-  /// Throws Error(failed_precondition) that names the path if the file cannot be read,
-  /// Error(data_loss) if it is no table file or damaged (the message says where), and
-  /// Error(unimplemented) for another version.
+  /// Throws Error(failed_precondition) that names the path if the file cannot be read, is no table
+  /// file or of another version, and Error(data_loss) if it is damaged (the message says where).
   explicit TableFile(const std::filesystem::path& path);
   /// The same for bytes in memory, which it copies; `name` stands in errors.
   TableFile(std::string_view bytes, std::string name);

@@ -19,6 +19,7 @@ struct TableDamage {
   const char* what = nullptr;  ///< null: nothing
   const char* section = "";    ///< "header", "ranges", …
   std::uint64_t record = 0;    ///< number in the section, from 0
+  bool is_foreign = false;        ///< it is no table file at all
   bool is_other_version = false;
   std::uint32_t version = 0;  ///< the file's, if that is the damage
 };
