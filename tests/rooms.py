@@ -17,13 +17,13 @@ PRODUCT = ["proto", "kernels", "db", "daemon", "client"]
 
 # From the lowest room to the highest. A folder that is not named belongs to the room of the folder that it is in.
 ROOMS = [
-    "proto/vocabulary", "proto/nccl", "proto/apply", "proto/json", "proto/wire",
+    "proto/vocabulary", "proto/model", "proto/table_file", "proto/nccl", "proto/apply", "proto/json", "proto/wire",
     "kernels/machine", "kernels/api", "kernels/arithmetic", "kernels/communication", "kernels/shared_memory", "kernels/schedule",
     "kernels/composition", "kernels/device_code", "kernels/device", "kernels/nccl_library", "kernels/nccl_calls",
     "kernels/mpi_library", "kernels/verification", "kernels/cpu", "kernels/cuda", "kernels/mpi", "kernels/nccl", "kernels",
     "kernels/plugin",
     "db/sqlite", "db", "db/history",
-    "daemon/model", "daemon/table", "daemon/decide", "daemon/flight",
+    "daemon/table", "daemon/decide", "daemon/flight",
     "daemon/sweep/control", "daemon/sweep/spec", "daemon/sweep/ranks", "daemon/sweep/plan", "daemon/sweep/clock",
     "daemon/sweep/measure", "daemon/sweep/passes",
     "daemon/journal", "daemon/agent/hosts", "daemon/agent/supervise", "daemon/agent/launch", "daemon/agent/commands", "daemon/agent",

@@ -39,6 +39,7 @@ void add_origin(CLI::App& command, Origin& origin) {
   command.add_option("--db", origin.database, "tuning database, or a snapshot of one");
   command.add_option("--server", origin.server,
                      "address of a colltuned: unix:/path/to/socket or host:port");
+  command.add_option("--table", origin.table, "table file, as 'colltune export table' writes it");
   command.add_option("--generation", origin.generation, "this very generation [the newest]");
 }
 
@@ -152,7 +153,11 @@ void add_export(CLI::App& program, std::vector<ExportOptions>& options) {
       one.add_option("--environment", own.environment,
                      "of this environment: the beginning of its digest, or the name of a launch "
                      "environment [the only one]");
-    one.add_option("-o,--output", own.output, "file to write; - or nothing: standard output");
+    if (format.is_binary)
+      one.add_option("-o,--output", own.output, "file to write, which is replaced as a whole")
+          ->required();
+    else
+      one.add_option("-o,--output", own.output, "file to write; - or nothing: standard output");
     one.callback([&format, &own] { run_export(format, own, std::cout, std::cerr); });
   }
   command.footer(list + with_example("colltune export json --db tuning.db -o decisions.json"));
@@ -193,6 +198,8 @@ void add_show(CLI::App& program, ShowOptions& options) {
   };
   add("sweeps", "The sweeps and how they ended", run_show_sweeps);
   CLI::App& decisions = *add("decisions", "The published winners", run_show_decisions);
+  decisions.get_option("--db")->required(false);
+  decisions.add_option("--table", options.table, "table file, in place of a database");
   decisions.add_option("--generation", options.generation, "this very generation [the newest]");
   decisions.add_option("--family", options.family,
                        "of this family of variants; all: of each [any: over all families]");

@@ -10,7 +10,7 @@
 namespace colltune {
 namespace {
 
-constexpr std::array<ExportFormat, 5> formats{{
+constexpr std::array<ExportFormat, 6> formats{{
     {.name = "json",
      .what = "one JSON document with evidence and ranges of sizes (configs/export.schema.json)",
      .consumer = "any program",
@@ -23,6 +23,16 @@ constexpr std::array<ExportFormat, 5> formats{{
      .numbers = "all decisions of the regime",
      .cannot = "parts of compositions, members of worlds, facts of environments",
      .example = "csv --db tuning.db -o decisions.csv"},
+    {.name = "table",
+     .what = "a table file of one environment (proto/table_file/README.md): what `--table` and others "
+             "look up without a daemon",
+     .consumer = "C and C++ clients, NCCL's tuner of colltune, `--table` of lookup, explain, export "
+                 "and show decisions",
+     .numbers = "all decisions of the regime in one environment",
+     .cannot = "decisions of several environments",
+     .example = "table --db tuning.db -o cluster.ctt",
+     .is_of_environment = true,
+     .is_binary = true},
     {.name = "openmpi",
      .what = "a file of rules for Open MPI's coll/tuned: its own algorithms where they were "
              "measured to beat its default",

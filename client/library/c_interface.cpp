@@ -12,7 +12,7 @@
 #include "colltune/vocabulary/canonical.h"
 
 struct colltune_client {
-  colltune::Client client;
+  std::variant<colltune::Client, colltune::LocalTable> source;
 };
 
 struct colltune_answer {
@@ -161,6 +161,26 @@ std::optional<std::string> pinned_digest_of(const colltune_query* asked) {
   return text(current_form(asked).generation_digest);
 }
 
+FoundAnswer look_up(const std::variant<Client, LocalTable>& source, const LookupQuery& query,
+                    const std::optional<std::string>& generation_digest) {
+  if (const auto* const client = std::get_if<Client>(&source))
+    return client->lookup_with_environment(query, generation_digest);
+  const auto& table = std::get<LocalTable>(source);
+  if (generation_digest && !query.generation)
+    refuse("generation_digest: stands beside a generation's number");
+  LookupAnswer answer = table.find(query);
+  if (generation_digest && *generation_digest != answer.generation.content_digest)
+    throw Error(StatusCode::failed_precondition,
+                "generation " + std::to_string(answer.generation.number) +
+                    " of the table has another content: " + answer.generation.content_digest +
+                    ", not " + *generation_digest);
+  FoundAnswer found{.answer = std::move(answer), .environment = {}};
+  if (const Environment* const known =
+          find_environment(table.set(), found.answer.decision.key.environment_digest))
+    found.environment = *known;
+  return found;
+}
+
 /// Adds the texts that the answer's functions point to.
 void add_texts(const LookupQuery& question, colltune_answer& answer) {
   for (const RankedVariant& ranked : answer.answer.decision.ranked) {
@@ -203,6 +223,15 @@ int colltune_open(const char* address, unsigned timeout_ms, colltune_client** cl
   });
 }
 
+int colltune_open_table(const char* path, colltune_client** client, colltune_error* error) {
+  return colltune::guarded(error, [&] {
+    if (!client) colltune::refuse("there is no place for the client: it is NULL");
+    *client = nullptr;
+    if (!path) colltune::refuse("the path is NULL");
+    *client = new colltune_client{colltune::LocalTable::open(path)};
+  });
+}
+
 void colltune_close(colltune_client* client) { delete client; }
 
 int colltune_lookup(const colltune_client* client, const colltune_query* query,
@@ -214,7 +243,7 @@ int colltune_lookup(const colltune_client* client, const colltune_query* query,
     auto found = std::make_unique<colltune_answer>();
     const colltune::LookupQuery question = colltune::query_of(query);
     colltune::FoundAnswer answered =
-        client->client.lookup_with_environment(question, colltune::pinned_digest_of(query));
+        colltune::look_up(client->source, question, colltune::pinned_digest_of(query));
     found->apply = colltune::apply_settings_of(answered);
     found->answer = std::move(answered.answer);
     colltune::add_texts(question, *found);

@@ -9,6 +9,7 @@
 #include "address.h"
 #include "colltune/apply/settings.h"
 #include "colltune/table/decision_table.h"
+#include "colltune/table_file/table_file.h"
 #include "colltune/v1/tuning_service.grpc.pb.h"
 #include "colltune/wire/convert.h"
 #include "colltune/wire/status.h"
@@ -131,6 +132,16 @@ class Client::Impl {
 };
 
 LocalTable::LocalTable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+LocalTable LocalTable::open(const std::string& path) {
+  const TableFile file{std::filesystem::path(path)};
+  try {
+    return LocalTable(std::make_shared<const Impl>(file.read_decisions()));
+  } catch (const Error& error) {
+    if (error.code() != StatusCode::invalid_argument) throw;
+    throw Error(StatusCode::data_loss, path + ": " + error.what());
+  }
+}
 
 LookupAnswer LocalTable::find(const LookupQuery& query) const { return impl_->table.find(query); }
 

@@ -10,18 +10,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <new>
 
 #include "colltune/nccl/tuner_abi.h"
-#include "loaded_snapshot.h"
+#include "loaded_table.h"
 #include "registry.h"
 
 namespace colltune::nccl {
 namespace {
 
-constexpr const char* path_variable = "COLLTUNE_NCCL_SNAPSHOT";
-constexpr const char* digest_variable = "COLLTUNE_NCCL_SNAPSHOT_DIGEST";
+constexpr const char* path_variable = "COLLTUNE_TABLE";
+constexpr const char* digest_variable = "COLLTUNE_TABLE_DIGEST";
 constexpr const char* tuner_name = "colltune";
 
 using DigestText = std::array<char, 33>;
@@ -89,56 +90,66 @@ void report_restrictions(Logger logger) noexcept {
           name, value);
 }
 
-/// Loads the rules of the snapshot that the environment names, if any. Returns false if this rank
-/// must not take part, because other ranks use a snapshot that it does not have.
+/// Returns false if memory ran out.
+bool fill_rules(const TableView& table, Communicator& communicator) noexcept {
+  try {
+    return communicator.rules.fill(
+        rules_of(table, communicator.facts.ranks, communicator.facts.nodes));
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// Loads the rules of the table that the environment names, if any. Returns false if this rank
+/// must not take part, because other ranks use a table that it does not have.
 bool take_rules(Communicator& communicator, Logger logger) noexcept {
   colltune_nccl_communicator& facts = communicator.facts;
   const char* const path = read_environment(path_variable);
   const char* const wanted = read_environment(digest_variable);
   if (path == nullptr) {
-    facts.snapshot_state = colltune_nccl_snapshot_none;
+    facts.table_state = colltune_nccl_table_none;
     if (wanted == nullptr) return true;
     log(logger, log_warn,
-        "colltune: %s demands snapshot %s, but %s names none: communicator refused",
+        "colltune: %s demands table %s, but %s names none: communicator refused",
         digest_variable, wanted, path_variable);
     return false;
   }
-  const LoadedSnapshot snapshot(path);
-  facts.snapshot_state = colltune_nccl_snapshot_refused;
-  if (*snapshot.why_not() != '\0') {
-    log(logger, log_warn, "colltune: snapshot %s cannot be used: %s: %s", path, snapshot.why_not(),
+  const LoadedTable table(path);
+  facts.table_state = colltune_nccl_table_refused;
+  if (*table.why_not() != '\0') {
+    log(logger, log_warn, "colltune: table %s cannot be used: %s: %s", path, table.why_not(),
         wanted == nullptr ? "NCCL's own choices stay"
                           : "communicator refused, since its digest is demanded");
     return wanted == nullptr;
   }
-  const SnapshotHeader& header = snapshot.content().header;
+  const table_file::Header& header = table.view().header();
   const DigestText digest = text_of(header.digest);
   if (wanted != nullptr && std::strcmp(wanted, digest.data()) != 0) {
     log(logger, log_warn,
-        "colltune: snapshot %s has the digest %s, but %s demands %s: communicator refused", path,
+        "colltune: table %s has the digest %s, but %s demands %s: communicator refused", path,
         digest.data(), digest_variable, wanted);
     return false;
   }
-  if (!communicator.rules.fill(snapshot.content().rules, facts.ranks, facts.nodes)) {
-    log(logger, log_warn, "colltune: no memory for the rules of snapshot %s: %s", path,
+  if (!fill_rules(table.view(), communicator)) {
+    log(logger, log_warn, "colltune: no memory for the rules of table %s: %s", path,
         wanted == nullptr ? "NCCL's own choices stay" : "communicator refused");
     return wanted == nullptr;
   }
-  if (snapshot.is_writable_by_all() && wanted == nullptr)
+  if (table.is_writable_by_all() && wanted == nullptr)
     log(logger, log_warn,
-        "colltune: snapshot %s can be written by every user of this machine, who choose for this "
+        "colltune: table %s can be written by every user of this machine, who choose for this "
         "job so: take that right away (chmod o-w), or demand its digest by %s",
         path, digest_variable);
-  facts.snapshot_state = colltune_nccl_snapshot_in_use;
-  facts.snapshot_generation = header.generation;
-  facts.snapshot_rules = communicator.rules.size();
-  std::memcpy(facts.snapshot_digest, header.digest.data(), header.digest.size());
+  facts.table_state = colltune_nccl_table_in_use;
+  facts.table_generation = header.generation;
+  facts.table_rules = communicator.rules.size();
+  std::memcpy(facts.table_digest, header.digest.data(), header.digest.size());
   log(logger, log_info,
-      "colltune: %llu rules for %llu ranks on %llu nodes, of snapshot %s, generation %llu, digest "
+      "colltune: %llu rules for %llu ranks on %llu nodes, of table %s, generation %llu, digest "
       "%s (must be equal on all ranks)",
-      static_cast<unsigned long long>(facts.snapshot_rules),
+      static_cast<unsigned long long>(facts.table_rules),
       static_cast<unsigned long long>(facts.ranks), static_cast<unsigned long long>(facts.nodes),
-      path, static_cast<unsigned long long>(facts.snapshot_generation), digest.data());
+      path, static_cast<unsigned long long>(facts.table_generation), digest.data());
   return true;
 }
 

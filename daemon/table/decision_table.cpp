@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 
-#include "colltune/model/size_model.h"
 #include "colltune/vocabulary/problem_form.h"
+#include "answer_groups.h"
 #include "explain.h"
 #include "index.h"
 #include "members_choice.h"
-#include "ranking.h"
+#include "rank_around.h"
 
 namespace colltune {
 namespace {
@@ -96,23 +96,6 @@ bool narrow_environment(const LookupQuery& query, std::vector<const Curve*>& fit
   return false;
 }
 
-/// The measured sizes around the asked size: one if it was measured itself or lies outside their
-/// range.
-struct Neighbours {
-  const Decision* lower = nullptr;
-  const Decision* upper = nullptr;
-};
-
-Neighbours find_neighbours(const Curve& curve, Bytes size) {
-  const auto above = std::ranges::lower_bound(
-      curve.decisions, size, {},
-      [](const Decision* decision) { return decision->key.problem.message_size; });
-  if (above == curve.decisions.end()) return {curve.decisions.back(), nullptr};
-  if ((*above)->key.problem.message_size == size) return {*above, *above};
-  if (above == curve.decisions.begin()) return {nullptr, *above};
-  return {*(above - 1), *above};
-}
-
 [[noreturn]] void fail_no_variant(const Decision& decision, const Asked& asked) {
   std::string message = "no measured variant can run " + describe(asked.problem) + " on " +
                         std::to_string(asked.ranks) + " ranks:";
@@ -124,12 +107,6 @@ Neighbours find_neighbours(const Curve& curve, Bytes size) {
   throw Error(StatusCode::not_found, message);
 }
 
-const Decision& nearer(const Neighbours& around, Bytes size) {
-  const Bytes low = around.lower->key.problem.message_size;
-  const Bytes high = around.upper->key.problem.message_size;
-  return position_between(low, high, size) < 0.5 ? *around.lower : *around.upper;
-}
-
 /// The key that was measured, with the problem that was asked for.
 TuningKey key_of_answer(const Asked& asked, TuningKey measured) {
   measured.problem = asked.problem;
@@ -138,29 +115,13 @@ TuningKey key_of_answer(const Asked& asked, TuningKey measured) {
 
 /// Answers from the sizes around `asked`; the caller fills in match and generation.
 LookupAnswer answer_from(const Neighbours& around, const Asked& asked) {
-  const bool is_measured = around.lower == around.upper;
-  const bool is_between = !is_measured && around.lower != nullptr && around.upper != nullptr;
-  LookupAnswer answer;
-  const Decision* basis = around.lower != nullptr ? around.lower : around.upper;
-  Ranking ranking;
-  if (is_measured) {
-    answer.source = Source::measured;
-    ranking = rank_at(*basis, asked);
-  } else if (is_between) {
-    answer.source = Source::interpolated;
-    answer.measured_sizes = {around.lower->key.problem.message_size,
-                             around.upper->key.problem.message_size};
-    ranking = rank_between(*around.lower, *around.upper, asked);
-  }
-  if (!is_measured && ranking.ranked.empty()) {
-    answer.source = Source::predicted;
-    if (is_between) basis = &nearer(around, asked.problem.message_size);
-    answer.measured_sizes.clear();
-    ranking = rank_beyond(*basis, asked);
-  }
+  RankedAround found = rank_around(around, asked);
+  const Decision* const basis = found.basis;
+  Ranking& ranking = found.ranking;
   if (ranking.ranked.empty()) fail_no_variant(*basis, asked);
-  if (answer.measured_sizes.empty())
-    answer.measured_sizes.push_back(basis->key.problem.message_size);
+  LookupAnswer answer;
+  answer.source = found.source;
+  answer.measured_sizes = std::move(found.measured_sizes);
   answer.decision = {.key = key_of_answer(asked, basis->key),
                      .family = basis->family,
                      .ranked = std::move(ranking.ranked),
@@ -170,13 +131,6 @@ LookupAnswer answer_from(const Neighbours& around, const Asked& asked) {
                      .status = ranking.status,
                      .confirmation = ranking.confirmation};
   return answer;
-}
-
-Asked rounded(const Problem& problem, int ranks) {
-  Asked asked{problem, ranks};
-  asked.problem.message_size =
-      round_message_size(problem.collective, problem.data_type, problem.message_size, ranks);
-  return asked;
 }
 
 /// Whether those of the curve's decisions that are around the asked size rank `variant` as a
@@ -268,6 +222,10 @@ DecisionTable::DecisionTable(DecisionSet set) : set_(std::move(set)) {
 }
 
 DecisionTable::~DecisionTable() = default;
+
+std::vector<AnswerGroup> DecisionTable::answer_groups() const {
+  return colltune::answer_groups(index_->all());
+}
 
 LookupAnswer DecisionTable::find(const LookupQuery& asked_for) const {
   check_query(asked_for, set_.generation);

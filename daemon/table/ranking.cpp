@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "colltune/model/size_model.h"
 #include "colltune/vocabulary/composition.h"
@@ -169,18 +170,27 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
   const Bytes low_size = lower.key.problem.message_size;
   const Bytes high_size = upper.key.problem.message_size;
   Ranking out;
+  std::vector<std::pair<double, RankedVariant>> by_time;
   for (const RankedVariant& low : lower.ranked) {
     const RankedVariant* high = find_variant(upper, low.variant);
     if (high == nullptr || !why_not(low, asked).empty() || !why_not(*high, asked).empty()) continue;
-    out.ranked.push_back(interpolate(low, *high, low_size, high_size, asked.problem.message_size));
+    by_time.emplace_back(
+        interpolate_precisely({low_size, low.median}, {high_size, high->median},
+                              asked.problem.message_size),
+        interpolate(low, *high, low_size, high_size, asked.problem.message_size));
   }
-  if (out.ranked.empty()) return out;
-  std::ranges::stable_sort(out.ranked, {}, &RankedVariant::median);
+  if (by_time.empty()) return out;
+  std::ranges::stable_sort(by_time, {}, [](const auto& entry) { return entry.first; });
+  for (auto& [time, ranked] : by_time) out.ranked.push_back(std::move(ranked));
   const Decision& nearer =
       position_between(low_size, high_size, asked.problem.message_size) < 0.5 ? lower : upper;
   const std::string where = "between " + format_bytes(low_size) + " and " + format_bytes(high_size);
   const auto baseline = std::ranges::find_if(out.ranked, is_baseline);
   const bool has_baseline = baseline != out.ranked.end();
+  const auto set_ends = [&](const RankedVariant& low, const RankedVariant& high) {
+    out.first_at_lower = low.median;
+    out.first_at_upper = high.median;
+  };
   const auto winner = find_safe(out.ranked, lower, upper, has_baseline, true);
   const auto proven = find_safe(out.ranked, lower, upper, has_baseline, false);
   if (winner != out.ranked.end()) {
@@ -195,6 +205,8 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
                  has_baseline ? find_of_kind(nearer, &nearer == &lower ? upper : lower, asked)
                               : nullptr) {
     const RankedVariant first = beside(*baseline, *kin);
+    set_ends(beside(*find_variant(lower, baseline->variant), *kin),
+             beside(*find_variant(upper, baseline->variant), *kin));
     std::erase_if(out.ranked,
                   [&](const RankedVariant& one) { return one.variant == first.variant; });
     out.ranked.insert(out.ranked.begin(), first);
@@ -208,6 +220,8 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
   } else {
     out.reason = where + ": the fastest by interpolation; there is no baseline";
   }
+  if (const Variant& first = out.ranked.front().variant; out.first_at_lower.count() == 0)
+    set_ends(*find_variant(lower, first), *find_variant(upper, first));
   for (const Decision* neighbour : {&lower, &upper}) {
     const RankedVariant& first = neighbour->ranked.front();
     if (asked.takes_composed || !is_for_certain_members(first.variant)) continue;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct Ranking {
   Verdict verdict = Verdict::no_baseline;
   DecisionStatus status = DecisionStatus::provisional;
   Confirmation confirmation;
+  /// Between two sizes: the times of the first entry at these. Those of the others are their
+  /// medians.
+  std::chrono::nanoseconds first_at_lower{};
+  std::chrono::nanoseconds first_at_upper{};
 };
 
 /// Why `variant` cannot run the problem for the asking members, or does not guarantee the demanded

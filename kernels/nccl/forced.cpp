@@ -10,6 +10,7 @@
 #include <cmath>
 #include <optional>
 
+#include "colltune/nccl/forced_variant.h"
 #include "nccl_calls/agreement.h"
 #include "nccl_calls/entry_points.h"
 #include "nccl_calls/library_call.h"
@@ -23,32 +24,6 @@ namespace {
 // The lowest compute capabilities that support them.
 constexpr std::int64_t ll128_compute_capability = 7;
 constexpr std::int64_t nvls_compute_capability = 9;
-
-template <class Enum>
-std::optional<Enum> find_setting(const Variant& variant, std::string_view name) {
-  for (const Parameter& parameter : variant.parameters)
-    if (parameter.name == name)
-      for (const auto& named : enum_names(Enum{}))
-        if (to_string(parameter.value) == named.name) return named.value;
-  return std::nullopt;
-}
-
-std::optional<int> find_channels(const Variant& variant) {
-  for (const Parameter& parameter : variant.parameters)
-    if (const auto* const count = std::get_if<std::int64_t>(&parameter.value);
-        count != nullptr && parameter.name == "channels" && *count >= 0 && *count <= most_channels)
-      return static_cast<int>(*count);
-  return std::nullopt;
-}
-
-/// The choice that the variant names; nothing if NCCL has no such choice.
-std::optional<Choice> choice_of(const Variant& variant) {
-  const auto algorithm = find_setting<Algorithm>(variant, "algorithm");
-  const auto protocol = find_setting<Protocol>(variant, "protocol");
-  const auto channels = find_channels(variant);
-  if (!algorithm || !protocol || !channels || variant.parameters.size() != 3) return std::nullopt;
-  return Choice{.algorithm = *algorithm, .protocol = *protocol, .channels = *channels};
-}
 
 double steps_of(const Problem& problem, Algorithm algorithm, int ranks) {
   const bool is_twice = problem.collective == Collective::all_reduce;
@@ -72,7 +47,7 @@ class Forced final : public Implementation {
  public:
   Forced(Function function, std::shared_ptr<const Runtime> runtime)
       : Implementation(
-            {.name = "nccl." + std::string(name_of(collective_of(function))) + "_forced",
+            {.name = forced_name(function),
              .description = "one algorithm, protocol and number of channels of NCCL's, forced (its "
                             "tuner interface)",
              .collective = collective_of(function),

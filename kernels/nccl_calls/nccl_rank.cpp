@@ -134,7 +134,7 @@ void NcclRank::make(Deadline deadline) {
   act_together(
       communicator_, "could not join NCCL's communicator", [&] { join(id, deadline); }, vote);
   find_tuner_context(deadline, newest);
-  if (why_not_forced_.empty()) require_alike_snapshots(vote);
+  if (why_not_forced_.empty()) require_alike_tables(vote);
 }
 
 NcclRank::~NcclRank() {

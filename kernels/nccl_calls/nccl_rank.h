@@ -59,7 +59,7 @@ class NcclRank {
   /// which takes NCCL seconds. At most_members, ends the oldest member that no operation uses;
   /// Error(resource_exhausted) if all are in use. Collective; all ranks throw or none, except for
   /// RankMissing. Throws Error(failed_precondition) for ranks that would not choose alike because
-  /// their NCCL versions, restrictions in their environments, or decision snapshots differ.
+  /// their NCCL versions, restrictions in their environments, or table files differ.
   [[nodiscard]] static std::shared_ptr<NcclRank> of(Communicator& communicator,
                                                     const Opened& opened,
                                                     const CommunicatorSettings& settings,
@@ -176,7 +176,7 @@ class NcclRank {
   /// Unclaimed contexts newer than `newest_before` with the same number of ranks, which may be this
   /// member's.
   [[nodiscard]] std::vector<std::uint64_t> list_unclaimed(std::uint64_t newest_before) const;
-  void require_alike_snapshots(Deadline deadline);
+  void require_alike_tables(Deadline deadline);
 
   Communicator& communicator_;
   const Opened& opened_;

@@ -46,11 +46,11 @@ colltune_nccl_force force_of(const std::optional<Choice>& choice, Function funct
   return wanted;
 }
 
-std::string snapshot_text(const colltune_nccl_communicator& context) {
-  if (context.snapshot_state == colltune_nccl_snapshot_none) return "none";
-  if (context.snapshot_state == colltune_nccl_snapshot_refused) return "one that was refused";
-  std::string text = "generation " + std::to_string(context.snapshot_generation) + ", digest ";
-  for (const std::uint8_t byte : context.snapshot_digest) {
+std::string table_text(const colltune_nccl_communicator& context) {
+  if (context.table_state == colltune_nccl_table_none) return "none";
+  if (context.table_state == colltune_nccl_table_refused) return "one that was refused";
+  std::string text = "generation " + std::to_string(context.table_generation) + ", digest ";
+  for (const std::uint8_t byte : context.table_digest) {
     char digits[3];
     std::snprintf(digits, sizeof digits, "%02x", byte);
     text += digits;
@@ -91,7 +91,7 @@ class Search {
 };
 
 /// Unclaimed contexts. As long as this object lives they are observed and keep NCCL's own choice,
-/// since the ranks' snapshots may differ and are compared only later.
+/// since the ranks' tables may differ and are compared only later.
 class Candidates {
  public:
   Candidates(const TunerControl& control, std::vector<std::uint64_t> numbers)
@@ -230,14 +230,14 @@ void NcclRank::claim(std::uint64_t context) {
                                           std::to_string(refused));
 }
 
-void NcclRank::require_alike_snapshots(Deadline deadline) {
+void NcclRank::require_alike_tables(Deadline deadline) {
   for (const auto& context : list_contexts()) {
     if (context.number != context_) continue;
     require_alike(communicator_, "the tuner's interface", std::to_string(context.interface_version),
                   deadline);
     require_alike(communicator_, "NCCL's communicator that their tuners know",
                   std::to_string(context.identity), deadline);
-    require_alike(communicator_, "the decision snapshot of their tuners", snapshot_text(context),
+    require_alike(communicator_, "the table file of their tuners", table_text(context),
                   deadline);
     return;
   }

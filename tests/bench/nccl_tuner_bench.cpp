@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "client/nccl_tuner/loaded_tuner.h"
-#include "colltune/nccl_tuner/snapshot_file.h"
 #include "daemon/temporary_folder.h"
+#include "support/nccl_tables.h"
 
 namespace colltune {
 namespace {
@@ -46,19 +46,19 @@ std::vector<test::Asked> make_questions() {
 }
 
 /// A range for each size, of every collective, for 16 worlds.
-NcclSnapshot make_snapshot() {
-  NcclSnapshot snapshot{.generation = 1};
+std::vector<test::NcclRule> make_rules() {
+  std::vector<test::NcclRule> rules;
   for (int world = 0; world < 16; ++world)
     for (int function = 0; function < nccl::function_count; ++function)
       for (int size = 0; size < sizes_per_curve; ++size)
-        snapshot.rules.push_back({.function = static_cast<Function>(function),
+        rules.push_back({.function = static_cast<Function>(function),
                                   .ranks = 8 * (1 + world),
                                   .nodes = 1 + world,
                                   .min_message = {std::uint64_t{8} << size},
                                   .max_message = {(std::uint64_t{16} << size) - 1},
                                   .choice = {Algorithm::ring, Protocol::ll, 1 + size},
                                   .time_us = 10});
-  return snapshot;
+  return rules;
 }
 
 /// Nanoseconds per call of one block.
@@ -109,9 +109,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const literals::TemporaryFolder folder;
-  const std::filesystem::path file = folder / "nccl.snapshot";
-  write_nccl_snapshot(file, make_snapshot());
-  setenv("COLLTUNE_NCCL_SNAPSHOT", file.c_str(), 1);
+  const std::filesystem::path file = folder / "cluster.ctt";
+  (void)test::write_nccl_table(file, make_rules());
+  setenv("COLLTUNE_TABLE", file.c_str(), 1);
   const test::LoadedTuner tuner(argv[1], 5);
   const test::TunerControl control(tuner);
   const test::TunedCommunicator ruled(tuner, 8, 1);
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   std::vector<Case> cases{
       {"table made, nothing asked", nothing, nullptr, {}},
       {"no rule for the communicator", tuner.get_coll_info(), without_rules.context(), {}},
-      {"snapshot of 1920 rules", tuner.get_coll_info(), ruled.context(), {}},
+      {"table of 1920 rules", tuner.get_coll_info(), ruled.context(), {}},
       {"forced", tuner.get_coll_info(), forced.context(), {}},
       {"forced and observed", tuner.get_coll_info(), observed.context(), {}}};
   const std::vector<test::Asked> questions = make_questions();

@@ -171,6 +171,26 @@ static int refused_with(const colltune_client* client, const colltune_query* que
   return message != NULL && strstr(message, part) != NULL;
 }
 
+int ask_table_in_c(const char* path, unsigned long long generation, const char* digest, char* text,
+                   size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_client* client = NULL;
+  colltune_answer* answer = NULL;
+  colltune_query query = question();
+  query.generation = generation;
+  query.generation_digest = digest;
+  int status = colltune_open_table(path, &client, &error);
+  if (status == 0) status = colltune_lookup(client, &query, &answer, &error);
+  colltune_close(client); /* the answer outlives it */
+  if (status == 0)
+    snprintf(text, size, "%s %llu", colltune_answer_winner(answer),
+             (unsigned long long)colltune_answer_generation(answer));
+  else
+    snprintf(text, size, "%s", error.message);
+  colltune_answer_free(answer);
+  return status;
+}
+
 const char* misuse_in_c(void) {
   colltune_error error = {.struct_size = sizeof error};
   colltune_client* client = NULL;
@@ -178,6 +198,9 @@ const char* misuse_in_c(void) {
   if (strstr(error.message, "nonsense") == NULL) return "open's message";
   if (colltune_open(NULL, 0, &client, NULL) != 3) return "open without address";
   if (colltune_open("unix:/nowhere", 0, NULL, &error) != 3) return "open without client";
+  if (colltune_open_table(NULL, &client, &error) != 3) return "open_table without path";
+  if (colltune_open_table("/nowhere", NULL, &error) != 3) return "open_table without client";
+  if (colltune_open_table("/nowhere", &client, &error) != 9 || client != NULL) return "open_table";
   if (colltune_open("unix:/nowhere/socket", 0, &client, &error) != 0) return "open later";
 
   colltune_query query = question();

@@ -35,6 +35,11 @@ size_t query_with_regime(void);
  * variant at `rank`, or the error's message. */
 int ask_how_to_apply_in_c(const char* address, size_t rank, char* text, size_t size);
 
+/* Asks a table file for all_reduce f32 sum of 1 KiB on 1 x 2 ranks of a generation with that digest;
+ * 0 and NULL: any. `text` becomes "winner generation", or the error's message. */
+int ask_table_in_c(const char* path, unsigned long long generation, const char* digest, char* text,
+                   size_t size);
+
 /* Calls every function with wrong arguments; empty where all behaved, else which one did not. */
 const char* misuse_in_c(void);
 

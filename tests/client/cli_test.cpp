@@ -140,8 +140,8 @@ TEST_F(Cli, WhatIsNotStoredIsNotFound) {
 
 TEST_F(Cli, DatabasesThatAreNotThereOrNotOurs) {
   expect_failure(lookup({"--bytes", "1K", "--db", database}), 2, "there is no such file");
-  expect_failure(lookup({"--bytes", "1K"}), 2, "--db FILE or --server ADDRESS");
-  expect_failure(lookup({"--bytes", "1K", "--db", database, "--server", "unix:/x"}), 2, "both");
+  expect_failure(lookup({"--bytes", "1K"}), 2, "--db FILE, --server ADDRESS or --table FILE");
+  expect_failure(lookup({"--bytes", "1K", "--db", database, "--server", "unix:/x"}), 2, "more than one of --db, --server");
   const std::string foreign = write("foreign.db", std::string(5000, 'x'));
   for (const char* what : {"sweeps", "decisions", "measurements", "environments"}) {
     const Result result = colltune({"show", what, "--db", foreign});

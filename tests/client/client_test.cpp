@@ -121,6 +121,22 @@ class ClientOfDaemon : public ::testing::Test {
   inline static std::unique_ptr<Daemon> daemon;
 };
 
+// What the daemon serves, in a file: ordinary answers, and a mesh's with its composition.
+TEST_F(ClientOfDaemon, ATableFileOfItAnswersAsItDoes) {
+  const testing::TemporaryFolder folder;
+  const std::string file = folder.file("cluster.ctt");
+  const testing::Result written = testing::run_process(
+      folder, {COLLTUNE_PROGRAM, "export", "table", "--server", daemon->address(), "-o", file});
+  ASSERT_EQ(written.code, 0) << written.errors;
+  const LocalTable table = LocalTable::open(file);
+  EXPECT_EQ(table.generation(), daemon->generation);
+  for (const std::uint64_t bytes : {512U, 1024U, 2000U, 4096U, 1U << 20U})
+    EXPECT_EQ(table.find(query(bytes)), client.lookup(query(bytes)));
+  LookupQuery mesh{.problem = mesh_key().problem, .nodes = 1, .ranks_per_node = 2};
+  EXPECT_EQ(table.find(mesh), client.lookup(mesh));
+  EXPECT_EQ(table.find(mesh).compositions, std::vector{merged_form()});
+}
+
 TEST_F(ClientOfDaemon, AnswersWithTheStoredDecision) {
   const LookupAnswer answer = client.lookup(query(1024));
   EXPECT_EQ(to_string(answer.decision.ranked.front().variant), "cpu.one_shot{n=2}");

@@ -7,23 +7,15 @@
 
 #include "reports/environment_name.h"
 #include "source/database.h"
-#include "source/remote.h"
+#include "source/table.h"
 
 namespace colltune {
 
 std::string choose_environment(const Origin& origin, const std::string& text) {
   std::vector<std::string> digests;
   std::vector<SweepRecord> sweeps;
-  if (!origin.server.empty()) {
-    for (const auto& [digest, facts] :
-         fetch_remotely(origin.server, origin.generation).environments)
-      digests.push_back(digest);
-  } else {
-    for (const auto& [digest, facts] :
-         read_published(origin.database, origin.generation).environments)
-      digests.push_back(digest);
-    sweeps = open_database(origin.database).sweeps();
-  }
+  for (const auto& [digest, facts] : read_decisions(origin).environments) digests.push_back(digest);
+  if (!origin.database.empty()) sweeps = open_database(origin.database).sweeps();
   return environment_named(text, digests, sweeps);
 }
 

@@ -59,7 +59,7 @@ struct Explanation {
   ExecutionModes modes;
   /// By variant, the time to make the communicators that it runs on; the maximum over the passes.
   std::map<std::string, std::chrono::nanoseconds> communicators;
-  bool is_from_server = false;
+  bool has_decisions_only = false;  ///< it is from a server or a table file
 };
 
 /// What a caller pays once for the winner's communicators, and after how many calls that pays off.
@@ -252,15 +252,15 @@ void ask_as_those_that_were_measured(const StoreReader& reader, const LookupOpti
 
 Explanation explain(const LookupOptions& options) {
   const LookupQuery query = resolved_query(options);
-  // A server has only decisions, so the measured variants are those that they rank.
-  if (!options.origin.server.empty())
+  // A server or a table has only decisions, so the measured variants are those that they rank.
+  if (options.origin.database.empty())
     return {.query = query,
             .found = find_answer(options.origin, query),
             .runners = {},
             .missing = {},
             .modes = {},
             .communicators = {},
-            .is_from_server = true};
+            .has_decisions_only = true};
   const StoreReader reader = open_database(options.origin.database);
   Explanation explanation{.query = query, .found = find_answer(options.origin, query)};
   ask_as_those_that_were_measured(reader, options, explanation);
@@ -332,11 +332,11 @@ std::string text_of(const Explanation& explanation, std::size_t width) {
       text += fmt::format("  {} rank(s) {}: {}\n", ranks, architecture, to_string(winner.variant));
   text += modes_text(explanation.modes);
   text += communicators_text(explanation);
-  if (explanation.is_from_server) {
+  if (explanation.has_decisions_only) {
     text +=
         '\n' + ranked_text(answer.decision, width) +
-        "\nwho left the race or could not run is in the database that the server reads: explain "
-        "--db FILE tells\n";
+        "\nwho left the race or could not run is in the database that the decisions come from: "
+        "explain --db FILE tells\n";
   } else if (explanation.runners.empty() && answer.source == Source::measured) {
     text += fmt::format("\nthe measurements of sweep {} are not in this database\n",
                         answer.decision.sweep_uuid);

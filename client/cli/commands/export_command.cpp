@@ -22,32 +22,11 @@
 #include "colltune/export/open_mpi_json.h"
 #include "colltune/json/output_file.h"
 #include "environment_choice.h"
-#include "source/database.h"
-#include "source/remote.h"
+#include "export_table_command.h"
+#include "source/table.h"
 
 namespace colltune {
 namespace {
-
-DecisionSet read_decisions(const Origin& origin) {
-  if (!origin.server.empty()) return fetch_remotely(origin.server, origin.generation);
-  return read_published(origin.database, origin.generation);
-}
-
-/// The decisions of the regime that is exported.
-DecisionSet read_regime(const Origin& origin, const RegimeOptions& regime) {
-  check(origin);
-  DecisionSet set = read_decisions(origin);
-  const RegimeChoice choice =
-      regime_choice(regime, {.calling = default_calling, .input = default_input});
-  const std::string regimes = regimes_text(set.decisions);
-  std::erase_if(set.decisions,
-                [&](const Decision& decision) { return !choice.admits(decision.key); });
-  if (set.decisions.empty() && !regimes.empty())
-    throw Error(StatusCode::not_found,
-                "no decision is of the regime that is exported; decided only for " + regimes +
-                    ": name it with --calling and --input, or all");
-  return set;
-}
 
 void write(const std::string& text, const std::string& output, std::ostream& out) {
   if (output.empty())
@@ -226,8 +205,24 @@ nlohmann::json to_json(const std::vector<NcclCsvRule>& rules) {
 
 }  // namespace
 
+DecisionSet read_regime(const Origin& origin, const RegimeOptions& regime) {
+  check(origin);
+  DecisionSet set = read_decisions(origin);
+  const RegimeChoice choice =
+      regime_choice(regime, {.calling = default_calling, .input = default_input});
+  const std::string regimes = regimes_text(set.decisions);
+  std::erase_if(set.decisions,
+                [&](const Decision& decision) { return !choice.admits(decision.key); });
+  if (set.decisions.empty() && !regimes.empty())
+    throw Error(StatusCode::not_found,
+                "no decision is of the regime that is exported; decided only for " + regimes +
+                    ": name it with --calling and --input, or all");
+  return set;
+}
+
 void run_export(const ExportFormat& format, const ExportOptions& options, std::ostream& out,
                 std::ostream& log) {
+  if (format.is_binary) return run_export_table(options, log);
   const auto* const writer = std::ranges::find(writers, format.name, &FormatWriter::name);
   if (writer == std::end(writers))
     throw Error(StatusCode::internal, "nothing writes " + std::string(format.name));

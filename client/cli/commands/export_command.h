@@ -6,6 +6,7 @@
 #include <string>
 
 #include "colltune/export/formats.h"
+#include "colltune/vocabulary/decision_set.h"
 #include "source/origin.h"
 #include "text/regime_choice.h"
 
@@ -26,6 +27,9 @@ struct CheckExportOptions {
   std::string release;
   bool json = false;
 };
+
+/// The decisions of the regime that is exported, by default the ordinary one.
+[[nodiscard]] DecisionSet read_regime(const Origin& origin, const RegimeOptions& regime);
 
 /// Writes the decisions in `format` to the file, which is replaced as a whole by a rename, or to
 /// `out`, and says on `log` what is in it and what is not. Throws Error(not_found) with the reason if

@@ -10,9 +10,10 @@
 
 #include "colltune/apply/settings.h"
 #include "colltune/export/decision_json.h"
+#include "colltune/table/decision_table.h"
 #include "environment_choice.h"
-#include "source/database.h"
 #include "source/remote.h"
+#include "source/table.h"
 #include "text/figures.h"
 #include "text/members_text.h"
 #include "text/mesh_text.h"
@@ -203,7 +204,7 @@ std::string environment_text(const TuningKey& key, const std::optional<Environme
 
 FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
   if (!origin.server.empty()) return look_up_remotely(origin.server, query);
-  const DecisionTable table = DecisionTable(read_published(origin.database, origin.generation));
+  const DecisionTable table = DecisionTable(read_decisions(origin));
   FoundAnswer found{.answer = table.find(query), .environment = {}};
   if (const auto* const known =
           find_environment(table.set(), found.answer.decision.key.environment_digest))

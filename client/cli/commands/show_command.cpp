@@ -13,6 +13,7 @@
 #include "colltune/json/json.h"
 #include "reports/report_data.h"
 #include "source/database.h"
+#include "source/table.h"
 #include "text/figures.h"
 #include "text/members_text.h"
 #include "text/text_table.h"
@@ -164,7 +165,12 @@ std::string narrow_decisions(const std::vector<Decision>& decisions) {
 }  // namespace
 
 void run_show_decisions(const ShowOptions& options, std::ostream& out) {
-  PublishedTable published = read_published(options.database, options.generation);
+  const Origin origin{.database = options.database,
+                      .server = {},
+                      .table = options.table,
+                      .generation = options.generation};
+  check(origin);
+  DecisionSet published = read_decisions(origin);
   published.decisions = chosen_decisions(options, std::move(published.decisions));
   if (options.json) {
     JsonLinesArray array(out);

@@ -13,6 +13,7 @@ namespace colltune {
 /// `colltune show …` as typed.
 struct ShowOptions {
   std::string database;
+  std::string table;   ///< in place of the database, for decisions
   std::string sweep;  ///< only measurements of this sweep; empty: all
   std::optional<std::uint64_t> generation;
   std::string topology;    ///< only members of worlds whose digest starts with this; empty: all

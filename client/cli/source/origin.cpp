@@ -3,16 +3,20 @@
 
 #include "origin.h"
 
+#include <algorithm>
+
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
 
 void check(const Origin& origin) {
-  if (origin.database.empty() != origin.server.empty()) return;
-  throw Error(StatusCode::invalid_argument,
-              origin.database.empty()
-                  ? "where to look is missing; give --db FILE or --server ADDRESS"
-                  : "--db and --server are both given; give one of them");
+  const auto given = {&origin.database, &origin.server, &origin.table};
+  const auto count = std::ranges::count_if(given, [](const auto* one) { return !one->empty(); });
+  if (count == 1) return;
+  throw Error(
+      StatusCode::invalid_argument,
+      count == 0 ? "where to look is missing; give --db FILE, --server ADDRESS or --table FILE"
+                 : "more than one of --db, --server and --table is given; give one of them");
 }
 
 }  // namespace colltune

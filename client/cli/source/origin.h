@@ -8,14 +8,15 @@
 
 namespace colltune {
 
-/// Where answers come from: exactly one of `--db FILE` and `--server ADDRESS`.
+/// Where answers come from: exactly one of `--db FILE`, `--server ADDRESS` and `--table FILE`.
 struct Origin {
   std::string database;
   std::string server;
+  std::string table;
   std::optional<std::uint64_t> generation;  ///< `--generation`: exactly this one
 };
 
-/// Throws Error(invalid_argument) if neither or both are given.
+/// Throws Error(invalid_argument) unless exactly one is given.
 void check(const Origin& origin);
 
 }  // namespace colltune

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// The tuner library as NCCL loads it, with a decision snapshot: what production does.
+// The tuner library as NCCL loads it, with a table file: what production does.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +9,6 @@
 #include <random>
 #include <thread>
 
-#include "colltune/nccl_tuner/snapshot_layout.h"
 #include "tuner_fixture.h"
 
 namespace colltune::test {
@@ -93,25 +92,18 @@ TEST_F(DecisionsTest, SizesBeyondFourGibibytesAreNotCut) {
   EXPECT_TRUE(ask({Function::all_gather, 0}).is_untouched());
 }
 
-TEST_F(DecisionsTest, RanksNodesBuffersAndGroupsMustMatch) {
+TEST_F(DecisionsTest, RanksNodesAndBuffersMustMatch) {
   const Choice plain{Algorithm::ring, Protocol::ll, 1};
-  const Choice grouped{Algorithm::ring, Protocol::ll, 2};
   const Choice registered{Algorithm::ring, Protocol::ll, 3};
-  std::vector<NcclRule> rules(3, rule_of(Function::all_reduce, 0, 100, plain));
-  rules[0].registered = false;
-  rules[0].pipe_operations = 1;
-  rules[1].registered = false;
-  rules[1].pipe_operations = 4;
-  rules[1].choice = grouped;
-  rules[2].registered = true;
-  rules[2].choice = registered;
+  std::vector<NcclRule> rules(2, rule_of(Function::all_reduce, 0, 100, plain));
+  rules[1].registered = true;
+  rules[1].choice = registered;
   publish(rules);
   const auto call = [](int pipe_operations, int is_registered) {
     return Asked{Function::all_reduce, 50, pipe_operations, is_registered};
   };
   EXPECT_TRUE(ask(call(1, 0)).is(plain));
-  EXPECT_TRUE(ask(call(4, 0)).is(grouped));
-  EXPECT_TRUE(ask(call(2, 0)).is_untouched());
+  EXPECT_TRUE(ask(call(4, 0)).is(plain));
   EXPECT_TRUE(ask(call(1, 1)).is(registered));
   EXPECT_TRUE(ask(call(9, 1)).is(registered));
   for (const auto& [ranks, nodes] : {std::pair(7, 1), std::pair(8, 2), std::pair(16, 1)})
@@ -155,7 +147,7 @@ TEST_F(DecisionsTest, AForceStandsInThePlaceOfTheRules) {
   EXPECT_TRUE(ask(communicator, call).is(ruled));
 }
 
-TEST_F(DecisionsTest, ACommunicatorKeepsTheSnapshotThatItBeganWith) {
+TEST_F(DecisionsTest, ACommunicatorKeepsTheTableThatItBeganWith) {
   const Choice first{Algorithm::ring, Protocol::ll, 1};
   const Choice second{Algorithm::tree, Protocol::ll, 2};
   publish({rule_of(Function::all_reduce, 0, 100, first)});
@@ -165,7 +157,7 @@ TEST_F(DecisionsTest, ACommunicatorKeepsTheSnapshotThatItBeganWith) {
   const TunedCommunicator after(tuner, 8, 1);
   EXPECT_TRUE(ask(before, {Function::all_reduce, 1}).is(first));
   EXPECT_TRUE(ask(after, {Function::all_reduce, 1}).is(second));
-  EXPECT_NE(0, std::memcmp(digest_before.snapshot_digest, newest().snapshot_digest, 16));
+  EXPECT_NE(0, std::memcmp(digest_before.table_digest, newest().table_digest, 16));
 }
 
 TEST_F(DecisionsTest, AFileThatIsWrittenWhileItIsReadIsWholeOrRefused) {
@@ -178,13 +170,12 @@ TEST_F(DecisionsTest, AFileThatIsWrittenWhileItIsReadIsWholeOrRefused) {
   std::atomic<bool> ends = false;
   std::jthread writer([&] {
     // What is cut off comes back as zeros, and then as it was.
-    const auto bytes = encode({.generation = 7, .rules = rules});
+    const std::string bytes = nccl_table(rules);
     while (!ends) {
       ASSERT_EQ(::truncate(file.c_str(), 0), 0);
       ASSERT_EQ(::truncate(file.c_str(), whole), 0);
       std::ofstream(file, std::ios::binary | std::ios::in)
-          .write(reinterpret_cast<const char*>(bytes.data()),  // NOLINT
-                 static_cast<std::streamsize>(bytes.size()));
+          .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     }
   });
   for (int round = 0; round < 200; ++round) {
@@ -208,52 +199,52 @@ TEST_F(DecisionsTest, AFileThatEveryUserMayWriteDrawsAWarning) {
   };
   EXPECT_THAT(warnings(), IsEmpty());
   ASSERT_EQ(::chmod(file.c_str(), 0666), 0);
-  setenv("COLLTUNE_NCCL_SNAPSHOT_DIGEST", digest.c_str(), 1);
+  setenv("COLLTUNE_TABLE_DIGEST", digest.c_str(), 1);
   EXPECT_THAT(warnings(), IsEmpty()) << "nobody can put another one there";
-  unsetenv("COLLTUNE_NCCL_SNAPSHOT_DIGEST");
+  unsetenv("COLLTUNE_TABLE_DIGEST");
   EXPECT_THAT(warnings(), ElementsAre(AllOf(HasSubstr(file.string()), HasSubstr("every user"),
                                             HasSubstr("chmod o-w"))));
 }
 
-TEST_F(DecisionsTest, TheSnapshotInUseIsToldAndLogged) {
+TEST_F(DecisionsTest, TheTableInUseIsToldAndLogged) {
   const std::string digest = publish(
       {rule_of(Function::reduce, 0, 9, {}), rule_of(Function::reduce, 10, 19, {Algorithm::tree})});
   const TunedCommunicator communicator(tuner, 8, 1, capture);
-  EXPECT_EQ(newest().snapshot_state, colltune_nccl_snapshot_in_use);
-  EXPECT_EQ(newest().snapshot_generation, 7U);
-  EXPECT_EQ(newest().snapshot_rules, 2U);
+  EXPECT_EQ(newest().table_state, colltune_nccl_table_in_use);
+  EXPECT_EQ(newest().table_generation, 7U);
+  EXPECT_EQ(newest().table_rules, 2U);
   EXPECT_THAT(log_lines(), ElementsAre(AllOf(HasSubstr("INFO"), HasSubstr(digest),
                                              HasSubstr(file.string()), HasSubstr("2 rules"))));
   const TunedCommunicator elsewhere(tuner, 4, 1, capture);
-  EXPECT_EQ(newest().snapshot_rules, 0U);
+  EXPECT_EQ(newest().table_rules, 0U);
 }
 
-TEST_F(DecisionsTest, EveryChangedByteMakesASnapshotUnusable) {
-  const std::vector<std::byte> whole = encode(
-      {.generation = 7,
-       .rules = {rule_of(Function::all_reduce, 0, 100, {}), rule_of(Function::reduce, 0, 9, {})}});
-  for (std::size_t at = 0; at < whole.size(); ++at) {
-    std::vector<std::byte> damaged = whole;
-    damaged[at] ^= std::byte{0x10};
+TEST_F(DecisionsTest, EveryChangedByteMakesATableUnusable) {
+  const std::string whole =
+      nccl_table({rule_of(Function::all_reduce, 0, 100, {}), rule_of(Function::reduce, 0, 9, {})});
+  table_file::Header header{};
+  std::memcpy(&header, whole.data(), sizeof header);
+  // What follows is the evidence, of which no rule is made.
+  const std::size_t size = whole.size() - header.evidence_bytes;
+  for (std::size_t at = 0; at < size; ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
     publish_bytes(damaged);
     EXPECT_TRUE(ask({Function::all_reduce, 50}).is_untouched()) << at;
   }
   const std::vector<std::string> lines = log_lines();
-  EXPECT_EQ(lines.size(), whole.size());
+  EXPECT_EQ(lines.size(), size);
   EXPECT_THAT(lines, Each(AllOf(HasSubstr("WARN"), HasSubstr(file.string()),
                                 HasSubstr("NCCL's own choices stay"))));
 }
 
-TEST_F(DecisionsTest, EveryTruncationMakesASnapshotUnusable) {
-  const std::vector<std::byte> whole =
-      encode({.generation = 7, .rules = {rule_of(Function::all_reduce, 0, 100, {})}});
+TEST_F(DecisionsTest, EveryTruncationMakesATableUnusable) {
+  const std::string whole = nccl_table({rule_of(Function::all_reduce, 0, 100, {})});
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    publish_bytes({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+    publish_bytes(std::string_view(whole).substr(0, size));
     EXPECT_TRUE(ask({Function::all_reduce, 50}).is_untouched()) << size;
   }
-  std::vector<std::byte> longer = whole;
-  longer.push_back({});
-  publish_bytes(longer);
+  publish_bytes(whole + '\0');
   EXPECT_TRUE(ask({Function::all_reduce, 50}).is_untouched());
   EXPECT_EQ(log_lines().size(), whole.size() + 1);
   publish_bytes(whole);
@@ -261,22 +252,16 @@ TEST_F(DecisionsTest, EveryTruncationMakesASnapshotUnusable) {
 }
 
 TEST_F(DecisionsTest, AnotherVersionIsNotRead) {
-  std::vector<std::byte> bytes =
-      encode({.generation = 7, .rules = {rule_of(Function::all_reduce, 0, 100, {})}});
-  nccl::SnapshotHeader header{};
-  std::memcpy(&header, bytes.data(), sizeof header);
-  header.version = 2;
-  std::memcpy(bytes.data(), &header, sizeof header);
-  header.digest = nccl::digest_of_snapshot(bytes);
-  std::memcpy(bytes.data(), &header, sizeof header);
+  std::string bytes = nccl_table({rule_of(Function::all_reduce, 0, 100, {})});
+  bytes[offsetof(table_file::Header, version)] = 2;
   publish_bytes(bytes);
   EXPECT_TRUE(ask({Function::all_reduce, 50}).is_untouched());
-  EXPECT_THAT(log_lines(), ElementsAre(HasSubstr("its version is unknown here")));
+  EXPECT_THAT(log_lines(), ElementsAre(HasSubstr("it is of version 2, and version 1 is read")));
 }
 
 TEST_F(DecisionsTest, WhatIsNoFileLeavesNcclAlone) {
   const auto refused = [&](const std::filesystem::path& path, const std::string& why) {
-    setenv("COLLTUNE_NCCL_SNAPSHOT", path.c_str(), 1);
+    setenv("COLLTUNE_TABLE", path.c_str(), 1);
     EXPECT_TRUE(ask({Function::all_reduce, 50}).is_untouched());
     EXPECT_THAT(log_lines().back(), HasSubstr(why)) << path;
   };
@@ -287,17 +272,17 @@ TEST_F(DecisionsTest, WhatIsNoFileLeavesNcclAlone) {
   refused(pipe, "it is no regular file");
   const std::filesystem::path empty = folder / "empty";
   std::ofstream(empty).close();
-  refused(empty, "it is empty");
-  setenv("COLLTUNE_NCCL_SNAPSHOT", "", 1);
+  refused(empty, "the file is empty");
+  setenv("COLLTUNE_TABLE", "", 1);
   const std::size_t lines = log_lines().size();
   EXPECT_TRUE(ask({Function::all_reduce, 50}).is_untouched());
   EXPECT_EQ(log_lines().size(), lines) << "none is named";
 }
 
-TEST_F(DecisionsTest, ARankWithoutTheDemandedSnapshotIsRefusedAtInit) {
+TEST_F(DecisionsTest, ARankWithoutTheDemandedTableIsRefusedAtInit) {
   const std::vector<NcclRule> rules{rule_of(Function::all_reduce, 0, 100, {})};
   const std::string digest = publish(rules);
-  setenv("COLLTUNE_NCCL_SNAPSHOT_DIGEST", digest.c_str(), 1);
+  setenv("COLLTUNE_TABLE_DIGEST", digest.c_str(), 1);
   EXPECT_EQ(TunedCommunicator(tuner, 8, 1, capture).result(), nccl::result_success);
   const auto refused = [&](const std::string& why) {
     const TunedCommunicator communicator(tuner, 8, 1, capture);
@@ -312,13 +297,13 @@ TEST_F(DecisionsTest, ARankWithoutTheDemandedSnapshotIsRefusedAtInit) {
   publish(others);
   refused(digest);
   publish_bytes({});
-  refused("it is empty");
+  refused("the file is empty");
   std::filesystem::remove(file);
   refused("there is no such file");
-  unsetenv("COLLTUNE_NCCL_SNAPSHOT");
+  unsetenv("COLLTUNE_TABLE");
   refused(digest);
   publish(rules);
-  setenv("COLLTUNE_NCCL_SNAPSHOT_DIGEST", "no digest", 1);
+  setenv("COLLTUNE_TABLE_DIGEST", "no digest", 1);
   refused("no digest");
 }
 
@@ -327,8 +312,7 @@ const NcclRule* find_plainly(const std::vector<NcclRule>& rules, const Asked& ca
   for (const NcclRule& rule : rules)
     if (rule.function == call.function && rule.ranks == 8 && rule.nodes == 1 &&
         rule.min_message.value <= call.bytes && call.bytes <= rule.max_message.value &&
-        (!rule.registered || *rule.registered == (call.registered != 0)) &&
-        (!rule.pipe_operations || *rule.pipe_operations == call.pipe_operations))
+        rule.registered == (call.registered != 0))
       return &rule;
   return nullptr;
 }
@@ -337,10 +321,7 @@ const NcclRule* find_plainly(const std::vector<NcclRule>& rules, const Asked& ca
 bool share_a_call(const NcclRule& one, const NcclRule& other) {
   return one.function == other.function && one.ranks == other.ranks && one.nodes == other.nodes &&
          one.min_message.value <= other.max_message.value &&
-         other.min_message.value <= one.max_message.value &&
-         (!one.registered || !other.registered || *one.registered == *other.registered) &&
-         (!one.pipe_operations || !other.pipe_operations ||
-          *one.pipe_operations == *other.pipe_operations);
+         other.min_message.value <= one.max_message.value && one.registered == other.registered;
 }
 
 TEST_F(DecisionsTest, RandomRulesAreFoundAsAPlainSearchFindsThem) {
@@ -354,20 +335,10 @@ TEST_F(DecisionsTest, RandomRulesAreFoundAsAPlainSearchFindsThem) {
       NcclRule rule = rule_of(static_cast<Function>(below(2)), least, least + random() % 40,
                               {static_cast<Algorithm>(4 + below(3)), Protocol::simple, below(65)});
       if (below(4) == 0) rule.ranks = 4;
-      if (below(2) == 0) rule.registered = below(2) == 0;
-      if (below(2) == 0) rule.pipe_operations = 1 + below(3);
-      const bool is_for_a_call_of_another =
-          std::ranges::any_of(rules, [&](const NcclRule& one) { return share_a_call(one, rule); });
-      rules.push_back(rule);
-      try {
-        static_cast<void>(encode({.rules = rules}));
-        ASSERT_FALSE(is_for_a_call_of_another);
-      } catch (const Error&) {
-        ASSERT_TRUE(is_for_a_call_of_another);
-        rules.pop_back();
-      }
+      rule.registered = below(2) == 0;
+      if (std::ranges::none_of(rules, [&](const NcclRule& one) { return share_a_call(one, rule); }))
+        rules.push_back(rule);
     }
-    std::ranges::shuffle(rules, random);
     publish(rules);
     const TunedCommunicator communicator(tuner, 8, 1);
     for (int call = 0; call < 500; ++call) {

@@ -30,7 +30,7 @@ TEST_F(ForceTest, EachNcclFindsTheNewestInterfaceThatItKnows) {
     EXPECT_EQ(facts.ranks, 8U);
     EXPECT_EQ(facts.nodes, 2U);
     EXPECT_EQ(facts.identity, version == 4 ? 0U : 0xABCDU);
-    EXPECT_EQ(facts.snapshot_state, colltune_nccl_snapshot_none);
+    EXPECT_EQ(facts.table_state, colltune_nccl_table_none);
   }
   EXPECT_EQ(control.list(nullptr, 0), 0U) << "finalized communicators are gone";
   EXPECT_EQ(control.interface_number(), COLLTUNE_NCCL_TUNER_INTERFACE);

@@ -172,7 +172,7 @@ TEST_F(SelectionTest, EachVersionTakesWhatIsForcedAndWhatIsReportedIsWhatItTakes
   }
 }
 
-TEST_F(SelectionTest, RulesOfASnapshotAreTakenToo) {
+TEST_F(SelectionTest, RulesOfATableAreTakenToo) {
   publish({{.function = Function::all_gather,
             .ranks = 8,
             .nodes = 8,

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "colltune/nccl_tuner/snapshot_file.h"
 #include "daemon/temporary_folder.h"
 #include "loaded_tuner.h"
+#include "support/nccl_tables.h"
 
 namespace colltune::test {
 
@@ -53,7 +53,7 @@ class TunerTest : public ::testing::Test {
  protected:
   TunerTest() {
     for (const char* const name :
-         {"COLLTUNE_NCCL_SNAPSHOT", "COLLTUNE_NCCL_SNAPSHOT_DIGEST", "NCCL_ALGO", "NCCL_PROTO"})
+         {"COLLTUNE_TABLE", "COLLTUNE_TABLE_DIGEST", "NCCL_ALGO", "NCCL_PROTO"})
       unsetenv(name);
     const std::lock_guard lock(captured_log().mutex);
     captured_log().lines.clear();
@@ -66,21 +66,17 @@ class TunerTest : public ::testing::Test {
   [[nodiscard]] colltune_nccl_communicator newest() const { return newest_of(control); }
   /// Publishes `rules` and names the file in the environment; returns its digest.
   std::string publish(std::vector<NcclRule> rules) {
-    const std::string digest =
-        write_nccl_snapshot(file, {.generation = 7, .rules = std::move(rules)});
-    setenv("COLLTUNE_NCCL_SNAPSHOT", file.c_str(), 1);
+    const std::string digest = write_nccl_table(file, std::move(rules));
+    setenv("COLLTUNE_TABLE", file.c_str(), 1);
     return digest;
   }
-  void publish_bytes(const std::vector<std::byte>& bytes) {
-    std::ofstream out(file, std::ios::binary | std::ios::trunc);
-    out.write(reinterpret_cast<const char*>(bytes.data()),  // NOLINT
-              static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    setenv("COLLTUNE_NCCL_SNAPSHOT", file.c_str(), 1);
+  void publish_bytes(std::string_view bytes) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+    setenv("COLLTUNE_TABLE", file.c_str(), 1);
   }
 
   literals::TemporaryFolder folder;
-  std::filesystem::path file = folder.path() / "nccl.snapshot";
+  std::filesystem::path file = folder.path() / "cluster.ctt";
   LoadedTuner tuner{COLLTUNE_NCCL_TUNER, 6};
   TunerControl control{tuner};
 };

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "colltune/nccl_tuner/snapshot_file.h"
 #include "nccl_fixture.h"
+#include "support/nccl_tables.h"
 
 namespace colltune::test {
 namespace {
@@ -219,20 +219,17 @@ TEST_F(NcclFaults, RanksWhoseTunersKnowUnlikeCommunicatorsAreRefused) {
               Each(HasSubstr("differ in NCCL's communicator that their tuners know")));
 }
 
-TEST_F(NcclFaults, RanksWithUnlikeSnapshotsAreRefused) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "nccl_faults_test.snapshot";
-  write_nccl_snapshot(file, {.generation = 7,
-                             .rules = {{.function = nccl::Function::all_reduce,
-                                        .ranks = 2,
-                                        .nodes = 1,
-                                        .pipe_operations = {},
-                                        .registered = {},
-                                        .max_message = {std::uint64_t{1} << 30},
-                                        .choice = {.algorithm = nccl::Algorithm::ring},
-                                        .time_us = 1}}});
+TEST_F(NcclFaults, RanksWithUnlikeTablesAreRefused) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "nccl_faults_test.ctt";
+  (void)test::write_nccl_table(file, {{.function = nccl::Function::all_reduce,
+                                       .ranks = 2,
+                                       .nodes = 1,
+                                       .max_message = {std::uint64_t{1} << 30},
+                                       .choice = {.algorithm = nccl::Algorithm::ring},
+                                       .time_us = 1}});
   const std::string path = file.string();
   FakeNcclSettings settings;
-  settings.snapshot[1] = path.c_str();
+  settings.table[1] = path.c_str();
   nccl_.configure(settings);
   const PretendedGpus gpus(2);
   Errors errors;
@@ -241,10 +238,10 @@ TEST_F(NcclFaults, RanksWithUnlikeSnapshotsAreRefused) {
                [&] { const SumCall call(communicator, entries_, forced("ring", "ll", 0)); });
   });
   EXPECT_THAT(errors.codes(), AllOf(SizeIs(2), Each(StatusCode::failed_precondition)));
-  EXPECT_THAT(errors.texts(), Each(HasSubstr("differ in the decision snapshot of their tuners")));
+  EXPECT_THAT(errors.texts(), Each(HasSubstr("differ in the table file of their tuners")));
   EXPECT_THAT(errors.texts(), testing::Contains(HasSubstr("here: generation 7")));
   // With the same on both they go on.
-  settings.snapshot[0] = path.c_str();
+  settings.table[0] = path.c_str();
   nccl_.configure(settings);
   gpus.run([&](Communicator& communicator) {
     SumCall call(communicator, entries_, forced("ring", "ll", 0));

@@ -30,7 +30,7 @@ struct FakeNcclSettings {
   std::uint64_t unavailable_for_long = 0;
   std::uint64_t long_bytes = ~std::uint64_t{0};
   /// The file that the tuner of a rank finds in its environment; null: what is there.
-  const char* snapshot[most_fake_ranks] = {};
+  const char* table[most_fake_ranks] = {};
   int rank_with_another_identity = -1;  ///< its tuner is told another name of the communicator
   bool makes_windows = true;            ///< else it gives none, without an error
   int rank_without_window = -1;         ///< never comes to the others that make one

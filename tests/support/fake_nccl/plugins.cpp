@@ -127,12 +127,12 @@ Result FakeMember::make_context() {
   const char* const plugin = std::getenv("NCCL_TUNER_PLUGIN");
   if (plugin == nullptr || group_->ranks == 1) return nccl::result_success;
   int interface_version = 0;
-  const char* snapshot = nullptr;
+  const char* table = nullptr;
   std::uint64_t identity = group_->identity;
   {
     const std::lock_guard lock(library.mutex);
     interface_version = library.settings.tuner_interface;
-    snapshot = library.settings.snapshot[rank_];
+    table = library.settings.table[rank_];
     if (library.settings.rank_with_another_identity == rank_) ++identity;
   }
   auto& tuner = library.tuners[std::string(plugin) + std::to_string(interface_version)];
@@ -143,11 +143,11 @@ Result FakeMember::make_context() {
       return nccl::result_success;  // as NCCL: no tuner, then
     }
   }
-  constexpr const char* variable = "COLLTUNE_NCCL_SNAPSHOT";
-  if (snapshot != nullptr) ::setenv(variable, snapshot, 1);
+  constexpr const char* variable = "COLLTUNE_TABLE";
+  if (table != nullptr) ::setenv(variable, table, 1);
   const Result made =
       tuner->init(&context_, identity, static_cast<std::size_t>(group_->ranks), 1, &log_nothing);
-  if (snapshot != nullptr) ::unsetenv(variable);
+  if (table != nullptr) ::unsetenv(variable);
   if (made == nccl::result_success) tuner_ = tuner.get();
   return made;
 }

@@ -78,6 +78,10 @@ typedef struct colltune_query {
  * 2000. On success *client is to be given to colltune_close. */
 int colltune_open(const char* address, unsigned timeout_ms, colltune_client** client,
                   colltune_error* error);
+/* The same for a table file, as `colltune export table` writes it: no daemon is asked. The file is
+ * read now; it may be replaced later. 9 (failed precondition): it is not there, no table
+ * file or of another version; 15 (data loss): it is damaged. */
+int colltune_open_table(const char* path, colltune_client** client, colltune_error* error);
 /* NULL is allowed. */
 void colltune_close(colltune_client* client);
 

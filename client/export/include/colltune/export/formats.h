@@ -18,6 +18,7 @@ struct ExportFormat {
   std::string_view example;  ///< the command's arguments
   bool is_for_releases = false;    ///< takes --for
   bool is_of_environment = false;  ///< is of one environment: takes --environment
+  bool is_binary = false;          ///< not for a terminal: -o is required
 };
 
 /// All of them. The only list.

@@ -27,6 +27,11 @@ namespace colltune {
 /// thread-safe, cheap to copy.
 class [[gnu::visibility("default")]] LocalTable {
  public:
+  /// Reads a table file (`colltune export table`); needs no daemon. The file may be replaced
+  /// meanwhile. Throws Error(failed_precondition) that names the path if it cannot be read, is no
+  /// table file or of another version, Error(data_loss) if it is damaged.
+  [[nodiscard]] static LocalTable open(const std::string& path);
+
   /// Answers as the daemon does. Throws Error(invalid_argument) if the query is malformed or fits
   /// several worlds, Error(not_found) if nothing fits.
   [[nodiscard]] LookupAnswer find(const LookupQuery& query) const;

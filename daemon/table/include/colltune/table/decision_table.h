@@ -3,11 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/lookup.h"
 
 namespace colltune {
+
+struct AnswerGroup;
 
 /// An immutable index of the decisions of one generation. Thread-safe.
 class DecisionTable {
@@ -30,6 +33,10 @@ class DecisionTable {
   /// Throws Error(data_loss) if a ranked variant of the answer names a composition that the table
   /// lacks.
   [[nodiscard]] LookupAnswer find(const LookupQuery& query) const;
+
+  /// find()'s answers to all queries without members and without form, as ranges of sizes: what a
+  /// table file holds for its fast lookup (colltune/table_file/table_content.h).
+  [[nodiscard]] std::vector<AnswerGroup> answer_groups() const;
 
  private:
   class Index;

@@ -50,7 +50,7 @@ constexpr Collective collective_of(Function function) {
   return collectives[static_cast<std::size_t>(function)];
 }
 
-/// NCCL's algorithms, by their row in its table of costs. Stored by number in snapshots.
+/// NCCL's algorithms, by their row in its table of costs. By NCCL's numbers.
 enum class Algorithm {
   tree = 0,
   ring = 1,
@@ -73,7 +73,7 @@ constexpr std::array<Named<Algorithm>, algorithm_count> enum_names(Algorithm) {
 }
 constexpr std::string_view enum_title(Algorithm) { return "NCCL algorithm"; }
 
-/// NCCL's protocols, by their column in its table of costs. Stored by number in snapshots.
+/// NCCL's protocols, by their column in its table of costs. By NCCL's numbers.
 enum class Protocol { ll = 0, ll128 = 1, simple = 2 };
 inline constexpr int protocol_count = 3;
 /// As NCCL_PROTO names them, in lower case.

@@ -20,9 +20,9 @@ extern "C" {
 #define COLLTUNE_NCCL_TUNER_INTERFACE 2
 
 enum {
-  colltune_nccl_snapshot_none = 0,     ///< none is named in the environment
-  colltune_nccl_snapshot_in_use = 1,   ///< its rules are applied
-  colltune_nccl_snapshot_refused = 2,  ///< not whole, or not there: NCCL's own choices stay
+  colltune_nccl_table_none = 0,     ///< none is named in the environment
+  colltune_nccl_table_in_use = 1,   ///< its rules are applied
+  colltune_nccl_table_refused = 2,  ///< not whole, or not there: NCCL's own choices stay
 };
 
 /// A communicator of this process that is initialised and not yet finalized.
@@ -32,15 +32,15 @@ typedef struct colltune_nccl_communicator {
   uint64_t ranks;
   uint64_t nodes;
   int32_t interface_version;  ///< 4, 5 or 6
-  int32_t snapshot_state;
-  uint64_t snapshot_generation;
-  uint64_t snapshot_rules;      ///< those for its ranks and nodes
-  uint8_t snapshot_digest[16];  ///< zeros where none is in use; must be equal on all ranks
+  int32_t table_state;
+  uint64_t table_generation;
+  uint64_t table_rules;      ///< those for its ranks and nodes
+  uint8_t table_digest[16];  ///< zeros where none is in use; must be equal on all ranks
   int32_t is_claimed;           ///< somebody knows it as its own
   int32_t nccl_version;         ///< as ncclGetVersion codes it; 0: not found out
 } colltune_nccl_communicator;
 
-/// What every call of a communicator is to use. While it is set the snapshot is not looked at.
+/// What every call of a communicator is to use. While it is set the table is not looked at.
 typedef struct colltune_nccl_force {
   uint64_t id;         ///< the caller's own; comes back with what was seen
   uint32_t functions;  ///< bit f: calls of NCCL's function f; others keep NCCL's own choice
@@ -54,7 +54,7 @@ typedef struct colltune_nccl_force {
 enum {
   colltune_nccl_left = 0,               ///< no force and no rule for it: the table was not touched
   colltune_nccl_forced = 1,             ///< by the force
-  colltune_nccl_ruled = 2,              ///< by a rule of the snapshot
+  colltune_nccl_ruled = 2,              ///< by a rule of the table
   colltune_nccl_force_unavailable = 3,  ///< NCCL marks the entry as unavailable: not touched
   colltune_nccl_rule_unavailable = 4,
 };

@@ -20,6 +20,10 @@ struct TimedSize {
 /// data give monotone answers. Expects lower.size <= at <= upper.size.
 [[nodiscard]] std::chrono::nanoseconds interpolate_time(TimedSize lower, TimedSize upper, Bytes at);
 
+/// The same before it is rounded, in nanoseconds, to compare two variants: rounded times of nearly
+/// equal variants would change places from size to size.
+[[nodiscard]] double interpolate_precisely(TimedSize lower, TimedSize upper, Bytes at);
+
 /// The time at `at`, beyond the measured sizes, from the nearest one: constant below it (latency
 /// rules there), in proportion to the size above it (bandwidth rules there).
 [[nodiscard]] std::chrono::nanoseconds extrapolate_time(TimedSize nearest, Bytes at);

@@ -19,13 +19,16 @@ double position_between(Bytes lower, Bytes upper, Bytes at) {
   return lower.value == 0 ? here / high : std::log(here / low) / std::log(high / low);
 }
 
-nanoseconds interpolate_time(TimedSize lower, TimedSize upper, Bytes at) {
+double interpolate_precisely(TimedSize lower, TimedSize upper, Bytes at) {
   const double position = position_between(lower.size, upper.size, at);
   const auto low = static_cast<double>(lower.time.count());
   const auto high = static_cast<double>(upper.time.count());
   const bool has_logarithms = low > 0 && high > 0 && lower.size.value > 0;
-  const double time =
-      has_logarithms ? low * std::pow(high / low, position) : low + (high - low) * position;
+  return has_logarithms ? low * std::pow(high / low, position) : low + (high - low) * position;
+}
+
+nanoseconds interpolate_time(TimedSize lower, TimedSize upper, Bytes at) {
+  const double time = interpolate_precisely(lower, upper, at);
   const auto [least, most] = std::minmax(lower.time, upper.time);
   return std::clamp(nanoseconds(std::llround(time)), least, most);
 }

@@ -7,23 +7,23 @@
 #include <memory>
 #include <span>
 
-#include "colltune/nccl_tuner/snapshot_layout.h"
+#include "colltune/table_file/table_view.h"
 
 namespace colltune::nccl {
 
-/// A snapshot's file, read into memory and checked. It is not mapped: if another process writes to
+/// A table file, read into memory and checked. It is not mapped: if another process writes to
 /// the file meanwhile, the bytes read have another digest and are refused, and this process does
 /// not crash.
-class LoadedSnapshot {
+class LoadedTable {
  public:
-  explicit LoadedSnapshot(const char* path) noexcept;
-  LoadedSnapshot(const LoadedSnapshot&) = delete;
-  LoadedSnapshot& operator=(const LoadedSnapshot&) = delete;
-  ~LoadedSnapshot() = default;
+  explicit LoadedTable(const char* path) noexcept;
+  LoadedTable(const LoadedTable&) = delete;
+  LoadedTable& operator=(const LoadedTable&) = delete;
+  ~LoadedTable() = default;
 
-  /// Empty if the snapshot is intact, else why it cannot be used.
+  /// Empty if the table is intact, else why it cannot be used.
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.data(); }
-  [[nodiscard]] const CheckedSnapshot& content() const noexcept { return content_; }
+  [[nodiscard]] const TableView& view() const noexcept { return view_; }
   /// Whether every user of the machine may change the file.
   [[nodiscard]] bool is_writable_by_all() const noexcept { return is_writable_by_all_; }
 
@@ -34,7 +34,7 @@ class LoadedSnapshot {
   std::unique_ptr<std::byte[]> memory_;
   std::span<const std::byte> bytes_;
   bool is_writable_by_all_ = false;
-  CheckedSnapshot content_;
+  TableView view_;
   std::array<char, 160> why_not_{};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "loaded_snapshot.h"
+#include "loaded_table.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,8 +14,8 @@
 namespace colltune::nccl {
 namespace {
 
-constexpr std::size_t most_bytes =
-    sizeof(SnapshotHeader) + most_snapshot_rules * sizeof(SnapshotRule);
+/// More than the table of any cluster.
+constexpr std::size_t most_bytes = std::size_t{1} << 34;
 
 const char* describe(int error) noexcept {
   switch (error) {
@@ -50,7 +50,7 @@ ssize_t read_all(int file, std::span<std::byte> into) noexcept {
 
 }  // namespace
 
-int LoadedSnapshot::read_file(const char* path) noexcept {
+int LoadedTable::read_file(const char* path) noexcept {
   // O_NONBLOCK, because a path to a pipe instead of a file must not block the process.
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return errno;
@@ -74,19 +74,20 @@ int LoadedSnapshot::read_file(const char* path) noexcept {
   return error;
 }
 
-LoadedSnapshot::LoadedSnapshot(const char* path) noexcept {
+LoadedTable::LoadedTable(const char* path) noexcept {
   if (const int error = read_file(path); error != 0) {
     std::snprintf(why_not_.data(), why_not_.size(), "it cannot be read: %s (error %d)",
                   describe(error), error);
     return;
   }
-  content_ = check_snapshot(bytes_);
-  if (content_.damage == nullptr) return;
-  if (content_.is_about_a_rule)
-    std::snprintf(why_not_.data(), why_not_.size(), "rule %llu: %s",
-                  static_cast<unsigned long long>(content_.rule), content_.damage);
+  const TableDamage damage = TableView::read(bytes_, view_);
+  if (damage.what == nullptr) return;
+  if (damage.is_other_version)
+    std::snprintf(why_not_.data(), why_not_.size(), "it is of version %u, and version %u is read",
+                  damage.version, table_file::version);
   else
-    std::snprintf(why_not_.data(), why_not_.size(), "%s", content_.damage);
+    std::snprintf(why_not_.data(), why_not_.size(), "%s, record %llu: %s", damage.section,
+                  static_cast<unsigned long long>(damage.record), damage.what);
 }
 
 }  // namespace colltune::nccl

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+
+#include "export_command.h"
+
+namespace colltune {
+
+/// Writes a table file, and says on `log` what is in it and what its digest is. Throws
+/// Error(not_found) if there is no decision, Error(invalid_argument) if they are of several
+/// environments and none is chosen, or if the output is the terminal's.
+void run_export_table(const ExportOptions& options, std::ostream& log);
+
+}  // namespace colltune

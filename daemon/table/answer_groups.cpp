@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "answer_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "rank_around.h"
+
+namespace colltune {
+namespace {
+
+constexpr std::size_t numeric_classes = enum_names(NumericClass{}).size();
+
+/// The curves of one group, by the numeric class of their problems.
+using ByClass = std::array<const Curve*, numeric_classes>;
+
+const RankedVariant& entry_of(const Decision& decision, const Variant& variant) {
+  return *std::ranges::find(decision.ranked, variant, &RankedVariant::variant);
+}
+
+/// Whether two ranges differ in nothing but where they begin.
+bool is_same_answer(const AnswerRange& one, AnswerRange other) {
+  other.first = one.first;
+  return one == other;
+}
+
+/// Makes the ranges of one curve for callers that demand a numeric class.
+class RangeMaker {
+ public:
+  RangeMaker(const Curve& curve, NumericClass demanded)
+      : curve_(curve), asked_{curve.decisions.front()->key.problem, curve.topology->ranks} {
+    asked_.problem.numeric_class = demanded;
+    asked_.takes_composed = !curve.has_for_members;
+    // The least size that is not rounded down to 0.
+    unit_ = size_of(asked_.problem.data_type) *
+            (shape_of(asked_.problem.collective).has_block_per_rank()
+                 ? static_cast<std::uint64_t>(asked_.ranks)
+                 : 1);
+    most_units_ = std::numeric_limits<std::uint64_t>::max() / unit_;
+  }
+
+  [[nodiscard]] std::vector<AnswerRange> make() {
+    const std::vector<std::uint64_t> cuts = find_cuts();
+    for (std::size_t i = 0; i < cuts.size(); ++i)
+      append_interval(cuts[i], i + 1 < cuts.size() ? cuts[i + 1] - 1 : most_units_);
+    return std::move(ranges_);
+  }
+
+ private:
+  /// Where other variants can run than just below, in units: at measured sizes and at limits.
+  [[nodiscard]] std::vector<std::uint64_t> find_cuts() const {
+    std::vector<std::uint64_t> cuts{0};
+    const auto add_from = [&](Bytes first) {
+      cuts.push_back(first.value / unit_ + (first.value % unit_ != 0 ? 1 : 0));
+    };
+    const auto add_after = [&](Bytes last) { cuts.push_back(last.value / unit_ + 1); };
+    for (const Decision* decision : curve_.decisions) {
+      add_from(decision->key.problem.message_size);
+      add_after(decision->key.problem.message_size);
+      for (const RankedVariant& ranked : decision->ranked) {
+        add_from(ranked.limits.min_message);
+        if (ranked.limits.max_message.value != 0) add_after(ranked.limits.max_message);
+      }
+    }
+    std::ranges::sort(cuts);
+    const auto repeated = std::ranges::unique(cuts);
+    cuts.erase(repeated.begin(), repeated.end());
+    std::erase_if(cuts, [&](std::uint64_t cut) { return cut > most_units_; });
+    return cuts;
+  }
+
+  void append_interval(std::uint64_t first, std::uint64_t last) {
+    AnswerRange here = answer_at(first);
+    const AnswerRange at_last = first == last ? here : answer_at(last);
+    while (!is_same_answer(here, at_last)) {
+      // `same` has the answer `here`, `other` does not.
+      std::uint64_t same = first;
+      std::uint64_t other = last;
+      AnswerRange next = at_last;
+      while (other - same > 1) {
+        const std::uint64_t middle = same + (other - same) / 2;
+        AnswerRange answer = answer_at(middle);
+        if (is_same_answer(here, answer)) {
+          same = middle;
+        } else {
+          other = middle;
+          next = std::move(answer);
+        }
+      }
+      append(std::move(here));
+      next.first = {other * unit_};
+      here = std::move(next);
+      first = other;
+    }
+    append(std::move(here));
+  }
+
+  void append(AnswerRange range) {
+    if (ranges_.empty() || !is_same_answer(ranges_.back(), range))
+      ranges_.push_back(std::move(range));
+  }
+
+  [[nodiscard]] AnswerRange answer_at(std::uint64_t units) {
+    asked_.problem.message_size = {units * unit_};
+    const Neighbours around = find_neighbours(curve_, asked_.problem.message_size);
+    const RankedAround found = rank_around(around, asked_);
+    AnswerRange range{.first = asked_.problem.message_size, .source = Source::predicted};
+    if (found.ranking.ranked.empty()) return range;
+    const RankedVariant& winner = found.ranking.ranked.front();
+    range.variant = winner.variant;
+    range.is_baseline = winner.is_baseline;
+    range.source = found.source;
+    range.verdict = found.ranking.verdict;
+    range.status = found.ranking.status;
+    range.from = found.measured_sizes.front();
+    range.to = found.measured_sizes.back();
+    const bool is_between = found.source == Source::interpolated;
+    const Decision& lower = is_between ? *around.lower : *found.basis;
+    const Decision& upper = is_between ? *around.upper : *found.basis;
+    const auto times_of = [&](const Variant& variant) {
+      return AnswerRange::Times{entry_of(lower, variant).median, entry_of(upper, variant).median};
+    };
+    range.times =
+        is_between ? AnswerRange::Times{found.ranking.first_at_lower, found.ranking.first_at_upper}
+                   : times_of(winner.variant);
+    const auto baseline = std::ranges::find_if(found.ranking.ranked, &RankedVariant::is_baseline);
+    if (baseline != found.ranking.ranked.end()) {
+      range.baseline = baseline->variant;
+      range.baseline_times = times_of(baseline->variant);
+    }
+    return range;
+  }
+
+  const Curve& curve_;
+  Asked asked_;
+  std::uint64_t unit_ = 1;
+  std::uint64_t most_units_ = 0;
+  std::vector<AnswerRange> ranges_;
+};
+
+/// Whether all variants of `curve` guarantee `demanded`: then a caller that demands it is answered
+/// as one that demands less.
+bool guarantees(const Curve& curve, NumericClass demanded) {
+  return std::ranges::all_of(curve.decisions, [&](const Decision* decision) {
+    return std::ranges::all_of(decision->ranked, [&](const RankedVariant& ranked) {
+      return ranked.numeric_class >= demanded;
+    });
+  });
+}
+
+}  // namespace
+
+std::vector<AnswerGroup> answer_groups(const std::vector<const Curve*>& curves) {
+  std::map<std::pair<TuningKey, std::string>, ByClass> groups;
+  for (const Curve* curve : curves) {
+    const Decision& first = *curve->decisions.front();
+    TuningKey key = first.key;
+    key.problem.message_size = {};
+    key.problem.numeric_class = NumericClass::any;
+    groups[{std::move(key), first.family}]
+          [static_cast<std::size_t>(first.key.problem.numeric_class)] = curve;
+  }
+  std::vector<AnswerGroup> answers;
+  for (const auto& [name, by_class] : groups) {
+    const Curve* curve = nullptr;
+    std::vector<AnswerRange> ranges;
+    for (const auto& demanded : enum_names(NumericClass{})) {
+      // The strictest class that does not exceed the demanded one.
+      const Curve* const own = by_class[static_cast<std::size_t>(demanded.value)];
+      const Curve* const before = std::exchange(curve, own != nullptr ? own : curve);
+      if (curve == nullptr) continue;
+      if (curve != before || !guarantees(*curve, demanded.value))
+        ranges = RangeMaker(*curve, demanded.value).make();
+      if (std::ranges::none_of(ranges, [](const auto& one) { return one.variant.has_value(); }))
+        continue;
+      AnswerGroup group{.key = name.first, .family = name.second, .ranges = ranges};
+      group.key.problem.numeric_class = demanded.value;
+      answers.push_back(std::move(group));
+    }
+  }
+  return answers;
+}
+
+}  // namespace colltune
