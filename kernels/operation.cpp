@@ -21,13 +21,13 @@ std::size_t check_rebound(const Call& prepared, const Call& next, int rank, int 
   if (problem.kind != had.kind || problem.collective != had.collective)
     refuse(problem, "the call was prepared for " + std::string(operation_name(had)));
   if (problem.registered != had.registered || problem.graph_capture != had.graph_capture)
-    refuse(problem, "registered and graph_capture must be as when it was prepared: " +
-                        describe(had));
+    refuse(problem,
+           "registered and graph_capture must be as when it was prepared: " + describe(had));
   if (problem.message_size > prepared.capacity)
     refuse(problem, "it was prepared for messages of up to " + format_bytes(prepared.capacity));
   if (next.root < 0 || next.root >= ranks)
-    refuse(problem, "the root is rank " + std::to_string(next.root) + " of " +
-                        std::to_string(ranks));
+    refuse(problem,
+           "the root is rank " + std::to_string(next.root) + " of " + std::to_string(ranks));
   const bool reduces = shape_of(problem.collective).reduces;
   if (reduces != (problem.reduce_op != ReduceOp::none))
     refuse(problem, reduces ? "it needs an operator" : "it takes no operator");
@@ -35,8 +35,9 @@ std::size_t check_rebound(const Call& prepared, const Call& next, int rank, int 
   const BlockLayout shape = shape_of(problem.collective);
   const std::size_t block = block_elements(problem, ranks) * size_of(problem.data_type);
   const auto check_size = [&](const char* what, std::size_t got, bool only_root, bool per_rank) {
-    const std::size_t needed =
-        only_root && rank != next.root ? 0 : per_rank ? block * static_cast<std::size_t>(ranks) : block;
+    const std::size_t needed = only_root && rank != next.root ? 0
+                               : per_rank ? block * static_cast<std::size_t>(ranks)
+                                          : block;
     if (got != needed) [[unlikely]]
       refuse(problem, "it needs " + std::to_string(needed) + " bytes to " + what + ", not " +
                           std::to_string(got));

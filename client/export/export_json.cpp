@@ -146,8 +146,8 @@ nlohmann::json export_json(const DecisionSet& source) {
                                              "', which is not there");
     used[key.environment_digest] = environment->second;
     for (const Decision* decision : rows)
-      listed.push_back(decision_to_json(
-          *decision, source.generation, find_environment(source, key.environment_digest)));
+      listed.push_back(decision_to_json(*decision, source.generation,
+                                        find_environment(source, key.environment_digest)));
     tables.push_back(table_to_json(key, rows));
   }
   nlohmann::json kinds = nlohmann::json::object();

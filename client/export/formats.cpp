@@ -24,10 +24,12 @@ constexpr std::array<ExportFormat, 6> formats{{
      .cannot = "parts of compositions, members of worlds, facts of environments",
      .example = "csv --db tuning.db -o decisions.csv"},
     {.name = "table",
-     .what = "a table file of one environment (proto/table_file/README.md): what `--table` and others "
-             "look up without a daemon",
-     .consumer = "C and C++ clients, NCCL's tuner of colltune, `--table` of lookup, explain, export "
-                 "and show decisions",
+     .what =
+         "a table file of one environment (proto/table_file/README.md): what `--table` and others "
+         "look up without a daemon",
+     .consumer =
+         "C and C++ clients, NCCL's tuner of colltune, `--table` of lookup, explain, export "
+         "and show decisions",
      .numbers = "all decisions of the regime in one environment",
      .cannot = "decisions of several environments",
      .example = "table --db tuning.db -o cluster.ctt",

@@ -178,10 +178,10 @@ void judge(const OpenMpiCollectiveRules& own, const OpenMpiRanksRules& rules,
     const std::string_view name =
         open_mpi_algorithm_name(*collective, rule.algorithm, release);
     if (rule.algorithm > open_mpi_algorithms_in(*collective, release))
-      checked.failing.push_back(
-          fmt::format("{}: from {} bytes on every call fails with MPI_ERR_ARG: there is no "
-                      "algorithm {}, they end at {}",
-                      where, rule.from, rule.algorithm, open_mpi_algorithms_in(*collective, release)));
+      checked.failing.push_back(fmt::format(
+          "{}: from {} bytes on every call fails with MPI_ERR_ARG: there is no "
+          "algorithm {}, they end at {}",
+          where, rule.from, rule.algorithm, open_mpi_algorithms_in(*collective, release)));
     else if (is_for_two_ranks(name) && rules.ranks != 2)
       checked.failing.push_back(fmt::format(
           "{}: from {} bytes on every call fails: {} is for two ranks", where, rule.from, name));

@@ -109,8 +109,7 @@ bool take_rules(Communicator& communicator, Logger logger) noexcept {
   if (path == nullptr) {
     facts.table_state = colltune_nccl_table_none;
     if (wanted == nullptr) return true;
-    log(logger, log_warn,
-        "colltune: %s demands table %s, but %s names none: communicator refused",
+    log(logger, log_warn, "colltune: %s demands table %s, but %s names none: communicator refused",
         digest_variable, wanted, path_variable);
     return false;
   }

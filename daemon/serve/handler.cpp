@@ -127,7 +127,8 @@ void write_item(BatchItem item, const ItemForm& form, const DecisionTable& table
     write_message(*answer, *message.mutable_answer());
     const Decision& decision = answer->decision;
     if (form.with_apply)
-      write_apply(decision, find_environment(table.set(), decision.key.environment_digest), message);
+      write_apply(decision, find_environment(table.set(), decision.key.environment_digest),
+                  message);
     return;
   }
   const Error& error = std::get<Error>(item);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
-#include "colltune/vocabulary/problem_form.h"
 #include "answer_groups.h"
+#include "colltune/vocabulary/problem_form.h"
 #include "explain.h"
 #include "index.h"
 #include "members_choice.h"

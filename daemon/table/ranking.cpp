@@ -174,10 +174,9 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
   for (const RankedVariant& low : lower.ranked) {
     const RankedVariant* high = find_variant(upper, low.variant);
     if (high == nullptr || !why_not(low, asked).empty() || !why_not(*high, asked).empty()) continue;
-    by_time.emplace_back(
-        interpolate_precisely({low_size, low.median}, {high_size, high->median},
-                              asked.problem.message_size),
-        interpolate(low, *high, low_size, high_size, asked.problem.message_size));
+    by_time.emplace_back(interpolate_precisely({low_size, low.median}, {high_size, high->median},
+                                               asked.problem.message_size),
+                         interpolate(low, *high, low_size, high_size, asked.problem.message_size));
   }
   if (by_time.empty()) return out;
   std::ranges::stable_sort(by_time, {}, [](const auto& entry) { return entry.first; });

@@ -87,7 +87,8 @@ std::size_t largest_block(const Call& call, int ranks) {
 
 /// Which ranks send and receive what.
 struct Roles {
-  Roles(const Problem& problem, int rank, int ranks, int root) : shape(shape_of(problem.collective)) {
+  Roles(const Problem& problem, int rank, int ranks, int root)
+      : shape(shape_of(problem.collective)) {
     from.reserve(static_cast<std::size_t>(ranks));
     to.reserve(static_cast<std::size_t>(ranks));
     block = block_elements(problem, ranks) * size_of(problem.data_type);
@@ -204,8 +205,7 @@ class LowLatency final : public Operation {
     message_bytes_ = call.problem.message_size;
     reduction_ = {call.problem.data_type, call.problem.reduce_op, ranks_};
     count_ = roles_.block / size_of(call.problem.data_type);
-    taken_back_size_ =
-        taken_back_ == TakenBack::one_line ? line : format_->slot_size(roles_.block);
+    taken_back_size_ = taken_back_ == TakenBack::one_line ? line : format_->slot_size(roles_.block);
   }
 
   /// The addresses at which `from` writes its messages of a call, and that for `reader`.
@@ -324,9 +324,9 @@ class LowLatency final : public Operation {
     }
   }
 
-  /// The message of `peer`; null if it has not come. What has no number must not be looked at before
-  /// the peer has cleared the slot. The peer has done so at the end of the call `cleared_ahead`
-  /// before; that this rank knows from the message after it, or from the signal.
+  /// The message of `peer`; null if it has not come. What has no number must not be looked at
+  /// before the peer has cleared the slot. The peer has done so at the end of the call
+  /// `cleared_ahead` before; that this rank knows from the message after it, or from the signal.
   const std::byte* read(const std::byte* mail, int peer, std::span<std::byte> space) const {
     if (roles_.shape.has_root && !is_same_root(1) && format_->needs_clearing() &&
         signals_.get(peer, has_read) + MailFormat::cleared_ahead < number_)
@@ -436,7 +436,6 @@ class LowLatencyImplementation final : public Implementation {
     return {.rounding = rounding_at_once(problem), .numeric_class = NumericClass::rank_order};
   }
 
-
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
     require_one_node(communicator);
@@ -525,7 +524,6 @@ class LowLatencyImplementation final : public Implementation {
       names += (i == 0 ? "" : i + 1 == all.size() ? " or " : ", ") + std::string(all[i]->name());
     return names;
   }
-
 };
 
 }  // namespace

@@ -74,8 +74,9 @@ class OpenMpiTuned final : public Implementation {
  public:
   explicit OpenMpiTuned(const Target& target)
       : Implementation({.name = "mpi." + std::string(target.short_name) + "_tuned",
-                        .description = "one named algorithm of Open MPI's coll/tuned, forced (MPI_T "
-                                       "and MPI_Comm_dup)",
+                        .description =
+                            "one named algorithm of Open MPI's coll/tuned, forced (MPI_T "
+                            "and MPI_Comm_dup)",
                         .collective = target.collective,
                         .family = "mpi",
                         .meets_other_builds = true}),

@@ -163,8 +163,7 @@ class MpiOperation final : public Operation {
     with_.send = nullptr;
     with_.receive = nullptr;
     passed_ = find_passed(call, rank_, with_);
-    if (problem.collective == Collective::reduce_scatter)
-      std::ranges::fill(counts_, with_.count);
+    if (problem.collective == Collective::reduce_scatter) std::ranges::fill(counts_, with_.count);
     with_.counts = counts_.data();
     average_ = Average::of(problem, ranks_, passed_.receive);
     use(call.buffers);
@@ -255,8 +254,8 @@ std::chrono::nanoseconds time_of(Communicator& communicator, Operation& operatio
     const auto began = Clock::now();
     operation.start();
     operation.wait(deadline);
-    const std::int64_t took =
-        communicator.all_reduce_max(std::chrono::nanoseconds(Clock::now() - began).count(), deadline);
+    const std::int64_t took = communicator.all_reduce_max(
+        std::chrono::nanoseconds(Clock::now() - began).count(), deadline);
     if (call >= untimed) fastest = std::min(fastest, took);
   }
   return std::chrono::nanoseconds(fastest);
@@ -329,8 +328,8 @@ std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator,
   if (persistent != nullptr) {
     const auto prepared = time_of(communicator, *persistent, deadline);
     const auto ordinary = make_mpi_operation(communicator, trial, form, nullptr);
-    persistent = prepared < time_of(communicator, *ordinary, deadline) ? try_persistent(call)
-                                                                       : nullptr;
+    persistent =
+        prepared < time_of(communicator, *ordinary, deadline) ? try_persistent(call) : nullptr;
   }
   if (persistent != nullptr)
     return std::make_unique<ChosenForm>(std::move(persistent), "persistent");

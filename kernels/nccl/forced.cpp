@@ -14,8 +14,8 @@
 #include "nccl_calls/agreement.h"
 #include "nccl_calls/entry_points.h"
 #include "nccl_calls/library_call.h"
-#include "nccl_calls/nccl_rank.h"
 #include "nccl_calls/native.h"
+#include "nccl_calls/nccl_rank.h"
 #include "nccl_library/entries.h"
 
 namespace colltune::nccl {
@@ -46,14 +46,14 @@ double steps_of(const Problem& problem, Algorithm algorithm, int ranks) {
 class Forced final : public Implementation {
  public:
   Forced(Function function, std::shared_ptr<const Runtime> runtime)
-      : Implementation(
-            {.name = forced_name(function),
-             .description = "one algorithm, protocol and number of channels of NCCL's, forced (its "
+      : Implementation({.name = forced_name(function),
+                        .description =
+                            "one algorithm, protocol and number of channels of NCCL's, forced (its "
                             "tuner interface)",
-             .collective = collective_of(function),
-             .family = std::string(family_name),
-             .runs_on_device = true,
-             .meets_other_builds = true}),
+                        .collective = collective_of(function),
+                        .family = std::string(family_name),
+                        .runs_on_device = true,
+                        .meets_other_builds = true}),
         function_(function),
         runtime_(std::move(runtime)) {}
 

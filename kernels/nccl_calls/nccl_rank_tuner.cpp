@@ -237,8 +237,7 @@ void NcclRank::require_alike_tables(Deadline deadline) {
                   deadline);
     require_alike(communicator_, "NCCL's communicator that their tuners know",
                   std::to_string(context.identity), deadline);
-    require_alike(communicator_, "the table file of their tuners", table_text(context),
-                  deadline);
+    require_alike(communicator_, "the table file of their tuners", table_text(context), deadline);
     return;
   }
   throw Error(StatusCode::internal, "the tuner's context of this communicator is gone");

@@ -14,10 +14,10 @@
 
 namespace colltune {
 
-/// Where the buffers of all ranks are in the present call, as far as this rank may access them. Each
-/// rank tells the others on a card beside its signal of the lead: a rank that accesses the buffers
-/// has seen a signal of this call before, and their owner ends the call only when nobody accesses
-/// them any more. Not thread-safe.
+/// Where the buffers of all ranks are in the present call, as far as this rank may access them.
+/// Each rank tells the others on a card beside its signal of the lead: a rank that accesses the
+/// buffers has seen a signal of this call before, and their owner ends the call only when nobody
+/// accesses them any more. Not thread-safe.
 class BuffersOfRanks {
  public:
   /// Uses the room beside `word` of `signals`. Collective if the access is direct: all ranks throw
@@ -26,8 +26,8 @@ class BuffersOfRanks {
   BuffersOfRanks(Communicator& communicator, const Signals& signals, int word, Access access,
                  const CallBuffers& buffers, Deadline deadline);
 
-  /// This rank's buffers from the next call on. Throws Error(invalid_argument), and changes nothing,
-  /// if the access is direct and they do not lie in such memory.
+  /// This rank's buffers from the next call on. Throws Error(invalid_argument), and changes
+  /// nothing, if the access is direct and they do not lie in such memory.
   void use(const CallBuffers& buffers);
 
   /// Of this rank, or of one whose memory is mapped (Access::direct).

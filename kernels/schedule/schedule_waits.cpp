@@ -86,7 +86,8 @@ class ScheduleWriter::Waits {
         const std::size_t behind = maker == makers.end() ? 0 : maker->second + 1;
         sends_behind[is_foreign(writers, sent, rank) ? i : behind].push_back(i);
       }
-      for_each_written(step, [&](const Block& block) { makers[colltune::memory_of(shape, block)] = i; });
+      for_each_written(step,
+                       [&](const Block& block) { makers[colltune::memory_of(shape, block)] = i; });
     }
     std::vector<Written> ordered;
     for (std::size_t i = 0; i <= written.size(); ++i) {

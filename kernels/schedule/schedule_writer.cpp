@@ -34,7 +34,7 @@ ScheduleWriter::ScheduleWriter(const ScheduledCall& shape)
 }
 
 void ScheduleWriter::write_part(const Part& part,
-                               const std::function<void(ScheduleWriter&)>& algorithm) {
+                                const std::function<void(ScheduleWriter&)>& algorithm) {
   if (part_ != nullptr || part.ranks.size() != static_cast<std::size_t>(part.shape.ranks))
     throw Error(StatusCode::internal, "a part of a schedule must have its ranks, and no parts");
   part_ = &part;

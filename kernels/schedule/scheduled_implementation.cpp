@@ -104,7 +104,7 @@ ScheduledCall shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& 
 }
 
 Schedule schedule_of(const ScheduledAlgorithm& algorithm, const ScheduledCall& shape,
-              const Variant& variant) {
+                     const Variant& variant) {
   ScheduleWriter writer(shape);
   algorithm.write_wave(writer, variant);
   return writer.schedule();
@@ -348,9 +348,8 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   for (const Variant& variant : all) {
     const ScheduledCall shape = shape_of_call(algorithm_, problem, variant, parties);
     const Schedule schedule = schedule_of(algorithm_, shape, variant);
-    if (variant != smallest &&
-        memory_of(schedule.scratch_blocks, shape, {.problem = problem}, options_of(variant)) >
-            most_memory_tried)
+    if (variant != smallest && memory_of(schedule.scratch_blocks, shape, {.problem = problem},
+                                         options_of(variant)) > most_memory_tried)
       continue;
     for (const Stores& stores : all_stores)
       if (stores.word == plain_stores ||

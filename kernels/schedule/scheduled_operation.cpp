@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "buffers_of_ranks.h"
 #include "colltune/kernels/arithmetic/reduction.h"
 #include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/kernels/communication/signals.h"
 #include "colltune/kernels/messages.h"
-#include "buffers_of_ranks.h"
 #include "colltune/machine/keep_for_good.h"
 #include "shared_memory/adaptive_stores.h"
 #include "waves.h"
@@ -451,8 +451,9 @@ class ScheduledOperation final : public Operation {
   /// By phase: the epoch before the call, and the one after it, when its rank has ended it.
   std::array<std::uint64_t, 2> base_{};
   std::array<std::uint64_t, 2> next_base_{};
-  bool is_new_plan_ = false;  ///< the plan was changed, and not all ranks have ended the calls before
-  std::size_t begun_ = 0;     ///< steps of the lead that `start` has done
+  bool is_new_plan_ =
+      false;               ///< the plan was changed, and not all ranks have ended the calls before
+  std::size_t begun_ = 0;  ///< steps of the lead that `start` has done
 };
 
 }  // namespace

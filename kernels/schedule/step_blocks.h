@@ -17,8 +17,8 @@ namespace colltune {
          space + " memory";
 }
 
-/// The block whose memory `block` may share: if only the root knows whether its call is in place, its
-/// input and its output count as the same memory.
+/// The block whose memory `block` may share: if only the root knows whether its call is in place,
+/// its input and its output count as the same memory.
 [[nodiscard]] inline Block memory_of(const ScheduledCall& shape, const Block& block) {
   if (!only_root_knows_in_place(shape.collective) || block.rank != shape.root) return block;
   if (shape.collective == Collective::gather && block.space == Space::send)

@@ -52,12 +52,12 @@ std::vector<test::NcclRule> make_rules() {
     for (int function = 0; function < nccl::function_count; ++function)
       for (int size = 0; size < sizes_per_curve; ++size)
         rules.push_back({.function = static_cast<Function>(function),
-                                  .ranks = 8 * (1 + world),
-                                  .nodes = 1 + world,
-                                  .min_message = {std::uint64_t{8} << size},
-                                  .max_message = {(std::uint64_t{16} << size) - 1},
-                                  .choice = {Algorithm::ring, Protocol::ll, 1 + size},
-                                  .time_us = 10});
+                         .ranks = 8 * (1 + world),
+                         .nodes = 1 + world,
+                         .min_message = {std::uint64_t{8} << size},
+                         .max_message = {(std::uint64_t{16} << size) - 1},
+                         .choice = {Algorithm::ring, Protocol::ll, 1 + size},
+                         .time_us = 10});
   return rules;
 }
 

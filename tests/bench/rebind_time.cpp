@@ -160,10 +160,11 @@ class Bench {
       for (std::size_t i = 0; i < way.times.size(); ++i)
         ratios.push_back(way.times[i] / ways.front().times[i]);
       std::ranges::sort(ratios);
-      fmt::print("  {:32} {:10.1f} ns   {:6.3f} of persistent ({:.3f} to {:.3f} in half of the "
-                 "rounds)\n",
-                 way.name, median(way.times), median(ratios), ratios[ratios.size() / 4],
-                 ratios[ratios.size() * 3 / 4]);
+      fmt::print(
+          "  {:32} {:10.1f} ns   {:6.3f} of persistent ({:.3f} to {:.3f} in half of the "
+          "rounds)\n",
+          way.name, median(way.times), median(ratios), ratios[ratios.size() / 4],
+          ratios[ratios.size() * 3 / 4]);
     }
   }
 

@@ -55,19 +55,23 @@ TEST_F(Cli, LookupSaysHowToApplyTheAnswerAndWhoseVariantsItIsAbout) {
   const std::string settings =
       "apply        OMPI_MCA_coll_tuned_use_dynamic_rules=1\n"
       "             OMPI_MCA_coll_tuned_allreduce_algorithm=4\n"
-      "             in the environment of mpirun; for MPI_Allreduce of all sizes and communicators. "
+      "             in the environment of mpirun; for MPI_Allreduce of all sizes and "
+      "communicators. "
       "colltune export openmpi writes it by size";
   const Result any = lookup({"--bytes", "1KiB", "--db", database});
   EXPECT_THAT(any.out, HasSubstr("apply        not outside colltune-agent"));
-  EXPECT_THAT(any.out, HasSubstr("as you are   rank 2, mpi.all_reduce_tuned{algorithm=ring}, 1.50 us, "
-                                 "speed-up 1.30x\n" + settings));
+  EXPECT_THAT(any.out,
+              HasSubstr("as you are   rank 2, mpi.all_reduce_tuned{algorithm=ring}, 1.50 us, "
+                        "speed-up 1.30x\n" +
+                        settings));
   EXPECT_THAT(any.out, HasSubstr("family       any, which a lookup assumes that names none"));
   EXPECT_THAT(any.out, HasSubstr("--family mpi"));
   const Result mpi = lookup({"--bytes", "1KiB", "--db", database, "--family", "mpi"});
   EXPECT_THAT(mpi.out, HasSubstr(settings));
   EXPECT_THAT(mpi.out, Not(HasSubstr("as you are")));
   EXPECT_THAT(mpi.out, Not(HasSubstr("which a lookup assumes")));
-  const Result explained = colltune({"explain", "all_reduce", "--bytes", "1KiB", "--family", "mpi", "--db", database});
+  const Result explained =
+      colltune({"explain", "all_reduce", "--bytes", "1KiB", "--family", "mpi", "--db", database});
   EXPECT_THAT(explained.out, HasSubstr(settings));
 }
 
@@ -141,7 +145,8 @@ TEST_F(Cli, WhatIsNotStoredIsNotFound) {
 TEST_F(Cli, DatabasesThatAreNotThereOrNotOurs) {
   expect_failure(lookup({"--bytes", "1K", "--db", database}), 2, "there is no such file");
   expect_failure(lookup({"--bytes", "1K"}), 2, "--db FILE, --server ADDRESS or --table FILE");
-  expect_failure(lookup({"--bytes", "1K", "--db", database, "--server", "unix:/x"}), 2, "more than one of --db, --server");
+  expect_failure(lookup({"--bytes", "1K", "--db", database, "--server", "unix:/x"}), 2,
+                 "more than one of --db, --server");
   const std::string foreign = write("foreign.db", std::string(5000, 'x'));
   for (const char* what : {"sweeps", "decisions", "measurements", "environments"}) {
     const Result result = colltune({"show", what, "--db", foreign});

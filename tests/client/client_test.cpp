@@ -49,9 +49,9 @@ Decision gather() {
   TuningKey key = test_key(1024);
   key.problem.collective = Collective::gather;
   key.problem.reduce_op = ReduceOp::none;
-  Decision made = decision(
-      key, {ranked("cpu.gather_direct", 500, 2.0),
-            ranked("mpi.gather_tuned{algorithm=linear_sync,segment_size=0}", 800, 1.2)});
+  Decision made =
+      decision(key, {ranked("cpu.gather_direct", 500, 2.0),
+                     ranked("mpi.gather_tuned{algorithm=linear_sync,segment_size=0}", 800, 1.2)});
   made.ranked[1].family = "mpi";
   return made;
 }
@@ -69,8 +69,7 @@ class Daemon {
     const std::vector<Decision> decisions{
         decision(test_key(1024),
                  {ranked("cpu.one_shot{n=2}", 1000, 2.0), ranked("mpi.default", 2000, 1.0)}),
-        gather(),
-        decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)}),
+        gather(), decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)}),
         decision(test_key(1024, test_topology("sm_90")), {ranked("mpi.default", 3000, 1.0)}),
         decision(mesh_key(),
                  {ranked(to_string(name_composition("mesh_reduce", merged_form())), 700, 1.0)})};

@@ -299,8 +299,9 @@ TEST(DecisionJson, AnAnswerSaysHowItWasFound) {
 }
 
 TEST(DecisionJson, SaysWhatMakesEachVariantRun) {
-  Decision one = decision(test_key(64), {ranked("cpu.one_shot", 1000, 2.0),
-                                         ranked("mpi.all_reduce_tuned{algorithm=ring}", 1500, 1.3)});
+  Decision one =
+      decision(test_key(64), {ranked("cpu.one_shot", 1000, 2.0),
+                              ranked("mpi.all_reduce_tuned{algorithm=ring}", 1500, 1.3)});
   one.ranked[1].family = "mpi";
   Environment environment = test_environment();
   environment.mpi_library = "Open MPI v5.0.7";
@@ -308,10 +309,9 @@ TEST(DecisionJson, SaysWhatMakesEachVariantRun) {
   EXPECT_EQ(json["evidence"]["apply"]["by"], "colltune");
   const auto& other = json["alternatives"][0]["apply"];
   EXPECT_EQ(other["by"], "environment");
-  EXPECT_EQ(other["variables"],
-            (nlohmann::json{"OMPI_MCA_coll_tuned_use_dynamic_rules=1",
-                            "OMPI_MCA_coll_tuned_allreduce_algorithm=4",
-                            "OMPI_MCA_coll_han_priority=0"}));
+  EXPECT_EQ(other["variables"], (nlohmann::json{"OMPI_MCA_coll_tuned_use_dynamic_rules=1",
+                                                "OMPI_MCA_coll_tuned_allreduce_algorithm=4",
+                                                "OMPI_MCA_coll_han_priority=0"}));
 }
 
 TEST(DecisionJson, ADecisionWithoutVariantsIsAnError) {

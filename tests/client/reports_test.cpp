@@ -129,7 +129,8 @@ TEST_F(Reports, SweepLeadsWithWhatEachKindOfUserGains) {
                   "^sweep [^\n]*\ngain         as you are \\(family mpi\\): 1\\.4[0-9]+x over the "
                   "default, geometric mean of 2 keys; (1\\.9[0-9]+|2\\.0[0-9]+)x where it is "
                   "displaced \\(1 keys\\)\n +with colltune's kernels"));
-  EXPECT_THAT(result.out, HasSubstr("apply        of the winners 0 need nothing, 0 variables of the launch"));
+  EXPECT_THAT(result.out,
+              HasSubstr("apply        of the winners 0 need nothing, 0 variables of the launch"));
   EXPECT_THAT(result.out, HasSubstr("2 run in colltune-agent alone"));
   const nlohmann::json json = report({"sweep"});
   EXPECT_EQ(json["gain_as_you_are"].size(), 1U);  // family colltune has no baseline

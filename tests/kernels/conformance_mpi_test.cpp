@@ -67,8 +67,8 @@ class PersistentForm final : public StubImplementation {
     persistent.is_persistent = true;
     auto operation = ordinary_.prepare(communicator, persistent, variant, deadline);
     const auto executed = operation->executed();
-    EXPECT_TRUE(executed && (executed->choice == "form=persistent" ||
-                             executed->choice == "form=ordinary"));
+    EXPECT_TRUE(executed &&
+                (executed->choice == "form=persistent" || executed->choice == "form=ordinary"));
     return operation;
   }
 

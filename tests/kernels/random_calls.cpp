@@ -48,9 +48,8 @@ Problem draw_problem(Random& random, Collective collective, Bytes capacity, int 
                   .data_type = draw_one(random, types),
                   .reduce_op = draw_one(random, ops)};
   const std::uint64_t limit = std::uint64_t{1} << draw(random, std::bit_width(capacity.value) + 1);
-  problem.message_size =
-      round_message_size(collective, problem.data_type,
-                         {draw(random, std::min(limit, capacity.value) + 1)}, ranks);
+  problem.message_size = round_message_size(
+      collective, problem.data_type, {draw(random, std::min(limit, capacity.value) + 1)}, ranks);
   problem.in_place = draws_in_place(random);
   return problem;
 }
@@ -116,8 +115,7 @@ class Caller {
 
   std::string make_call(int number) {
     Prepared& by = prepared_[draw(shared_, prepared_.size())];
-    Problem problem =
-        draw_problem(shared_, by.implementation->collective(), by.capacity, ranks_);
+    Problem problem = draw_problem(shared_, by.implementation->collective(), by.capacity, ranks_);
     problem.registered = by.registered;
     const int root = draw_root();
     const std::uint64_t late = draw(shared_, 40);
@@ -160,8 +158,7 @@ class Caller {
     largest.message_size = made.capacity;
     std::vector<Variant> variants =
         extreme_variants(implementation.variants(largest, topology_, capability_));
-    std::erase_if(variants,
-                  [&](const Variant& one) { return !calls_.takes(implementation, one); });
+    std::erase_if(variants, [&](const Variant& one) { return !calls_.takes(implementation, one); });
     if (variants.empty()) return;
     made.variant = draw_one(shared_, variants);
     const int root = draw_root();

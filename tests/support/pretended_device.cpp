@@ -260,7 +260,8 @@ std::byte* PretendedDevice::open(const DeviceHandle& /*handle*/) {
 }
 void PretendedDevice::reach(const Device& other) {
   if (!reaches_peers_)
-    throw Error(StatusCode::failed_precondition, identity_ + " cannot reach " + other.facts().identity);
+    throw Error(StatusCode::failed_precondition,
+                identity_ + " cannot reach " + other.facts().identity);
 }
 
 std::unique_ptr<DeviceLaunch> PretendedDevice::make_launch(

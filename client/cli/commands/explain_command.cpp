@@ -333,10 +333,9 @@ std::string text_of(const Explanation& explanation, std::size_t width) {
   text += modes_text(explanation.modes);
   text += communicators_text(explanation);
   if (explanation.has_decisions_only) {
-    text +=
-        '\n' + ranked_text(answer.decision, width) +
-        "\nwho left the race or could not run is in the database that the decisions come from: "
-        "explain --db FILE tells\n";
+    text += '\n' + ranked_text(answer.decision, width) +
+            "\nwho left the race or could not run is in the database that the decisions come from: "
+            "explain --db FILE tells\n";
   } else if (explanation.runners.empty() && answer.source == Source::measured) {
     text += fmt::format("\nthe measurements of sweep {} are not in this database\n",
                         answer.decision.sweep_uuid);

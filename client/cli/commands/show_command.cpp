@@ -175,9 +175,8 @@ void run_show_decisions(const ShowOptions& options, std::ostream& out) {
   if (options.json) {
     JsonLinesArray array(out);
     for (const auto& decision : published.decisions)
-      array.add(decision_to_json(
-          decision, published.generation,
-          find_environment(published, decision.key.environment_digest)));
+      array.add(decision_to_json(decision, published.generation,
+                                 find_environment(published, decision.key.environment_digest)));
     return array.finish();
   }
   if (!options.is_wide) {

@@ -13,10 +13,10 @@ void check(const Origin& origin) {
   const auto given = {&origin.database, &origin.server, &origin.table};
   const auto count = std::ranges::count_if(given, [](const auto* one) { return !one->empty(); });
   if (count == 1) return;
-  throw Error(
-      StatusCode::invalid_argument,
-      count == 0 ? "where to look is missing; give --db FILE, --server ADDRESS or --table FILE"
-                 : "more than one of --db, --server and --table is given; give one of them");
+  throw Error(StatusCode::invalid_argument,
+              count == 0
+                  ? "where to look is missing; give --db FILE, --server ADDRESS or --table FILE"
+                  : "more than one of --db, --server and --table is given; give one of them");
 }
 
 }  // namespace colltune

@@ -208,7 +208,9 @@ PlannedVariant MeshComposer::as_trial(const Composition& composition) const {
     if (planned.family.empty()) planned.family = std::string(implementation.family());
     if (planned.family != implementation.family()) planned.family = std::string(mixed_family);
     planned.is_baseline = planned.is_baseline && implementation.is_baseline();
-    planned.is_emulated = planned.is_emulated || implementation.traits(call.problem, key.topology, call.part->variant).is_emulated;
+    planned.is_emulated =
+        planned.is_emulated ||
+        implementation.traits(call.problem, key.topology, call.part->variant).is_emulated;
     planned.limits = intersection(planned.limits, implementation.limits(call.part->variant));
   }
   // The parts' limits are about their own messages, ranks and operators.

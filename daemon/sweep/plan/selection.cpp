@@ -88,7 +88,8 @@ Support support_of(const Implementation& implementation, const Problem& problem,
     return Support::no(fmt::format("masked by impl={}", glob));
   Support support = implementation.supports(problem, topology, capability, variant);
   if (!support || calling == Calling::persistent) return support;
-  if (const std::string why = implementation.traits(problem, topology, variant).why_not_bound; !why.empty())
+  if (const std::string why = implementation.traits(problem, topology, variant).why_not_bound;
+      !why.empty())
     return Support::no("only for calling=persistent: " + why);
   return support;
 }

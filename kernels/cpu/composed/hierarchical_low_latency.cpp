@@ -339,8 +339,8 @@ class HierarchicalLowLatency final : public Implementation {
 
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return {.rounding = rounding_handed_on(problem),
-            .numeric_class =
-                shape_of(collective()).reduces ? NumericClass::same_bits : NumericClass::rank_order};
+            .numeric_class = shape_of(collective()).reduces ? NumericClass::same_bits
+                                                            : NumericClass::rank_order};
   }
 
   bool covers(const Variant& wide, const Variant& narrow) const override {
@@ -433,8 +433,7 @@ std::unique_ptr<Operation> HierarchicalLowLatency::prepare(Communicator& communi
     operation->use(call);
   });
   std::size_t at = 1;
-  const auto prepare_step = [&](Communicator& level, const Implementation& by,
-                                const Variant& own) {
+  const auto prepare_step = [&](Communicator& level, const Implementation& by, const Variant& own) {
     // One level after the other, each on all ranks: if a rank fails in one, no rank enters the
     // next.
     attempt_together(communicator, joint_words, deadline, [&] {
@@ -442,8 +441,7 @@ std::unique_ptr<Operation> HierarchicalLowLatency::prepare(Communicator& communi
       step.prepare(level, {by, own}, step.call, deadline);
     });
   };
-  if (steps.before)
-    prepare_step(*operation->inside, *before_, inside_variant(variant, *before_));
+  if (steps.before) prepare_step(*operation->inside, *before_, inside_variant(variant, *before_));
   const Level& level = level_of(levels_, variant, across_knob);
   prepare_step(*operation->across, across_of(level), variant_of(level));
   ++at;  // the division

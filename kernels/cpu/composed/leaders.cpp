@@ -121,7 +121,7 @@ class LeadersWriter {
       }
       for (const int share : shares) result.push_back(block_of(sums, group, share));
       up.write(groups_.ranks(group), std::move(inputs), std::move(outputs),
-              groups_.place_of_leader(group));
+               groups_.place_of_leader(group));
     });
     return sums;
   }

@@ -82,8 +82,7 @@ class ProcessCommunicator final : public Communicator {
              .places = {.node = std::vector<int>(place.ranks.size()),
                         .numa = std::vector<int>(place.ranks.size()),
                         .cache = std::vector<int>(place.ranks.size())},
-             .is_oversubscribed =
-                 have_to_share_cores(std::vector(place.ranks.size(), own_cores())),
+             .is_oversubscribed = have_to_share_cores(std::vector(place.ranks.size(), own_cores())),
              .abort_flag = &abort_flag,
              .device = device}),
         place_(std::move(place)),

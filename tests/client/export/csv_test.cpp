@@ -16,7 +16,8 @@ using testing::decision;
 using testing::ranked;
 using testing::test_key;
 
-/// A reader by RFC 4180, but for lines that end with LF. Fails the test where the text is not of that form.
+/// A reader by RFC 4180, but for lines that end with LF. Fails the test where the text is not of
+/// that form.
 std::vector<std::vector<std::string>> parse(std::string_view text) {
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> row;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/apply/settings.h"
 #include "colltune/serve/lookup_server.h"
+#include "colltune/apply/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

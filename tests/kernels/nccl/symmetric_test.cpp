@@ -220,8 +220,8 @@ TEST_F(NcclSymmetric, BuffersElsewhereAreRefusedOnAllRanks) {
     // One rank's lie in other memory of its device.
     DeviceMemory other(*communicator.device(), {1 << 10});
     const auto memory = find_implementation(entries_, "nccl.all_reduce_symmetric")
-                            ->facts().buffer_source
-                            ->allocate(*communicator.device(), {1 << 10});
+                            ->facts()
+                            .buffer_source->allocate(*communicator.device(), {1 << 10});
     const auto bytes = communicator.rank() == 1 ? other.bytes() : memory->bytes();
     call.prepare(communicator, {bytes, bytes}, soon_enough());
   });

@@ -267,8 +267,7 @@ TEST(Schedule, NeedsTheSameMemoryForEveryRootOnOneNode) {
   const Implementations catalogue = make_catalogue();
   for (const auto& implementation : catalogue) {
     const ScheduledAlgorithm* const algorithm = scheduled_algorithm_of(*implementation);
-    if (algorithm == nullptr || algorithm->groups_by ||
-        !shape_of(algorithm->collective).has_root)
+    if (algorithm == nullptr || algorithm->groups_by || !shape_of(algorithm->collective).has_root)
       continue;
     for (const int ranks : {2, 3, 4, 5, 7, 8, 9, 13, 16}) {
       if (!why_not_among(*algorithm, ranks).empty()) continue;

@@ -184,9 +184,7 @@ class AdaptingRank {
         signals_(communicator, *memory_, 0),
         stores_(
             buckets,
-            [](Bytes) {
-              return StoreChoice::Rhythm{.tried = 2, .lead_in = 1, .period = 50};
-            },
+            [](Bytes) { return StoreChoice::Rhythm{.tried = 2, .lead_in = 1, .period = 50}; },
             signals_, communicator, 0, &read_pretended) {}
 
   /// Whether the call staged past the caches.

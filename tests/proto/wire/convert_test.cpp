@@ -76,10 +76,9 @@ T filled() {
 
 template <class T>
 class EveryType : public ::testing::Test {};
-using AllTypes =
-    ::testing::Types<Problem, Topology, TuningKey, Variant, Limits, RankedVariant, Decision,
-                     Generation, Environment, WorldMembers, Composition, LookupQuery, LookupAnswer,
-                     ApplySettings>;
+using AllTypes = ::testing::Types<Problem, Topology, TuningKey, Variant, Limits, RankedVariant,
+                                  Decision, Generation, Environment, WorldMembers, Composition,
+                                  LookupQuery, LookupAnswer, ApplySettings>;
 TYPED_TEST_SUITE(EveryType, AllTypes);
 
 TYPED_TEST(EveryType, FilledValueSurvivesTheRoundTrip) {
