@@ -51,6 +51,11 @@ class Move {
 class Copies {
  public:
   void add(std::byte* to, const std::byte* from, std::size_t size);
+  /// Makes room for so many, and forgets the ones it has.
+  void reset(std::size_t most) {
+    all_.clear();
+    all_.reserve(most);
+  }
   void run(Device* device) const;
   void follow(const Move& move);
 

@@ -109,6 +109,7 @@ class JointSteps {
   /// (Operation::rebind).
   void rebind(const CallBuffers& buffers);
   [[nodiscard]] JointStep& at(std::size_t index) { return steps_.at(index); }
+  [[nodiscard]] std::size_t size() const { return steps_.size(); }
   void start();
   void wait(Deadline deadline);
   /// The sum over the collectives; nothing if none has a device time.

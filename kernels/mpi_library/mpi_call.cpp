@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <exception>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -308,28 +309,35 @@ std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator,
       block_elements(call.problem, communicator.size()) == 0)
     return make_mpi_operation(communicator, call, form, nullptr);
   // Tried on other buffers of the same kind: nothing is done to the caller's before the start.
-  std::vector<std::byte> send(call.buffers.send.size());
-  std::vector<std::byte> receive(call.buffers.receive.size());
+  std::vector<std::byte> send;
+  std::vector<std::byte> receive;
   Call trial = call;
   trial.problem.in_place = has_one_buffer(call.problem);
-  trial.buffers = {send, receive};
-  // A library may refuse its persistent form, and on some ranks only.
-  const auto try_persistent = [&](const Call& with) {
+  // A rank may lack the memory, and a library may refuse its persistent form, on some ranks only.
+  // Then all ranks do without.
+  const auto try_together = [&](auto make) {
     std::unique_ptr<Operation> made;
     try {
-      made = make_persistent_mpi_operation(communicator, with, form);
-    } catch (const Error&) {
+      made = make();
+    } catch (const std::exception&) {
       made = nullptr;
     }
     if (communicator.all_reduce_max(made == nullptr ? 1 : 0, deadline) != 0) made = nullptr;
     return made;
   };
-  std::unique_ptr<Operation> persistent = try_persistent(trial);
+  std::unique_ptr<Operation> persistent = try_together([&] {
+    send.resize(call.buffers.send.size());
+    receive.resize(call.buffers.receive.size());
+    trial.buffers = {send, receive};
+    return make_persistent_mpi_operation(communicator, trial, form);
+  });
   if (persistent != nullptr) {
     const auto prepared = time_of(communicator, *persistent, deadline);
     const auto ordinary = make_mpi_operation(communicator, trial, form, nullptr);
-    persistent =
-        prepared < time_of(communicator, *ordinary, deadline) ? try_persistent(call) : nullptr;
+    const bool is_faster = prepared < time_of(communicator, *ordinary, deadline);
+    persistent = !is_faster ? nullptr : try_together([&] {
+      return make_persistent_mpi_operation(communicator, call, form);
+    });
   }
   if (persistent != nullptr)
     return std::make_unique<ChosenForm>(std::move(persistent), "persistent");

@@ -15,7 +15,8 @@ enum class ReduceScatterCall { block, counts };
 
 /// `call` as an operation over the MPI communicator of `communicator`, which outlives it. `start`
 /// does nothing; `wait` makes MPI's blocking call, without a bound in time, and little else (for an
-/// avg the division, which MPI leaves to its user). `keep` is kept alive as long as the operation.
+/// avg the division, which MPI leaves to its user). To `rebind` it to another type or operator that
+/// MPI lacks makes an MPI_Op. `keep` is kept alive as long as the operation.
 /// Throws Error(failed_precondition) if there is no MPI; `wait` throws Error with the library's
 /// text.
 [[nodiscard]] std::unique_ptr<Operation> make_mpi_operation(const Communicator& communicator,

@@ -123,8 +123,9 @@ struct Areas {
   }
 };
 
-Layout lay_out(const Call& call, const NodeGrid& grid, int place, const Areas& areas) {
-  Layout layout;
+/// Fills `layout`, whose copies are empty.
+void lay_out(const Call& call, const NodeGrid& grid, int place, const Areas& areas,
+             Layout& layout) {
   const CallBuffers& own = call.buffers;
   const auto places = static_cast<std::size_t>(grid.places());
   const auto nodes = static_cast<std::size_t>(grid.nodes());
@@ -144,7 +145,7 @@ Layout lay_out(const Call& call, const NodeGrid& grid, int place, const Areas& a
       layout.before = {input, layout.sum};
       layout.across = {layout.sum, layout.sum};
       layout.after = {layout.sum, whole};
-      return layout;
+      return;
     }
     case Collective::reduce_scatter: {
       const std::size_t block = own.receive.size();
@@ -156,7 +157,7 @@ Layout lay_out(const Call& call, const NodeGrid& grid, int place, const Areas& a
       layout.sum = own.receive;
       layout.before = {ordered, sums};
       layout.across = {sums, own.receive};
-      return layout;
+      return;
     }
     case Collective::all_gather: {
       const std::size_t block = own.send.size();
@@ -167,7 +168,7 @@ Layout lay_out(const Call& call, const NodeGrid& grid, int place, const Areas& a
       });
       layout.across = {own.send, column};
       layout.after = {column, ordered};
-      return layout;
+      return;
     }
     case Collective::broadcast:
     case Collective::reduce:
@@ -212,7 +213,14 @@ class LevelsOperation final : public Operation {
   void use(const Call& call) {
     const Steps next = steps_of(call.problem, grid_.places());
     const Capacities capacities = capacities_of(prepared_, grid_.places());
-    Layout layout = lay_out(call, grid_, place, *areas_);
+    // The lists of copies keep their memory from call to call.
+    Layout layout;
+    const std::size_t last = steps.size() - 1;
+    std::swap(layout.copies_before, steps.at(0).copies);
+    std::swap(layout.copies_after, steps.at(last).copies);
+    layout.copies_before.reset(static_cast<std::size_t>(ranks));
+    layout.copies_after.reset(static_cast<std::size_t>(ranks));
+    lay_out(call, grid_, place, *areas_, layout);
     std::size_t at = 0;
     const auto set = [&](const Problem& problem, const CallBuffers& buffers, Bytes capacity) {
       steps.at(at++).call = {.problem = problem, .buffers = buffers, .capacity = capacity};
@@ -226,7 +234,7 @@ class LevelsOperation final : public Operation {
       steps.at(at).division = {};
     ++at;
     if (next.after) set(*next.after, layout.after, capacities.inside);
-    steps.at(at).copies = std::move(layout.copies_after);
+    steps.at(last).copies = std::move(layout.copies_after);
   }
 
   const int rank;
