@@ -283,7 +283,7 @@ class ScheduledImplementation final : public Implementation {
   [[nodiscard]] std::string why_unknown(const Variant& variant) const;
   [[nodiscard]] std::vector<std::int64_t> chunks(const Problem& problem, int ranks,
                                                  Access access) const;
-  [[nodiscard]] std::vector<Variant> with_knobs(std::vector<Variant> some) const;
+  [[nodiscard]] std::vector<Variant> knob_settings() const;
 
   ScheduledAlgorithm algorithm_;
 };
@@ -304,19 +304,20 @@ std::vector<std::int64_t> ScheduledImplementation::chunks(const Problem& problem
   return all;
 }
 
-std::vector<Variant> ScheduledImplementation::with_knobs(std::vector<Variant> some) const {
+std::vector<Variant> ScheduledImplementation::knob_settings() const {
+  std::vector<Variant> all{{name(), common_parameters()}};
   for (const Knob& knob : algorithm_.knobs) {
     std::vector<Variant> more;
-    for (const Variant& variant : some)
+    for (const Variant& variant : all)
       for (const ParameterValue& setting : knob.settings) {
         more.push_back(variant);
         auto& parameters = more.back().parameters;
         const auto place = std::ranges::lower_bound(parameters, knob.name, {}, &Parameter::name);
         parameters.insert(place, {knob.name, setting});
       }
-    some = std::move(more);
+    all = std::move(more);
   }
-  return some;
+  return all;
 }
 
 std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
@@ -327,21 +328,24 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
     accesses = {Access::direct};
   else if (capability.has(cma_feature))
     accesses.push_back(Access::cma);
-  std::vector<Variant> all;
-  const Variant plain{name(), common_parameters()};
-  for (const Access access : accesses)
-    for (const std::int64_t chunk : chunks(problem, topology.ranks, access))
-      for (const std::int64_t slots : slots_of_waves(problem, topology, access, chunk))
-        all.push_back(
-            with(with(with(plain, "access", std::string(name_of(access))), "chunk", chunk), "slots",
-                 slots));
-  all = with_knobs(std::move(all));
-  const Variant first = all.front();
-  std::erase_if(all, [&](const Variant& variant) {
+  // Algorithms by levels have hundreds of settings, few of them for these ranks.
+  std::vector<Variant> settings = knob_settings();
+  const Variant first = settings.front();
+  std::erase_if(settings, [&](const Variant& variant) {
     return !why_not_on(topology, capability, variant).empty() ||
            (algorithm_.is_tried && !algorithm_.is_tried(variant));
   });
-  if (all.empty()) return {first};
+  const bool is_none_for_these = settings.empty();
+  if (is_none_for_these) settings.push_back(first);
+  std::vector<Variant> all;
+  for (const Access access : accesses)
+    for (const std::int64_t chunk : chunks(problem, topology.ranks, access))
+      for (const std::int64_t slots : slots_of_waves(problem, topology, access, chunk))
+        for (const Variant& setting : settings)
+          all.push_back(
+              with(with(with(setting, "access", std::string(name_of(access))), "chunk", chunk),
+                   "slots", slots));
+  if (is_none_for_these) return {all.front()};
   const Variant smallest = all.front();
   const Parties parties = parties_of(topology);
   std::vector<Variant> tried;

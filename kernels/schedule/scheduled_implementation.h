@@ -40,7 +40,7 @@ struct ScheduledAlgorithm {
   bool is_pipeline = false;
   std::vector<Knob> knobs{};
   /// Why it cannot run with these settings on this topology, for a person; empty if it can. Null:
-  /// no further conditions.
+  /// no further conditions. Reads only the variant's `knobs`, as `is_tried` does.
   std::function<std::string(const Topology& topology, const Capability& capability,
                             const Variant& variant)>
       why_not{};

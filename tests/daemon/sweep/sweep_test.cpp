@@ -427,7 +427,7 @@ TEST(Sweep, ShippedConfigurationsPlanOnTwoRanks) {
   for (const char* file : {"quick", "bringup"}) {
     const SweepSpec spec = load_sweep_spec(COLLTUNE_CONFIGS "/" + std::string(file) + ".json");
     SweepPlan plan;
-    fakes::on_ranks(2, 20s, [&](ControlPlane& control, Communicator& launch) {
+    fakes::on_ranks(2, 120s, [&](ControlPlane& control, Communicator& launch) {
       const Availability availability =
           exchange_capabilities(control, launch, detect_capability(catalogue, launch));
       const SweepPlan shared = share_plan(control, spec, availability, catalogue, "e");
