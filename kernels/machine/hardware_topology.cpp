@@ -49,16 +49,6 @@ HardwareTopology::HardwareTopology() {
   if (hwloc_topology_load(raw) != 0) topology_.reset();
 }
 
-int HardwareTopology::count_cores(const cpu_set_t& threads) const {
-  if (!topology_) return 0;
-  const Bitmap set = bitmap_of(threads);
-  int usable = 0;
-  for (int i = 0; i < count_of(topology_.get(), HWLOC_OBJ_CORE); ++i)
-    if (hwloc_bitmap_intersects(object(topology_.get(), HWLOC_OBJ_CORE, i)->cpuset, set.get()) != 0)
-      ++usable;
-  return usable;
-}
-
 int HardwareTopology::place_of(int type, const cpu_set_t& threads) const {
   if (!topology_ || CPU_COUNT(&threads) == 0) return -1;
   const auto kind = static_cast<hwloc_obj_type_t>(type);

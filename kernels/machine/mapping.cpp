@@ -113,6 +113,8 @@ int Mapping::fill_page_tables() const noexcept {
 #endif
 }
 
+void Mapping::keep_from_children() const noexcept { ::madvise(start_, size_, MADV_DONTFORK); }
+
 MemoryFile::MemoryFile(Bytes bytes) : descriptor_(-1) {
   require_free_memory(bytes);
   descriptor_ = ::memfd_create("colltune", MFD_CLOEXEC);

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -74,6 +75,17 @@ RankCores own_cores() {
   if (::sched_getaffinity(0, sizeof own.threads, &own.threads) != 0) CPU_ZERO(&own.threads);
   own.quota = find_cpu_quota(read_text("/proc/self/cgroup"), "/sys/fs/cgroup");
   return own;
+}
+
+int count_cores(const cpu_set_t& threads, const std::filesystem::path& cpus) {
+  std::set<std::string> cores;  // each by the list of its threads
+  for (int thread = 0; thread < CPU_SETSIZE; ++thread) {
+    if (CPU_ISSET(thread, &threads) == 0) continue;
+    const std::string name = "cpu" + std::to_string(thread);
+    std::string siblings = read_text(cpus / name / "topology" / "thread_siblings_list");
+    cores.insert(siblings.empty() ? name : std::move(siblings));
+  }
+  return static_cast<int>(cores.size());
 }
 
 bool have_to_share_cores(std::span<const RankCores> ranks) {

@@ -27,6 +27,15 @@ class LiveMemory::Memory final : public SymmetricMemory {
   std::list<Allocation>::iterator place_;
 };
 
+void LiveMemory::require_room(Bytes more) const {
+  std::uint64_t live = 0;
+  for (const Allocation& allocation : allocations_) live += allocation.own.size();
+  if (more.value <= most_.value && live <= most_.value - more.value) return;
+  throw Error(StatusCode::resource_exhausted,
+              format_bytes(more) + " of symmetric memory would exceed the limit of " +
+                  format_bytes(most_) + ", of which " + format_bytes({live}) + " are in use");
+}
+
 AllocationName LiveMemory::make_name() { return {::getpid(), ++made_}; }
 
 std::unique_ptr<SymmetricMemory> LiveMemory::add(const AllocationName& name,

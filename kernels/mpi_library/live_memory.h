@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -20,6 +21,12 @@ namespace colltune {
 /// thread-safe.
 class LiveMemory : public std::enable_shared_from_this<LiveMemory> {
  public:
+  static constexpr Bytes no_limit{std::numeric_limits<std::uint64_t>::max()};
+  /// `most`: of this process's own parts together.
+  explicit LiveMemory(Bytes most = no_limit) : most_(most) {}
+
+  /// Throws Error(resource_exhausted) if `more` would exceed the limit.
+  void require_room(Bytes more) const;
   /// A name that no other allocation of this process has had.
   [[nodiscard]] AllocationName make_name();
   /// Takes the mappings of all ranks' parts; `world_ranks` has the world rank of each, and a
@@ -42,6 +49,7 @@ class LiveMemory : public std::enable_shared_from_this<LiveMemory> {
   };
   class Memory;
 
+  Bytes most_;
   std::int64_t made_ = 0;
   std::list<Allocation> allocations_;
 };

@@ -37,7 +37,7 @@ Report make_report(int rank, const std::string& failure) {
 
 bool is_complete(MPI_Request& request) {
   int done = 0;
-  check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+  check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
   return done != 0;
 }
 
@@ -54,8 +54,8 @@ bool complete_in_time(MPI_Request& request, Deadline deadline, const AbortFlag& 
 /// Gives up an incomplete request: a receive is cancelled, a send stays with the library.
 void give_up(MPI_Request& request) {
   if (request == MPI_REQUEST_NULL) return;
-  MPI_Cancel(&request);
-  MPI_Request_free(&request);
+  PMPI_Cancel(&request);
+  PMPI_Request_free(&request);
 }
 
 Report collect_on_root(MPI_Comm comm, int ranks, Report verdict, Deadline deadline,
@@ -64,7 +64,7 @@ Report collect_on_root(MPI_Comm comm, int ranks, Report verdict, Deadline deadli
   std::vector<MPI_Request> requests(static_cast<std::size_t>(ranks), MPI_REQUEST_NULL);
   for (int r = 1; r < ranks; ++r) {
     const auto i = static_cast<std::size_t>(r);
-    check_mpi(MPI_Irecv(&reports[i], sizeof(Report), MPI_BYTE, r, arrival_tag, comm, &requests[i]),
+    check_mpi(PMPI_Irecv(&reports[i], sizeof(Report), MPI_BYTE, r, arrival_tag, comm, &requests[i]),
               "MPI_Irecv");
   }
   std::vector<bool> came(static_cast<std::size_t>(ranks), true);
@@ -81,7 +81,7 @@ Report collect_on_root(MPI_Comm comm, int ranks, Report verdict, Deadline deadli
   }
   for (int r = 1; r < ranks; ++r)
     if (came[static_cast<std::size_t>(r)])
-      check_mpi(MPI_Send(&verdict, sizeof verdict, MPI_BYTE, r, verdict_tag, comm), "MPI_Send");
+      check_mpi(PMPI_Send(&verdict, sizeof verdict, MPI_BYTE, r, verdict_tag, comm), "MPI_Send");
   return verdict;
 }
 
@@ -89,9 +89,9 @@ Report ask_root(MPI_Comm comm, const Report& own, Deadline deadline, const Abort
   Report verdict;
   MPI_Request send = MPI_REQUEST_NULL;
   MPI_Request receive = MPI_REQUEST_NULL;
-  check_mpi(MPI_Irecv(&verdict, sizeof verdict, MPI_BYTE, 0, verdict_tag, comm, &receive),
+  check_mpi(PMPI_Irecv(&verdict, sizeof verdict, MPI_BYTE, 0, verdict_tag, comm, &receive),
             "MPI_Irecv");
-  check_mpi(MPI_Isend(&own, sizeof own, MPI_BYTE, 0, arrival_tag, comm, &send), "MPI_Isend");
+  check_mpi(PMPI_Isend(&own, sizeof own, MPI_BYTE, 0, arrival_tag, comm, &send), "MPI_Isend");
   // Rank 0 answers at its own deadline with the missing rank; it may have begun later.
   const Deadline later = deadline + std::chrono::milliseconds(500);
   if (complete_in_time(send, later, abort_flag) && complete_in_time(receive, later, abort_flag))
@@ -110,8 +110,8 @@ void meet(MPI_Comm comm, Deadline deadline, const AbortFlag& abort_flag, const s
           StatusCode code) {
   int rank = 0;
   int ranks = 0;
-  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
-  check_mpi(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
+  check_mpi(PMPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  check_mpi(PMPI_Comm_size(comm, &ranks), "MPI_Comm_size");
   const Report own = make_report(rank, failure);
   const Report verdict = rank == 0 ? collect_on_root(comm, ranks, own, deadline, abort_flag)
                                    : ask_root(comm, own, deadline, abort_flag);

@@ -70,7 +70,7 @@ bool share_cores(std::span<const Seat> members, std::span<const Seat> running) {
 
 int rank_in(MPI_Comm comm) {
   int rank = 0;
-  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  check_mpi(PMPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   return rank;
 }
 
@@ -99,18 +99,18 @@ class MpiCommunicator final : public Communicator {
   const void* native_mpi() const override { return &comm_.get(); }
 
   void barrier(Deadline /*deadline*/) override {
-    check_mpi(MPI_Barrier(comm_.get()), "MPI_Barrier");
+    check_mpi(PMPI_Barrier(comm_.get()), "MPI_Barrier");
   }
 
   void progress() override {
     int found = 0;
-    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &found, MPI_STATUS_IGNORE),
+    check_mpi(PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &found, MPI_STATUS_IGNORE),
               "MPI_Iprobe");
   }
 
   std::int64_t all_reduce_max(std::int64_t value, Deadline /*deadline*/) override {
     std::int64_t largest = value;
-    check_mpi(MPI_Allreduce(&value, &largest, 1, MPI_INT64_T, MPI_MAX, comm_.get()),
+    check_mpi(PMPI_Allreduce(&value, &largest, 1, MPI_INT64_T, MPI_MAX, comm_.get()),
               "MPI_Allreduce");
     return largest;
   }
@@ -168,15 +168,16 @@ class MpiCommunicator final : public Communicator {
   }
   std::vector<Seat> seats_of_members(MPI_Comm comm) const {
     int members = 0;
-    check_mpi(MPI_Comm_size(comm, &members), "MPI_Comm_size");
+    check_mpi(PMPI_Comm_size(comm, &members), "MPI_Comm_size");
     std::vector<int> ranks(static_cast<std::size_t>(members));
-    check_mpi(MPI_Allgather(&rank_, 1, MPI_INT, ranks.data(), 1, MPI_INT, comm), "MPI_Allgather");
+    check_mpi(PMPI_Allgather(&rank_, 1, MPI_INT, ranks.data(), 1, MPI_INT, comm), "MPI_Allgather");
     std::vector<Seat> seats;
     for (const int r : ranks) seats.push_back(seats_[static_cast<std::size_t>(r)]);
     return seats;
   }
 
-  // Kept open from the world on: the first session of a process makes Open MPI load all of its
+  // Of a program's communicator null: sessions are for who sets variables. Else kept open from the
+  // world on: the first session of a process makes Open MPI load all of its
   // components, and the end of the last session unloads them (0.1 s each time).
   std::shared_ptr<const MpiToolSession> tools_;
   std::shared_ptr<LiveMemory> live_;
@@ -208,6 +209,7 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
   std::string failure;
   std::unique_ptr<MemoryFile> own;
   try {
+    live_->require_room(bytes_per_rank);
     require_free_memory(bytes_per_rank * static_cast<std::uint64_t>(size()));
     own = std::make_unique<MemoryFile>(bytes_per_rank);
   } catch (const std::exception& error) {
@@ -218,7 +220,7 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
   const PartAddress address{live_->make_name(), own->descriptor(), bytes_per_rank.value,
                             inode_of(own->descriptor())};
   std::vector<PartAddress> addresses(static_cast<std::size_t>(size()));
-  check_mpi(MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
+  check_mpi(PMPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
                           MPI_BYTE, comm_.get()),
             "MPI_Allgather");
   for (const PartAddress& other : addresses)  // every rank sees the same addresses
@@ -250,6 +252,7 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
                         "; the ranks of a node must share one process namespace");
       parts.push_back(Mapping::shared(file.get(), bytes_per_rank));
       parts.back().fill_page_tables();
+      parts.back().keep_from_children();
     }
   } catch (const std::exception& error) {
     failure = error.what();
@@ -272,15 +275,22 @@ void clear_named_algorithms() {
   }
 }
 
-Seat find_own_seat(MPI_Comm world, const PretendedMachine& pretended) {
+/// The seat without NUMA domain and cache. The rank's number in `comm` takes the place of that in
+/// the world.
+Seat find_own_node(MPI_Comm comm) {
   Seat seat;
-  const MpiComm node = MpiComm::split_by_node(world);
-  check_mpi(MPI_Comm_rank(world, &seat.world_rank), "MPI_Comm_rank");
-  check_mpi(MPI_Allreduce(&seat.world_rank, &seat.machine, 1, MPI_INT, MPI_MIN, node.get()),
+  const MpiComm node = MpiComm::split_by_node(comm);
+  check_mpi(PMPI_Comm_rank(comm, &seat.world_rank), "MPI_Comm_rank");
+  check_mpi(PMPI_Allreduce(&seat.world_rank, &seat.machine, 1, MPI_INT, MPI_MIN, node.get()),
             "MPI_Allreduce");
-  seat.node =
-      pretended.ranks_per_node > 0 ? seat.world_rank / pretended.ranks_per_node : seat.machine;
+  seat.node = seat.machine;
   seat.cores = own_cores();
+  return seat;
+}
+
+Seat find_own_seat(MPI_Comm world, const PretendedMachine& pretended) {
+  Seat seat = find_own_node(world);
+  if (pretended.ranks_per_node > 0) seat.node = seat.world_rank / pretended.ranks_per_node;
   if (pretended.ranks_per_domain > 0) {
     seat.numa = seat.cache = seat.world_rank / pretended.ranks_per_domain;
   } else {
@@ -291,33 +301,47 @@ Seat find_own_seat(MPI_Comm world, const PretendedMachine& pretended) {
   return seat;
 }
 
+std::vector<Seat> exchange_seats(MPI_Comm comm, const Seat& own) {
+  int size = 0;
+  check_mpi(PMPI_Comm_size(comm, &size), "MPI_Comm_size");
+  std::vector<Seat> seats(static_cast<std::size_t>(size));
+  check_mpi(PMPI_Allgather(&own, sizeof own, MPI_BYTE, seats.data(), sizeof own, MPI_BYTE, comm),
+            "MPI_Allgather");
+  return seats;
+}
+
 }  // namespace
 
 std::unique_ptr<Communicator> make_mpi_world(AbortFlag& abort_flag, Deadline deadline,
                                              const PretendedMachine& pretended, Device* device,
                                              NamedAlgorithms named) {
   int initialized = 0;
-  MPI_Initialized(&initialized);
+  PMPI_Initialized(&initialized);
   if (initialized == 0)
     throw Error(StatusCode::failed_precondition, "MPI_Init has not been called");
   int size = 0;
-  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  check_mpi(PMPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
   if (const std::string why = why_separate_worlds(
           size, [](const char* name) { return static_cast<const char*>(std::getenv(name)); });
       !why.empty())
     throw Error(StatusCode::failed_precondition, why);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   meet(MPI_COMM_WORLD, deadline, abort_flag);
   auto tools = std::make_shared<const MpiToolSession>();
   if (named == NamedAlgorithms::cleared) clear_named_algorithms();
   MpiComm comm = MpiComm::duplicate(MPI_COMM_WORLD);
   const Seat own = find_own_seat(comm.get(), pretended);
-  std::vector<Seat> seats(static_cast<std::size_t>(size));
-  check_mpi(
-      MPI_Allgather(&own, sizeof own, MPI_BYTE, seats.data(), sizeof own, MPI_BYTE, comm.get()),
-      "MPI_Allgather");
+  std::vector<Seat> seats = exchange_seats(comm.get(), own);
   return std::make_unique<MpiCommunicator>(std::move(tools), std::make_shared<LiveMemory>(),
                                            std::move(comm), abort_flag, std::move(seats), device);
+}
+
+std::unique_ptr<Communicator> make_program_communicator(const void* comm, AbortFlag& abort_flag,
+                                                        Bytes most_memory) {
+  MpiComm own = MpiComm::of_same_ranks(*static_cast<const MPI_Comm*>(comm));
+  std::vector<Seat> seats = exchange_seats(own.get(), find_own_node(own.get()));
+  return std::make_unique<MpiCommunicator>(nullptr, std::make_shared<LiveMemory>(most_memory),
+                                           std::move(own), abort_flag, std::move(seats), nullptr);
 }
 
 }  // namespace colltune

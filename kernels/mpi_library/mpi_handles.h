@@ -16,7 +16,10 @@ void check_mpi(int code, std::string_view call);
 /// Move-only.
 class MpiComm {
  public:
+  /// The ranks of `parent`, with whatever attributes of it are copied.
   [[nodiscard]] static MpiComm duplicate(MPI_Comm parent);
+  /// The ranks of `parent`, without its attributes.
+  [[nodiscard]] static MpiComm of_same_ranks(MPI_Comm parent);
   /// Holds MPI_COMM_NULL for a negative `color`.
   [[nodiscard]] static MpiComm split(MPI_Comm parent, int color, int key);
   /// The ranks of `parent` on this node.

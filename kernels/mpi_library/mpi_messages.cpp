@@ -23,14 +23,14 @@ class MpiMessages final : public Messages {
 
   void send(std::size_t number, int to, int tag, std::span<const std::byte> bytes) override {
     receives_[number] = false;
-    check_mpi(MPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, tag, comm_.get(),
+    check_mpi(PMPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, tag, comm_.get(),
                         &requests_[number]),
               "MPI_Isend");
   }
 
   void receive(std::size_t number, int from, int tag, std::span<std::byte> bytes) override {
     receives_[number] = true;
-    check_mpi(MPI_Irecv(bytes.data(), count_of(bytes.size()), MPI_BYTE, from, tag, comm_.get(),
+    check_mpi(PMPI_Irecv(bytes.data(), count_of(bytes.size()), MPI_BYTE, from, tag, comm_.get(),
                         &requests_[number]),
               "MPI_Irecv");
   }
@@ -38,13 +38,13 @@ class MpiMessages final : public Messages {
   bool is_done(std::size_t number) override {
     if (requests_[number] == MPI_REQUEST_NULL) return true;
     int done = 0;
-    check_mpi(MPI_Test(&requests_[number], &done, MPI_STATUS_IGNORE), "MPI_Test");
+    check_mpi(PMPI_Test(&requests_[number], &done, MPI_STATUS_IGNORE), "MPI_Test");
     return done != 0;
   }
 
   void advance() override {
     int found = 0;
-    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &found, MPI_STATUS_IGNORE),
+    check_mpi(PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &found, MPI_STATUS_IGNORE),
               "MPI_Iprobe");
   }
 
@@ -52,16 +52,16 @@ class MpiMessages final : public Messages {
     // A receive without a matching message can be cancelled; a send cannot.
     for (std::size_t number = 0; number < requests_.size(); ++number)
       if (requests_[number] != MPI_REQUEST_NULL && receives_[number])
-        MPI_Cancel(&requests_[number]);
+        PMPI_Cancel(&requests_[number]);
     int are_done = 0;
     const auto test = [&] {
-      MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &are_done,
+      PMPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &are_done,
                   MPI_STATUSES_IGNORE);
       return are_done != 0;
     };
     while (!test() && Clock::now() < deadline) std::this_thread::yield();
     for (MPI_Request& request : requests_)
-      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+      if (request != MPI_REQUEST_NULL) PMPI_Request_free(&request);
     return are_done != 0;
   }
 

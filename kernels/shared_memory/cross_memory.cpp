@@ -52,8 +52,7 @@ void write_memory(const ProcessMemory& to, std::size_t offset, std::span<const s
                {const_cast<std::byte*>(from.data()), from.size()});
 }
 
-void detect_cma(Communicator& communicator, Capability& capability) {
-  const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+void detect_cma(Communicator& communicator, Capability& capability, Deadline deadline) {
   const int node = communicator.nodes()[static_cast<std::size_t>(communicator.rank())];
   const auto neighbours = communicator.split(node, communicator.rank(), deadline);
   const auto memory = neighbours->allocate(Bytes{sizeof(ProcessMemory)}, deadline);

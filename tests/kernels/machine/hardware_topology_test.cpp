@@ -30,13 +30,6 @@ class OfDescription {
 // Two sockets with a NUMA node each, two level 3 caches each, two cores under each, two threads.
 constexpr const char* two_sockets = "package:2 numa:1 l3:2(size=32MiB) l2:2(size=1MiB) core:1 pu:2";
 
-TEST(HardwareTopology, CoresAreCountedOnceForAllTheirThreads) {
-  const OfDescription description(two_sockets);
-  const HardwareTopology topology;
-  EXPECT_EQ(topology.count_cores(threads({0, 1, 2})), 2);
-  EXPECT_EQ(topology.count_cores(threads({})), 0);
-}
-
 TEST(HardwareTopology, ARankIsInAPlaceThatHasAllItsThreads) {
   const OfDescription description(two_sockets);
   const HardwareTopology topology;
@@ -63,12 +56,6 @@ TEST(HardwareTopology, WithoutASharedCacheNobodyIsNear) {
   const HardwareTopology topology;
   EXPECT_EQ(topology.cache_of(threads({0})), -1);
   EXPECT_FALSE(topology.features().contains("machine.l3_bytes"));
-}
-
-TEST(HardwareTopology, OfThisMachineHasACore) {
-  cpu_set_t own;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof own, &own), 0);
-  EXPECT_GE(HardwareTopology().count_cores(own), 1);
 }
 
 }  // namespace

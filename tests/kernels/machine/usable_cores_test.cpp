@@ -127,5 +127,27 @@ TEST(UsableCores, OfThisThreadAreSome) {
   EXPECT_GE(CPU_COUNT(&own.threads), 1);
 }
 
+TEST(UsableCores, AreCountedOnceForAllTheirThreads) {
+  const auto cpus = std::filesystem::temp_directory_path() / ("cpus." + std::to_string(::getpid()));
+  const auto tell = [&](int thread, const char* siblings) {
+    const auto folder = cpus / ("cpu" + std::to_string(thread)) / "topology";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "thread_siblings_list") << siblings << '\n';
+  };
+  tell(0, "0,2");
+  tell(1, "1,3");
+  tell(2, "0,2");
+  tell(3, "1,3");
+  const auto cores_of = [&](std::initializer_list<int> threads) {
+    return count_cores(bound_to(threads).threads, cpus);
+  };
+  EXPECT_EQ(cores_of({0, 1, 2}), 2);
+  EXPECT_EQ(cores_of({0, 2}), 1);
+  EXPECT_EQ(cores_of({}), 0);
+  EXPECT_EQ(cores_of({0, 2, 7, 8}), 3) << "nothing is known of 7 and 8";
+  std::filesystem::remove_all(cpus);
+  EXPECT_GE(count_cores(own_cores().threads), 1);
+}
+
 }  // namespace
 }  // namespace colltune

@@ -12,6 +12,9 @@ namespace colltune {
 /// `kernels/<device>/`: each `<name>.cpp` there defines `Implementations make_<name>()`.
 [[nodiscard]] Implementations make_catalogue();
 
+/// Those of them that need processors alone: neither a device nor a library.
+[[nodiscard]] Implementations make_host_catalogue();
+
 /// The implementation called `name`, or null.
 [[nodiscard]] const Implementation* find_implementation(const Implementations& catalogue,
                                                         std::string_view name);

@@ -18,8 +18,6 @@ class HardwareTopology {
  public:
   HardwareTopology();
 
-  /// Cores with a hardware thread in `threads`.
-  [[nodiscard]] int count_cores(const cpu_set_t& threads) const;
   /// The NUMA node, or the level 3 cache, that contains all of `threads`.
   [[nodiscard]] int numa_of(const cpu_set_t& threads) const;
   [[nodiscard]] int cache_of(const cpu_set_t& threads) const;

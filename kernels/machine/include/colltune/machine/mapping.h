@@ -32,6 +32,9 @@ class Mapping {
   /// buffers.
   int fill_page_tables() const noexcept;
 
+  /// Leaves the pages out of child processes, which must not touch what the ranks share.
+  void keep_from_children() const noexcept;
+
   [[nodiscard]] std::span<std::byte> bytes() const { return {start_, size_}; }
 
  private:

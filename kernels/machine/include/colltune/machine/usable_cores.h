@@ -34,6 +34,11 @@ struct RankCores {
 /// For this thread, and the process that it belongs to.
 [[nodiscard]] RankCores own_cores();
 
+/// How many cores have some of these hardware threads, by what the system says in `cpus`. A thread
+/// of which it says nothing counts as a core.
+[[nodiscard]] int count_cores(const cpu_set_t& threads,
+                              const std::filesystem::path& cpus = "/sys/devices/system/cpu");
+
 /// Whether some of these ranks, which share a machine and all run at the same time, must share a
 /// core. That is so if more ranks are bound to a set of hardware threads than it has, or if more
 /// ranks are under one quota than it allows cores. Checks only the ranks' own sets and their union.

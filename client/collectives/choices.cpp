@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/collectives/choices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "colltune/kernels/catalogue.h"
+#include "colltune/vocabulary/problem_form.h"
+
+namespace colltune {
+namespace {
+
+std::size_t ranks_on(std::span<const int> nodes, int node) {
+  return static_cast<std::size_t>(std::ranges::count(nodes, node));
+}
+
+/// The class that a table is asked for; nothing if such calls are left to the library.
+std::optional<NumericClass> demanded(const Problem& problem, int ranks, ProgramNumerics numerics) {
+  const bool order_shows = is_floating(problem.data_type) &&
+                           problem.reduce_op != ReduceOp::min &&
+                           problem.reduce_op != ReduceOp::max;
+  if (problem.reduce_op == ReduceOp::none || !order_shows || ranks < 3) return NumericClass::any;
+  switch (numerics) {
+    case ProgramNumerics::library:
+      return {};
+    case ProgramNumerics::any:
+      return NumericClass::any;
+    case ProgramNumerics::same_bits:
+      return NumericClass::same_bits;
+    case ProgramNumerics::rank_order:
+      return NumericClass::rank_order;
+  }
+  return {};
+}
+
+std::optional<std::uint32_t> find_world(const TableView& view, const Topology& asked) {
+  const auto worlds = view.worlds();
+  for (std::uint32_t number = 0; number < worlds.size(); ++number) {
+    const table_file::WorldRecord& world = worlds[number];
+    if (world.nodes == asked.nodes && world.ranks_per_node == asked.ranks_per_node &&
+        world.ranks == asked.ranks && world.placement == static_cast<std::uint32_t>(asked.placement) &&
+        view.string(world.architecture) == architecture_name(asked) &&
+        view.string(world.layout_digest) == asked.layout_digest &&
+        view.string(world.interconnect) == asked.interconnect)
+      return number;
+  }
+  return {};
+}
+
+std::string describe_worlds(const TableView& view) {
+  std::string all;
+  for (const table_file::WorldRecord& world : view.worlds())
+    all += fmt::format("{}{} node(s) x {} of {}, {}", all.empty() ? "" : "; ", world.nodes,
+                       world.ranks_per_node, view.string(world.architecture),
+                       name_of(static_cast<Placement>(world.placement)));
+  return all.empty() ? "none" : all;
+}
+
+/// Makes the choices from one table for one set of ranks.
+class Chooser {
+ public:
+  Chooser(const TableFile& table, const ProgramRanks& ranks, ProgramNumerics numerics,
+          const Implementations& catalogue)
+      : view_(table.view()), ranks_(ranks), numerics_(numerics), catalogue_(catalogue) {}
+
+  Choices choose(Choices choices) && {
+    choices_ = std::move(choices);
+    const auto world = find_world(view_, ranks_.topology);
+    if (!world) {
+      choices_.left_out.push_back(fmt::format(
+          "everything: the table has nothing for {}, {}; it has: {}",
+          describe(ranks_.topology), name_of(ranks_.topology.placement), describe_worlds(view_)));
+      return std::move(choices_);
+    }
+    const auto groups = view_.groups();
+    for (TableView::Group group = 0; group < groups.size(); ++group)
+      if (groups[group].key.world == *world) add_group(group);
+    for (auto& [name, rows] : rows_) choices_.rows.push_back(std::move(rows));
+    for (const auto& [text, sizes] : left_out_)
+      choices_.left_out.push_back(fmt::format("{} ({} size classes)", text, sizes));
+    return std::move(choices_);
+  }
+
+ private:
+  /// Whether calls of the group are those that a program makes.
+  [[nodiscard]] bool is_asked(const Problem& problem, const Regime& regime,
+                              const table_file::GroupKeyRecord& key) const {
+    const auto asked = demanded(problem, ranks_.topology.ranks, numerics_);
+    Problem out_of_place = problem;
+    out_of_place.in_place = false;
+    return view_.family(key.family) == any_family && key.mesh == table_file::none &&
+           problem.kind == ProblemKind::collective && regime == Regime{} && !problem.registered &&
+           !problem.graph_capture && problem == in_its_form(out_of_place) &&
+           asked == problem.numeric_class;
+  }
+
+  void add_group(TableView::Group group) {
+    const table_file::GroupKeyRecord& key = view_.groups()[group].key;
+    const Problem problem = unpack_problem(key.problem);
+    if (!is_asked(problem, unpack_regime(key.problem), key)) return;
+    Choices::Row row = make_row(group, problem);
+    if (std::ranges::all_of(row.choices, [](auto one) { return one == Choices::library; })) return;
+    // Of several types in which a collective that moves data was measured, the one with most sizes.
+    auto& kept = rows_[{row.collective, row.data_type, row.reduce_op}];
+    if (kept.choices.empty() || kept.largest.value - kept.smallest.value <
+                                    row.largest.value - row.smallest.value)
+      kept = std::move(row);
+  }
+
+  Choices::Row make_row(TableView::Group group, const Problem& problem) {
+    const bool reduces = shape_of(problem.collective).reduces;
+    Choices::Row row{.collective = problem.collective,
+                     .data_type = reduces ? problem.data_type : DataType::u8,
+                     .reduce_op = problem.reduce_op};
+    measured_sizes(group, row);
+    if (row.smallest > row.largest) return row;
+    for (std::size_t bucket = 0; bucket <= bucket_of(row.largest.value); ++bucket) {
+      row.choices.push_back(Choices::library);
+      row.savings.emplace_back(0);
+      const std::uint64_t low = std::max(first_in_bucket(bucket), row.smallest.value);
+      const std::uint64_t high = std::min(first_in_bucket(bucket + 1) - 1, row.largest.value);
+      if (low <= high) choose_bucket(group, row, {low}, {high});
+    }
+    return row;
+  }
+
+  /// From the smallest to the largest size that was measured.
+  void measured_sizes(TableView::Group group, Choices::Row& row) const {
+    row.smallest = Bytes{std::numeric_limits<std::uint64_t>::max()};
+    for (const table_file::RangeRecord& range : view_.ranges_of(group)) {
+      const auto source = static_cast<Source>(range.source);
+      if (range.variant == table_file::none ||
+          (source != Source::measured && source != Source::interpolated))
+        continue;
+      row.smallest = std::min(row.smallest, Bytes{range.from});
+      row.largest = std::max(row.largest, Bytes{range.to});
+    }
+  }
+
+  void choose_bucket(TableView::Group group, Choices::Row& row, Bytes low, Bytes high) {
+    const Bytes middle{low.value + (high.value - low.value) / 2};
+    std::optional<TableAnswer> chosen;
+    for (const Bytes size : {low, high, middle}) {
+      const auto answer = view_.find(group, size);
+      if (!answer || answer->verdict != Verdict::displaced || answer->is_baseline) return;
+      if (answer->source != Source::measured && answer->source != Source::interpolated) return;
+      chosen = answer;
+    }
+    const std::string text(view_.variant(chosen->variant).text);
+    const Variant variant = parse_variant(text);
+    Problem problem{.collective = row.collective,
+                    .data_type = row.data_type,
+                    .reduce_op = row.reduce_op,
+                    .message_size = low};
+    std::string why = why_not(problem, variant);
+    problem.message_size = high;
+    if (why.empty()) why = why_not(problem, variant);
+    if (!why.empty()) {
+      ++left_out_[fmt::format("{} of {} {}: {}", text, name_of(row.collective),
+                              name_of(row.data_type), why)];
+      return;
+    }
+    auto& entries = choices_.entries;
+    auto entry = std::ranges::find(entries, variant, &Choices::Entry::variant);
+    if (entry == entries.end()) entry = entries.insert(entry, {.variant = variant, .capacity = high});
+    entry->capacity = std::max(entry->capacity, high);
+    row.choices.back() = static_cast<std::uint16_t>(entry - entries.begin() + 1);
+    row.savings.back() = chosen->baseline_time() - chosen->time();
+  }
+
+  /// Why the ranks cannot run the variant in any call of this size; empty if they can.
+  [[nodiscard]] std::string why_not(const Problem& problem, const Variant& variant) const {
+    const Implementation* const found = find_implementation(catalogue_, variant.implementation);
+    if (found == nullptr) return "no kernel of ours for processors";
+    if (const Support support =
+            found->supports(problem, ranks_.topology, ranks_.capability, variant);
+        !support)
+      return support.reason();
+    return found->traits(problem, ranks_.topology, variant).why_not_rebound;
+  }
+
+  const TableView& view_;
+  const ProgramRanks& ranks_;
+  ProgramNumerics numerics_;
+  const Implementations& catalogue_;
+  Choices choices_;
+  std::map<std::tuple<Collective, DataType, ReduceOp>, Choices::Row> rows_;
+  std::map<std::string, int> left_out_;  ///< and in how many buckets
+};
+
+}  // namespace
+
+ProgramRanks ranks_of(const Communicator& communicator, Capability capability) {
+  const std::span<const int> nodes = communicator.nodes();
+  Topology topology{.nodes = *std::ranges::max_element(nodes) + 1, .ranks = communicator.size()};
+  bool is_even = std::ranges::is_sorted(nodes);
+  for (int node = 0; node < topology.nodes; ++node)
+    topology.ranks_per_node =
+        std::max(topology.ranks_per_node, static_cast<int>(ranks_on(nodes, node)));
+  is_even = is_even && topology.nodes * topology.ranks_per_node == topology.ranks;
+  topology.architectures = {{.architecture = capability.architecture, .ranks = topology.ranks}};
+  if (is_even) topology.layout_digest = "uniform";
+  topology.interconnect = topology.nodes == 1 ? "shared-memory" : "network";
+  const std::int64_t cores = capability.number("cpu.cores");
+  if (cores > 0 && topology.ranks_per_node > cores) topology.placement = Placement::oversubscribed;
+  return {.topology = std::move(topology), .capability = std::move(capability)};
+}
+
+Choices choose_from(const TableFile& table, const ProgramRanks& ranks, ProgramNumerics numerics,
+                    const Implementations& catalogue) {
+  const Generation generation = table.generation();
+  return Chooser(table, ranks, numerics, catalogue)
+      .choose({.source = fmt::format("generation {}, table {}", generation.number,
+                                     table.digest().substr(0, 12))});
+}
+
+}  // namespace colltune

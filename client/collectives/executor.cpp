@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/collectives/executor.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "colltune/kernels/catalogue.h"
+
+namespace colltune {
+namespace {
+
+/// A wait inside a program ends when the others come, however late, or with the job.
+constexpr Deadline never = Deadline::max() - std::chrono::hours(1);
+
+constexpr std::size_t types = enum_names(DataType{}).size();
+constexpr std::size_t operators = enum_names(ReduceOp{}).size();
+constexpr std::size_t collectives = enum_names(Collective{}).size();
+
+/// The number of a call's row.
+std::size_t kind_of(Collective collective, DataType type, ReduceOp op) noexcept {
+  return (static_cast<std::size_t>(collective) * types + static_cast<std::size_t>(type)) * operators +
+         static_cast<std::size_t>(op);
+}
+
+}  // namespace
+
+std::string describe(const ProgramCall& call) {
+  std::string text(name_of(call.collective));
+  const BlockLayout shape = shape_of(call.collective);
+  if (shape.reduces)
+    text += fmt::format(" {} {}", name_of(call.data_type), name_of(call.reduce_op));
+  text += fmt::format(" of {} bytes", call.message_size.value);
+  if (shape.has_root) text += fmt::format(", root {}", call.root);
+  return text;
+}
+
+/// One call of one rank. Its owner alone writes it.
+struct CallLog::Line {
+  std::uint64_t number;  ///< of the call, from 1 on; 0 while it is written
+  std::uint64_t bytes;
+  std::uint64_t kind;  ///< collective, type, operator, from the lowest byte; root above
+  std::uint64_t unused;
+};
+
+namespace {
+
+// A rank may be some calls ahead of another: a broadcast's root waits for nobody.
+constexpr std::uint64_t lines = 16;
+
+void put(std::uint64_t& word, std::uint64_t value,
+         std::memory_order order = std::memory_order_relaxed) noexcept {
+  std::atomic_ref(word).store(value, order);
+}
+std::uint64_t get(std::uint64_t& word,
+                  std::memory_order order = std::memory_order_relaxed) noexcept {
+  return std::atomic_ref(word).load(order);
+}
+
+}  // namespace
+
+CallLog::CallLog(Communicator& communicator, Deadline deadline)
+    : memory_(communicator.allocate({lines * sizeof(Line)}, deadline)), rank_(communicator.rank()) {
+  for (int rank = 0; rank < communicator.size(); ++rank)
+    if (rank != rank_ && !memory_->part(rank).empty()) others_.push_back(rank);
+}
+
+CallLog::Line& CallLog::line(int rank, std::uint64_t number) const noexcept {
+  return reinterpret_cast<Line*>(memory_->part(rank).data())[number % lines];
+}
+
+void CallLog::write(const ProgramCall& call) noexcept {
+  Line& own = line(rank_, ++calls_);
+  put(own.number, 0);
+  std::atomic_thread_fence(std::memory_order_release);
+  put(own.bytes, call.message_size.value);
+  put(own.kind, static_cast<std::uint64_t>(call.collective) |
+                    static_cast<std::uint64_t>(call.data_type) << 8U |
+                    static_cast<std::uint64_t>(call.reduce_op) << 16U |
+                    static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 24U);
+  put(own.number, calls_, std::memory_order_release);
+}
+
+void CallLog::compare() const {
+  const auto read = [&](int rank) {
+    Line& one = line(rank, calls_);
+    std::optional<ProgramCall> call;
+    if (get(one.number, std::memory_order_acquire) != calls_) return call;
+    const std::uint64_t bytes = get(one.bytes);
+    const std::uint64_t kind = get(one.kind);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (get(one.number) != calls_) return call;
+    call = ProgramCall{.collective = static_cast<Collective>(kind & 0xff),
+                       .data_type = static_cast<DataType>(kind >> 8U & 0xff),
+                       .reduce_op = static_cast<ReduceOp>(kind >> 16U & 0xff),
+                       .root = static_cast<int>(kind >> 24U),
+                       .message_size = {bytes}};
+    return call;
+  };
+  const auto own = read(rank_);
+  for (const int rank : others_) {
+    const auto other = read(rank);
+    if (own && other && *own != *other)
+      throw Error(StatusCode::failed_precondition,
+                  fmt::format("the ranks of a communicator make different calls, the {}th each: rank "
+                              "{} a {}; rank {} a {}",
+                              calls_, rank_, describe(*own), rank, describe(*other)));
+  }
+}
+
+Executor::Executor(std::unique_ptr<Communicator> communicator, const Implementations& catalogue,
+                   Choices choices)
+    : communicator_(std::move(communicator)),
+      catalogue_(catalogue),
+      choices_(std::move(choices)),
+      rows_(collectives * types * operators),
+      log_(*communicator_, never),
+      prepared_(choices_.entries.size()),
+      tallies_(choices_.entries.size()) {
+  for (const Choices::Row& row : choices_.rows)
+    rows_[kind_of(row.collective, row.data_type, row.reduce_op)] = &row;
+}
+
+Executor::~Executor() = default;
+
+std::uint16_t Executor::begin(const ProgramCall& call) noexcept {
+  log_.write(call);
+  const Choices::Row* const row = rows_[kind_of(call.collective, call.data_type, call.reduce_op)];
+  if (row != nullptr && call.message_size >= row->smallest && call.message_size <= row->largest) {
+    const std::size_t bucket = bucket_of(call.message_size.value);
+    if (const std::uint16_t choice = row->choices[bucket];
+        choice != Choices::library && !prepared_[choice - 1U].has_failed) {
+      Tally& tally = tallies_[choice - 1U];
+      ++tally.calls;
+      tally.saved += row->savings[bucket];
+      return choice;
+    }
+  }
+  ++left_[static_cast<std::size_t>(call.collective)];
+  return Choices::library;
+}
+
+bool Executor::run(std::uint16_t choice, const ProgramCall& call, bool in_place,
+                   const CallBuffers& buffers) {
+  call_.problem.collective = call.collective;
+  call_.problem.data_type = call.data_type;
+  call_.problem.reduce_op = call.reduce_op;
+  call_.problem.message_size = call.message_size;
+  call_.problem.in_place = in_place;
+  call_.root = call.root;
+  call_.buffers = buffers;
+  Prepared& one = prepared_[choice - 1U];
+  if (one.operation == nullptr) [[unlikely]] {
+    if (!prepare(choice)) return false;
+  } else {
+    one.operation->rebind(call_);
+  }
+  one.operation->start();
+  one.operation->wait(never);
+  return true;
+}
+
+bool Executor::prepare(std::uint16_t choice) {
+  const Choices::Entry& entry = choices_.entries[choice - 1U];
+  Prepared& one = prepared_[choice - 1U];
+  const Implementation* const found =
+      find_implementation(catalogue_, entry.variant.implementation);
+  try {
+    if (found == nullptr)
+      throw Error(StatusCode::failed_precondition,
+                  to_string(entry.variant) + " is none of this build's kernels");
+    Call first = call_;
+    first.capacity = entry.capacity;
+    one.operation = found->prepare(*communicator_, first, entry.variant, never);
+    return true;
+  } catch (const RankMissing&) {
+    throw;
+  } catch (const Error& error) {  // on all ranks or none
+    one.has_failed = true;
+    failures_.push_back(fmt::format("{}: {}", to_string(entry.variant), error.what()));
+    Tally& tally = tallies_[choice - 1U];
+    --tally.calls;
+    ++left_[static_cast<std::size_t>(call_.problem.collective)];
+    return false;
+  }
+}
+
+}  // namespace colltune

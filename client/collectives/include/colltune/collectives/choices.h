@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/capability.h"
+#include "colltune/kernels/implementation.h"
+#include "colltune/table_file/table_file.h"
+#include "colltune/vocabulary/problem.h"
+
+namespace colltune {
+
+/// Which bits a program accepts from sums and products of floating-point numbers among 3 ranks or
+/// more, whose order shows in them.
+enum class ProgramNumerics {
+  library = 0,    ///< those of the library's own order: such calls are left to it
+  any = 1,        ///< NumericClass::any
+  same_bits = 2,  ///< NumericClass::same_bits
+  rank_order = 3  ///< NumericClass::rank_order
+};
+constexpr std::array<Named<ProgramNumerics>, 4> enum_names(ProgramNumerics) {
+  return {{{ProgramNumerics::library, "library"},
+           {ProgramNumerics::any, "any"},
+           {ProgramNumerics::same_bits, "same_bits"},
+           {ProgramNumerics::rank_order, "rank_order"}}};
+}
+constexpr std::string_view enum_title(ProgramNumerics) { return "numerics"; }
+
+/// The ranks of a communicator, for which a table is read.
+struct ProgramRanks {
+  Topology topology;      ///< without layout digest unless the ranks lie "uniform"
+  Capability capability;  ///< of every rank: they are alike
+};
+
+/// The ranks of `communicator`, which all have `capability`.
+[[nodiscard]] ProgramRanks ranks_of(const Communicator& communicator, Capability capability);
+
+/// What runs in the calls of a communicator. Rank 0 makes it from a table file; all ranks use it as long as the communicator
+/// lives. Sizes are in buckets, four per power of two.
+struct Choices {
+  static constexpr std::uint16_t library = 0;  ///< the choice that leaves a call to the library
+
+  struct Entry {
+    Variant variant;
+    Bytes capacity;  ///< the largest message for which it is chosen
+  };
+  /// The calls of one collective; of a reduction, those of one type and operator. The others have
+  /// type u8 and no operator: their sizes are in bytes.
+  struct Row {
+    Collective collective = Collective::all_reduce;
+    DataType data_type = DataType::u8;
+    ReduceOp reduce_op = ReduceOp::none;
+    Bytes smallest;  ///< what was measured; beyond that the library's own runs
+    Bytes largest;
+    std::vector<std::uint16_t> choices;  ///< by bucket_of(); `library`, or 1 + the entry's number
+    std::vector<std::chrono::nanoseconds> savings;  ///< per call against the library's own
+  };
+
+  std::vector<Entry> entries;
+  std::vector<Row> rows;
+  std::vector<std::string> left_out;  ///< which winners do not run, and why; for a person
+  std::string source;                 ///< the table's generation and digest, or why there is none
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Choices::Entry>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("variant", self.variant);
+  visit("capacity_bytes", self.capacity);
+}
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Choices::Row>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("collective", self.collective);
+  visit("data_type", self.data_type);
+  visit("reduce_op", self.reduce_op);
+  visit("smallest_bytes", self.smallest);
+  visit("largest_bytes", self.largest);
+  visit("choices", self.choices);
+  visit("savings_ns", self.savings);
+}
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Choices>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("entries", self.entries);
+  visit("rows", self.rows);
+  visit("left_out", self.left_out);
+  visit("source", self.source);
+}
+
+/// The bucket of a message size: sizes below 4 have one each, larger ones four per power of two.
+[[nodiscard]] constexpr std::size_t bucket_of(std::uint64_t bytes) noexcept {
+  if (bytes < 4) return static_cast<std::size_t>(bytes);
+  const auto log2 = static_cast<unsigned>(std::bit_width(bytes)) - 1;
+  return (std::size_t{log2} - 1) * 4 + ((bytes >> (log2 - 2)) & 3);
+}
+/// The smallest size in a bucket.
+[[nodiscard]] constexpr std::uint64_t first_in_bucket(std::size_t bucket) noexcept {
+  if (bucket < 4) return bucket;
+  return (4 + bucket % 4) << (bucket / 4 - 1);
+}
+
+/// What `table` says for these ranks: a winner of ours in every bucket in which it was proven to be faster than the library's
+/// own call at the sizes that are measured there and around, and that every rank can run in any call (Operation::rebind).
+/// `catalogue` is make_host_catalogue(). Nothing else runs: the table answers for what was measured with the same ranks, calls
+/// of the same data type and operator, and buffers anywhere (regime `default_calling`, `default_input`, not in place, not
+/// registered). In place, where the data lie and the root do not count, since a rank does not know them of the others.
+[[nodiscard]] Choices choose_from(const TableFile& table, const ProgramRanks& ranks,
+                                  ProgramNumerics numerics, const Implementations& catalogue);
+
+}  // namespace colltune

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "colltune/collectives/choices.h"
+#include "colltune/kernels/communicator.h"
+#include "colltune/kernels/implementation.h"
+
+namespace colltune {
+
+/// A call as MPI guarantees it to be equal on all ranks.
+struct ProgramCall {
+  Collective collective = Collective::all_reduce;
+  DataType data_type = DataType::u8;  ///< u8 unless it reduces
+  ReduceOp reduce_op = ReduceOp::none;
+  int root = 0;
+  Bytes message_size;
+
+  friend bool operator==(const ProgramCall&, const ProgramCall&) = default;
+};
+/// "broadcast of 16 bytes, root 0".
+[[nodiscard]] std::string describe(const ProgramCall& call);
+
+/// What the ranks of a node write down about the calls that they make, so that a rank that waits
+/// for long can see whether the others make another call.
+class CallLog {
+ public:
+  /// Collective.
+  CallLog(Communicator& communicator, Deadline deadline);
+  /// This rank makes its next call.
+  void write(const ProgramCall& call) noexcept;
+  /// Throws Error(failed_precondition) that names both ranks and calls if a rank of this node makes
+  /// another call than this rank as its latest.
+  void compare() const;
+
+ private:
+  struct Line;
+  [[nodiscard]] Line& line(int rank, std::uint64_t number) const noexcept;
+
+  std::unique_ptr<SymmetricMemory> memory_;
+  std::vector<int> others_;  ///< the other ranks of this node
+  int rank_;
+  std::uint64_t calls_ = 0;
+};
+
+/// Runs the calls of one communicator on one rank. Not thread-safe: MPI forbids two collectives on
+/// one communicator at a time.
+class Executor {
+ public:
+  /// How many calls of one kind ran, on this rank.
+  struct Tally {
+    std::uint64_t calls = 0;
+    std::chrono::nanoseconds saved{};  ///< as measured by the sweep, not here
+  };
+
+  /// Collective. `communicator` has an abort flag that lets the library go on; `catalogue` outlives this.
+  Executor(std::unique_ptr<Communicator> communicator, const Implementations& catalogue,
+           Choices choices);
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  ~Executor();
+
+  [[nodiscard]] int rank() const { return communicator_->rank(); }
+  [[nodiscard]] int size() const { return communicator_->size(); }
+  [[nodiscard]] const Choices& choices() const { return choices_; }
+
+  /// Begins a call: writes it down and returns its choice, Choices::library or one for `run`. The
+  /// same on all ranks.
+  [[nodiscard]] std::uint16_t begin(const ProgramCall& call) noexcept;
+  /// A call that no choice can be for, since the kernels lack its type or operator.
+  void leave(Collective collective) noexcept { ++left_[static_cast<std::size_t>(collective)]; }
+  /// Runs the call on these buffers (CallBuffers); waits as long as it takes. Returns false if all
+  /// ranks leave it to the library after all, since one lacks the memory. Throws Error if the ranks
+  /// make different calls.
+  [[nodiscard]] bool run(std::uint16_t choice, const ProgramCall& call, bool in_place,
+                         const CallBuffers& buffers);
+  /// Compares this rank's call with the others'; to be called now and then by who waits for long.
+  void compare_calls() const { log_.compare(); }
+  /// For each entry of the choices.
+  [[nodiscard]] const std::vector<Tally>& tallies() const { return tallies_; }
+  /// Calls left to the library, by collective.
+  [[nodiscard]] const std::array<std::uint64_t, enum_names(Collective{}).size()>& left() const {
+    return left_;
+  }
+  /// Why entries do not run after all; for a person.
+  [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
+
+ private:
+  struct Prepared {
+    std::unique_ptr<Operation> operation;
+    bool has_failed = false;
+  };
+  [[nodiscard]] bool prepare(std::uint16_t choice);
+
+  std::unique_ptr<Communicator> communicator_;
+  const Implementations& catalogue_;
+  Choices choices_;
+  std::vector<const Choices::Row*> rows_;  ///< by kind_of(); null: all left to the library
+  CallLog log_;
+  Call call_;  ///< the latest
+  std::vector<Prepared> prepared_;
+  std::vector<Tally> tallies_;
+  std::array<std::uint64_t, enum_names(Collective{}).size()> left_{};
+  std::vector<std::string> failures_;
+};
+
+}  // namespace colltune

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bridge.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "colltune/kernels/catalogue.h"
+#include "program_types.h"
+#include "program_settings.h"
+#include "report.h"
+#include "set_up.h"
+
+using namespace colltune;
+
+/// What colltune does while a rank waits: Open MPI goes on, and now and then the calls are compared.
+class Meanwhile final : public WhileWaiting {
+ public:
+  explicit Meanwhile(void (*progress)()) : progress_(progress) {}
+  void watch(const Executor* executor) { executor_ = executor; }
+  /// A call begins.
+  void begin() noexcept { turns_ = 0; }
+  void go_on() override {
+    progress_();
+    if (++turns_ % turns_between_clock_reads != 0) return;
+    const auto now = Clock::now();
+    if (turns_ == turns_between_clock_reads) next_look_ = now + look_after;
+    if (now < next_look_ || executor_ == nullptr) return;
+    next_look_ = now + look_after;
+    executor_->compare_calls();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::uint64_t turns_between_clock_reads = 256;
+  static constexpr auto look_after = std::chrono::seconds(1);
+
+  void (*progress_)();
+  const Executor* executor_ = nullptr;
+  std::uint64_t turns_ = 0;
+  Clock::time_point next_look_{};
+};
+
+struct colltune_executor {
+  explicit colltune_executor(void (*progress)()) : meanwhile(progress), abort_flag(meanwhile) {}
+
+  Meanwhile meanwhile;
+  AbortFlag abort_flag;
+  std::unique_ptr<Executor> executor;
+  ProgramCall call;  ///< the one that was begun last
+  std::array<std::unique_ptr<std::byte[]>, 2> memory;
+  std::array<std::size_t, 2> memory_bytes{};
+};
+
+namespace {
+
+/// What this process keeps from MPI_Init to MPI_Finalize: a component has nowhere else to keep it.
+struct Process {
+  explicit Process(ProgramSettings of) : settings(std::move(of)), fingerprint(fingerprint_of(settings)) {}
+
+  ProgramSettings settings;
+  std::string fingerprint;
+  Implementations catalogue = make_host_catalogue();
+  Report report;
+  std::mutex mutex;
+  std::set<std::string> said;  // guarded by mutex, as `report` is
+};
+std::unique_ptr<Process> process;
+
+void print_line(std::string_view text) {
+  const std::string line = fmt::format("colltune: {}\n", text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+/// One line for each reason.
+void say_once(const std::string& text) {
+  const std::lock_guard lock(process->mutex);
+  if (process->said.insert(text).second) print_line(text);
+}
+
+/// Runs `body`; prints its Error and returns `otherwise` if it throws one.
+template <class Result, class Body>
+Result guarded(Result otherwise, const Body& body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    print_line(error.what());
+    return otherwise;
+  }
+}
+
+}  // namespace
+
+bool colltune_open(int major, int minor) {
+  return guarded(false, [&] {
+    auto settings = read_program_settings([](const char* name) { return std::getenv(name); });
+    if (!settings) return false;  // no table is named
+    if (const std::string running = running_open_mpi(); running != fmt::format("{}.{}", major, minor))
+      throw Error(StatusCode::failed_precondition,
+                  fmt::format("this component was built for Open MPI {}.{}, and {} runs: the library's own "
+                              "collectives run",
+                              major, minor, running));
+    process = std::make_unique<Process>(std::move(*settings));
+    return true;
+  });
+}
+
+void colltune_close(bool is_first_rank) {
+  guarded(0, [&] {
+    if (process != nullptr && process->settings.reports && is_first_rank)
+      print_line(process->report.text());
+    process.reset();
+    return 0;
+  });
+}
+
+const char* colltune_fingerprint() { return process->fingerprint.c_str(); }
+
+void colltune_say(const char* why) {
+  guarded(0, [&] {
+    say_once(fmt::format("{}: the library's own collectives run there", why));
+    return 0;
+  });
+}
+
+colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
+  return guarded<colltune_executor*>(nullptr, [&] {
+    auto made = std::make_unique<colltune_executor>(progress);
+    SetUp done = set_up(comm, made->abort_flag, process->settings, process->catalogue);
+    if (done.rank == 0)
+      for (const std::string& line : done.lines) say_once(line);
+    made->executor = std::move(done.executor);
+    if (made->executor == nullptr) return static_cast<colltune_executor*>(nullptr);
+    made->meanwhile.watch(made->executor.get());
+    return made.release();
+  });
+}
+
+void colltune_tear_down(colltune_executor* executor) {
+  guarded(0, [&] {
+    const std::unique_ptr<colltune_executor> owned(executor);
+    const std::lock_guard lock(process->mutex);
+    process->report.add(*owned->executor);
+    return 0;
+  });
+}
+
+unsigned colltune_begin_move(colltune_executor* executor, colltune_collective collective, int root,
+                             std::size_t message) {
+  executor->call = {.collective = static_cast<Collective>(collective),
+                    .data_type = DataType::u8,
+                    .reduce_op = ReduceOp::none,
+                    .root = root,
+                    .message_size = {message}};
+  return executor->executor->begin(executor->call);
+}
+
+unsigned colltune_begin_reduction(colltune_executor* executor, colltune_collective collective,
+                                  int root, std::size_t count, MPI_Datatype type, MPI_Op op) {
+  const auto data_type = data_type_of(type);
+  const auto reduce_op = reduce_op_of(op);
+  if (!data_type || !reduce_op) {
+    executor->executor->leave(static_cast<Collective>(collective));
+    return Choices::library;
+  }
+  executor->call = {.collective = static_cast<Collective>(collective),
+                    .data_type = *data_type,
+                    .reduce_op = *reduce_op,
+                    .root = root,
+                    .message_size = {count * size_of(*data_type)}};
+  return executor->executor->begin(executor->call);
+}
+
+colltune_outcome colltune_run(colltune_executor* executor, unsigned choice, const colltune_buffers* buffers) {
+  return guarded(COLLTUNE_FAILED, [&] {
+    executor->meanwhile.begin();
+    const CallBuffers own{
+        .send = {static_cast<const std::byte*>(buffers->send), buffers->send_bytes},
+        .receive = {static_cast<std::byte*>(buffers->receive), buffers->receive_bytes}};
+    if (executor->executor->run(static_cast<std::uint16_t>(choice), executor->call, buffers->in_place, own))
+      return COLLTUNE_DONE;
+    if (executor->executor->rank() == 0)
+      say_once(executor->executor->failures().back() + ": the library's own collective runs instead");
+    return COLLTUNE_LEFT;
+  });
+}
+
+void* colltune_memory(colltune_executor* executor, int which, std::size_t bytes) {
+  return guarded<void*>(nullptr, [&] {
+    auto& memory = executor->memory[static_cast<std::size_t>(which)];
+    auto& size = executor->memory_bytes[static_cast<std::size_t>(which)];
+    if (size < bytes) {
+      memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      size = bytes;
+    }
+    return static_cast<void*>(memory.get());
+  });
+}

@@ -1,0 +1,77 @@
+/* SPDX-FileCopyrightText: The colltune authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between Open MPI's structures, which are C, and the kernels. Nothing here throws. */
+#ifndef COLLTUNE_OPEN_MPI_BRIDGE_H
+#define COLLTUNE_OPEN_MPI_BRIDGE_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The collectives, with the numbers of the vocabulary. */
+enum colltune_collective {
+  COLLTUNE_ALL_REDUCE = 0,
+  COLLTUNE_ALL_GATHER = 1,
+  COLLTUNE_REDUCE_SCATTER = 2,
+  COLLTUNE_BROADCAST = 3,
+  COLLTUNE_REDUCE = 4,
+  COLLTUNE_ALL_TO_ALL = 5,
+  COLLTUNE_GATHER = 6,
+  COLLTUNE_SCATTER = 7
+};
+
+/* What became of a call. */
+enum colltune_outcome {
+  COLLTUNE_DONE = 0,
+  COLLTUNE_LEFT = 1,  /* all ranks leave it to the library */
+  COLLTUNE_FAILED = 2 /* the error is on stderr */
+};
+
+/* Reads the settings from the environment, once per process. Returns whether to take part; if not although a table is named, a
+   line on stderr says why. `built_for`: the version of the Open MPI whose headers this was built with. */
+bool colltune_open(int major, int minor);
+/* Prints the report, if one is asked for and this is the job's first rank. */
+void colltune_close(bool is_first_rank);
+/* What must be equal on all ranks, as text: the build and the settings. Only after colltune_open. */
+const char* colltune_fingerprint(void);
+/* Says once per process, on stderr, why the library's own collectives run. */
+void colltune_say(const char* why);
+
+/* The calls of one communicator on this rank. */
+typedef struct colltune_executor colltune_executor;
+
+/* Collective, with the library's own collectives on `comm`. `progress` lets the library go on. Null if nothing of ours runs; then
+   it is so on all ranks. */
+colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)(void));
+void colltune_tear_down(colltune_executor* executor);
+
+/* The call's number for colltune_run; 0: it is left to the library, on all ranks. `message`: the bytes of the larger of one
+   rank's buffers. */
+unsigned colltune_begin_move(colltune_executor* executor, enum colltune_collective collective,
+                             int root, size_t message);
+unsigned colltune_begin_reduction(colltune_executor* executor, enum colltune_collective collective,
+                                  int root, size_t count, MPI_Datatype type, MPI_Op op);
+
+/* The buffers of a call on this rank, null where it has none. In place they overlap as the vocabulary says (CallBuffers). */
+struct colltune_buffers {
+  const void* send;
+  size_t send_bytes;
+  void* receive;
+  size_t receive_bytes;
+  bool in_place;
+};
+/* The call that was begun last. */
+enum colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
+                                   const struct colltune_buffers* buffers);
+
+/* Memory of the executor that lives until the next call; null if there is none. `which`: 0 or 1. */
+void* colltune_memory(colltune_executor* executor, int which, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
