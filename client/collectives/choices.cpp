@@ -21,7 +21,7 @@ std::size_t ranks_on(std::span<const int> nodes, int node) {
   return static_cast<std::size_t>(std::ranges::count(nodes, node));
 }
 
-/// The class that a table is asked for; nothing if such calls are left to the library.
+/// The class that a variant must guarantee; nothing if such calls are left to the library.
 std::optional<NumericClass> demanded(const Problem& problem, int ranks, ProgramNumerics numerics) {
   const bool order_shows = is_floating(problem.data_type) &&
                            problem.reduce_op != ReduceOp::min &&
@@ -89,16 +89,16 @@ class Chooser {
   }
 
  private:
-  /// Whether calls of the group are those that a program makes.
+  /// Whether calls of the group are those that a program makes. Whatever class a program demands,
+  /// what it has is the library's own, against which all variants are proven in the widest class.
   [[nodiscard]] bool is_asked(const Problem& problem, const Regime& regime,
                               const table_file::GroupKeyRecord& key) const {
-    const auto asked = demanded(problem, ranks_.topology.ranks, numerics_);
     Problem out_of_place = problem;
     out_of_place.in_place = false;
     return view_.family(key.family) == any_family && key.mesh == table_file::none &&
            problem.kind == ProblemKind::collective && regime == Regime{} && !problem.registered &&
            !problem.graph_capture && problem == in_its_form(out_of_place) &&
-           asked == problem.numeric_class;
+           problem.numeric_class == NumericClass::any;
   }
 
   void add_group(TableView::Group group) {
@@ -149,7 +149,9 @@ class Chooser {
     std::optional<TableAnswer> chosen;
     for (const Bytes size : {low, high, middle}) {
       const auto answer = view_.find(group, size);
-      if (!answer || answer->verdict != Verdict::displaced || answer->is_baseline) return;
+      if (!answer || answer->verdict != Verdict::displaced || answer->is_baseline ||
+          answer->baseline == table_file::none)
+        return;
       if (answer->source != Source::measured && answer->source != Source::interpolated) return;
       chosen = answer;
     }
@@ -183,6 +185,10 @@ class Chooser {
             found->supports(problem, ranks_.topology, ranks_.capability, variant);
         !support)
       return support.reason();
+    const auto least = demanded(problem, ranks_.topology.ranks, numerics_);
+    if (!least) return "its order of adding would not be the library's (COLLTUNE_NUMERICS=library)";
+    if (found->numerics(problem, variant).numeric_class < *least)
+      return fmt::format("it does not guarantee {}", name_of(*least));
     return found->traits(problem, ranks_.topology, variant).why_not_rebound;
   }
 
