@@ -75,8 +75,8 @@ class Chooser {
     const auto world = find_world(view_, ranks_.topology);
     if (!world) {
       choices_.left_out.push_back(fmt::format(
-          "everything: the table has nothing for {}, {}; it has: {}",
-          describe(ranks_.topology), name_of(ranks_.topology.placement), describe_worlds(view_)));
+          "everything: the table has nothing for {}; it has: {}", describe(ranks_.topology),
+          describe_worlds(view_)));
       return std::move(choices_);
     }
     const auto groups = view_.groups();

@@ -106,8 +106,8 @@ void CallLog::compare() const {
     const auto other = read(rank);
     if (own && other && *own != *other)
       throw Error(StatusCode::failed_precondition,
-                  fmt::format("the ranks of a communicator make different calls, the {}th each: rank "
-                              "{} a {}; rank {} a {}",
+                  fmt::format("the ranks of a communicator make different calls as their call {}: "
+                              "rank {} {}; rank {} {}",
                               calls_, rank_, describe(*own), rank, describe(*other)));
   }
 }

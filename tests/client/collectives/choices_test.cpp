@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/collectives/choices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/catalogue.h"
+#include "colltune/table/decision_table.h"
+#include "colltune/table_file/table_content.h"
+#include "colltune/vocabulary/problem_form.h"
+
+namespace colltune {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(Buckets, HoldFourSizesOfEachPowerOfTwo) {
+  for (std::uint64_t size = 0; size < 5000; ++size) {
+    const std::size_t bucket = bucket_of(size);
+    EXPECT_LE(first_in_bucket(bucket), size);
+    EXPECT_GT(first_in_bucket(bucket + 1), size);
+  }
+  EXPECT_EQ(bucket_of(1024), bucket_of(1279));
+  EXPECT_EQ(bucket_of(1280), bucket_of(1024) + 1);
+  EXPECT_EQ(bucket_of(2048), bucket_of(1024) + 4);
+  const std::uint64_t huge = std::uint64_t{1} << 62U;
+  EXPECT_EQ(first_in_bucket(bucket_of(huge)), huge);
+}
+
+const std::string environment(32, 'a');
+
+Topology two_ranks() {
+  Topology topology{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
+  topology.architectures = {{.architecture = "x86_64", .ranks = 2}};
+  topology.layout_digest = "uniform";
+  topology.interconnect = "shared-memory";
+  return topology;
+}
+
+ProgramRanks plain_ranks() {
+  Capability capability{.architecture = "x86_64", .features = {}};
+  capability.features["cpu.cores"] = "4";
+  return {.topology = two_ranks(), .capability = capability};
+}
+
+class ChoicesOfATable : public ::testing::Test {
+ protected:
+  /// One of ours that beats the baseline twice, if it wins.
+  Decision& decide(Collective collective, std::uint64_t size, const char* variant,
+                   Verdict verdict = Verdict::displaced, DataType type = DataType::f32) {
+    const bool reduces = shape_of(collective).reduces;
+    Problem problem{.collective = collective,
+                    .data_type = type,
+                    .reduce_op = reduces ? ReduceOp::sum : ReduceOp::none,
+                    .message_size = {size}};
+    Decision decision{.key = {.problem = in_its_form(problem),
+                              .topology = two_ranks(),
+                              .environment_digest = environment}};
+    const auto rank = [](Variant one, std::string family, std::chrono::nanoseconds time) {
+      return RankedVariant{.variant = std::move(one),
+                           .family = std::move(family),
+                           .median = time,
+                           .low = time,
+                           .high = time,
+                           .speedup_over_baseline = 2};
+    };
+    decision.ranked = {rank(parse_variant(variant), "colltune", 1us), rank({"mpi.theirs", {}}, "mpi", 2us)};
+    decision.ranked[0].numeric_class = NumericClass::rank_order;
+    decision.ranked[1].is_baseline = true;
+    if (verdict != Verdict::displaced) std::swap(decision.ranked[0], decision.ranked[1]);
+    decision.verdict = verdict;
+    set_.decisions.push_back(std::move(decision));
+    return set_.decisions.back();
+  }
+
+  [[nodiscard]] Choices choose(const ProgramRanks& ranks = plain_ranks(),
+                               ProgramNumerics numerics = ProgramNumerics::same_bits) {
+    set_.generation.number = 7;
+    set_.environments = {{environment, Environment{}}};
+    const DecisionTable table(set_);
+    const TableFile file(encode_table({.set = table.set(),
+                                       .environment_digest = environment,
+                                       .groups = table.answer_groups()}),
+                         "table");
+    return choose_from(file, ranks, numerics, catalogue_);
+  }
+
+  static std::uint16_t at(const Choices::Row& row, std::uint64_t size) {
+    return row.choices[bucket_of(size)];
+  }
+
+  static constexpr const char* one_shot =
+      "cpu.all_reduce_one_shot{access=staged,chunk=16384,slots=4,stores=cached}";
+  static constexpr const char* two_shot =
+      "cpu.all_reduce_two_shot{access=staged,chunk=16384,flow=pull,slots=4,stores=cached}";
+
+  Implementations catalogue_ = make_host_catalogue();
+  DecisionSet set_;
+};
+
+TEST_F(ChoicesOfATable, AreTheWinnersWhereTheyAreProven) {
+  for (const std::uint64_t size : {1024, 4096}) decide(Collective::all_reduce, size, one_shot);
+  for (const std::uint64_t size : {16384, 65536}) decide(Collective::all_reduce, size, two_shot);
+  const Choices choices = choose();
+  EXPECT_THAT(choices.source, HasSubstr("generation 7"));
+  EXPECT_THAT(choices.left_out, IsEmpty());
+  ASSERT_EQ(choices.rows.size(), 1U);
+  const Choices::Row& row = choices.rows.front();
+  EXPECT_EQ(row.smallest, Bytes{1024});
+  EXPECT_EQ(row.largest, Bytes{65536});
+  ASSERT_EQ(choices.entries.size(), 2U);
+  EXPECT_EQ(choices.entries[0].variant, parse_variant(one_shot));
+  EXPECT_EQ(choices.entries[1].variant, parse_variant(two_shot));
+  EXPECT_EQ(choices.entries[1].capacity, Bytes{65536});
+  EXPECT_EQ(at(row, 1024), 1);
+  EXPECT_EQ(at(row, 3000), 1);
+  EXPECT_EQ(at(row, 40000), 2);
+  EXPECT_EQ(at(row, 65536), 2);
+  // Between 4 KiB and 16 KiB nothing of ours was measured at both ends.
+  EXPECT_EQ(at(row, 9000), Choices::library);
+  EXPECT_EQ(row.savings[bucket_of(1024)], 1us);
+}
+
+TEST_F(ChoicesOfATable, LeaveTheLibraryWhatItKeeps) {
+  decide(Collective::all_reduce, 1024, one_shot);
+  decide(Collective::all_reduce, 4096, one_shot, Verdict::kept);
+  decide(Collective::all_reduce, 16384, one_shot, Verdict::undecided);
+  decide(Collective::all_reduce, 65536, one_shot);
+  const Choices choices = choose();
+  ASSERT_EQ(choices.rows.size(), 1U);
+  const Choices::Row& row = choices.rows.front();
+  EXPECT_EQ(at(row, 65536), 1);
+  for (const std::uint64_t size : {2000, 4096, 9000, 16384, 40000})
+    EXPECT_EQ(at(row, size), Choices::library) << size;
+}
+
+TEST_F(ChoicesOfATable, OfCollectivesThatMoveDataAreForBytes) {
+  for (const std::uint64_t size : {1024, 4096})
+    decide(Collective::all_gather, size,
+           "cpu.all_gather_flat{access=staged,chunk=16384,flow=pull,slots=4,stores=cached}");
+  const Choices choices = choose();
+  ASSERT_EQ(choices.rows.size(), 1U);
+  EXPECT_EQ(choices.rows[0].data_type, DataType::u8);
+  EXPECT_EQ(choices.rows[0].reduce_op, ReduceOp::none);
+}
+
+TEST_F(ChoicesOfATable, AreForTheSameRanksAlone) {
+  decide(Collective::all_reduce, 1024, one_shot);
+  ProgramRanks crowded = plain_ranks();
+  crowded.topology.placement = Placement::oversubscribed;
+  const Choices choices = choose(crowded);
+  EXPECT_THAT(choices.rows, IsEmpty());
+  EXPECT_THAT(choices.left_out,
+              ElementsAre(HasSubstr("the table has nothing for 1x2 x86_64 oversubscribed; it has: 1 "
+                                    "node(s) x 2 of x86_64, dedicated")));
+}
+
+TEST_F(ChoicesOfATable, AreOfCallsAsProgramsMakeThem) {
+  decide(Collective::all_reduce, 1024, one_shot).key.calling = Calling::persistent;
+  decide(Collective::all_reduce, 1024, one_shot).key.problem.in_place = true;
+  decide(Collective::all_reduce, 1024, one_shot).key.input = InputMode::hot;
+  EXPECT_THAT(choose().rows, IsEmpty());
+}
+
+TEST_F(ChoicesOfATable, NeedWhatTheRanksLack) {
+  decide(Collective::all_reduce, 1024,
+         "cpu.all_reduce_one_shot{access=cma,chunk=0,slots=4,stores=cached}");
+  decide(Collective::broadcast, 1024, "cuda.broadcast_chain");
+  const Choices choices = choose();
+  EXPECT_THAT(choices.rows, IsEmpty());
+  EXPECT_THAT(choices.left_out, Contains(HasSubstr("the kernel does not let the ranks read")));
+  EXPECT_THAT(choices.left_out, Contains(HasSubstr("cuda.broadcast_chain of broadcast u8: no kernel of ours")));
+}
+
+TEST_F(ChoicesOfATable, KeepTheNumbersThatAProgramDemands) {
+  const auto three_ranks = [&](ProgramNumerics numerics, NumericClass guaranteed, DataType type) {
+    set_.decisions.clear();
+    Decision& decision = decide(Collective::all_reduce, 1024, "cpu.all_reduce_ring{access=staged,chunk=16384,"
+                                "slots=4,stores=cached,ways=one}", Verdict::displaced, type);
+    decision.ranked[0].numeric_class = guaranteed;
+    ProgramRanks ranks = plain_ranks();
+    ranks.topology.ranks = ranks.topology.ranks_per_node = 3;
+    ranks.topology.architectures[0].ranks = 3;
+    decision.key.topology = ranks.topology;
+    return choose(ranks, numerics);
+  };
+  const NumericClass of_ring =
+      find_implementation(catalogue_, "cpu.all_reduce_ring")
+          ->numerics({.message_size = {1024}}, {"cpu.all_reduce_ring", {}})
+          .numeric_class;
+  ASSERT_EQ(of_ring, NumericClass::same_bits);
+  EXPECT_EQ(three_ranks(ProgramNumerics::same_bits, of_ring, DataType::f32).rows.size(), 1U);
+  EXPECT_EQ(three_ranks(ProgramNumerics::any, of_ring, DataType::f32).rows.size(), 1U);
+  EXPECT_THAT(three_ranks(ProgramNumerics::rank_order, of_ring, DataType::f32).left_out,
+              ElementsAre(HasSubstr("it does not guarantee rank_order")));
+  EXPECT_THAT(three_ranks(ProgramNumerics::library, of_ring, DataType::f32).left_out,
+              ElementsAre(HasSubstr("COLLTUNE_NUMERICS=library")));
+  EXPECT_EQ(three_ranks(ProgramNumerics::library, of_ring, DataType::i32).rows.size(), 1U)
+      << "whole numbers have no order";
+}
+
+}  // namespace
+}  // namespace colltune

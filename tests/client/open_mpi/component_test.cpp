@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Programs that know nothing of colltune, launched with a table in which kernels of ours win everywhere.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../process.h"
+#include "support/full_run.h"
+
+namespace colltune::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using test::is_full_run;
+
+struct Ended {
+  int code = 0;
+  std::string out;
+  std::string errors;
+  std::chrono::steady_clock::duration took{};
+};
+
+class Component : public ::testing::Test {
+ protected:
+  /// What was planted with this seed, for the worlds of these tests and their halves.
+  static std::string table(int seed) {
+    static TemporaryFolder tables;
+    static std::set<int> planted;
+    const std::string file = tables.file("planted." + std::to_string(seed));
+    if (planted.insert(seed).second) {
+      EXPECT_EQ(run({PLANTED_TABLE, file, std::to_string(seed), "1x2", "1x3", "1x4", "1x8"}).code, 0);
+    }
+    return file;
+  }
+
+  static Ended run(const std::vector<std::string>& command) {
+    const TemporaryFolder folder;
+    const auto begin = std::chrono::steady_clock::now();
+    const int code =
+        wait_for_process(start_process(command, folder.file("out"), folder.file("errors")));
+    return {code, read_file(folder.file("out")), read_file(folder.file("errors")),
+            std::chrono::steady_clock::now() - begin};
+  }
+
+  static std::vector<std::string> launch(int ranks) {
+    std::vector<std::string> command{COLLTUNE_MPIRUN};
+    command.insert(command.end(), {"-n", std::to_string(ranks)});
+    return command;
+  }
+  static std::vector<std::string> with(std::vector<std::string> command,
+                                       const std::vector<std::string>& more) {
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  }
+  /// A setting of some ranks, for the launcher.
+  static std::vector<std::string> set(const std::string& name, const std::string& value) {
+    return {"-x", name + "=" + value};
+  }
+  /// What switches the component on.
+  static std::vector<std::string> on(int seed = 1) {
+    return with(with(set("COLLTUNE_TABLE", table(seed)), set("COLLTUNE_REPORT", "1")),
+                {"--mca", "mca_base_component_path", COMPONENT_FOLDER ":SYSTEM_DEFAULT"});
+  }
+};
+
+class RandomPrograms : public Component, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, RandomPrograms, ::testing::Values(2, 3, 4, 8));
+
+TEST_P(RandomPrograms, GetWhatTheLibraryWouldGiveThem) {
+  const std::string calls = is_full_run() ? "100000" : GetParam() > 4 ? "300" : "1500";
+  for (const int seed : {1, 2}) {
+    const Ended ended = run(with(with(launch(GetParam()), on(seed)),
+                                 {RANDOM_PROGRAM, calls, std::to_string(10 * seed + GetParam())}));
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+    EXPECT_THAT(ended.out, HasSubstr(calls + " calls, right"));
+    EXPECT_THAT(ended.errors, HasSubstr(" ran by generation 1, table "));
+    EXPECT_THAT(ended.errors, Not(HasSubstr(": 0 calls on")));
+  }
+}
+
+TEST_F(Component, LetsTheLibraryGoOnWhileARankWaits) {
+  const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "progress"}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr("cpu.all_reduce"));
+}
+
+TEST_F(Component, WaitsForARankHoweverLate) {
+  const std::string seconds = is_full_run() ? "60" : "3";
+  const Ended ended = run(with(with(launch(3), on()), {EDGE_PROGRAM, "stopped", seconds}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+  EXPECT_THAT(ended.out, HasSubstr("stopped: right"));
+}
+
+TEST_F(Component, LeavesAKilledRankToTheLauncher) {
+  const Ended ended = run(with(with(launch(3), on()), {EDGE_PROGRAM, "killed"}));
+  EXPECT_NE(ended.code, 0);
+  EXPECT_LT(ended.took, std::chrono::seconds(10));
+}
+
+TEST_F(Component, NamesBothSidesOfCallsThatDiffer) {
+  const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "mismatch"}));
+  EXPECT_NE(ended.code, 0);
+  EXPECT_THAT(ended.errors, HasSubstr("the ranks of a communicator make different calls"));
+  EXPECT_THAT(ended.errors, HasSubstr("rank 0 all_gather of 8192 bytes"));
+  EXPECT_THAT(ended.errors, HasSubstr("rank 1 all_reduce f32 sum of 4096 bytes"));
+}
+
+TEST_F(Component, KeepsNothingOfCommunicatorsThatAreFreed) {
+  const std::string number = is_full_run() ? "10000" : "400";
+  const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "communicators", number}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+}
+
+TEST_F(Component, LetsProgramsStartChildren) {
+  const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "children"}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+}
+
+TEST_F(Component, ServesTwoThreadsOnTwoCommunicators) {
+  const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "threads"}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+}
+
+TEST_F(Component, LeavesErrorsToTheLibrary) {
+  const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "errors"}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+}
+
+TEST_F(Component, IsSilentWithoutATable) {
+  const Ended ended =
+      run(with(with(launch(2), {"--mca", "mca_base_component_path", COMPONENT_FOLDER ":SYSTEM_DEFAULT"}),
+               {EDGE_PROGRAM, "children"}));
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.errors, Not(HasSubstr("colltune")));
+}
+
+TEST_F(Component, RefusesSettingsThatAreNone) {
+  const auto errors_with = [&](const std::string& name, const std::string& value) {
+    const Ended ended =
+        run(with(with(with(launch(2), on()), set(name, value)), {EDGE_PROGRAM, "children"}));
+    EXPECT_EQ(ended.code, 0) << name << ended.errors;
+    EXPECT_THAT(ended.errors, HasSubstr("the library's own collectives run"));
+    return ended.errors;
+  };
+  EXPECT_THAT(errors_with("COLLTUNE_MEMORY", "much"), HasSubstr("COLLTUNE_MEMORY=much must be a size"));
+  EXPECT_THAT(errors_with("COLLTUNE_NUMERICS", "mine"),
+              HasSubstr("COLLTUNE_NUMERICS=mine must be library, any, same_bits, rank_order"));
+  EXPECT_THAT(errors_with("COLLTUNE_REPORT", "yes"), HasSubstr("COLLTUNE_REPORT=yes must be 0 or 1"));
+  EXPECT_THAT(errors_with("COLLTUNE_TABLE_DIGEST", "123456"), HasSubstr("not COLLTUNE_TABLE_DIGEST=123456"));
+  EXPECT_THAT(errors_with("COLLTUNE_TABLE", "/nowhere/table"), HasSubstr("/nowhere/table"));
+}
+
+TEST_F(Component, RunsWithinItsMemory) {
+  const Ended ended = run(with(with(with(launch(4), on()), set("COLLTUNE_MEMORY", "256KiB")),
+                               {RANDOM_PROGRAM, "500", "3"}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr("would exceed the limit of 256KiB"));
+}
+
+TEST_F(Component, LeavesFloatsToTheLibraryWhereItsOrderIsDemanded) {
+  const Ended ended = run(with(with(with(launch(3), on()), set("COLLTUNE_NUMERICS", "library")),
+                               {EDGE_PROGRAM, "children"}));
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.errors, HasSubstr("its order of adding would not be the library's"));
+  EXPECT_THAT(ended.errors, HasSubstr("calls left to the library: all_reduce"));
+  EXPECT_THAT(ended.errors, Not(HasSubstr("less  cpu.all_reduce")));
+}
+
+TEST_F(Component, StandsBackWhereNotAllRanksHaveIt) {
+  // Two programs in one launch: one of them has no table.
+  const Ended ended = run(with(
+      with(with(launch(1), on()), {EDGE_PROGRAM, "children", ":", "-n", "1", EDGE_PROGRAM, "children"}), {}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr("not all ranks of a communicator run with colltune"));
+  // Both have one, with unlike settings.
+  const Ended unlike = run(
+      with(with(with(launch(1), on()), {EDGE_PROGRAM, "children", ":", "-n", "1"}),
+           with(with(set("COLLTUNE_TABLE", table(1)), set("COLLTUNE_MEMORY", "1MiB")), {EDGE_PROGRAM, "children"})));
+  EXPECT_EQ(unlike.code, 0) << unlike.out << unlike.errors;
+  EXPECT_THAT(unlike.errors, HasSubstr("the same settings"));
+}
+
+}  // namespace
+}  // namespace colltune::testing

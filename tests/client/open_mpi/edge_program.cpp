@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// An MPI program that knows nothing of colltune, at the edges of what a program may do (and one step beyond).
+//
+//   mpirun -n 2 edge_program WHAT [NUMBER]
+
+#include <dirent.h>
+#include <mpi.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+int rank = 0;
+int ranks = 1;
+
+[[noreturn]] void fail(const char* what) {
+  std::printf("rank %d: %s\n", rank, what);
+  std::fflush(stdout);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+/// A sum over all ranks, of `count` floats.
+void sum(MPI_Comm comm, int count, int salt = 0) {
+  int size = 1;
+  int own = 0;
+  MPI_Comm_size(comm, &size);
+  MPI_Comm_rank(comm, &own);
+  std::vector<float> send(static_cast<std::size_t>(count), static_cast<float>(own + salt));
+  std::vector<float> receive(send.size());
+  MPI_Allreduce(send.data(), receive.data(), count, MPI_FLOAT, MPI_SUM, comm);
+  const auto expected = static_cast<float>(size * (size - 1) / 2 + size * salt);
+  if (receive.front() != expected || receive.back() != expected) fail("a sum is wrong");
+}
+
+void sums(MPI_Comm comm, int times) {
+  for (int i = 0; i < times; ++i) sum(comm, 16 << (i % 8), i);
+}
+
+/// The others can come only when this rank's message has gone on its way.
+void progress() {
+  std::vector<int> message(4 << 20, 7);
+  for (int i = 0; i < 10; ++i) {
+    if (rank == 0) {
+      MPI_Request request;
+      MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+      sum(MPI_COMM_WORLD, 64);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+      if (rank == 1)
+        MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_INT, 0, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+      sum(MPI_COMM_WORLD, 64);
+    }
+  }
+}
+
+/// The last rank stops for `seconds` in the middle of others' calls.
+void stopped(int seconds) {
+  if (rank == ranks - 1) {
+    const pid_t own = ::getpid();
+    if (const pid_t child = ::fork(); child == 0) {
+      ::sleep(static_cast<unsigned>(seconds));
+      ::kill(own, SIGCONT);
+      ::_exit(0);
+    }
+    ::raise(SIGSTOP);
+  }
+  sums(MPI_COMM_WORLD, 20);
+}
+
+/// The ranks make unlike calls, which MPI forbids.
+void mismatch() {
+  std::vector<float> send(1024);
+  std::vector<float> receive(send.size() * static_cast<std::size_t>(ranks));
+  const auto gather = [&] {
+    MPI_Allgather(send.data(), 1024, MPI_FLOAT, receive.data(), 1024, MPI_FLOAT, MPI_COMM_WORLD);
+  };
+  gather();
+  sum(MPI_COMM_WORLD, 1024);
+  if (rank == 0)
+    gather();
+  else
+    sum(MPI_COMM_WORLD, 1024);
+}
+
+long pages() {
+  std::ifstream file("/proc/self/statm");
+  long all = 0;
+  long resident = 0;
+  file >> all >> resident;
+  return resident;
+}
+int descriptors() {
+  int count = 0;
+  DIR* const folder = ::opendir("/proc/self/fd");
+  while (::readdir(folder) != nullptr) ++count;
+  ::closedir(folder);
+  return count;
+}
+
+/// Many communicators, made and freed: most with too few calls to be set up, some used.
+void communicators(int number) {
+  long pages_before = 0;
+  int descriptors_before = 0;
+  for (int i = 0; i < number; ++i) {
+    MPI_Comm made;
+    MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    sums(made, i % 10 == 0 ? 6 : 1);
+    MPI_Comm_free(&made);
+    if (i == number / 4) {
+      pages_before = pages();
+      descriptors_before = descriptors();
+    }
+  }
+  if (descriptors() > descriptors_before + 4) fail("descriptors were left open");
+  if (const long more = pages() - pages_before; more > 8192) {
+    std::printf("%ld pages more after %d communicators\n", more, number - number / 4);
+    fail("memory grew");
+  }
+}
+
+/// A child process that touches nothing, and one that runs another program.
+void children() {
+  sums(MPI_COMM_WORLD, 10);
+  for (const bool runs : {false, true}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (runs) ::execl("/bin/true", "true", static_cast<char*>(nullptr));
+      ::_exit(0);
+    }
+    sums(MPI_COMM_WORLD, 10);
+    int status = -1;
+    if (::waitpid(child, &status, 0) != child || status != 0) fail("a child process did not end well");
+  }
+}
+
+/// Two threads with a communicator each.
+void threads() {
+  MPI_Comm comms[2];
+  for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  {
+    std::jthread other([&] { sums(comms[1], 3000); });
+    sums(comms[0], 3000);
+  }
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
+/// The library's errors are still its own: this one is returned, not fatal.
+void errors() {
+  sums(MPI_COMM_WORLD, 10);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  float value = 0;
+  if (MPI_Allreduce(&value, &value, -1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS ||
+      MPI_Bcast(&value, 1, MPI_FLOAT, ranks, MPI_COMM_WORLD) == MPI_SUCCESS)
+    fail("a wrong argument was taken");
+  MPI_Errhandler handler;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+  if (handler != MPI_ERRORS_RETURN) fail("the error handler is another one");
+  sums(MPI_COMM_WORLD, 10);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  const int number = argc > 2 ? std::atoi(argv[2]) : 0;
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, what == "threads" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  sums(MPI_COMM_WORLD, 10);
+  if (what == "progress") progress();
+  if (what == "stopped") stopped(number);
+  if (what == "killed") {
+    if (rank == ranks - 1) ::raise(SIGKILL);
+    sums(MPI_COMM_WORLD, 20);
+  }
+  if (what == "mismatch") mismatch();
+  if (what == "communicators") communicators(number);
+  if (what == "children") children();
+  if (what == "threads" && provided == MPI_THREAD_MULTIPLE) threads();
+  if (what == "errors") errors();
+  if (rank == 0) std::printf("%s: right\n", what.c_str());
+  MPI_Finalize();
+  return 0;
+}
