@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -154,6 +155,12 @@ void colltune_tear_down(colltune_executor* executor) {
     const std::lock_guard lock(process->mutex);
     process->report.add(*owned->executor);
     return 0;
+  });
+}
+
+bool colltune_is_used(const colltune_executor* executor, colltune_collective collective) {
+  return std::ranges::any_of(executor->executor->choices().rows, [&](const Choices::Row& row) {
+    return row.collective == static_cast<Collective>(collective);
   });
 }
 

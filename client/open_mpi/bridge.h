@@ -49,6 +49,9 @@ typedef struct colltune_executor colltune_executor;
 colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)(void));
 void colltune_tear_down(colltune_executor* executor);
 
+/* Whether any call of the collective may be ours. */
+bool colltune_is_used(const colltune_executor* executor, enum colltune_collective collective);
+
 /* The call's number for colltune_run; 0: it is left to the library, on all ranks. `message`: the bytes of the larger of one
    rank's buffers. */
 unsigned colltune_begin_move(colltune_executor* executor, enum colltune_collective collective,

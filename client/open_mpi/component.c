@@ -97,16 +97,39 @@ static bool is_everywhere(struct ompi_communicator_t* comm) {
   return true;
 }
 
+/* Puts the functions below back in front for the collectives of which nothing of ours ever runs on this communicator: they then
+   cost nothing. One collective stays, so that the communicator still holds the module. */
+static void stand_aside(colltune_module* module, struct ompi_communicator_t* comm) {
+  const colltune_executor* const executor = module->executor;
+#define STAND_ASIDE(name, collective)                                              \
+  if (NULL == executor || !colltune_is_used(executor, collective)) {               \
+    comm->c_coll->coll_##name = module->lower.name;                                \
+    comm->c_coll->coll_##name##_module = module->lower.name##_module;              \
+    OBJ_RETAIN(module->lower.name##_module);                                       \
+    OBJ_RELEASE(module);                                                           \
+  }
+  STAND_ASIDE(allreduce, COLLTUNE_ALL_REDUCE)
+  STAND_ASIDE(allgather, COLLTUNE_ALL_GATHER)
+  STAND_ASIDE(reduce_scatter_block, COLLTUNE_REDUCE_SCATTER)
+  STAND_ASIDE(bcast, COLLTUNE_BROADCAST)
+  STAND_ASIDE(reduce, COLLTUNE_REDUCE)
+  STAND_ASIDE(alltoall, COLLTUNE_ALL_TO_ALL)
+  STAND_ASIDE(gather, COLLTUNE_GATHER)
+  STAND_ASIDE(scatter, COLLTUNE_SCATTER)
+#undef STAND_ASIDE
+}
+
 /* The executor for a call; null: the call is the library's. */
 static inline colltune_executor* executor_of(colltune_module* module, struct ompi_communicator_t* comm) {
   if (OPAL_LIKELY(module->calls == FIRST_CALL)) return is_inside ? NULL : module->executor;
   if (is_inside || ++module->calls < FIRST_CALL) return NULL;
-  if (!is_everywhere(comm)) return NULL;
-  is_inside = true;
-  colltune_executor* const executor = colltune_set_up(comm, opal_progress);
-  is_inside = false;
-  module->executor = executor;
-  return executor;
+  if (is_everywhere(comm)) {
+    is_inside = true;
+    module->executor = colltune_set_up(comm, opal_progress);
+    is_inside = false;
+  }
+  stand_aside(module, comm);
+  return module->executor;
 }
 
 static int result_of(enum colltune_outcome outcome) {

@@ -95,6 +95,8 @@ class Executor {
  private:
   struct Prepared {
     std::unique_ptr<Operation> operation;
+    ProgramCall latest;  ///< of this operation
+    bool was_in_place = false;
     bool has_failed = false;
   };
   [[nodiscard]] bool prepare(std::uint16_t choice);
@@ -104,7 +106,7 @@ class Executor {
   Choices choices_;
   std::vector<const Choices::Row*> rows_;  ///< by kind_of(); null: all left to the library
   CallLog log_;
-  Call call_;  ///< the latest
+  Call call_;  ///< the latest that was no repetition
   std::vector<Prepared> prepared_;
   std::vector<Tally> tallies_;
   std::array<std::uint64_t, enum_names(Collective{}).size()> left_{};
