@@ -14,6 +14,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -61,6 +62,8 @@ struct colltune_executor {
   AbortFlag abort_flag;
   std::unique_ptr<Executor> executor;
   ProgramCall call;  ///< the one that was begun last
+  MPI_Datatype type = MPI_DATATYPE_NULL;  ///< of the last reduction: programs rarely change it
+  std::optional<DataType> data_type{};
   std::array<std::unique_ptr<std::byte[]>, 2> memory;
   std::array<std::size_t, 2> memory_bytes{};
 };
@@ -176,17 +179,20 @@ unsigned colltune_begin_move(colltune_executor* executor, colltune_collective co
 
 unsigned colltune_begin_reduction(colltune_executor* executor, colltune_collective collective,
                                   int root, std::size_t count, MPI_Datatype type, MPI_Op op) {
-  const auto data_type = data_type_of(type);
+  if (executor->type != type) {
+    executor->type = type;
+    executor->data_type = data_type_of(type);
+  }
   const auto reduce_op = reduce_op_of(op);
-  if (!data_type || !reduce_op) {
+  if (!executor->data_type || !reduce_op) {
     executor->executor->leave(static_cast<Collective>(collective));
     return Choices::library;
   }
   executor->call = {.collective = static_cast<Collective>(collective),
-                    .data_type = *data_type,
+                    .data_type = *executor->data_type,
                     .reduce_op = *reduce_op,
                     .root = root,
-                    .message_size = {count * size_of(*data_type)}};
+                    .message_size = {count * size_of(*executor->data_type)}};
   return executor->executor->begin(executor->call);
 }
 

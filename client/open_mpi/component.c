@@ -27,8 +27,8 @@
 static char modex_key[] = "colltune.coll";
 
 /* Set while this thread is in our code: the collectives that we call there, on the user's communicator and on ours, are the
-   library's and do not count. */
-static _Thread_local bool is_inside = false;
+   library's and do not count. Initial-exec: every call reads it, and a call for its address would take longer than the rest. */
+static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) = false;
 
 #define FUNCTIONS(each) \
   each(allreduce) each(allgather) each(reduce_scatter_block) each(reduce_scatter) each(bcast) each(reduce) \
