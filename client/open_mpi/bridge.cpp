@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -142,7 +143,16 @@ void colltune_say(const char* why) {
 colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
   return guarded<colltune_executor*>(nullptr, [&] {
     auto made = std::make_unique<colltune_executor>(progress);
-    SetUp done = set_up(comm, made->abort_flag, process->settings, process->catalogue);
+    SetUp done;
+    try {
+      done = set_up(comm, made->abort_flag, process->settings, process->catalogue);
+    } catch (const Error&) {
+      throw;  // on all ranks
+    } catch (const std::exception& error) {
+      // On this rank alone, for which the others would wait for ever.
+      print_line(fmt::format("a rank cannot set up a communicator: {}", error.what()));
+      PMPI_Abort(comm, 1);
+    }
     if (done.rank == 0)
       for (const std::string& line : done.lines) say_once(line);
     made->executor = std::move(done.executor);
@@ -174,6 +184,11 @@ unsigned colltune_begin_move(colltune_executor* executor, colltune_collective co
                     .reduce_op = ReduceOp::none,
                     .root = root,
                     .message_size = {message}};
+  // What is packed is counted by an int.
+  if (message > std::numeric_limits<int>::max()) {
+    executor->executor->leave(executor->call.collective);
+    return Choices::library;
+  }
   return executor->executor->begin(executor->call);
 }
 

@@ -83,8 +83,10 @@ static bool is_everywhere(struct ompi_communicator_t* comm) {
     ompi_proc_t* const proc = ompi_comm_peer_lookup(comm, rank);
     char* theirs = NULL;
     size_t bytes = 0;
-    int rc = OPAL_SUCCESS;
-    OPAL_MODEX_RECV_STRING(rc, modex_key, &proc->super.proc_name, (uint8_t**)&theirs, &bytes);
+    /* A job that was spawned says nothing of itself here. */
+    int rc = OPAL_ERR_NOT_FOUND;
+    if (proc->super.proc_name.jobid == OMPI_PROC_MY_NAME->jobid)
+      OPAL_MODEX_RECV_STRING(rc, modex_key, &proc->super.proc_name, (uint8_t**)&theirs, &bytes);
     const bool is_same = OPAL_SUCCESS == rc && NULL != theirs && bytes == strlen(own) + 1 &&
                          0 == memcmp(own, theirs, bytes);
     if (OPAL_SUCCESS == rc) free(theirs);

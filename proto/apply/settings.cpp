@@ -142,6 +142,23 @@ ApplySettings for_nccl(const RankedVariant& ranked, Collective collective) {
   return not_outside("colltune knows no setting of NCCL for it");
 }
 
+// ---- colltune's own kernels ----------------------------------------------------------------------
+
+ApplySettings for_component(const Variant& variant, const Problem& problem,
+                            std::optional<OpenMpiRelease> release) {
+  if (!variant.implementation.starts_with("cpu."))
+    return not_outside("colltune's own kernels for devices run in no library");
+  if (problem.registered) return not_outside("no library has calls with registered buffers");
+  if (release && *release != OpenMpiRelease::v4_1)
+    return not_outside("colltune's component is for Open MPI " +
+                       std::string(name_of(OpenMpiRelease::v4_1)));
+  return {.by = ApplyBy::component,
+          .how =
+              "programs run it unchanged in Open MPI 4.1: colltune export table -o cluster.ctt, then "
+              "COLLTUNE_TABLE=cluster.ctt and colltune's component in the environment of mpirun "
+              "(client/open_mpi/README.md); for ordinary calls, in place or not"};
+}
+
 }  // namespace
 
 ApplySettings settings_to_apply(const RankedVariant& ranked, const Problem& problem,
@@ -149,7 +166,9 @@ ApplySettings settings_to_apply(const RankedVariant& ranked, const Problem& prob
   if (!parts_named_by(ranked.variant).empty())
     return not_outside("it is composed of several variants");
   if (problem.mesh) return not_outside("no library has a call for mesh reductions");
-  if (ranked.family == "colltune") return not_outside("colltune's own kernels run in no library");
+  const auto release =
+      environment == nullptr ? std::nullopt : open_mpi_release_of(environment->mpi_library);
+  if (ranked.family == "colltune") return for_component(ranked.variant, problem, release);
   const bool is_mpi = ranked.family == "mpi";
   if (ranked.is_emulated)
     return not_outside((is_mpi ? std::string("MPI") : "family " + ranked.family) +
@@ -158,9 +177,7 @@ ApplySettings settings_to_apply(const RankedVariant& ranked, const Problem& prob
   if (is_mpi) {
     if (ranked.is_baseline) return nothing_to_set("the MPI library's");
     if (const auto* const collective = find_open_mpi_collective(ranked.variant.implementation))
-      return for_open_mpi(
-          *collective, ranked.variant,
-          environment == nullptr ? std::nullopt : open_mpi_release_of(environment->mpi_library));
+      return for_open_mpi(*collective, ranked.variant, release);
     return not_outside("colltune knows no setting of MPI for it");
   }
   if (ranked.family == "nccl") return for_nccl(ranked, problem.collective);

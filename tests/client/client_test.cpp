@@ -224,7 +224,7 @@ TEST_F(ClientOfDaemon, TheCInterfaceAnswers) {
 TEST_F(ClientOfDaemon, SaysHowToApplyAnAnswer) {
   char text[1024] = "";
   EXPECT_EQ(ask_how_to_apply_in_c(daemon->address().c_str(), 0, text, sizeof text), 0) << text;
-  EXPECT_THAT(text, ::testing::StartsWith("colltune 0 not outside colltune-agent"));
+  EXPECT_THAT(text, ::testing::StartsWith("component 0 programs run it unchanged"));
   EXPECT_EQ(ask_how_to_apply_in_c(daemon->address().c_str(), 1, text, sizeof text), 0) << text;
   EXPECT_THAT(text,
               ::testing::StartsWith("environment 3 OMPI_MCA_coll_tuned_use_dynamic_rules=1 "

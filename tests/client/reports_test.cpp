@@ -131,7 +131,7 @@ TEST_F(Reports, SweepLeadsWithWhatEachKindOfUserGains) {
                   "displaced \\(1 keys\\)\n +with colltune's kernels"));
   EXPECT_THAT(result.out,
               HasSubstr("apply        of the winners 0 need nothing, 0 variables of the launch"));
-  EXPECT_THAT(result.out, HasSubstr("2 run in colltune-agent alone"));
+  EXPECT_THAT(result.out, HasSubstr("2 colltune's component for Open MPI"));
   const nlohmann::json json = report({"sweep"});
   EXPECT_EQ(json["gain_as_you_are"].size(), 1U);  // family colltune has no baseline
   const auto& mpi = json["gain_as_you_are"]["mpi"];

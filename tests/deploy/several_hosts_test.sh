@@ -45,4 +45,19 @@ for collective in all_reduce reduce_scatter all_gather broadcast; do
 done
 # They are no answer for ranks of one host.
 expect_code 3 "$colltune" lookup all_reduce --bytes 4096 --nodes 1 --ranks-per-node 4 --db "$work/hosts.db"
+
+# Programs that know nothing of colltune run what wins among these hosts, where a table says so.
+if [ -n "${COLLTUNE_COMPONENT:-}" ]; then
+  component=(--mca mca_base_component_path "$COLLTUNE_COMPONENT:SYSTEM_DEFAULT" -x COLLTUNE_REPORT=1)
+  expect_code 0 "$COLLTUNE_PLANTED_TABLE" "$work/planted.ctt" 3 2x2 1x2 2x1
+  expect_code 0 "${lab[@]}" --hosts 2 -- "${mpirun[@]}" -n 4 "${component[@]}" -x COLLTUNE_TABLE="$work/planted.ctt" \
+    "$COLLTUNE_RANDOM_PROGRAM" 400 1 without-windows
+  expect_in out '400 calls, right'
+  expect_in err ' calls, .*cpu\.[a-z_]*_hierarchical'
+  # One host lacks the table: the library's own run everywhere.
+  expect_code 0 "${lab[@]}" --hosts 2 -- "${mpirun[@]}" -n 2 --host lab0:2 "${component[@]}" -x COLLTUNE_TABLE="$work/planted.ctt" \
+    "$COLLTUNE_RANDOM_PROGRAM" 100 1 without-windows : -n 2 --host lab1:2 "$COLLTUNE_RANDOM_PROGRAM" 100 1 without-windows
+  expect_in out '100 calls, right'
+  expect_in err 'not all ranks of a communicator run with colltune'
+fi
 finish

@@ -175,14 +175,16 @@ std::string apply_lines(const ApplySettings& settings) {
   return text + fmt::format("{:<13}{}\n", text.empty() ? "apply" : "", settings.how);
 }
 
-/// How to use the answer: that of the winner, and, where nothing but colltune-agent runs it, that
-/// of the first in the ranking that a library or program runs.
+/// How to use the answer: that of the winner, and, where no library runs it by itself, that of the
+/// first in the ranking that a library or program runs.
 std::string apply_text(const Decision& decision, const std::optional<Environment>& environment) {
   const auto all = settings_to_apply(decision, environment ? &*environment : nullptr);
   std::string text = apply_lines(all.front());
-  if (all.front().by != ApplyBy::colltune) return text;
-  const auto other = std::ranges::find_if(
-      all, [](const ApplySettings& one) { return one.by != ApplyBy::colltune; });
+  const auto is_ours = [](const ApplySettings& one) {
+    return one.by == ApplyBy::colltune || one.by == ApplyBy::component;
+  };
+  if (!is_ours(all.front())) return text;
+  const auto other = std::ranges::find_if_not(all, is_ours);
   if (other == all.end()) return text;
   const RankedVariant& own = decision.ranked[static_cast<std::size_t>(other - all.begin())];
   return text +

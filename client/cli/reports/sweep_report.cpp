@@ -214,17 +214,17 @@ std::string gain_text(const std::vector<Decision>& decisions) {
   for (const std::string& family : families_with_baseline(decisions))
     text += line("as you are (family " + family + ")", family);
   return text +
-         line("with colltune's kernels (all families; so far in colltune-agent alone)", any_family);
+         line("with colltune's kernels (all families; in Open MPI 4.1 by colltune's component)", any_family);
 }
 
 std::string applied_text(const Page& page) {
   return fmt::format(
       "of the winners {} need nothing, {} variables of the launch (export openmpi and nccl write "
-      "them by size), {} calls of the program, {} run in colltune-agent alone; colltune lookup "
-      "says "
-      "how for each",
+      "them by size), {} colltune's component for Open MPI, {} calls of the program, {} run in "
+      "colltune-agent alone; colltune lookup says how for each",
       page.applied.at(ApplyBy::nothing), page.applied.at(ApplyBy::environment),
-      page.applied.at(ApplyBy::program), page.applied.at(ApplyBy::colltune));
+      page.applied.at(ApplyBy::component), page.applied.at(ApplyBy::program),
+      page.applied.at(ApplyBy::colltune));
 }
 
 std::string verdicts_text(const Page& page) {

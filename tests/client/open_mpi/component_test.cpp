@@ -87,6 +87,17 @@ TEST_P(RandomPrograms, GetWhatTheLibraryWouldGiveThem) {
   }
 }
 
+TEST_F(Component, ServesFortranByAllItsBindings) {
+  for (const std::string program : {FORTRAN_PROGRAMS}) {
+    if (program.empty()) GTEST_SKIP() << "there is no Fortran compiler of MPI";
+    const Ended ended = run(with(with(launch(3), on()), {program}));
+    EXPECT_EQ(ended.code, 0) << program << ended.out << ended.errors;
+    EXPECT_THAT(ended.out, HasSubstr("all right"));
+    for (const char* ran : {"cpu.broadcast", "cpu.all_gather", "cpu.all_reduce", "cpu.gather"})
+      EXPECT_THAT(ended.errors, HasSubstr(ran));
+  }
+}
+
 TEST_F(Component, LetsTheLibraryGoOnWhileARankWaits) {
   const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "progress"}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;

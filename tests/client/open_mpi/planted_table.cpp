@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -86,19 +87,20 @@ class Planter {
            one.first->traits(problem, topology, one.second).why_not_rebound.empty();
   }
 
+  /// Each algorithm as often as the others, however many variants it has.
   std::optional<Candidate> draw(const Topology& topology, const Problem& problem) {
-    std::vector<Candidate> all;
-    for (const auto& one : catalogue_) {
-      if (one->collective() != problem.collective) continue;
-      std::vector<Candidate> able;
-      for (Variant& variant : one->variants(problem, topology, capability_))
-        if (Candidate candidate{one.get(), std::move(variant)}; runs(topology, problem, candidate))
-          able.push_back(std::move(candidate));
-      // Each algorithm as often as the others, however many variants it has.
-      if (!able.empty()) all.push_back(able[random_() % able.size()]);
+    std::vector<const Implementation*> algorithms;
+    for (const auto& one : catalogue_)
+      if (one->collective() == problem.collective) algorithms.push_back(one.get());
+    std::ranges::shuffle(algorithms, random_);
+    for (const Implementation* const one : algorithms) {
+      std::vector<Variant> variants = one->variants(problem, topology, capability_);
+      std::ranges::shuffle(variants, random_);
+      for (Variant& variant : variants)
+        if (Candidate candidate{one, std::move(variant)}; runs(topology, problem, candidate))
+          return candidate;
     }
-    if (all.empty()) return {};
-    return all[random_() % all.size()];
+    return {};
   }
 
   void add(const Topology& topology, const Problem& problem, const std::vector<Candidate>& ranked) {

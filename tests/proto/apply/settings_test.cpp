@@ -128,7 +128,7 @@ TEST(ApplyNccl, WindowsAndOperatorsAreMadeByTheProgram) {
 }
 
 TEST(Apply, WhatNoLibraryRunsIsSaidSo) {
-  for (const char* variant : {"cpu.all_reduce_one_shot", "mpi.sequential{parts=p0123456789abcdef}"})
+  for (const char* variant : {"cuda.all_reduce_one_shot", "mpi.sequential{parts=p0123456789abcdef}"})
     EXPECT_THAT(applied(variant, "colltune").how, HasSubstr("not outside colltune-agent"));
   // A composition of a library's own variants is no call of that library.
   EXPECT_EQ(applied("sequential.mesh_reduce{parts=p0123456789abcdef}", "mpi").by,
@@ -142,13 +142,26 @@ TEST(Apply, WhatNoLibraryRunsIsSaidSo) {
   EXPECT_THAT(plugin.how, HasSubstr("documentation of plug-in acme"));
 }
 
+TEST(Apply, KernelsForProcessorsRunInTheComponent) {
+  const auto settings = applied("cpu.all_reduce_one_shot", "colltune");
+  EXPECT_EQ(settings.by, ApplyBy::component);
+  EXPECT_THAT(settings.variables, IsEmpty());
+  EXPECT_THAT(settings.how, HasSubstr("COLLTUNE_TABLE=cluster.ctt"));
+  const auto newer = applied("cpu.all_reduce_one_shot", "colltune", Collective::all_reduce, "Open MPI v5.0.7");
+  EXPECT_EQ(newer.by, ApplyBy::colltune);
+  EXPECT_THAT(newer.how, HasSubstr("colltune's component is for Open MPI 4.1.x"));
+  const Problem registered{.collective = Collective::all_reduce, .registered = true};
+  EXPECT_EQ(settings_to_apply(ranked("cpu.all_reduce_one_shot", "colltune"), registered, nullptr).by,
+            ApplyBy::colltune);
+}
+
 TEST(Apply, EachVariantOfADecisionHasItsOwn) {
   Decision decision{.ranked = {ranked("cpu.x", "colltune"),
                                ranked("mpi.all_reduce_tuned{algorithm=ring}", "mpi")}};
   decision.key.problem.collective = Collective::all_reduce;
   const auto all = settings_to_apply(decision, nullptr);
   ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0].by, ApplyBy::colltune);
+  EXPECT_EQ(all[0].by, ApplyBy::component);
   EXPECT_EQ(all[1].by, ApplyBy::environment);
 }
 

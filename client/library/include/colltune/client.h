@@ -118,7 +118,8 @@ const char* colltune_answer_composition(const colltune_answer* answer, size_t ra
 typedef struct colltune_apply {
   size_t struct_size;
   /* "nothing" (it is what runs anyway), "environment" (`variables` of the launch), "program" (calls
-   * that the program makes) or "colltune" (nothing does: only colltune-agent runs it). */
+   * that the program makes), "component" (a table file and colltune's component for Open MPI) or
+   * "colltune" (nothing does: only colltune-agent runs it). */
   const char* by;
   const char* const* variables; /* "NAME=value", ends with NULL; empty but for "environment" */
   size_t variable_count;

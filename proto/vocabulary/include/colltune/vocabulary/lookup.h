@@ -144,12 +144,14 @@ enum class ApplyBy {
   environment = 1,  ///< variables in the environment of the launch
   program = 2,      ///< calls that the program makes
   colltune = 3,     ///< nothing: only colltune-agent runs it
+  component = 4,    ///< a table file and colltune's component for Open MPI
 };
-constexpr std::array<Named<ApplyBy>, 4> enum_names(ApplyBy) {
+constexpr std::array<Named<ApplyBy>, 5> enum_names(ApplyBy) {
   return {{{ApplyBy::nothing, "nothing"},
            {ApplyBy::environment, "environment"},
            {ApplyBy::program, "program"},
-           {ApplyBy::colltune, "colltune"}}};
+           {ApplyBy::colltune, "colltune"},
+           {ApplyBy::component, "component"}}};
 }
 constexpr std::string_view enum_title(ApplyBy) { return "way to apply a variant"; }
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What does an unmodified MPI program gain from the component for Open MPI?
 
-  tests/bench/executed.py [--table cluster.ctt]
+  tests/bench/executed/executed.py [--table cluster.ctt]
 
 Without --table it sweeps first. Then launches of an ordinary MPI program (ordinary_program.cpp: its own loop over each
 collective, buffers that change) with the component and without alternate, every other round the other way round. A ratio is the
@@ -17,9 +17,10 @@ import statistics
 import sys
 import tempfile
 
-import launches
-from baseline import MPI_NAMES, interval
-from launches import COLLECTIVES, SOURCE, Programs, write_config
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import launches  # noqa: E402
+from baseline import MPI_NAMES, interval  # noqa: E402
+from launches import COLLECTIVES, SOURCE, Programs, write_config  # noqa: E402
 
 SIZES = [8, 64, 512, 4096, 32768, 262144, 2097152, 16777216]
 LEAST = 0.98
