@@ -176,9 +176,9 @@ Result init(void** context, const World& world, Logger logger) noexcept {
 Result init_v4(std::size_t ranks, std::size_t nodes, Logger logger, void** context) noexcept {
   return init(context, {0, ranks, nodes, 4}, logger);
 }
-template <int version>
+template <int version, class Constants>
 Result init_from_v5(void** context, std::uint64_t identity, std::size_t ranks, std::size_t nodes,
-                    Logger logger, NvlDomains*, TunerConstants*) noexcept {
+                    Logger logger, NvlDomains*, Constants*) noexcept {
   return init(context, {identity, ranks, nodes, version}, logger);
 }
 
@@ -209,10 +209,13 @@ extern "C" {
     colltune::nccl::tuner_name, colltune::nccl::init_v4, colltune::nccl::get_coll_info,
     colltune::nccl::finalize};
 [[gnu::visibility("default")]] colltune::nccl::TunerV5 ncclTunerPlugin_v5{
-    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<5>, colltune::nccl::get_coll_info,
-    colltune::nccl::finalize};
+    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<5, colltune::nccl::TunerConstants>,
+    colltune::nccl::get_coll_info, colltune::nccl::finalize};
 [[gnu::visibility("default")]] colltune::nccl::TunerV6 ncclTunerPlugin_v6{
-    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<6>, colltune::nccl::get_coll_info,
-    colltune::nccl::finalize, nullptr};
+    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<6, colltune::nccl::TunerConstants>,
+    colltune::nccl::get_coll_info, colltune::nccl::finalize, nullptr};
+[[gnu::visibility("default")]] colltune::nccl::TunerV7 ncclTunerPlugin_v7{
+    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<7, colltune::nccl::TunerConstantsV7>,
+    colltune::nccl::get_coll_info, colltune::nccl::finalize, nullptr};
 
 }  // extern "C"

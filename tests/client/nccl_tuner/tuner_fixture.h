@@ -77,7 +77,7 @@ class TunerTest : public ::testing::Test {
 
   literals::TemporaryFolder folder;
   std::filesystem::path file = folder.path() / "cluster.ctt";
-  LoadedTuner tuner{COLLTUNE_NCCL_TUNER, 6};
+  LoadedTuner tuner{COLLTUNE_NCCL_TUNER, 7};
   TunerControl control{tuner};
 };
 

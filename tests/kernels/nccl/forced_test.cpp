@@ -152,7 +152,7 @@ TEST_F(NcclForced, AnEntryThatOneRankLacksIsRefusedOnAll) {
 
 TEST_F(NcclForced, OtherVersionsAndInterfacesOfTheTunerServeAsWell) {
   for (const auto& [version, interface_version] :
-       {std::pair(22403, 4), std::pair(23007, 6), std::pair(23102, 6)}) {
+       {std::pair(22403, 4), std::pair(23007, 6), std::pair(23102, 6), std::pair(23206, 7)}) {
     FakeNcclSettings settings;
     settings.version = version;
     settings.tuner_interface = interface_version;

@@ -31,7 +31,7 @@ typedef struct colltune_nccl_communicator {
   uint64_t identity;  ///< NCCL's, equal on all of its ranks; 0 by interface 4
   uint64_t ranks;
   uint64_t nodes;
-  int32_t interface_version;  ///< 4, 5 or 6
+  int32_t interface_version;  ///< 4 to 7
   int32_t table_state;
   uint64_t table_generation;
   uint64_t table_rules;      ///< those for its ranks and nodes
