@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstring>
-
 #include <optional>
 
 #include "tuner_fixture.h"
@@ -193,6 +192,86 @@ TEST_F(SelectionTest, RulesOfATableAreTakenToo) {
     EXPECT_EQ(version.rule(before, after), entry_of(1, 1)) << version.code;
     EXPECT_EQ(channels, 2);
   }
+}
+
+TEST_F(SelectionTest, ChannelsMeasuredWhereNcclTookThemAreNoRuleWhereItMayTakeFewer) {
+  std::vector<NcclRule> rules(2, {.function = Function::all_gather,
+                                  .ranks = 8,
+                                  .nodes = 8,
+                                  .min_message = {0},
+                                  .max_message = {4095},
+                                  .choice = {Algorithm::ring, Protocol::ll128, 16},
+                                  .time_us = 40});
+  rules[1].min_message = {4096};
+  rules[1].max_message = {1 << 20};
+  rules[1].choice.channels = 0;
+  for (const char* const measured : {"2.28.9", "2.31.2"}) {
+    publish(rules, measured);
+    const bool is_measured_with_limits = measured == std::string("2.31.2");
+    for (const Version& version : versions) {
+      SCOPED_TRACE(testing::Message() << version.code << ", measured with " << measured);
+      const LoadedTuner one(COLLTUNE_NCCL_TUNER, version.interface_version);
+      const TunedCommunicator communicator(one, 8, 8, logger_of(version.code));
+      const bool is_kept = version.code < nccl::first_channels_as_limit || is_measured_with_limits;
+      EXPECT_EQ(newest().table_rules, is_kept ? 2U : 1U);
+      const Costs before = across_nodes(Function::all_gather);
+      for (const std::size_t bytes : {1024, 8192}) {
+        Costs after = before;
+        int channels = 0;
+        communicator.ask({.function = Function::all_gather, .bytes = bytes}, after, channels);
+        const bool has_channels = bytes == 1024;
+        EXPECT_EQ(after == before, has_channels && !is_kept);
+        EXPECT_EQ(channels, has_channels && is_kept ? 16 : 0);
+      }
+    }
+  }
+  publish(rules, "2.28.9");
+  const TunedCommunicator unknown(tuner, 8, 8, capture);
+  EXPECT_EQ(newest().table_rules, 1U) << "nobody tells which NCCL it is";
+  EXPECT_THAT(log_lines(), testing::Contains(testing::AllOf(
+                               testing::HasSubstr("INFO"), testing::HasSubstr("asks for channels"),
+                               testing::HasSubstr("measured with NCCL 2.28.9"))));
+}
+
+TEST_F(SelectionTest, WhatNcclMakesOfChannelsIsSaidByItsVersion) {
+  publish({{.function = Function::reduce,
+            .ranks = 8,
+            .nodes = 1,
+            .min_message = {0},
+            .max_message = {1 << 20},
+            .choice = {Algorithm::ring, Protocol::ll, 16},
+            .time_us = 40}});
+  const auto expect = [&](nccl::Logger logger, int interface_version, int asked) {
+    const LoadedTuner one(COLLTUNE_NCCL_TUNER, interface_version);
+    const TunedCommunicator communicator(one, 8, 1, logger);
+    const std::uint64_t number = newest().number;
+    ASSERT_EQ(control.observe(number, 1), 0);
+    const auto seen_of = [&](Function function) {
+      Costs costs = Costs::of(5);
+      int channels = 0;
+      communicator.ask({.function = function, .bytes = 4096}, costs, channels);
+      colltune_nccl_call seen{};
+      EXPECT_EQ(control.last_call(number, &seen), 0);
+      EXPECT_EQ(seen.channels, channels);
+      return seen;
+    };
+    EXPECT_EQ(seen_of(Function::broadcast).channels_are, colltune_nccl_channels_own) << "left";
+    EXPECT_EQ(seen_of(Function::reduce).outcome, colltune_nccl_ruled);
+    EXPECT_EQ(seen_of(Function::reduce).channels_are, asked) << "by a rule";
+    colltune_nccl_force force = force_of({Algorithm::ring, Protocol::ll, 4});
+    ASSERT_EQ(control.force(number, &force), 0);
+    EXPECT_EQ(seen_of(Function::all_reduce).channels_are, asked) << "by a force";
+    force = force_of({Algorithm::ring, Protocol::ll, 0});
+    ASSERT_EQ(control.force(number, &force), 0);
+    EXPECT_EQ(seen_of(Function::all_reduce).channels_are, colltune_nccl_channels_own);
+  };
+  for (const Version& version : versions) {
+    SCOPED_TRACE(version.code);
+    expect(logger_of(version.code), version.interface_version,
+           version.code < 23100 ? colltune_nccl_channels_asked : colltune_nccl_channels_most);
+  }
+  SCOPED_TRACE("a version that nobody tells");
+  expect(nullptr, 6, colltune_nccl_channels_most);
 }
 
 TEST_F(SelectionTest, OfEqualCostsTheFirstIsNamedUpTo2_30AndThenTheLast) {

@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <climits>
 #include <cstddef>
 #include <optional>
+#include <string_view>
+#include <system_error>
 
 #include "colltune/nccl/tuner_abi.h"
 #include "colltune/vocabulary/collective.h"
@@ -26,6 +30,22 @@ struct UniqueId {
 /// As ncclGetVersion codes it since 2.9: 22809 is 2.28.9.
 constexpr int version_code(int major, int minor, int patch) {
   return major * 10000 + minor * 100 + patch;
+}
+
+/// The version_code of "2.28.9"; 0 for a text that is none.
+inline int version_code_of(std::string_view text) {
+  std::array<int, 3> parts{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const auto [behind, error] = std::from_chars(at, end, parts[part]);
+    if (error != std::errc() || parts[part] < 0) return 0;
+    at = behind;
+    if (part + 1 == parts.size()) break;
+    if (at == end || *at != '.') return 0;
+    ++at;
+  }
+  return version_code(parts[0], parts[1], parts[2]);
 }
 
 /// ncclConfig_t as NCCL 2.28 has it. It says how much of it is meant: its beginning as of 2.18

@@ -31,6 +31,14 @@ inline constexpr float cost_ignored = -1.0f;
 inline constexpr float cost_avoided = 1e30f;
 /// The first version of NCCL that takes the plain minimum, as ncclGetVersion codes it.
 inline constexpr int first_plain_minimum = 23100;
+/// The first version of NCCL in which a tuner's number of channels is a limit: NCCL takes its own
+/// number for the message where that is lower. Before, it took the tuner's as far as the
+/// communicator and the message had so many.
+inline constexpr int first_channels_as_limit = 23100;
+/// Whether that is so; also where the version is not known (0), so that nothing is promised.
+constexpr bool takes_channels_as_limit(int version) {
+  return version == 0 || version >= first_channels_as_limit;
+}
 
 /// Levels and subsystem of the logger.
 inline constexpr int log_warn = 2;
