@@ -283,7 +283,6 @@ void LibraryCall::wait(Deadline deadline) {
   is_under_way_ = false;
   // If it is not usable, the wait ended because another thread aborted the communicator.
   member_->require_usable();
-  require_selected();
   if (graph_)
     read_told();
   else if (watched_ || (function_ && !executed_))
@@ -324,10 +323,10 @@ void LibraryCall::watch() {
 }
 
 void LibraryCall::read_back() {
+  if (function_) member_->observe(false);
   require_selected();
   read_told();
   if (!function_) return;
-  member_->observe(false);
   require_forced();
   if (!is_told_) read_table();
 }
@@ -365,11 +364,11 @@ void LibraryCall::read_table() {
   const Choice ran{.algorithm = static_cast<Algorithm>(seen->algorithm),
                    .protocol = static_cast<Protocol>(seen->protocol),
                    .channels = seen->channels};
-  // For buffers in windows, kernels other than those of the table were expected.
   // NCCL may have taken fewer channels, so they are not known to be those that were asked for. How
   // many a selected call had the tuner does not know either.
   const bool is_limit = seen->channels_are == colltune_nccl_channels_most;
   const bool is_unknown = is_limit || (!choice_ && named_ && named_->channels > 0);
+  // For buffers in windows, kernels other than those of the table were expected.
   const bool is_as_asked =
       (!named_ && windows_.empty()) ||
       (named_ && (!choice_ || seen->outcome == colltune_nccl_forced) &&
