@@ -244,6 +244,17 @@ TEST_F(NcclSelected, ItNeedsNccl2_31AndAnEnvironmentThatLeavesIt) {
               AllOf(HasSubstr("NCCL 2.30.7"), HasSubstr("they came with 2.31")));
 }
 
+TEST_F(NcclSelected, ALibraryWithoutSuchCallsIsUsedWithoutThem) {
+  const FakeNccl old(COLLTUNE_OLD_FAKE_NCCL);
+  FakeNcclSettings settings = settings_;
+  settings.tuner_interface = 4;
+  old.configure(settings);
+  places_ = old.places();
+  places_.profiler = COLLTUNE_NCCL_TUNER;
+  EXPECT_THAT(why_not(selected("ring", "ll", 16)), HasSubstr("has no calls with a configuration"));
+  EXPECT_THAT(why_not(forced("ring", "ll", 16)), IsEmpty());
+}
+
 // A name in a selection stands for all that begin so.
 TEST(NcclSelection, TakesOneEntryAndOneKernel) {
   for (const auto& algorithm : enum_names(Algorithm{}))
