@@ -11,8 +11,9 @@
 #include <tuple>
 
 #include "colltune/export/export_scope.h"
-#include "colltune/export/rule_choice.h"
 #include "colltune/export/size_ranges.h"
+#include "colltune/model/rule_choice.h"
+#include "colltune/nccl/library_abi.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
@@ -179,6 +180,11 @@ NcclExport export_nccl(const DecisionSet& set) {
       "NCCL_TUNER_PLUGIN=THE PLUG-IN NCCL_TUNER_CONFIG_FILE=THIS FILE. Calls without a line here "
       "run "
       "on ONE channel: other collectives, other numbers of ranks and nodes.");
+  if (nccl::version_code_of(scope.environment.nccl_version) < nccl::first_channels_as_limit &&
+      std::ranges::any_of(result.rules, [](const NcclCsvRule& rule) { return rule.channels > 0; }))
+    result.comment.emplace_back(
+        "NCCL 2.31 and later take their own number of channels where that is lower, so that a line "
+        "may run with fewer than were measured.");
   for (const std::string& where : stand_ins)
     result.comment.push_back(
         "NCCL's own choice stays, which the format cannot say; a choice as fast "

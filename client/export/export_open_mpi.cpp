@@ -11,7 +11,7 @@
 #include <set>
 
 #include "colltune/export/export_scope.h"
-#include "colltune/export/rule_choice.h"
+#include "colltune/model/rule_choice.h"
 #include "colltune/export/size_ranges.h"
 #include "colltune/vocabulary/error.h"
 

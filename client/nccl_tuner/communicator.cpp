@@ -117,6 +117,9 @@ void Communicator::decide(const AskedCall& call, CostTable table, int* channels)
   seen.algorithm = left.algorithm;
   seen.protocol = left.protocol;
   seen.channels = channels == nullptr ? 0 : *channels;
+  seen.channels_are = seen.channels == 0                            ? colltune_nccl_channels_own
+                      : takes_channels_as_limit(facts.nccl_version) ? colltune_nccl_channels_most
+                                                                    : colltune_nccl_channels_asked;
   record(seen);
 }
 

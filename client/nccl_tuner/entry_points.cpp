@@ -15,6 +15,7 @@
 #include <new>
 
 #include "colltune/nccl/tuner_abi.h"
+#include "colltune/vocabulary/error.h"
 #include "loaded_table.h"
 #include "registry.h"
 
@@ -90,14 +91,22 @@ void report_restrictions(Logger logger) noexcept {
           name, value);
 }
 
-/// Returns false if memory ran out.
-bool fill_rules(const TableView& table, Communicator& communicator) noexcept {
+using Reason = std::array<char, 160>;
+
+/// Returns why there are no rules; empty if there are.
+Reason fill_rules(const TableView& table, Communicator& communicator) noexcept {
+  Reason why{};
+  const auto say = [&](const char* text) { std::snprintf(why.data(), why.size(), "%s", text); };
   try {
-    return communicator.rules.fill(
-        rules_of(table, communicator.facts.ranks, communicator.facts.nodes));
+    if (!communicator.rules.fill(rules_of(table, communicator.facts.ranks, communicator.facts.nodes,
+                                          communicator.facts.nccl_version)))
+      say("there is no memory for its rules");
+  } catch (const Error& error) {
+    say(error.what());
   } catch (const std::exception&) {
-    return false;
+    say("there is no memory for its rules");
   }
+  return why;
 }
 
 /// Loads the rules of the table that the environment names, if any. Returns false if this rank
@@ -115,12 +124,13 @@ bool take_rules(Communicator& communicator, Logger logger) noexcept {
   }
   const LoadedTable table(path);
   facts.table_state = colltune_nccl_table_refused;
-  if (*table.why_not() != '\0') {
-    log(logger, log_warn, "colltune: table %s cannot be used: %s: %s", path, table.why_not(),
+  const auto refuse = [&](const char* why) {
+    log(logger, log_warn, "colltune: table %s cannot be used: %s: %s", path, why,
         wanted == nullptr ? "NCCL's own choices stay"
                           : "communicator refused, since its digest is demanded");
     return wanted == nullptr;
-  }
+  };
+  if (*table.why_not() != '\0') return refuse(table.why_not());
   const table_file::Header& header = table.view().header();
   const DigestText digest = text_of(header.digest);
   if (wanted != nullptr && std::strcmp(wanted, digest.data()) != 0) {
@@ -129,16 +139,21 @@ bool take_rules(Communicator& communicator, Logger logger) noexcept {
         digest.data(), digest_variable, wanted);
     return false;
   }
-  if (!fill_rules(table.view(), communicator)) {
-    log(logger, log_warn, "colltune: no memory for the rules of table %s: %s", path,
-        wanted == nullptr ? "NCCL's own choices stay" : "communicator refused");
-    return wanted == nullptr;
-  }
+  if (const Reason why = fill_rules(table.view(), communicator); why.front() != '\0')
+    return refuse(why.data());
   if (table.is_writable_by_all() && wanted == nullptr)
     log(logger, log_warn,
         "colltune: table %s can be written by every user of this machine, who choose for this "
         "job so: take that right away (chmod o-w), or demand its digest by %s",
         path, digest_variable);
+  if (leaves_out_channels(table.view(), facts.nccl_version)) {
+    const std::string_view measured = measured_nccl(table.view());
+    log(logger, log_info,
+        "colltune: no rule of table %s asks for channels: it was measured with NCCL %.*s, and from "
+        "2.31 on NCCL may take fewer than it is asked for",
+        path, static_cast<int>(measured.empty() ? 7 : measured.size()),
+        measured.empty() ? "unknown" : measured.data());
+  }
   facts.table_state = colltune_nccl_table_in_use;
   facts.table_generation = header.generation;
   facts.table_rules = communicator.rules.size();
@@ -176,9 +191,9 @@ Result init(void** context, const World& world, Logger logger) noexcept {
 Result init_v4(std::size_t ranks, std::size_t nodes, Logger logger, void** context) noexcept {
   return init(context, {0, ranks, nodes, 4}, logger);
 }
-template <int version>
+template <int version, class Constants>
 Result init_from_v5(void** context, std::uint64_t identity, std::size_t ranks, std::size_t nodes,
-                    Logger logger, NvlDomains*, TunerConstants*) noexcept {
+                    Logger logger, NvlDomains*, Constants*) noexcept {
   return init(context, {identity, ranks, nodes, version}, logger);
 }
 
@@ -209,10 +224,13 @@ extern "C" {
     colltune::nccl::tuner_name, colltune::nccl::init_v4, colltune::nccl::get_coll_info,
     colltune::nccl::finalize};
 [[gnu::visibility("default")]] colltune::nccl::TunerV5 ncclTunerPlugin_v5{
-    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<5>, colltune::nccl::get_coll_info,
-    colltune::nccl::finalize};
+    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<5, colltune::nccl::TunerConstants>,
+    colltune::nccl::get_coll_info, colltune::nccl::finalize};
 [[gnu::visibility("default")]] colltune::nccl::TunerV6 ncclTunerPlugin_v6{
-    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<6>, colltune::nccl::get_coll_info,
-    colltune::nccl::finalize, nullptr};
+    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<6, colltune::nccl::TunerConstants>,
+    colltune::nccl::get_coll_info, colltune::nccl::finalize, nullptr};
+[[gnu::visibility("default")]] colltune::nccl::TunerV7 ncclTunerPlugin_v7{
+    colltune::nccl::tuner_name, colltune::nccl::init_from_v5<7, colltune::nccl::TunerConstantsV7>,
+    colltune::nccl::get_coll_info, colltune::nccl::finalize, nullptr};
 
 }  // extern "C"

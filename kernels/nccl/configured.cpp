@@ -86,7 +86,7 @@ Implementations make_configured(const std::shared_ptr<const Runtime>& runtime) {
        .list = &list,
        .why_not = &why_not,
        .settings =
-           [](const std::vector<Parameter>& parameters) {
+           [](Collective, const std::vector<Parameter>& parameters) {
              return CallSettings{.communicator =
                                      settings_of(parameters).value_or(CommunicatorSettings{})};
            }},

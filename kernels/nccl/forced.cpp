@@ -60,10 +60,12 @@ class Forced final : public Implementation {
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override {
     std::vector<Variant> all;
+    const bool asks_for_channels = why_not_channels(capability).empty();
     for (const Entry& entry : entries_of(function_))
       if (why_not_entry(entry, topology, capability).empty())
         for (const int channels : channels_to_try(function_, entry, problem.message_size.value))
-          all.push_back(variant_of({entry.algorithm, entry.protocol, channels}));
+          if (channels == 0 || asks_for_channels)
+            all.push_back(variant_of({entry.algorithm, entry.protocol, channels}));
     // Keeps one, so that `supports` can report why there is none.
     if (all.empty()) all.push_back(variant_of({Algorithm::ring, Protocol::simple, 0}));
     return all;
@@ -90,6 +92,9 @@ class Forced final : public Implementation {
       return Support::no(std::move(why));
     if (choice->channels > 0 && takes_channels_on_trust(entry.algorithm))
       return Support::no("NCCL does not check the channels of CollNet: only channels=0");
+    if (choice->channels > 0)
+      if (std::string why = why_not_channels(capability); !why.empty())
+        return Support::no(std::move(why));
     if (const int most = most_channels_of(function_, entry.protocol, problem.message_size.value);
         choice->channels > most)
       return Support::no("the message is too short: NCCL gives it " + std::to_string(most) +

@@ -29,7 +29,7 @@ Implementations make_library_choice(const std::shared_ptr<const Runtime>& runtim
        .collectives = all_collectives(),
        .list = &list,
        .why_not = &why_not,
-       .settings = [](const std::vector<Parameter>&) { return CallSettings{}; }},
+       .settings = [](Collective, const std::vector<Parameter>&) { return CallSettings{}; }},
       runtime);
 }
 

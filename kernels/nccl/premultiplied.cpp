@@ -35,7 +35,9 @@ Implementations make_premultiplied(const std::shared_ptr<const Runtime>& runtime
        .list = &list,
        .why_not = &why_not,
        .settings =
-           [](const std::vector<Parameter>&) { return CallSettings{.is_premultiplied = true}; }},
+           [](Collective, const std::vector<Parameter>&) {
+             return CallSettings{.is_premultiplied = true};
+           }},
       runtime);
 }
 

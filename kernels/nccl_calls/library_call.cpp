@@ -34,21 +34,43 @@ bool is_run_of(const Choice& asked, const Choice& ran) {
          (asked.channels == 0 || asked.channels == ran.channels);
 }
 
+CallConfiguration configuration_of(const CallSelection& selection) {
+  CallConfiguration configuration;
+  configuration.selection = selection.names.c_str();
+  if (!selection.choice || selection.choice->channels == 0) return configuration;
+  configuration.fewest_ctas = configuration.most_ctas = selection.choice->channels;
+  // In NVLink switches NCCL takes this number last.
+  if (selection.choice->algorithm == Algorithm::nvls ||
+      selection.choice->algorithm == Algorithm::nvls_tree)
+    configuration.nvls_ctas = selection.choice->channels;
+  return configuration;
+}
+
 Result call_nccl(const Functions& nccl, NativeHandle handle, const NativeCall& call, int op,
                  void* queue) {
   const int type = native_type(call.type);
   const auto [send, receive, count] = std::tuple(call.send, call.receive, call.count);
+  const auto make = [&](auto plain, auto configured, auto... arguments) {
+    if (!call.selection) return plain(arguments...);
+    const CallConfiguration configuration = configuration_of(*call.selection);
+    return configured(arguments..., &configuration);
+  };
   switch (call.collective) {
     case Collective::all_reduce:
-      return nccl.all_reduce(send, receive, count, type, op, handle, queue);
+      return make(nccl.all_reduce, nccl.all_reduce_config, send, receive, count, type, op, handle,
+                  queue);
     case Collective::reduce_scatter:
-      return nccl.reduce_scatter(send, receive, count, type, op, handle, queue);
+      return make(nccl.reduce_scatter, nccl.reduce_scatter_config, send, receive, count, type, op,
+                  handle, queue);
     case Collective::all_gather:
-      return nccl.all_gather(send, receive, count, type, handle, queue);
+      return make(nccl.all_gather, nccl.all_gather_config, send, receive, count, type, handle,
+                  queue);
     case Collective::broadcast:
-      return nccl.broadcast(send, receive, count, type, call.root, handle, queue);
+      return make(nccl.broadcast, nccl.broadcast_config, send, receive, count, type, call.root,
+                  handle, queue);
     case Collective::reduce:
-      return nccl.reduce(send, receive, count, type, op, call.root, handle, queue);
+      return make(nccl.reduce, nccl.reduce_config, send, receive, count, type, op, call.root,
+                  handle, queue);
     case Collective::all_to_all:
       return nccl.all_to_all(send, receive, count, type, handle, queue);
     case Collective::gather:
@@ -64,9 +86,10 @@ constexpr const char* told_by_profiler = ",told_by=profiler";
 
 }  // namespace
 
-std::string choice_text(const Choice& choice) {
+std::string choice_text(const Choice& choice, bool has_limit) {
   std::string text = "algorithm=" + std::string(name_of(choice.algorithm));
-  if (choice.channels > 0) text += ",channels=" + std::to_string(choice.channels);
+  if (choice.channels > 0)
+    text += (has_limit ? ",most_channels=" : ",channels=") + std::to_string(choice.channels);
   return text + ",protocol=" + std::string(name_of(choice.protocol));
 }
 
@@ -114,6 +137,7 @@ LibraryCall::LibraryCall(std::shared_ptr<NcclRank> member, const NativeCall& cal
     : member_(std::move(member)),
       call_(call),
       choice_(choice),
+      named_(choice_ || !call.selection ? choice_ : call.selection->choice),
       function_(member_->why_not_forced().empty() ? function_of(call.collective) : std::nullopt),
       windows_(std::move(windows)),
       launch_(member_->device().make_library_launch(submission_)) {
@@ -230,9 +254,13 @@ void LibraryCall::ask(void* queue) {
 void LibraryCall::ask_aside(void* queue) {
   is_submitted_ = false;
   // Captures copies of all it needs: this object may be gone when the ranks are connected.
-  member_->begin("a call of NCCL",
-                 [nccl = member_->functions(), handle = member_->handle(), call = call_, op = op(),
-                  queue] { return call_nccl(nccl, handle, call, op, queue); });
+  member_->begin("a call of NCCL", [nccl = member_->functions(), handle = member_->handle(),
+                                    call = call_, op = op(), queue, is_refused = is_refused_] {
+    const Result result = call_nccl(nccl, handle, call, op, queue);
+    if (result != result_invalid_argument || !call.selection) return result;
+    *is_refused = true;
+    return result_success;  // nothing is on the queue
+  });
 }
 
 int LibraryCall::op() const { return own_op_ ? own_op_->number() : native_op(call_.op); }
@@ -282,6 +310,12 @@ void LibraryCall::require_forced() const {
                         format_bytes({seen->bytes}) + ", though not for a small one");
 }
 
+void LibraryCall::require_selected() const {
+  if (!*is_refused_) return;
+  throw UnavailableHere("NCCL refuses such calls with algSelection=" + call_.selection->names +
+                        ": it has nothing of that name for them, or not here");
+}
+
 void LibraryCall::watch() {
   // For other calls the profiler's report would be nothing new.
   if (function_of(call_.collective) || !windows_.empty())
@@ -289,9 +323,10 @@ void LibraryCall::watch() {
 }
 
 void LibraryCall::read_back() {
+  if (function_) member_->observe(false);
+  require_selected();
   read_told();
   if (!function_) return;
-  member_->observe(false);
   require_forced();
   if (!is_told_) read_table();
 }
@@ -308,7 +343,7 @@ void LibraryCall::read_told() {
   };
   if (ran && ran->kind == colltune_nccl_ran_entry)
     // For buffers in windows, kernels other than those of the table were expected.
-    say(choice_text(ran->choice), choice_ ? is_run_of(*choice_, ran->choice) : windows_.empty());
+    say(choice_text(ran->choice), named_ ? is_run_of(*named_, ran->choice) : windows_.empty());
   else if (windows_.empty())
     return;
   else if (ran && ran->kind == colltune_nccl_ran_kernel)
@@ -329,12 +364,16 @@ void LibraryCall::read_table() {
   const Choice ran{.algorithm = static_cast<Algorithm>(seen->algorithm),
                    .protocol = static_cast<Protocol>(seen->protocol),
                    .channels = seen->channels};
+  // NCCL may have taken fewer channels, so they are not known to be those that were asked for. How
+  // many a selected call had the tuner does not know either.
+  const bool is_limit = seen->channels_are == colltune_nccl_channels_most;
+  const bool is_unknown = is_limit || (!choice_ && named_ && named_->channels > 0);
   // For buffers in windows, kernels other than those of the table were expected.
   const bool is_as_asked =
-      (!choice_ && windows_.empty()) ||
-      (choice_ && seen->outcome == colltune_nccl_forced && ran.algorithm == choice_->algorithm &&
-       ran.protocol == choice_->protocol);
-  executed_ = Executed{.choice = choice_text(ran), .is_what_was_named = is_as_asked};
+      (!named_ && windows_.empty()) ||
+      (named_ && (!choice_ || seen->outcome == colltune_nccl_forced) &&
+       ran.algorithm == named_->algorithm && ran.protocol == named_->protocol && !is_unknown);
+  executed_ = Executed{.choice = choice_text(ran, is_limit), .is_what_was_named = is_as_asked};
 }
 
 void capture_together(Communicator& communicator, const std::shared_ptr<NcclRank>& member,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -13,11 +14,21 @@
 #include "colltune/kernels/operation.h"
 #include "colltune/nccl/choice.h"
 #include "kept_graph.h"
-#include "nccl_rank.h"
 #include "nccl_library/watched_call.h"
+#include "nccl_rank.h"
 #include "windows.h"
 
 namespace colltune::nccl {
+
+/// What a call's own configuration asks for (NCCL 2.31 and later).
+struct CallSelection {
+  /// As NCCL's algSelection: names, of which each stands for all that begin so; ',' or, '+' and,
+  /// '^' not.
+  std::string names;
+  /// The entry of NCCL's table that they name, with exactly so many channels (0: NCCL decides);
+  /// empty: a kernel for symmetric windows.
+  std::optional<Choice> choice;
+};
 
 /// The arguments of one rank's call of libnccl.
 struct NativeCall {
@@ -32,6 +43,7 @@ struct NativeCall {
   bool registers = false;  ///< registers the buffers with NCCL's communicator while the call exists
   std::size_t send_bytes = 0;
   std::size_t receive_bytes = 0;
+  std::optional<CallSelection> selection{};  ///< nothing: the plain call
 };
 
 /// Registers a buffer with NCCL's communicator, which then accesses it directly if it can.
@@ -139,6 +151,9 @@ class LibraryCall final : public Operation {
   void read_told();
   /// Reads the choice that the tuner's table led to.
   void read_table();
+  /// Throws UnavailableHere if NCCL refused the call because what it selects is not there: then
+  /// nothing ran.
+  void require_selected() const;
   /// Throws UnavailableHere if NCCL marked the forced choice as unavailable for the observed call,
   /// even though it was available for a small one.
   void require_forced() const;
@@ -146,6 +161,7 @@ class LibraryCall final : public Operation {
   std::shared_ptr<NcclRank> member_;
   NativeCall call_;
   std::optional<Choice> choice_;
+  std::optional<Choice> named_;       ///< what shall run, by `choice_` or the call's selection
   std::optional<Function> function_;  ///< nothing: NCCL asks no tuner about such calls
   bool is_under_way_ = false;
   bool is_submitted_ = true;
@@ -153,6 +169,9 @@ class LibraryCall final : public Operation {
   std::optional<Executed> executed_;
   std::optional<WatchedCall> watched_;  ///< the first call or replay, until it has ended
   bool is_told_ = false;
+  /// Whether NCCL refused the first call for its selection. The thread that makes it may outlive
+  /// this object.
+  std::shared_ptr<std::atomic<bool>> is_refused_ = std::make_shared<std::atomic<bool>>(false);
   bool is_first_ = true;    ///< whether the current call is the first
   bool asks_aside_ = true;  ///< whether the current call is made by ask_aside
   Windows windows_;
@@ -170,7 +189,8 @@ class LibraryCall final : public Operation {
 void capture_together(Communicator& communicator, const std::shared_ptr<NcclRank>& member,
                       LibraryCall& call, Deadline deadline);
 
-/// "algorithm=ring,channels=8,protocol=ll"; without channels if NCCL decides on them.
-[[nodiscard]] std::string choice_text(const Choice& choice);
+/// "algorithm=ring,channels=8,protocol=ll"; without channels if NCCL decides on them, and
+/// "most_channels=8" if it may have taken fewer.
+[[nodiscard]] std::string choice_text(const Choice& choice, bool has_limit = false);
 
 }  // namespace colltune::nccl

@@ -3,7 +3,6 @@
 
 #include "native.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <string>
 
@@ -14,6 +13,8 @@ namespace colltune::nccl {
 namespace {
 
 constexpr std::string_view version_feature = "nccl.version";
+constexpr std::string_view profiler_feature = "nccl.profiler";
+constexpr std::string_view selection_feature = "nccl.call_configuration";
 constexpr std::string_view windows_feature = "nccl.windows";
 constexpr std::string_view environment_feature = "nccl.environment";
 // NCCL refuses ranks that share a GPU, unless it takes each rank for a separate host, or its
@@ -57,15 +58,7 @@ std::string_view function_since_2_28(Collective collective) {
 
 /// The version_code of a version_text.
 int version_of(const Capability& capability) {
-  int parts[3] = {};
-  const std::string_view text = capability.value(version_feature);
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (int& part : parts) {
-    at = std::from_chars(at, end, part).ptr;
-    if (at != end) ++at;  // skips the point
-  }
-  return version_code(parts[0], parts[1], parts[2]);
+  return version_code_of(capability.value(version_feature));
 }
 
 }  // namespace
@@ -91,6 +84,8 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
   }
   capability.features[std::string(version_feature)] = version_text(opened.version);
   const Functions& functions = opened.functions;
+  if (functions.all_reduce_config != nullptr)
+    capability.features[std::string(selection_feature)] = "";
   if (functions.all_to_all != nullptr) capability.features["nccl.ncclAlltoAll"] = "";
   if (functions.register_window != nullptr && functions.deregister_window != nullptr)
     capability.features[std::string(windows_feature)] = "";
@@ -101,7 +96,7 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
   else
     capability.features["nccl.tuner.unavailable"] = opened.why_no_tuner;
   if (opened.why_no_profiler.empty())
-    capability.features["nccl.profiler"] = "";
+    capability.features[std::string(profiler_feature)] = "";
   else
     capability.features["nccl.profiler.unavailable"] = opened.why_no_profiler;
   if (opened.is_without_tuner) capability.features[std::string(without_tuner_feature)] = "";
@@ -184,6 +179,25 @@ std::string why_not_ctas(const Capability& capability) {
        {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"})
     if (!environment_value(capability, variable).empty())
       return std::string(variable) + " in the environment overrides it";
+  return {};
+}
+
+std::string why_not_channels(const Capability& capability) {
+  if (!takes_channels_as_limit(version_of(capability)) || capability.has(profiler_feature))
+    return {};
+  return "NCCL " + std::string(capability.value(version_feature)) +
+         " takes its own number of channels where it is lower (from 2.31 on), and nobody tells how "
+         "many ran: " +
+         std::string(capability.value("nccl.profiler.unavailable"));
+}
+
+std::string why_not_selection(const Capability& capability) {
+  if (!capability.has(selection_feature))
+    return "NCCL " + std::string(capability.value(version_feature)) +
+           " has no calls with a configuration (ncclAllReduceConfig); they came with 2.31";
+  // On this path NCCL chooses before it looks at the call's selection.
+  if (environment_value(capability, "NCCL_ENQUEUE_REARCH_ENABLE") == "1")
+    return "NCCL_ENQUEUE_REARCH_ENABLE=1 in the environment has NCCL ignore it";
   return {};
 }
 

@@ -45,6 +45,12 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
 /// Why such a rank cannot set a communicator's number of CTAs or its policy: NCCL is too old, or
 /// the environment, which takes precedence, sets another value. Empty if it can.
 [[nodiscard]] std::string why_not_ctas(const Capability& capability);
+/// Why such a rank cannot ask its tuner for a number of channels: NCCL may take fewer, and nothing
+/// reports how many. Empty if it can.
+[[nodiscard]] std::string why_not_channels(const Capability& capability);
+/// Why such a rank cannot say in a call what shall run it: NCCL is too old, or the environment
+/// decides. Empty if it can.
+[[nodiscard]] std::string why_not_selection(const Capability& capability);
 [[nodiscard]] std::string why_not_policy(const Capability& capability, CtaPolicy policy);
 
 [[nodiscard]] NativeCall native_call(const Communicator& communicator, const Call& call);

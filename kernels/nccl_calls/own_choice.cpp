@@ -64,10 +64,11 @@ class OwnChoiceEntry final : public Implementation {
   }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
-    const CallSettings settings = form_.settings(variant.parameters);
+    const CallSettings settings = form_.settings(collective(), variant.parameters);
     auto member = NcclRank::of(communicator, runtime_->open(), settings.communicator, deadline);
     NativeCall native = native_call(communicator, call);
     native.is_premultiplied = settings.is_premultiplied;
+    native.selection = settings.selection;
     Windows windows;
     if (form_.windows)
       windows = open_windows(communicator, member, *form_.windows, call.buffers, deadline);

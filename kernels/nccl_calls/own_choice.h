@@ -3,13 +3,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "colltune/kernels/implementation.h"
-#include "nccl_rank.h"
+#include "library_call.h"
 #include "nccl_library/library.h"
+#include "nccl_rank.h"
 #include "windows.h"
 
 namespace colltune::nccl {
@@ -18,6 +20,7 @@ namespace colltune::nccl {
 struct CallSettings {
   CommunicatorSettings communicator{};
   bool is_premultiplied = false;  ///< as in NativeCall
+  std::optional<CallSelection> selection{};
 };
 
 /// A way to call NCCL that leaves algorithm, protocol and channels to it: one entry of the
@@ -38,7 +41,7 @@ struct OwnChoice {
   /// ranks; null: they lie anywhere.
   std::shared_ptr<WindowMemory> windows{};
   /// The settings of parameters that can be run.
-  CallSettings (*settings)(const std::vector<Parameter>&) = nullptr;
+  CallSettings (*settings)(Collective, const std::vector<Parameter>&) = nullptr;
 };
 
 [[nodiscard]] Implementations make_own_choice(const OwnChoice& form,

@@ -96,6 +96,17 @@ std::string find_functions(void* library, Functions& functions) {
   return missing;
 }
 
+/// Finds the functions that take a configuration of the call: all of them or none.
+void find_configured_functions(void* library, int version, Functions& functions) {
+  if (version < first_call_configuration) return;
+  if (!find_function(library, "ncclAllReduceConfig", functions.all_reduce_config) ||
+      !find_function(library, "ncclReduceScatterConfig", functions.reduce_scatter_config) ||
+      !find_function(library, "ncclAllGatherConfig", functions.all_gather_config) ||
+      !find_function(library, "ncclBroadcastConfig", functions.broadcast_config) ||
+      !find_function(library, "ncclReduceConfig", functions.reduce_config))
+    functions.all_reduce_config = nullptr;
+}
+
 std::string last_dl_error() {
   const char* const said = dlerror();
   return said == nullptr ? "unknown reason" : said;
@@ -129,6 +140,7 @@ void open_library(const Places& places, Opened& opened) {
       !missing.empty())
     opened.why_not =
         "NCCL " + version_text(opened.version) + " at " + opened.path + " has no " + missing;
+  find_configured_functions(opened.library.get(), opened.version, opened.functions);
 }
 
 /// The variable names no plug-in, but NCCL finds one.

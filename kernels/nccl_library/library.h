@@ -49,6 +49,11 @@ struct Functions {
   AllToAll all_to_all = nullptr;  ///< since 2.28, as the next two
   Gather gather = nullptr;
   Scatter scatter = nullptr;
+  AllReduceConfig all_reduce_config = nullptr;  ///< since 2.31, as the next ones: all or none
+  ReduceScatterConfig reduce_scatter_config = nullptr;
+  AllGatherConfig all_gather_config = nullptr;
+  BroadcastConfig broadcast_config = nullptr;
+  ReduceConfig reduce_config = nullptr;
 };
 
 /// What libnccl-tuner-colltune.so offers in addition to NCCL's own interface (tuner_control.h).

@@ -4,10 +4,12 @@
 #include "colltune/apply/settings.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "colltune/apply/open_mpi_algorithms.h"
 #include "colltune/nccl/choice.h"
+#include "colltune/nccl/selection.h"
 #include "colltune/vocabulary/composition.h"
 
 namespace colltune {
@@ -62,6 +64,13 @@ ApplySettings for_open_mpi(const OpenMpiCollective& collective, const Variant& v
   return settings;
 }
 
+template <class Enum>
+std::optional<Enum> find_name(std::string_view text) {
+  for (const auto& named : enum_names(Enum{}))
+    if (named.name == text) return named.value;
+  return std::nullopt;
+}
+
 // ---- NCCL --------------------------------------------------------------------------------------
 
 /// As NCCL_ALGO names a collective: "allreduce".
@@ -114,17 +123,35 @@ ApplySettings for_configured(const Variant& variant) {
   return settings;
 }
 
-ApplySettings for_symmetric(const Variant& variant) {
+ApplySettings for_symmetric(const Variant& variant, Collective collective) {
   ApplySettings settings{
       .by = ApplyBy::program,
       .how =
           "the program takes its buffers from ncclMemAlloc and registers them on all ranks, "
           "ncclCommWindowRegister(…, NCCL_WIN_COLL_SYMMETRIC); ranks of one node, NCCL 2.27 on"};
+  if (const std::string kernel = text_of(variant, "kernel"); !kernel.empty())
+    settings.how +=
+        "; and calls the function with Config at the end of its name, on all ranks with one "
+        "ncclCollConfig_t: algSelection = " +
+        nccl::selection_of_kernel(collective, kernel) + " (NCCL 2.31 on)";
   if (text_of(variant, "policy") == "zero")
     settings.how +=
         "; and makes its communicator with CTAPolicy = NCCL_CTA_POLICY_ZERO "
         "(ncclConfig_t, NCCL 2.28 on)";
   return settings;
+}
+
+ApplySettings for_selected(const Variant& variant) {
+  const auto algorithm = find_name<nccl::Algorithm>(text_of(variant, "algorithm"));
+  const auto protocol = find_name<nccl::Protocol>(text_of(variant, "protocol"));
+  if (!algorithm || !protocol) return not_outside("it names nothing that NCCL has");
+  return {.by = ApplyBy::program,
+          .how =
+              "the program calls the function with Config at the end of its name, on all ranks "
+              "with one ncclCollConfig_t (NCCL 2.31 on): algSelection = " +
+              nccl::selection_of(*algorithm, *protocol) +
+              ", minCTAs = maxCTAs = " + text_of(variant, "ctas") +
+              ". A tuner gives no more channels than NCCL takes by itself"};
 }
 
 ApplySettings for_nccl(const RankedVariant& ranked, Collective collective) {
@@ -133,7 +160,8 @@ ApplySettings for_nccl(const RankedVariant& ranked, Collective collective) {
   const std::string_view name = variant.implementation;
   if (name.ends_with("_forced")) return for_forced(variant, collective);
   if (name.ends_with("_configured")) return for_configured(variant);
-  if (name.ends_with("_symmetric")) return for_symmetric(variant);
+  if (name.ends_with("_selected")) return for_selected(variant);
+  if (name.ends_with("_symmetric")) return for_symmetric(variant, collective);
   if (name.ends_with("_premultiplied"))
     return {.by = ApplyBy::program,
             .how =

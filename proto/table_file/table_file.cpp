@@ -117,20 +117,25 @@ std::string TableFile::environment_digest() const {
 std::string TableFile::digest() const { return table_file::to_text(view_.header().digest); }
 
 DecisionSet TableFile::read_decisions() const {
-  const auto damaged = [&](const std::string& what) {
-    return Error(StatusCode::data_loss,
-                 name_ + ": " + what + "; write it again with 'colltune export table'");
-  };
-  if (table_file::digest_of(view_.evidence()) != view_.header().evidence_digest)
-    throw damaged("the evidence is not what its digest was made of");
-  DecisionSet set;
   try {
-    set = decode_evidence(view_.evidence());
+    return colltune::read_decisions(view_);
   } catch (const Error& error) {
-    throw damaged(error.what());
+    throw Error(error.code(),
+                name_ + ": " + error.what() + "; write it again with 'colltune export table'");
   }
-  if (set.generation != generation() || set.decisions.size() != view_.header().decisions)
-    throw damaged("the evidence is not of the generation that the header names");
+}
+
+DecisionSet read_decisions(const TableView& view) {
+  const table_file::Header& header = view.header();
+  if (table_file::digest_of(view.evidence()) != header.evidence_digest)
+    throw Error(StatusCode::data_loss, "the evidence is not what its digest was made of");
+  DecisionSet set = decode_evidence(view.evidence());
+  const Generation generation{.store_uuid = std::string(view.string(header.store_uuid)),
+                              .number = header.generation,
+                              .content_digest = std::string(view.string(header.content_digest))};
+  if (set.generation != generation || set.decisions.size() != header.decisions)
+    throw Error(StatusCode::data_loss,
+                "the evidence is not of the generation that the header names");
   return set;
 }
 

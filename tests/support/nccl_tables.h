@@ -35,8 +35,10 @@ inline Variant variant_of(nccl::Function function, const nccl::Choice& choice) {
                          {"protocol", std::string(name_of(choice.protocol))}}};
 }
 
-/// A table file whose decisions of family `nccl` lead to `rules`. No two of these are for one call.
-inline std::string nccl_table(std::vector<NcclRule> rules, std::uint64_t generation = 7) {
+/// A table file whose decisions of family `nccl`, measured with NCCL `measured_with`, lead to
+/// `rules`. No two of these are for one call.
+inline std::string nccl_table(std::vector<NcclRule> rules, std::uint64_t generation = 7,
+                              const std::string& measured_with = "2.32.6") {
   const auto key = [](const NcclRule& rule) {
     return std::tuple(rule.function, rule.ranks, rule.nodes, rule.registered,
                       rule.min_message.value);
@@ -45,6 +47,8 @@ inline std::string nccl_table(std::vector<NcclRule> rules, std::uint64_t generat
   TableContent content{.set = {.generation = {"store", generation, "content"}},
                        .environment_digest = "environment",
                        .groups = {}};
+  content.set.environments.emplace_back(content.environment_digest, Environment{});
+  content.set.environments.back().second.nccl_version = measured_with;
   for (std::size_t at = 0; at < rules.size(); ++at) {
     const NcclRule& rule = rules[at];
     const bool is_first =
@@ -92,8 +96,9 @@ inline std::string digest_of_table(const std::string& bytes) {
 
 /// Returns the digest.
 inline std::string write_nccl_table(const std::string& path, std::vector<NcclRule> rules,
-                                    std::uint64_t generation = 7) {
-  const std::string bytes = nccl_table(std::move(rules), generation);
+                                    std::uint64_t generation = 7,
+                                    const std::string& measured_with = "2.32.6") {
+  const std::string bytes = nccl_table(std::move(rules), generation, measured_with);
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   return digest_of_table(bytes);
 }

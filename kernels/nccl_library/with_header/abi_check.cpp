@@ -96,6 +96,27 @@ static_assert(is_alike<Scatter>(&ncclScatter));
 #if NCCL_VERSION_CODE >= 22807
 static_assert(is_alike<CommRevoke>(&ncclCommRevoke) && revoke_as_usual == NCCL_REVOKE_DEFAULT);
 #endif
+#if NCCL_VERSION_CODE >= 23102
+static_assert(sizeof(CallConfiguration) <= sizeof(ncclCollConfig_t));
+static_assert(offsetof(CallConfiguration, magic) == offsetof(ncclCollConfig_t, magic));
+static_assert(offsetof(CallConfiguration, version) == offsetof(ncclCollConfig_t, version));
+static_assert(offsetof(CallConfiguration, fewest_ctas) == offsetof(ncclCollConfig_t, minCTAs));
+static_assert(offsetof(CallConfiguration, most_ctas) == offsetof(ncclCollConfig_t, maxCTAs));
+static_assert(offsetof(CallConfiguration, nvls_ctas) == offsetof(ncclCollConfig_t, nvlsCTAs));
+static_assert(offsetof(CallConfiguration, cga_cluster_size) ==
+              offsetof(ncclCollConfig_t, cgaClusterSize));
+static_assert(offsetof(CallConfiguration, selection) == offsetof(ncclCollConfig_t, algSelection));
+static_assert(offsetof(CallConfiguration, forces_selection) ==
+              offsetof(ncclCollConfig_t, forceAlgSelection));
+static_assert(offsetof(CallConfiguration, cta_policy) == offsetof(ncclCollConfig_t, CTAPolicy));
+static_assert(offsetof(CallConfiguration, profiler_tag) ==
+              offsetof(ncclCollConfig_t, userProfilerTag));
+static_assert(is_alike<AllReduceConfig>(&ncclAllReduceConfig));
+static_assert(is_alike<ReduceScatterConfig>(&ncclReduceScatterConfig));
+static_assert(is_alike<AllGatherConfig>(&ncclAllGatherConfig));
+static_assert(is_alike<BroadcastConfig>(&ncclBroadcastConfig));
+static_assert(is_alike<ReduceConfig>(&ncclReduceConfig));
+#endif
 
 }  // namespace
 }  // namespace colltune::nccl

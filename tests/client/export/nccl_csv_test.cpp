@@ -8,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
+#include <string>
 
 #include "colltune/export/export_nccl.h"
 #include "literal_decisions.h"
@@ -90,6 +92,24 @@ TEST(ExportNccl, CoversAllSizesOfAWorldAndNoOther) {
   // Also beyond 4 GiB, where NVIDIA's own examples end.
   EXPECT_EQ(used(made.rules, largest_nccl_message)->algorithm, Algorithm::nvls_tree);
   EXPECT_EQ(used(made.rules, 64, 4), nullptr);
+}
+
+TEST(ExportNccl, SaysThatLaterOnesMayTakeFewerChannels) {
+  const auto says_so = [](Decision made, const std::string& measured_with) {
+    Environment with = environment();
+    with.nccl_version = measured_with;
+    made.key.environment_digest = digest_of(with);
+    const auto exported = export_nccl({.generation = {.store_uuid = "s", .number = 3},
+                                       .decisions = {made},
+                                       .environments = {{digest_of(with), with}}});
+    return std::ranges::any_of(exported.comment, [](const std::string& line) {
+      return line.find("fewer than were measured") != std::string::npos;
+    });
+  };
+  const Decision with_channels = decision(64, {forced(ring, 500, 2), own(1000)});
+  EXPECT_TRUE(says_so(with_channels, "2.30.7"));
+  EXPECT_FALSE(says_so(with_channels, "2.31.2"));
+  EXPECT_FALSE(says_so(decision(64, {forced(tree, 500, 2), own(1000)}), "2.30.7"));
 }
 
 TEST(ExportNccl, IsReadBackAsItWasMeant) {

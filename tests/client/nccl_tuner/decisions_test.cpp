@@ -63,7 +63,7 @@ TEST_F(DecisionsTest, EachCollectiveHasItsOwnRules) {
     rules.push_back(rule_of(function, 1024, 2047,
                             {Algorithm::ring, Protocol::simple, 1 + static_cast<int>(function)}));
   publish(rules);
-  for (const int version : {4, 5, 6}) {
+  for (const int version : {4, 5, 6, 7}) {
     const LoadedTuner one(COLLTUNE_NCCL_TUNER, version);
     const TunedCommunicator communicator(one, 8, 1);
     for (const Function function : all_functions) {

@@ -40,26 +40,42 @@ struct Asked {
 };
 
 /// The tuner library, opened and entered in the way of an NCCL whose newest interface is
-/// `newest`: 6 (2.30), 5 (2.28) or 4 (2.24).
+/// `newest`: 7 (2.32), 6 (2.30), 5 (2.28) or 4 (2.24).
 class LoadedTuner : public LoadedPlugin {
+  /// What `act` makes of the interface that was found.
+  template <class Act>
+  [[nodiscard]] auto with(Act act) const {
+    if (v7_ != nullptr) return act(*v7_);
+    if (v6_ != nullptr) return act(*v6_);
+    if (v5_ != nullptr) return act(*v5_);
+    return act(*v4_);
+  }
+
  public:
   LoadedTuner(const char* path, int newest) : LoadedPlugin(path) {
-    if (newest >= 6) v6_ = find<nccl::TunerV6>("ncclTunerPlugin_v6");
-    if (v6_ == nullptr && newest >= 5) v5_ = find<nccl::TunerV5>("ncclTunerPlugin_v5");
-    if (v6_ == nullptr && v5_ == nullptr) v4_ = find<nccl::TunerV4>("ncclTunerPlugin_v4");
+    if (newest >= 7) v7_ = find<nccl::TunerV7>("ncclTunerPlugin_v7");
+    if (v7_ == nullptr && newest >= 6) v6_ = find<nccl::TunerV6>("ncclTunerPlugin_v6");
+    if (v7_ == nullptr && v6_ == nullptr && newest >= 5)
+      v5_ = find<nccl::TunerV5>("ncclTunerPlugin_v5");
+    if (v7_ == nullptr && v6_ == nullptr && v5_ == nullptr)
+      v4_ = find<nccl::TunerV4>("ncclTunerPlugin_v4");
     if (interface_version() == 0) throw std::runtime_error("no tuner in the library");
   }
 
   [[nodiscard]] int interface_version() const {
-    return v6_ != nullptr ? 6 : v5_ != nullptr ? 5 : v4_ != nullptr ? 4 : 0;
+    return v7_ != nullptr ? 7 : v6_ != nullptr ? 6 : v5_ != nullptr ? 5 : v4_ != nullptr ? 4 : 0;
   }
   [[nodiscard]] std::string name() const {
-    return v6_ != nullptr ? v6_->name : v5_ != nullptr ? v5_->name : v4_->name;
+    return with([](const auto& found) { return std::string(found.name); });
   }
   nccl::Result init(void** context, std::uint64_t identity, std::size_t ranks, std::size_t nodes,
                     nccl::Logger logger) const {
     nccl::NvlDomains domains{static_cast<int>(nodes), static_cast<int>(ranks / nodes),
                              static_cast<int>(ranks / nodes)};
+    if (v7_ != nullptr) {
+      nccl::TunerConstantsV7 constants{};
+      return v7_->init(context, identity, ranks, nodes, logger, &domains, &constants);
+    }
     nccl::TunerConstants constants{};
     if (v6_ != nullptr)
       return v6_->init(context, identity, ranks, nodes, logger, &domains, &constants);
@@ -68,20 +84,18 @@ class LoadedTuner : public LoadedPlugin {
     return v4_->init(ranks, nodes, logger, context);
   }
   nccl::Result finalize(void* context) const {
-    return (v6_ != nullptr   ? v6_->finalize
-            : v5_ != nullptr ? v5_->finalize
-                             : v4_->finalize)(context);
+    return with([](const auto& found) { return found.finalize; })(context);
   }
   [[nodiscard]] nccl::GetCollInfo get_coll_info() const {
-    return v6_ != nullptr   ? v6_->get_coll_info
-           : v5_ != nullptr ? v5_->get_coll_info
-                            : v4_->get_coll_info;
+    return with([](const auto& found) { return found.get_coll_info; });
   }
   [[nodiscard]] bool has_chunk_size() const {
-    return v6_ != nullptr && v6_->get_chunk_size != nullptr;
+    return (v7_ != nullptr && v7_->get_chunk_size != nullptr) ||
+           (v6_ != nullptr && v6_->get_chunk_size != nullptr);
   }
 
  private:
+  nccl::TunerV7* v7_ = nullptr;
   nccl::TunerV6* v6_ = nullptr;
   nccl::TunerV5* v5_ = nullptr;
   nccl::TunerV4* v4_ = nullptr;

@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "tuner_fixture.h"
@@ -52,7 +54,7 @@ struct Version {
 };
 constexpr Version versions[] = {
     {22403, 4, choose_up_to_2_30}, {22809, 5, choose_up_to_2_30}, {23007, 6, choose_up_to_2_30},
-    {23102, 6, choose_since_2_31}, {23206, 6, choose_since_2_31},
+    {23102, 6, choose_since_2_31}, {23203, 6, choose_since_2_31}, {23206, 7, choose_since_2_31},
 };
 
 /// A table as NCCL makes it for calls of `function`.
@@ -192,6 +194,86 @@ TEST_F(SelectionTest, RulesOfATableAreTakenToo) {
   }
 }
 
+TEST_F(SelectionTest, ChannelsMeasuredWhereNcclTookThemAreNoRuleWhereItMayTakeFewer) {
+  std::vector<NcclRule> rules(2, {.function = Function::all_gather,
+                                  .ranks = 8,
+                                  .nodes = 8,
+                                  .min_message = {0},
+                                  .max_message = {4095},
+                                  .choice = {Algorithm::ring, Protocol::ll128, 16},
+                                  .time_us = 40});
+  rules[1].min_message = {4096};
+  rules[1].max_message = {1 << 20};
+  rules[1].choice.channels = 0;
+  for (const char* const measured : {"2.28.9", "2.31.2"}) {
+    publish(rules, measured);
+    const bool is_measured_with_limits = measured == std::string("2.31.2");
+    for (const Version& version : versions) {
+      SCOPED_TRACE(testing::Message() << version.code << ", measured with " << measured);
+      const LoadedTuner one(COLLTUNE_NCCL_TUNER, version.interface_version);
+      const TunedCommunicator communicator(one, 8, 8, logger_of(version.code));
+      const bool is_kept = version.code < nccl::first_channels_as_limit || is_measured_with_limits;
+      EXPECT_EQ(newest().table_rules, is_kept ? 2U : 1U);
+      const Costs before = across_nodes(Function::all_gather);
+      for (const std::size_t bytes : {1024, 8192}) {
+        Costs after = before;
+        int channels = 0;
+        communicator.ask({.function = Function::all_gather, .bytes = bytes}, after, channels);
+        const bool has_channels = bytes == 1024;
+        EXPECT_EQ(after == before, has_channels && !is_kept);
+        EXPECT_EQ(channels, has_channels && is_kept ? 16 : 0);
+      }
+    }
+  }
+  publish(rules, "2.28.9");
+  const TunedCommunicator unknown(tuner, 8, 8, capture);
+  EXPECT_EQ(newest().table_rules, 1U) << "nobody tells which NCCL it is";
+  EXPECT_THAT(log_lines(), testing::Contains(testing::AllOf(
+                               testing::HasSubstr("INFO"), testing::HasSubstr("asks for channels"),
+                               testing::HasSubstr("measured with NCCL 2.28.9"))));
+}
+
+TEST_F(SelectionTest, WhatNcclMakesOfChannelsIsSaidByItsVersion) {
+  publish({{.function = Function::reduce,
+            .ranks = 8,
+            .nodes = 1,
+            .min_message = {0},
+            .max_message = {1 << 20},
+            .choice = {Algorithm::ring, Protocol::ll, 16},
+            .time_us = 40}});
+  const auto expect = [&](nccl::Logger logger, int interface_version, int asked) {
+    const LoadedTuner one(COLLTUNE_NCCL_TUNER, interface_version);
+    const TunedCommunicator communicator(one, 8, 1, logger);
+    const std::uint64_t number = newest().number;
+    ASSERT_EQ(control.observe(number, 1), 0);
+    const auto seen_of = [&](Function function) {
+      Costs costs = Costs::of(5);
+      int channels = 0;
+      communicator.ask({.function = function, .bytes = 4096}, costs, channels);
+      colltune_nccl_call seen{};
+      EXPECT_EQ(control.last_call(number, &seen), 0);
+      EXPECT_EQ(seen.channels, channels);
+      return seen;
+    };
+    EXPECT_EQ(seen_of(Function::broadcast).channels_are, colltune_nccl_channels_own) << "left";
+    EXPECT_EQ(seen_of(Function::reduce).outcome, colltune_nccl_ruled);
+    EXPECT_EQ(seen_of(Function::reduce).channels_are, asked) << "by a rule";
+    colltune_nccl_force force = force_of({Algorithm::ring, Protocol::ll, 4});
+    ASSERT_EQ(control.force(number, &force), 0);
+    EXPECT_EQ(seen_of(Function::all_reduce).channels_are, asked) << "by a force";
+    force = force_of({Algorithm::ring, Protocol::ll, 0});
+    ASSERT_EQ(control.force(number, &force), 0);
+    EXPECT_EQ(seen_of(Function::all_reduce).channels_are, colltune_nccl_channels_own);
+  };
+  for (const Version& version : versions) {
+    SCOPED_TRACE(version.code);
+    expect(logger_of(version.code), version.interface_version,
+           version.code < 23100 ? colltune_nccl_channels_asked : colltune_nccl_channels_most);
+  }
+  SCOPED_TRACE("a version that nobody tells");
+  expect(nullptr, 6, colltune_nccl_channels_most);
+}
+
 TEST_F(SelectionTest, OfEqualCostsTheFirstIsNamedUpTo2_30AndThenTheLast) {
   for (const Version& version : versions) {
     const LoadedTuner one(COLLTUNE_NCCL_TUNER, version.interface_version);
@@ -209,23 +291,83 @@ TEST_F(SelectionTest, OfEqualCostsTheFirstIsNamedUpTo2_30AndThenTheLast) {
   }
 }
 
+// For one call NCCL asks about kernels for symmetric windows first, with nothing in its table, and
+// then, if it falls back, about the table; or about the table alone.
 TEST_F(SelectionTest, WhatIsAskedAboutSymmetricKernelsIsNotRecorded) {
-  const TunedCommunicator communicator(tuner, 8, 1, logger_of(23102));
-  const std::uint64_t number = newest().number;
-  ASSERT_EQ(control.observe(number, 1), 0);
-  const colltune_nccl_force force = force_of({Algorithm::ring, Protocol::ll, 4});
-  ASSERT_EQ(control.force(number, &force), 0);
-  Costs costs = Costs::of(nccl::cost_ignored);
-  int channels = 0;
-  communicator.ask({.bytes = 4096, .pipe_operations = 0}, costs, channels);
-  EXPECT_EQ(costs, Costs::of(nccl::cost_ignored));
-  EXPECT_EQ(channels, 0);
-  colltune_nccl_call seen{};
-  EXPECT_EQ(control.last_call(number, &seen), 9);
-  costs = across_nodes(Function::all_reduce);
-  communicator.ask({.bytes = 4096}, costs, channels);
-  ASSERT_EQ(control.last_call(number, &seen), 0);
-  EXPECT_EQ(seen.count, 1U);
+  for (const Version& version : versions) {
+    if (version.code < nccl::first_plain_minimum) continue;
+    const LoadedTuner one(COLLTUNE_NCCL_TUNER, version.interface_version);
+    const TunedCommunicator communicator(one, 8, 1, logger_of(version.code));
+    const std::uint64_t number = newest().number;
+    ASSERT_EQ(control.observe(number, 1), 0);
+    const colltune_nccl_force force = force_of({Algorithm::ring, Protocol::ll, 4});
+    ASSERT_EQ(control.force(number, &force), 0);
+    colltune_nccl_call seen{};
+    std::uint64_t recorded = 0;
+    for (const Function function : all_functions) {
+      SCOPED_TRACE(testing::Message() << version.code << ", " << static_cast<int>(function));
+      for (int question = 0; question < 3; ++question) {
+        Costs costs = Costs::of(nccl::cost_ignored);
+        int channels = 0;
+        communicator.ask({.function = function, .bytes = 4096, .pipe_operations = 0}, costs,
+                         channels);
+        EXPECT_EQ(costs, Costs::of(nccl::cost_ignored));
+        EXPECT_EQ(channels, 0);
+        EXPECT_EQ(control.last_call(number, &seen), recorded == 0 ? 9 : 0);
+        EXPECT_EQ(seen.count, recorded) << "the question about the table stays the last";
+      }
+      Costs costs = across_nodes(function);
+      int channels = 0;
+      communicator.ask({.function = function, .bytes = 4096}, costs, channels);
+      ASSERT_EQ(control.last_call(number, &seen), 0);
+      EXPECT_EQ(seen.count, ++recorded);
+      EXPECT_EQ(seen.function, static_cast<int>(function));
+      EXPECT_EQ(seen.outcome, colltune_nccl_forced);
+      EXPECT_EQ(channels, 4);
+    }
+  }
+}
+
+TEST_F(SelectionTest, TheNewestInterfaceThatNcclKnowsIsThere) {
+  constexpr int newest_in_library = 7;
+  for (const int known : {4, 5, 6, 7, 8}) {
+    const LoadedTuner one(COLLTUNE_NCCL_TUNER, known);
+    const int expected = std::min(known, newest_in_library);
+    EXPECT_EQ(one.interface_version(), expected);
+    EXPECT_EQ(one.name(), "colltune");
+    EXPECT_FALSE(one.has_chunk_size()) << "NCCL's own chunks stay";
+    const TunedCommunicator communicator(one, 8, 1, logger_of(23206));
+    ASSERT_EQ(communicator.result(), nccl::result_success);
+    EXPECT_EQ(newest().interface_version, expected);
+    EXPECT_EQ(newest().identity, expected == 4 ? 0U : 1U);
+  }
+}
+
+/// The bytes of a model's numbers before and after `init` of this tuner, between two guards.
+template <class Constants, class Tuner>
+void expect_untouched(const LoadedTuner& library, const char* symbol) {
+  struct Guarded {
+    double before = -7;
+    Constants constants{};
+    double behind = -9;
+  } guarded;
+  std::memset(&guarded.constants, 0x5A, sizeof guarded.constants);
+  const Guarded expected = guarded;
+  auto* const tuner = library.find<Tuner>(symbol);
+  ASSERT_NE(tuner, nullptr) << symbol;
+  nccl::NvlDomains domains{1, 8, 8};
+  void* context = nullptr;
+  ASSERT_EQ(tuner->init(&context, 1, 8, 1, nullptr, &domains, &guarded.constants),
+            nccl::result_success);
+  EXPECT_EQ(std::memcmp(&guarded, &expected, sizeof guarded), 0) << symbol;
+  EXPECT_EQ(tuner->finalize(context), nccl::result_success);
+}
+
+// They lie elsewhere in version 7, and NCCL takes back whatever a tuner writes.
+TEST_F(SelectionTest, TheNumbersOfNcclsModelStay) {
+  expect_untouched<nccl::TunerConstants, nccl::TunerV5>(tuner, "ncclTunerPlugin_v5");
+  expect_untouched<nccl::TunerConstants, nccl::TunerV6>(tuner, "ncclTunerPlugin_v6");
+  expect_untouched<nccl::TunerConstantsV7, nccl::TunerV7>(tuner, "ncclTunerPlugin_v7");
 }
 
 }  // namespace

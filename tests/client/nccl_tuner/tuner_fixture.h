@@ -65,8 +65,8 @@ class TunerTest : public ::testing::Test {
   }
   [[nodiscard]] colltune_nccl_communicator newest() const { return newest_of(control); }
   /// Publishes `rules` and names the file in the environment; returns its digest.
-  std::string publish(std::vector<NcclRule> rules) {
-    const std::string digest = write_nccl_table(file, std::move(rules));
+  std::string publish(std::vector<NcclRule> rules, const std::string& measured_with = "2.32.6") {
+    const std::string digest = write_nccl_table(file, std::move(rules), 7, measured_with);
     setenv("COLLTUNE_TABLE", file.c_str(), 1);
     return digest;
   }
@@ -77,7 +77,7 @@ class TunerTest : public ::testing::Test {
 
   literals::TemporaryFolder folder;
   std::filesystem::path file = folder.path() / "cluster.ctt";
-  LoadedTuner tuner{COLLTUNE_NCCL_TUNER, 6};
+  LoadedTuner tuner{COLLTUNE_NCCL_TUNER, 7};
   TunerControl control{tuner};
 };
 

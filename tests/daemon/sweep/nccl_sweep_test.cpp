@@ -136,6 +136,55 @@ TEST_F(NcclSweep, ChannelsThatDidNotRunAreNotCredited) {
   EXPECT_GT(others, 0U);
 }
 
+TEST_F(NcclSweep, From2_31OnCallsSelectWhatATunerCannotGive) {
+  ::setenv("NCCL_PROFILER_PLUGIN", COLLTUNE_NCCL_TUNER, 1);
+  FakeNcclSettings settings;
+  settings.version = 23102;
+  settings.tuner_interface = settings.profiler_interface = 6;
+  settings.own_channels = 2;
+  // The table has it, and no call can select it.
+  settings.unavailable_for_long = entry_bit(nccl::Algorithm::nvls, nccl::Protocol::simple);
+  settings.long_bytes = 64 << 10;
+  nccl_.configure(settings);
+  nccl::Places places = nccl_.places();
+  places.profiler = COLLTUNE_NCCL_TUNER;
+  SweepSpec wanted = spec();
+  wanted.sizes = parse_sizes("64KiB");
+  wanted.include = {"nccl.all_reduce", "nccl.all_reduce_forced", "nccl.all_reduce_selected"};
+  SweepRun run;
+  sweep(run, 2, FakeNccl::entries(places), wanted, {}, gpus_.all());
+  ::unsetenv("NCCL_PROFILER_PLUGIN");
+  EXPECT_THAT(run.errors, Each(""));
+  std::size_t selected = 0;
+  std::size_t refused = 0;
+  std::size_t lowered = 0;
+  for (const Measurement& measured : run.outcome.measurements) {
+    const std::string name = to_string(measured.variant);
+    const bool is_selected = measured.variant.implementation == "nccl.all_reduce_selected";
+    if (name.find("algorithm=nvls,") != std::string::npos) {
+      EXPECT_EQ(measured.outcome, Outcome::unavailable) << name;
+      if (!is_selected) continue;
+      EXPECT_THAT(measured.detail, HasSubstr("algSelection=NVLS_SIMPLE"));
+      ++refused;
+      continue;
+    }
+    EXPECT_EQ(measured.outcome, Outcome::ok) << name << ": " << measured.detail;
+    if (is_selected) {
+      EXPECT_TRUE(is_credited(measured)) << name;
+      EXPECT_THAT(measured.conditions.executed.value_or(""),
+                  HasSubstr(",channels=" + std::to_string(number(measured.variant, "ctas")) + ","));
+      ++selected;
+    } else if (measured.variant.implementation == "nccl.all_reduce_forced") {
+      const std::int64_t channels = number(measured.variant, "channels");
+      EXPECT_EQ(is_credited(measured), channels <= settings.own_channels) << name;
+      lowered += channels > settings.own_channels ? 1 : 0;
+    }
+  }
+  EXPECT_GT(selected, 0U);
+  EXPECT_GT(refused, 0U);
+  EXPECT_GT(lowered, 0U);
+}
+
 TEST_F(NcclSweep, CapturedProblemsHaveNcclAsTheirBaselineToo) {
   SweepSpec wanted = spec();
   wanted.collectives = {Collective::all_reduce, Collective::all_gather};

@@ -152,7 +152,7 @@ TEST_F(NcclForced, AnEntryThatOneRankLacksIsRefusedOnAll) {
 
 TEST_F(NcclForced, OtherVersionsAndInterfacesOfTheTunerServeAsWell) {
   for (const auto& [version, interface_version] :
-       {std::pair(22403, 4), std::pair(23007, 6), std::pair(23102, 6)}) {
+       {std::pair(22403, 4), std::pair(23007, 6), std::pair(23102, 6), std::pair(23206, 7)}) {
     FakeNcclSettings settings;
     settings.version = version;
     settings.tuner_interface = interface_version;
@@ -161,10 +161,19 @@ TEST_F(NcclForced, OtherVersionsAndInterfacesOfTheTunerServeAsWell) {
     gpus.run([&](Communicator& communicator) {
       SumCall call(communicator, entries_, forced("ring", "simple", 2));
       call.run();
-      EXPECT_EQ(call.operation().executed()->choice, "algorithm=ring,channels=2,protocol=simple");
+      // From 2.31 on there may have been fewer.
+      const bool is_limit = version >= nccl::first_channels_as_limit;
+      EXPECT_EQ(call.operation().executed()->choice,
+                is_limit ? "algorithm=ring,most_channels=2,protocol=simple"
+                         : "algorithm=ring,channels=2,protocol=simple");
+      EXPECT_EQ(call.operation().executed()->is_what_was_named, !is_limit);
       EXPECT_EQ(nccl_.last(communicator.rank()).entry,
                 entry_number(Algorithm::ring, Protocol::simple))
           << version;
+      SumCall own_channels(communicator, entries_, forced("ring", "simple", 0));
+      own_channels.run();
+      EXPECT_EQ(own_channels.operation().executed()->choice, "algorithm=ring,protocol=simple");
+      EXPECT_TRUE(own_channels.operation().executed()->is_what_was_named);
     });
   }
 }

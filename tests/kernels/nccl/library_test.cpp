@@ -68,7 +68,8 @@ TEST_F(NcclLibrary, ANewerOneIsUsed) {
   nccl_.configure(settings);
   const Capability capability = detect(nccl_.places());
   EXPECT_EQ(capability.value("nccl.version"), "2.35.1");
-  EXPECT_THAT(why_not(capability, forced("ring", "ll", 8)), IsEmpty());
+  EXPECT_THAT(why_not(capability, forced("ring", "ll", 0)), IsEmpty());
+  EXPECT_THAT(why_not(capability, forced("ring", "ll", 8)), HasSubstr("takes its own number"));
 }
 
 TEST_F(NcclLibrary, OneThatIsTooOldIsNot) {

@@ -60,6 +60,11 @@ class FakeNccl {
     return function<FakeNcclLast>("fake_nccl_last")(rank);
   }
 
+  /// What the last configured call of `rank` brought.
+  [[nodiscard]] FakeNcclCallConfiguration configured(int rank) const {
+    return function<FakeNcclConfigured>("fake_nccl_configured")(rank);
+  }
+
   /// The thread that made the last call of `rank`.
   [[nodiscard]] int caller(int rank) const {
     return function<FakeNcclCaller>("fake_nccl_caller")(rank);
@@ -83,7 +88,7 @@ class FakeNccl {
     const auto runtime = std::make_shared<const nccl::Runtime>([places] { return places; });
     Implementations all = nccl::make_library_choice(runtime);
     for (const auto make : {&nccl::make_forced, &nccl::make_configured, &nccl::make_premultiplied,
-                            &nccl::make_symmetric})
+                            &nccl::make_symmetric, &nccl::make_selected})
       for (auto& one : make(runtime)) all.push_back(std::move(one));
     return all;
   }

@@ -83,6 +83,70 @@ TEST_F(NcclProfiled, FewerChannelsThanRequestedAreNotCredited) {
   EXPECT_FALSE(ran.is_what_was_named);
 }
 
+// From 2.31 on a tuner's number of channels is a limit for NCCL's own.
+TEST_F(NcclProfiled, MoreChannelsThanNcclTakesByItselfAreCreditedWhereItTakesThem) {
+  for (const auto& [version, interface_version] :
+       {std::pair(23007, 6), std::pair(23102, 6), std::pair(23206, 7)}) {
+    SCOPED_TRACE(version);
+    const bool is_limit = version >= nccl::first_channels_as_limit;
+    FakeNcclSettings settings;
+    settings.version = version;
+    settings.tuner_interface = interface_version;
+    settings.profiler_interface = 6;
+    settings.own_channels = 4;
+    nccl_.configure(settings);
+    const Executed more = executed(forced("ring", "ll128", 8));
+    EXPECT_EQ(more.choice, is_limit ? "algorithm=ring,channels=4,protocol=ll128,told_by=profiler"
+                                    : "algorithm=ring,channels=8,protocol=ll128,told_by=profiler");
+    EXPECT_EQ(more.is_what_was_named, !is_limit);
+    const Executed fewer = executed(forced("ring", "ll128", 2));
+    EXPECT_EQ(fewer.choice, "algorithm=ring,channels=2,protocol=ll128,told_by=profiler");
+    EXPECT_TRUE(fewer.is_what_was_named);
+  }
+}
+
+TEST_F(NcclProfiled, NumbersOfChannelsThatNobodyTellsAreNotPlanned) {
+  const Variant asking = parse_variant(forced("ring", "ll128", 8));
+  const Problem problem{.collective = Collective::all_reduce,
+                        .data_type = DataType::f32,
+                        .reduce_op = ReduceOp::sum,
+                        .message_size = {1 << 20}};
+  const Topology topology{.ranks_per_node = 2, .ranks = 2};
+  /// How many variants there are with a number of channels, and why one is none.
+  const auto plan = [&] {
+    const Implementations entries = FakeNccl::entries(places_);
+    const Implementation& entry = *find_implementation(entries, asking.implementation);
+    const PretendedGpus gpus(1);
+    std::pair<int, std::string> found;
+    gpus.run([&](Communicator& communicator) {
+      const Capability capability = detect_capability(entries, communicator);
+      for (const Variant& variant : entry.variants(problem, topology, capability)) {
+        found.first += to_string(variant).find("channels=0") == std::string::npos ? 1 : 0;
+        EXPECT_TRUE(entry.supports(problem, topology, capability, variant)) << to_string(variant);
+      }
+      found.second = entry.supports(problem, topology, capability, asking).reason();
+    });
+    return found;
+  };
+  for (const int version : {23007, 23102}) {
+    FakeNcclSettings settings;
+    settings.version = version;
+    nccl_.configure(settings);
+    use_profiler(COLLTUNE_NCCL_TUNER);
+    EXPECT_GT(plan().first, 0);
+    EXPECT_THAT(plan().second, IsEmpty());
+    use_profiler("none");
+    if (version < nccl::first_channels_as_limit) {
+      EXPECT_GT(plan().first, 0);
+      EXPECT_THAT(plan().second, IsEmpty());
+    } else {
+      EXPECT_EQ(plan().first, 0);
+      EXPECT_THAT(plan().second, testing::AllOf(HasSubstr("NCCL 2.31.2 takes its own number"),
+                                                HasSubstr("NCCL_PROFILER_PLUGIN is none")));
+    }
+  }
+}
+
 TEST_F(NcclProfiled, AnotherEntryThanTheTablesIsNotCredited) {
   for (const auto& [entry, words] :
        {std::pair{entry_number(Algorithm::tree, Protocol::ll128), "algorithm=tree,channels=4,"},

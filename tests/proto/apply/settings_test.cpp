@@ -123,6 +123,15 @@ TEST(ApplyNccl, WindowsAndOperatorsAreMadeByTheProgram) {
   EXPECT_THAT(kernels.how, Not(HasSubstr("NCCL_CTA_POLICY_ZERO")));
   EXPECT_THAT(applied("nccl.all_gather_symmetric{policy=zero}", "nccl").how,
               HasSubstr("NCCL_CTA_POLICY_ZERO"));
+  EXPECT_THAT(applied("nccl.all_gather_symmetric{kernel=st,policy=default}", "nccl",
+                      Collective::all_gather)
+                  .how,
+              HasSubstr("algSelection = SYMK_ST+^SYMK_STMC (NCCL 2.31 on)"));
+  const auto selected =
+      applied("nccl.all_reduce_selected{algorithm=ring,ctas=16,protocol=ll}", "nccl");
+  EXPECT_EQ(selected.by, ApplyBy::program);
+  EXPECT_THAT(selected.how,
+              HasSubstr("algSelection = RING_LL+^RING_LL128, minCTAs = maxCTAs = 16."));
   EXPECT_THAT(applied("nccl.all_reduce_premultiplied", "nccl").how,
               HasSubstr("ncclRedOpCreatePreMulSum"));
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "colltune/kernels/arithmetic/reduction.h"
+#include "support/fake_nccl/selection.h"
 #include "support/pretended_stream.h"
 
 namespace colltune::test {
@@ -247,6 +248,8 @@ int FakeMember::entry_in_windows(const FakeCall& call) const {
   if (policy_ == nccl::CtaPolicy::zero && !reduces && call.collective != Collective::broadcast &&
       has_copy_engines())
     return copy_engine_entry;
+  if (!call.selection.empty() && count_symmetric_kernels(call.selection, call.collective) == 0)
+    return -1;
   if (call.collective == Collective::all_gather) return symmetric_kernel_entry;
   const bool has_kernel =
       call.collective == Collective::all_reduce || call.collective == Collective::reduce_scatter;

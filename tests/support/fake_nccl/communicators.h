@@ -33,6 +33,8 @@ struct FakeCall {
   FakeNcclChoice choice{};
   int events = 0;                   ///< that its profiler wanted when it was called
   std::vector<std::byte> scalar{};  ///< that each input is multiplied by first; empty: none
+  std::string selection{};          ///< of the call's own configuration; empty: none
+  int ctas = 0;                     ///< the same: exactly so many; 0: the library decides
 };
 
 /// Ranks that do the same call.
@@ -67,6 +69,7 @@ struct FakeLibrary {
   std::array<FakeNcclChoice, most_fake_ranks> last{};
   std::array<std::vector<FakeNcclMade>, most_fake_ranks> made{};
   std::array<int, most_fake_ranks> callers{};
+  std::array<FakeNcclCallConfiguration, most_fake_ranks> configured{};
   int held_rank = -1;
   bool is_one_held = false;
   bool awaits_graphs = false;  ///< the end of a communicator, now or before
@@ -106,6 +109,9 @@ class FakeMember : public std::enable_shared_from_this<FakeMember> {
   /// An operator: sums of inputs times `scalar`. What it was given, or an error for an unknown one.
   int add_op(const void* scalar, DataType type);
   nccl::Result remove_op(int op);
+  /// Takes up the call's own configuration; an error where it is malformed, or where nothing that
+  /// it selects is there.
+  nccl::Result configure_call(const nccl::CallConfiguration& configuration, FakeCall& call);
   /// What the number `op` of NCCL's or of add_op means.
   void set_op(int op, FakeCall& call);
   /// The tuner's context goes, and the thread. An error where graphs hold calls of it that do not

@@ -23,6 +23,7 @@ struct FakeNcclSettings {
   int profiler_interface = 5;  ///< the same of profilers; before 4 it finds none of ours
   int entry_that_runs = -1;    ///< whatever the table says: algorithm * 3 + protocol
   int channels = 32;           ///< of a communicator
+  int own_channels = 64;       ///< that it takes by itself, at most: since 2.31 no tuner gets more
   /// Entries that a rank cannot choose (bit algorithm * 3 + protocol), besides those that NCCL's
   /// model leaves out.
   std::uint64_t unavailable[most_fake_ranks] = {};
@@ -32,12 +33,14 @@ struct FakeNcclSettings {
   /// The file that the tuner of a rank finds in its environment; null: what is there.
   const char* table[most_fake_ranks] = {};
   int rank_with_another_identity = -1;  ///< its tuner is told another name of the communicator
-  bool makes_windows = true;            ///< else it gives none, without an error
-  int rank_without_window = -1;         ///< never comes to the others that make one
-  int rank_stuck_in_init = -1;          ///< never comes to the others; others wait for it
-  int rank_refused_in_init = -1;        ///< ends with an error
-  int sound_inits = 0;          ///< so many communicators of a rank are made well before that
-  int rank_stuck_in_call = -1;  ///< never comes to the others in calls of `stuck_entries`
+  /// A rank whose library refuses all that a call selects.
+  int rank_without_selection = -1;
+  bool makes_windows = true;      ///< else it gives none, without an error
+  int rank_without_window = -1;   ///< never comes to the others that make one
+  int rank_stuck_in_init = -1;    ///< never comes to the others; others wait for it
+  int rank_refused_in_init = -1;  ///< ends with an error
+  int sound_inits = 0;            ///< so many communicators of a rank are made well before that
+  int rank_stuck_in_call = -1;    ///< never comes to the others in calls of `stuck_entries`
   std::uint64_t stuck_entries = 0;
   int rank_stuck_in_abort = -1;  ///< its aborts end when this changes
   /// Its calls of collectives do not return, but for the first `sound_calls` of each communicator,
@@ -102,6 +105,23 @@ struct FakeNcclMade {
   int policy = 0;
   int blocking = 0;
 };
+/// What the last call of a rank brought as its own configuration, field by field.
+struct FakeNcclCallConfiguration {
+  std::uint64_t calls = 0;  ///< that brought one
+  std::size_t size = 0;
+  unsigned int magic = 0;
+  unsigned int version = 0;
+  bool has_extension = false;
+  int fewest_ctas = 0;
+  int most_ctas = 0;
+  int nvls_ctas = 0;
+  int cga_cluster_size = 0;
+  char selection[128] = {};  ///< "": none
+  int forces_selection = 0;
+  int cta_policy = 0;
+  std::uint64_t profiler_tag = 0;
+};
+using FakeNcclConfigured = FakeNcclCallConfiguration (*)(int rank);
 /// Those of `rank` so far, the first `most` in `into`; returns how many there are.
 using FakeNcclListMade = int (*)(int rank, FakeNcclMade* into, int most);
 

@@ -214,6 +214,7 @@ void fake_nccl_configure(const FakeNcclSettings* settings) {
   library.last.fill({});
   library.made.fill({});
   library.callers.fill(0);
+  library.configured.fill({});
   library.held_rank = -1;
   library.is_one_held = false;
   library.awaits_graphs = false;

@@ -14,6 +14,7 @@
 
 #include "nccl_library/entries.h"
 #include "support/fake_nccl/communicators.h"
+#include "support/fake_nccl/selection.h"
 
 namespace colltune::test {
 namespace {
@@ -178,6 +179,7 @@ Result FakeMember::choose(const FakeCall& call, FakeNcclChoice& choice) {
   if (!function || group_->ranks == 1) return nccl::result_success;
   const std::size_t bytes = bytes_of(call, group_->ranks);
   Costs costs = costs_of(*function, bytes);
+  keep_selected(call.selection, costs);
   const Costs offered = costs;
   bool is_plain_minimum = false;
   {
@@ -209,7 +211,12 @@ Result FakeMember::choose(const FakeCall& call, FakeNcclChoice& choice) {
   const std::lock_guard lock(fake_library().mutex);
   const int most = std::min(fake_library().settings.channels,
                             nccl::most_channels_of(*function, protocol, bytes));
-  choice.channels = channels == 0 ? most : std::min(channels, most);
+  const int own = std::min(most, fake_library().settings.own_channels);
+  const bool is_limit = fake_library().settings.version >= nccl::first_channels_as_limit;
+  if (call.ctas > 0)  // it has the last word
+    choice.channels = std::min(call.ctas, most);
+  else
+    choice.channels = channels == 0 ? own : std::min(channels, is_limit ? own : most);
   fake_library().last[static_cast<std::size_t>(rank_)] = choice;
   return nccl::result_success;
 }

@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <climits>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string_view>
+#include <system_error>
 
 #include "colltune/nccl/tuner_abi.h"
 #include "colltune/vocabulary/collective.h"
@@ -26,6 +31,22 @@ struct UniqueId {
 /// As ncclGetVersion codes it since 2.9: 22809 is 2.28.9.
 constexpr int version_code(int major, int minor, int patch) {
   return major * 10000 + minor * 100 + patch;
+}
+
+/// The version_code of "2.28.9"; 0 for a text that is none.
+inline int version_code_of(std::string_view text) {
+  std::array<int, 3> parts{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const auto [behind, error] = std::from_chars(at, end, parts[part]);
+    if (error != std::errc() || parts[part] < 0) return 0;
+    at = behind;
+    if (part + 1 == parts.size()) break;
+    if (at == end || *at != '.') return 0;
+    ++at;
+  }
+  return version_code(parts[0], parts[1], parts[2]);
 }
 
 /// ncclConfig_t as NCCL 2.28 has it. It says how much of it is meant: its beginning as of 2.18
@@ -57,6 +78,25 @@ struct Configuration {
 
   static constexpr int undefined = INT_MIN;
 };
+
+/// ncclCollConfig_t as NCCL 2.31 has it: what one call asks for. It says how much of it is meant;
+/// later libraries take their own defaults for the rest.
+struct CallConfiguration {
+  std::size_t size = sizeof(std::size_t) + 56;
+  unsigned int magic = 0xcafebeef;
+  unsigned int version = version_code(2, 31, 2);
+  void* extension = nullptr;  ///< not looked at
+  int fewest_ctas = Configuration::undefined;
+  int most_ctas = Configuration::undefined;
+  int nvls_ctas = Configuration::undefined;
+  int cga_cluster_size = Configuration::undefined;
+  const char* selection = nullptr;  ///< null: NCCL chooses
+  int forces_selection = 1;         ///< else NCCL chooses where the selection cannot run
+  int cta_policy = Configuration::undefined;
+  std::uint64_t profiler_tag = 0;
+};
+/// The first version with it.
+inline constexpr int first_call_configuration = version_code(2, 31, 0);
 
 /// NCCL_CTA_POLICY_*: what NCCL spends of the GPU on its kernels. It was given two more in 2.27,
 /// and the last in 2.28.
@@ -159,7 +199,34 @@ using Scatter = Broadcast;
 using Reduce = Result (*)(const void* send, void* receive, std::size_t count, int type, int op,
                           int root, NativeHandle communicator, Stream stream);
 
+// Since 2.31, each as the plain function and what the call asks for.
+using AllReduceConfig = Result (*)(const void* send, void* receive, std::size_t count, int type,
+                                   int op, NativeHandle communicator, Stream stream,
+                                   const CallConfiguration* configuration);
+using ReduceScatterConfig = AllReduceConfig;
+using AllGatherConfig = Result (*)(const void* send, void* receive, std::size_t count, int type,
+                                   NativeHandle communicator, Stream stream,
+                                   const CallConfiguration* configuration);
+using BroadcastConfig = Result (*)(const void* send, void* receive, std::size_t count, int type,
+                                   int root, NativeHandle communicator, Stream stream,
+                                   const CallConfiguration* configuration);
+using ReduceConfig = Result (*)(const void* send, void* receive, std::size_t count, int type,
+                                int op, int root, NativeHandle communicator, Stream stream,
+                                const CallConfiguration* configuration);
+
 static_assert(sizeof(UniqueId) == 128);
+static_assert(sizeof(CallConfiguration) == 64 && CallConfiguration{}.size == 64);
+static_assert(offsetof(CallConfiguration, magic) == 8 &&
+              offsetof(CallConfiguration, version) == 12);
+static_assert(offsetof(CallConfiguration, extension) == 16);
+static_assert(offsetof(CallConfiguration, fewest_ctas) == 24);
+static_assert(offsetof(CallConfiguration, most_ctas) == 28);
+static_assert(offsetof(CallConfiguration, nvls_ctas) == 32);
+static_assert(offsetof(CallConfiguration, cga_cluster_size) == 36);
+static_assert(offsetof(CallConfiguration, selection) == 40);
+static_assert(offsetof(CallConfiguration, forces_selection) == 48);
+static_assert(offsetof(CallConfiguration, cta_policy) == 52);
+static_assert(offsetof(CallConfiguration, profiler_tag) == 56);
 static_assert(offsetof(Configuration, blocking) == sizeof(std::size_t) + 8);
 static_assert(offsetof(Configuration, net_name) == sizeof(std::size_t) + 24);
 // It lies where 2.18 has padding.

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What NCCL and a tuner plug-in agree on, in versions 4 (NCCL 2.24 to 2.27), 5 (from 2.28) and 6
-/// (from 2.30). NCCL looks for the symbols ncclTunerPlugin_v6, _v5, _v4, the newest that it knows
-/// first.
+/// What NCCL and a tuner plug-in agree on, in versions 4 (NCCL 2.24 to 2.27), 5 (from 2.28), 6
+/// (from 2.30) and 7 (from 2.32). NCCL looks for the symbols ncclTunerPlugin_v7, _v6, _v5, _v4, the
+/// newest that it knows first.
 namespace colltune::nccl {
 
 /// ncclResult_t, as far as it is used here.
@@ -31,6 +31,14 @@ inline constexpr float cost_ignored = -1.0f;
 inline constexpr float cost_avoided = 1e30f;
 /// The first version of NCCL that takes the plain minimum, as ncclGetVersion codes it.
 inline constexpr int first_plain_minimum = 23100;
+/// The first version of NCCL in which a tuner's number of channels is a limit: NCCL takes its own
+/// number for the message where that is lower. Before, it took the tuner's as far as the
+/// communicator and the message had so many.
+inline constexpr int first_channels_as_limit = 23100;
+/// Whether that is so; also where the version is not known (0), so that nothing is promised.
+constexpr bool takes_channels_as_limit(int version) {
+  return version == 0 || version >= first_channels_as_limit;
+}
 
 /// Levels and subsystem of the logger.
 inline constexpr int log_warn = 2;
@@ -47,17 +55,20 @@ struct NvlDomains {
 };
 
 /// The numbers of NCCL's own model, which a tuner may change at init. Rows: 7 algorithms, columns:
-/// 3 protocols; links: NVLink, PCI, network; processors: Volta, Ampere, Hopper, Blackwell; scales:
-/// 1, 2, 4 nodes.
-struct TunerConstants {
+/// 3 protocols; links: NVLink, PCI, network; processors: Volta, Ampere, Hopper, Blackwell, and in
+/// version 7 Rubin; scales: 1, 2, 4 nodes.
+template <int processors>
+struct TunerConstantsFor {
   double base_latencies[7][3];
   double hardware_latencies[3][7][3];
-  double most_ll_bandwidth[4][3];
-  double most_ring_ll128_bandwidth[4][3];
-  double most_tree_ll128_bandwidth[4][3];
-  double most_tree_bandwidth[4][3];
-  double most_nvls_tree_bandwidth[4][3];
+  double most_ll_bandwidth[processors][3];
+  double most_ring_ll128_bandwidth[processors][3];
+  double most_tree_ll128_bandwidth[processors][3];
+  double most_tree_bandwidth[processors][3];
+  double most_nvls_tree_bandwidth[processors][3];
 };
+using TunerConstants = TunerConstantsFor<4>;    ///< of versions 5 and 6
+using TunerConstantsV7 = TunerConstantsFor<5>;  ///< all rows but the first lie elsewhere
 
 /// `costs` is declared as rows of pointers but is one contiguous float[algorithms][protocols].
 using GetCollInfo = Result (*)(void* context, int function, std::size_t bytes, int pipe_operations,
@@ -92,6 +103,18 @@ struct TunerV6 {
                            int protocol, int channels, std::size_t* chunk);
 };
 
+using InitV7 = Result (*)(void** context, std::uint64_t communicator, std::size_t ranks,
+                          std::size_t nodes, Logger logger, NvlDomains* domains,
+                          TunerConstantsV7* constants);
+struct TunerV7 {
+  const char* name;
+  InitV7 init;
+  GetCollInfo get_coll_info;
+  Finalize finalize;
+  Result (*get_chunk_size)(void* context, int function, std::size_t bytes, int algorithm,
+                           int protocol, int channels, std::size_t* chunk);  ///< as in version 6
+};
+
 // As the compilers of NCCL lay them out on every 64-bit processor that it runs on.
 static_assert(sizeof(Result) == sizeof(int));
 static_assert(sizeof(NvlDomains) == 3 * sizeof(int));
@@ -100,5 +123,10 @@ static_assert(offsetof(TunerConstants, most_nvls_tree_bandwidth) == (21 + 63 + 4
 static_assert(sizeof(TunerV4) == 4 * sizeof(void*) && sizeof(TunerV5) == 4 * sizeof(void*));
 static_assert(offsetof(TunerV6, get_chunk_size) == 4 * sizeof(void*));
 static_assert(sizeof(TunerV6) == 5 * sizeof(void*));
+static_assert(sizeof(TunerConstants) == 1152 && sizeof(TunerConstantsV7) == 1272);
+static_assert(offsetof(TunerConstantsV7, most_ll_bandwidth) == (21 + 63) * 8);
+static_assert(offsetof(TunerConstantsV7, most_nvls_tree_bandwidth) == (21 + 63 + 4 * 15) * 8);
+static_assert(offsetof(TunerV7, get_chunk_size) == 4 * sizeof(void*));
+static_assert(sizeof(TunerV7) == 5 * sizeof(void*));
 
 }  // namespace colltune::nccl

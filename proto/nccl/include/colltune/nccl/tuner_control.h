@@ -17,7 +17,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /// colltune_nccl_tuner_interface() of what this header describes. Others have other structures.
-#define COLLTUNE_NCCL_TUNER_INTERFACE 2
+#define COLLTUNE_NCCL_TUNER_INTERFACE 3
 
 enum {
   colltune_nccl_table_none = 0,     ///< none is named in the environment
@@ -31,13 +31,13 @@ typedef struct colltune_nccl_communicator {
   uint64_t identity;  ///< NCCL's, equal on all of its ranks; 0 by interface 4
   uint64_t ranks;
   uint64_t nodes;
-  int32_t interface_version;  ///< 4, 5 or 6
+  int32_t interface_version;  ///< 4 to 7
   int32_t table_state;
   uint64_t table_generation;
   uint64_t table_rules;      ///< those for its ranks and nodes
   uint8_t table_digest[16];  ///< zeros where none is in use; must be equal on all ranks
-  int32_t is_claimed;           ///< somebody knows it as its own
-  int32_t nccl_version;         ///< as ncclGetVersion codes it; 0: not found out
+  int32_t is_claimed;        ///< somebody knows it as its own
+  int32_t nccl_version;      ///< as ncclGetVersion codes it; 0: not found out
 } colltune_nccl_communicator;
 
 /// What every call of a communicator is to use. While it is set the table is not looked at.
@@ -47,7 +47,8 @@ typedef struct colltune_nccl_force {
   int32_t
       algorithm;  ///< by NCCL's numbers; -1: NCCL's own choice (then protocol is -1, channels 0)
   int32_t protocol;
-  int32_t channels;  ///< 0: NCCL decides, else 1 to 64; not passed on for CollNet
+  int32_t channels;  ///< 0: NCCL decides, else 1 to 64; not passed on for CollNet. A request: see
+                     ///< colltune_nccl_call
   float time_us;     ///< stands in NCCL's table as the cost; not negative
 } colltune_nccl_force;
 
@@ -57,6 +58,15 @@ enum {
   colltune_nccl_ruled = 2,              ///< by a rule of the table
   colltune_nccl_force_unavailable = 3,  ///< NCCL marks the entry as unavailable: not touched
   colltune_nccl_rule_unavailable = 4,
+};
+
+/// What `channels` of a call mean. How many run a tuner never sees, but a profiler does.
+enum {
+  colltune_nccl_channels_own = 0,    ///< none were asked for: NCCL decides
+  colltune_nccl_channels_asked = 1,  ///< NCCL takes as many of them as communicator, message and
+                                     ///< buffers have (up to 2.30)
+  colltune_nccl_channels_most = 2,   ///< NCCL takes its own number for the message where that is
+                                     ///< lower: it may have taken fewer (since 2.31, or not known)
 };
 
 /// The last call that a communicator asked about since it is observed.
@@ -74,7 +84,7 @@ typedef struct colltune_nccl_call {
   int32_t algorithm;  ///< what the table leads to as it was handed back
   int32_t protocol;
   int32_t channels;  ///< as it was handed back; 0: NCCL decides
-  int32_t reserved;
+  int32_t channels_are;
 } colltune_nccl_call;
 
 int colltune_nccl_tuner_interface(void);

@@ -41,6 +41,9 @@ class TableFile {
   TableView view_;
 };
 
+/// TableFile::read_decisions() of a view. The errors name no file.
+[[nodiscard]] DecisionSet read_decisions(const TableView& view);
+
 /// The key of a problem (of any size) in the world `world` of a table.
 [[nodiscard]] std::optional<TableView::Group> resolve(const TableView& view, const TuningKey& key,
                                                       std::string_view family);

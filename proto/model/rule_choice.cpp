@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/export/rule_choice.h"
+#include "colltune/model/rule_choice.h"
 
 #include <algorithm>
 

@@ -11,7 +11,7 @@
 #include "colltune/vocabulary/decision.h"
 
 // What to name where another library's rule is coarser than a decision: for several types,
-// operators or worlds at once.
+// operators or worlds at once. All exports and NCCL's tuner choose by it.
 
 namespace colltune {
 
