@@ -17,6 +17,7 @@
 #include "colltune/kernels/device.h"
 #include "descriptor_mailbox.h"
 #include "device_board.h"
+#include "device_implementation.h"
 #include "joint_launch.h"
 #include "process_identity.h"
 #include "virtual_memory.h"
@@ -30,11 +31,15 @@ constexpr unsigned char probe_byte = 0xC5;
 class DeviceOperation final : public Operation {
  public:
   DeviceOperation(std::shared_ptr<JointLaunch> launch, std::size_t place,
-                  const Communicator& communicator, const CallBuffers& buffers,
-                  const DevicePlan& plan)
+                  const Communicator& communicator, const Call& call, const DevicePlan& plan)
       : launch_(std::move(launch)),
         place_(place),
-        prepared_(buffers),
+        rank_(communicator.rank()),
+        ranks_(communicator.size()),
+        prepared_(call),
+        buffers_(call.buffers),
+        why_not_rebound_(plan.why_not_rebound),
+        sums_in_the_network_(plan.algorithm.needs_multicast),
         is_captured_(plan.is_captured),
         is_registered_(plan.call.registered),
         abort_flag_(communicator.abort_flag()),
@@ -43,12 +48,29 @@ class DeviceOperation final : public Operation {
   void bind(const CallBuffers& buffers) override {
     // Peers know the addresses of registered buffers, and a graph holds those of all.
     if (is_registered_ || is_captured_) return Operation::bind(buffers);
-    check_bound_sizes(prepared_, buffers);
+    check_bound_sizes(buffers_, buffers);
     launch_->bind(place_, buffers);
   }
-  void start() override { launch_->arrive(place_); }
+  void rebind(const Call& call) override {
+    if (!why_not_rebound_.empty()) throw Error(StatusCode::failed_precondition, why_not_rebound_);
+    check_rebound(prepared_, call, rank_, ranks_);
+    if (sums_in_the_network_ && shape_of(call.problem.collective).reduces &&
+        !has_typed_kernel(call.problem))
+      throw Error(StatusCode::invalid_argument,
+                  describe(call.problem) + ": " + std::string(why_not_summed));
+    device::DeviceCall next = describe_device_call(call.problem, ranks_, call.root);
+    next.send = call.buffers.send.data();
+    next.receive = call.buffers.receive.data();
+    launch_->rebind(place_, next);
+    buffers_ = call.buffers;
+    // Not launched: ranks without a message would not learn from it that their peers have begun.
+    is_empty_ = next.bytes == 0;
+  }
+  void start() override {
+    if (!is_empty_) launch_->arrive(place_);
+  }
   void wait(Deadline deadline) override {
-    launch_->wait(place_, deadline, abort_flag_, yields_at_once_);
+    if (!is_empty_) launch_->wait(place_, deadline, abort_flag_, yields_at_once_);
   }
   void submit(void* queue) override {
     if (!is_captured_) return Operation::submit(queue);
@@ -57,13 +79,20 @@ class DeviceOperation final : public Operation {
   void end_submitted() override { launch_->end_submitted(); }
   void check_submitted() const override { launch_->check(abort_flag_.is_raised()); }
   std::optional<std::chrono::nanoseconds> device_time() const override {
+    if (is_empty_) return std::nullopt;
     return launch_->duration();
   }
 
  private:
   std::shared_ptr<JointLaunch> launch_;
   std::size_t place_;
-  CallBuffers prepared_;
+  int rank_;
+  int ranks_;
+  Call prepared_;
+  CallBuffers buffers_;  ///< of the last call
+  std::string why_not_rebound_;
+  bool sums_in_the_network_;
+  bool is_empty_ = false;
   bool is_captured_;
   bool is_registered_;
   const AbortFlag& abort_flag_;
@@ -72,11 +101,12 @@ class DeviceOperation final : public Operation {
 
 class Preparation {
  public:
-  Preparation(Communicator& communicator, const DevicePlan& plan, const CallBuffers& buffers,
+  Preparation(Communicator& communicator, const DevicePlan& plan, const Call& call,
               Deadline deadline)
       : communicator_(communicator),
         plan_(plan),
-        buffers_(buffers),
+        call_(call),
+        buffers_(call.buffers),
         deadline_(deadline),
         device_(*communicator.device()),
         boards_(communicator.allocate({sizeof(DeviceBoard)}, deadline)) {
@@ -118,7 +148,7 @@ class Preparation {
     communicator_.barrier(deadline_);  // keeps each board until all have read it
     const auto place = std::ranges::find(group_, communicator_.rank()) - group_.begin();
     return std::make_unique<DeviceOperation>(std::move(joint), static_cast<std::size_t>(place),
-                                             communicator_, buffers_, plan_);
+                                             communicator_, call_, plan_);
   }
 
  private:
@@ -522,8 +552,9 @@ class Preparation {
     auto* const control = ::new (static_cast<void*>(control_memory.bytes().data())) device::Control;
     std::vector<std::byte*> opened;
     std::unique_ptr<DeviceLaunch> launch;
+    std::vector<device::DeviceCall> calls;
     try {
-      const auto calls = describe_calls(opened, *control);
+      calls = describe_calls(opened, *control);
       launch = device_.make_launch(plan_.algorithm, calls, plan_.grid);
       write_probes(calls.front());
     } catch (...) {
@@ -537,11 +568,12 @@ class Preparation {
     }
     members.front().opened = std::move(opened);
     return std::make_shared<JointLaunch>(device_, std::move(members), std::move(control_memory),
-                                         std::move(launch));
+                                         std::move(launch), calls.front());
   }
 
   Communicator& communicator_;
   const DevicePlan& plan_;
+  const Call& call_;
   const CallBuffers& buffers_;
   Deadline deadline_;
   Device& device_;
@@ -568,8 +600,8 @@ class Preparation {
 }  // namespace
 
 std::unique_ptr<Operation> prepare_on_device(Communicator& communicator, const DevicePlan& plan,
-                                             const CallBuffers& buffers, Deadline deadline) {
-  return Preparation(communicator, plan, buffers, deadline).run();
+                                             const Call& call, Deadline deadline) {
+  return Preparation(communicator, plan, call, deadline).run();
 }
 
 }  // namespace colltune
