@@ -17,8 +17,8 @@
 #include "colltune/kernels/device.h"
 #include "descriptor_mailbox.h"
 #include "device_board.h"
-#include "device_implementation.h"
 #include "joint_launch.h"
+#include "launched_operation.h"
 #include "process_identity.h"
 #include "virtual_memory.h"
 
@@ -27,77 +27,6 @@ namespace {
 
 /// The byte that a device writes to its peers, to check that it arrives there.
 constexpr unsigned char probe_byte = 0xC5;
-
-class DeviceOperation final : public Operation {
- public:
-  DeviceOperation(std::shared_ptr<JointLaunch> launch, std::size_t place,
-                  const Communicator& communicator, const Call& call, const DevicePlan& plan)
-      : launch_(std::move(launch)),
-        place_(place),
-        rank_(communicator.rank()),
-        ranks_(communicator.size()),
-        prepared_(call),
-        buffers_(call.buffers),
-        why_not_rebound_(plan.why_not_rebound),
-        sums_in_the_network_(plan.algorithm.needs_multicast),
-        is_captured_(plan.is_captured),
-        is_registered_(plan.call.registered),
-        abort_flag_(communicator.abort_flag()),
-        yields_at_once_(communicator.is_oversubscribed()) {}
-
-  void bind(const CallBuffers& buffers) override {
-    // Peers know the addresses of registered buffers, and a graph holds those of all.
-    if (is_registered_ || is_captured_) return Operation::bind(buffers);
-    check_bound_sizes(buffers_, buffers);
-    launch_->bind(place_, buffers);
-  }
-  void rebind(const Call& call) override {
-    if (!why_not_rebound_.empty()) throw Error(StatusCode::failed_precondition, why_not_rebound_);
-    check_rebound(prepared_, call, rank_, ranks_);
-    if (sums_in_the_network_ && shape_of(call.problem.collective).reduces &&
-        !has_typed_kernel(call.problem))
-      throw Error(StatusCode::invalid_argument,
-                  describe(call.problem) + ": " + std::string(why_not_summed));
-    device::DeviceCall next = describe_device_call(call.problem, ranks_, call.root);
-    next.send = call.buffers.send.data();
-    next.receive = call.buffers.receive.data();
-    launch_->rebind(place_, next);
-    buffers_ = call.buffers;
-    // Not launched: ranks without a message would not learn from it that their peers have begun.
-    is_empty_ = next.bytes == 0;
-  }
-  void start() override {
-    if (!is_empty_) launch_->arrive(place_);
-  }
-  void wait(Deadline deadline) override {
-    if (!is_empty_) launch_->wait(place_, deadline, abort_flag_, yields_at_once_);
-  }
-  void submit(void* queue) override {
-    if (!is_captured_) return Operation::submit(queue);
-    launch_->submit(queue);
-  }
-  void end_submitted() override { launch_->end_submitted(); }
-  void check_submitted() const override { launch_->check(abort_flag_.is_raised()); }
-  std::optional<std::chrono::nanoseconds> device_time() const override {
-    if (is_empty_) return std::nullopt;
-    return launch_->duration();
-  }
-
- private:
-  std::shared_ptr<JointLaunch> launch_;
-  std::size_t place_;
-  int rank_;
-  int ranks_;
-  Call prepared_;
-  CallBuffers buffers_;  ///< of the last call
-  std::string why_not_rebound_;
-  bool sums_in_the_network_;
-  bool is_empty_ = false;
-  bool is_captured_;
-  bool is_registered_;
-  const AbortFlag& abort_flag_;
-  bool yields_at_once_;
-};
 
 class Preparation {
  public:
@@ -147,8 +76,8 @@ class Preparation {
     agree([this] { check_probes(); });
     communicator_.barrier(deadline_);  // keeps each board until all have read it
     const auto place = std::ranges::find(group_, communicator_.rank()) - group_.begin();
-    return std::make_unique<DeviceOperation>(std::move(joint), static_cast<std::size_t>(place),
-                                             communicator_, call_, plan_);
+    return make_launched_operation(std::move(joint), static_cast<std::size_t>(place), communicator_,
+                                   call_, plan_);
   }
 
  private:
