@@ -22,7 +22,7 @@ struct AllGatherPull {
     Team<Context> team(context, call);
     const bool is_direct = call.registered;
     const std::uint64_t steps = is_direct ? 2 : 1;
-    const std::uint64_t slot = staging_slot(team.base() / steps, call.bytes);
+    const std::uint64_t slot = staging_slot(call, team.base() / steps);
     if (!is_direct)
       copy_bytes(context, call, data_of(call, call.rank) + slot, call.send, call.bytes);
     copy_bytes(context, call, block_of(call.receive, call.rank, call.bytes), call.send, call.bytes);
@@ -47,8 +47,7 @@ struct AllGatherPush {
     Team<Context> team(context, call);
     const bool is_direct = call.registered;
     const std::uint64_t block = whole_packets(call.bytes);
-    const std::uint64_t slot =
-        staging_slot(team.base() / 2, static_cast<std::uint64_t>(call.ranks) * block);
+    const std::uint64_t slot = staging_slot(call, team.base() / 2);
     const auto place = [&](int of) { return slot + static_cast<std::uint64_t>(of) * block; };
     // No rank's receive buffer is written before it has begun the call. Slots of scratch memory are
     // free: a rank that begins a call has seen the end of the one before, which all ranks had

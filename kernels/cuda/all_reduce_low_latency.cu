@@ -135,6 +135,7 @@ DeviceAlgorithms make(const std::string& protocol, const std::string& source) {
                            .scratch_fill = Wire<device::HostContext>::poison_byte,
                            .uses_registered = false,
                            .moves_packets = false,
+                           .clears_words = Wire<device::HostContext>::clears_words,
                            .needs_whole_lines = Wire<device::HostContext>::needs_whole_lines};
   DeviceAlgorithm two_shot = one_shot;
   two_shot.name = "cuda.all_reduce_two_shot_" + protocol;

@@ -23,8 +23,7 @@ struct AllReduceOneShot {
     Team<Context> team(context, call);
     const bool is_direct = call.registered && !call.in_place;
     const int steps = is_direct ? 2 : 1;
-    const std::uint64_t slot =
-        staging_slot(team.base() / static_cast<std::uint64_t>(steps), call.bytes);
+    const std::uint64_t slot = staging_slot(call, team.base() / static_cast<std::uint64_t>(steps));
     if (!is_direct)
       copy_bytes(context, call, data_of(call, call.rank) + slot, call.send, call.bytes);
     if (!team.barrier(1)) return;

@@ -41,12 +41,16 @@ struct AllReducePipeline {
       const PacketRange part = part_of(here, of, call.ranks);
       return PacketRange{first + part.first, first + part.last};
     };
+    // Segments lie at the same places in calls of any size: results of the call before may still be
+    // read when the next one's inputs come.
+    const std::uint64_t place_bytes =
+        call.scratch_bytes / (2 * slots * static_cast<std::uint64_t>(call.ranks));
     // A segment in scratch memory: in round 0 the inputs from rank `of`, in round 1 the results by
     // rank `of`.
     const auto place = [&](std::uint64_t window, std::uint64_t round, int of) {
       const std::uint64_t row = window % slots * 2 + round;
       return (row * static_cast<std::uint64_t>(call.ranks) + static_cast<std::uint64_t>(of)) *
-             segment_bytes(call);
+             place_bytes;
     };
     const std::byte* const own = data_of(call, call.rank);
     const auto peer_at = [&](int distance) { return (call.rank + distance) % call.ranks; };

@@ -14,13 +14,9 @@
 namespace colltune::cuda {
 namespace {
 
-/// A slot of staging: the input, then the results.
-COLLTUNE_DEVICE std::uint64_t slot_bytes(const device::DeviceCall& call) {
-  return 2 * device::whole_packets(call.bytes);
-}
-
+/// A slot of staging has the input, then the results.
 std::uint64_t scratch_bytes(const device::DeviceCall& call) {
-  return device::staging_bytes(slot_bytes(call));
+  return device::staging_bytes(2 * device::whole_packets(call.bytes));
 }
 
 Cost cost(const device::DeviceCall& call) {
@@ -41,7 +37,7 @@ struct AllReduceTwoShot {
     Team<Context> team(context, call);
     const bool is_direct = call.registered;
     const std::uint64_t steps = is_direct && !pushes ? 3 : 2;
-    const std::uint64_t slot = staging_slot(team.base() / steps, slot_bytes(call));
+    const std::uint64_t slot = staging_slot(call, team.base() / steps);
     const std::uint64_t results = slot + whole_packets(call.bytes);
     const std::uint64_t packets = packets_of(call.bytes);
     const auto share = [&](int rank) { return part_of(packets, rank, call.ranks); };

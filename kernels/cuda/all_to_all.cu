@@ -22,8 +22,7 @@ struct AllToAll {
     Team<Context> team(context, call);
     const bool is_direct = call.registered && !call.in_place;
     const std::uint64_t block = whole_packets(call.bytes);
-    const std::uint64_t slot =
-        staging_slot(team.base() / 2, static_cast<std::uint64_t>(call.ranks) * block);
+    const std::uint64_t slot = staging_slot(call, team.base() / 2);
     const auto staged = [&](int at, int of) {
       return block_of(data_of(call, at) + slot, of, block);
     };

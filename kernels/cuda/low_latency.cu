@@ -76,6 +76,7 @@ DeviceAlgorithm make(const std::string& protocol, const std::string& description
        .scratch_fill = Wire<device::HostContext>::poison_byte,
        .uses_registered = false,
        .moves_packets = false,
+       .clears_words = Wire<device::HostContext>::clears_words,
        .needs_whole_lines = Wire<device::HostContext>::needs_whole_lines});
 }
 

@@ -101,7 +101,7 @@ struct AllReduceOneShotMulticast {
                                   const Reducer& reducer) {
     using namespace device;
     Team<Context> team(context, call);
-    const std::uint64_t slot = staging_slot(team.base(), call.bytes);
+    const std::uint64_t slot = staging_slot(call, team.base());
     stage(context, call, {0, packets_of(call.bytes)}, data_of(call, call.rank) + slot, call.send);
     if (!barrier_of_aliases(team, 1)) return;
     receive_sums(context, call, slot, reducer);
@@ -120,7 +120,7 @@ struct AllReduceTwoShotMulticast {
     Team<Context> team(context, call);
     // A slot holds the input, then the results.
     const std::uint64_t whole = whole_packets(call.bytes);
-    const std::uint64_t slot = staging_slot(team.base() / 2, 2 * whole);
+    const std::uint64_t slot = staging_slot(call, team.base() / 2);
     const std::uint64_t packets = packets_of(call.bytes);
     const auto share = [&](int rank) { return part_of(packets, rank, call.ranks); };
     std::byte* const own = data_of(call, call.rank) + slot;
@@ -151,8 +151,7 @@ struct ReduceScatterMulticast {
     using namespace device;
     Team<Context> team(context, call);
     const std::uint64_t block = whole_packets(call.bytes);
-    const std::uint64_t slot =
-        staging_slot(team.base(), static_cast<std::uint64_t>(call.ranks) * block);
+    const std::uint64_t slot = staging_slot(call, team.base());
     for (int rank = 0; rank < call.ranks; ++rank)
       stage(context, call, {0, packets_of(call.bytes)},
             block_of(data_of(call, call.rank) + slot, rank, block),
@@ -172,8 +171,7 @@ struct AllGatherMulticast {
     using namespace device;
     Team<Context> team(context, call);
     const std::uint64_t block = whole_packets(call.bytes);
-    const std::uint64_t slot =
-        staging_slot(team.base(), static_cast<std::uint64_t>(call.ranks) * block);
+    const std::uint64_t slot = staging_slot(call, team.base());
     // Slots are free: a rank that begins a call has seen the end of the one before, which all ranks
     // had begun.
     send_to_all(context, call, slot + static_cast<std::uint64_t>(call.rank) * block);
@@ -193,7 +191,7 @@ struct BroadcastMulticast {
                                   const Reducer&) {
     using namespace device;
     Team<Context> team(context, call);
-    const std::uint64_t slot = staging_slot(team.base(), call.bytes);
+    const std::uint64_t slot = staging_slot(call, team.base());
     if (call.rank == call.root) send_to_all(context, call, slot);
     if (!barrier_of_aliases(team, 1)) return;
     if (call.rank == call.root)

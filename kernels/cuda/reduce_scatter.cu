@@ -22,8 +22,7 @@ struct ReduceScatterPull {
     const bool is_direct = call.registered;
     const std::uint64_t steps = is_direct ? 2 : 1;
     const std::uint64_t block = whole_packets(call.bytes);
-    const std::uint64_t slot =
-        staging_slot(team.base() / steps, static_cast<std::uint64_t>(call.ranks) * block);
+    const std::uint64_t slot = staging_slot(call, team.base() / steps);
     if (!is_direct)
       for (int rank = 0; rank < call.ranks; ++rank)
         copy_bytes(context, call, block_of(data_of(call, call.rank) + slot, rank, block),

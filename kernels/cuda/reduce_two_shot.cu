@@ -21,7 +21,7 @@ struct ReduceTwoShot {
     // In place the root's input is its output; each share is overwritten by its only reader.
     const bool is_direct = call.registered;
     const std::uint64_t whole = whole_packets(call.bytes);
-    const std::uint64_t slot = staging_slot(team.base() / 2, 2 * whole);
+    const std::uint64_t slot = staging_slot(call, team.base() / 2);
     const std::uint64_t packets = packets_of(call.bytes);
     const auto share = [&](int rank) { return part_of(packets, rank, call.ranks); };
     const auto copy_share = [&](int rank, std::byte* to, const std::byte* from) {

@@ -64,10 +64,6 @@ const std::string* find_word(const Variant& variant, std::string_view name) {
   return nullptr;
 }
 
-bool has_typed_kernel(const Problem& problem) {
-  return device::typed_kernel(problem.data_type, problem.reduce_op) != nullptr;
-}
-
 class DeviceImplementation final : public Implementation {
  public:
   explicit DeviceImplementation(DeviceAlgorithm algorithm)
@@ -197,7 +193,8 @@ class DeviceImplementation final : public Implementation {
 
   CallTraits traits(const Problem& problem, const Topology&,
                     const Variant& variant) const override {
-    return {.why_not_bound = why_not_bound(problem, variant)};
+    return {.why_not_bound = why_not_bound(problem, variant),
+            .why_not_rebound = why_not_rebound(problem, variant)};
   }
 
   [[nodiscard]] std::string why_not_bound(const Problem& problem, const Variant& variant) const {
@@ -205,6 +202,15 @@ class DeviceImplementation final : public Implementation {
     if (problem.graph_capture) return "a captured graph keeps the buffers of its calls";
     if (problem.registered && algorithm_.uses_registered)
       return "the other devices know where its registered buffers are since they were registered";
+    return {};
+  }
+
+  [[nodiscard]] std::string why_not_rebound(const Problem& problem, const Variant& variant) const {
+    if (std::string why = why_not_bound(problem, variant); !why.empty()) return why;
+    if (algorithm_.list_copies != nullptr)
+      return "its copies were listed for the buffers that it was prepared for";
+    if (algorithm_.clears_words)
+      return "each of its calls clears the words of the call before, which must be as long";
     return {};
   }
 
@@ -216,6 +222,14 @@ class DeviceImplementation final : public Implementation {
                   algorithm_.name + ": the rank's buffers lie on no device");
     device::DeviceCall common = scratch_of(call.problem, communicator.size(), variant);
     common.root = call.root;
+    const std::string why_kept = why_not_rebound(call.problem, variant);
+    const bool is_rebound = call.capacity > Bytes{} && why_kept.empty();
+    if (is_rebound) common.scratch_bytes = scratch_for(common, call.capacity);
+    if (is_rebound && Bytes{common.scratch_bytes} > most_scratch)
+      throw Error(StatusCode::resource_exhausted,
+                  algorithm_.name + " would take " + format_bytes({common.scratch_bytes}) +
+                      " of scratch memory for messages of up to " + format_bytes(call.capacity) +
+                      ", of " + format_bytes(most_scratch) + " at most");
     return prepare_on_device(
         communicator,
         {.algorithm = algorithm_,
@@ -228,11 +242,13 @@ class DeviceImplementation final : public Implementation {
                       call.problem.graph_capture || word(variant, "launch") == by_graph,
                   .copy_queues = algorithm_.list_copies == nullptr
                                      ? 1
-                                     : static_cast<int>(number(variant, "queues"))},
+                                     : static_cast<int>(number(variant, "queues")),
+                  .is_rebound = is_rebound},
          .has_host_scratch = word(variant, "scratch") == in_host,
          .is_captured = call.problem.graph_capture,
-         .longest_wait = call.longest_wait},
-        call.buffers, deadline);
+         .longest_wait = call.longest_wait,
+         .why_not_rebound = why_kept},
+        call, deadline);
   }
 
  private:
@@ -266,7 +282,7 @@ class DeviceImplementation final : public Implementation {
     if (const std::int64_t ranks = capability.number("device.ranks"); ranks > 1)
       return std::to_string(ranks) + " ranks share a GPU, and multicast reaches each GPU once";
     if (shape_of(problem.collective).reduces && !has_typed_kernel(problem))
-      return "the switches add up f32, f16 and bf16 alone";
+      return std::string(why_not_summed);
     return {};
   }
 
@@ -339,6 +355,15 @@ class DeviceImplementation final : public Implementation {
     return algorithm_.does_shares ? all / call.ranks : all;
   }
 
+  /// Bytes of scratch memory for calls of any size up to `capacity` with the settings of `call`.
+  [[nodiscard]] std::uint64_t scratch_for(const device::DeviceCall& call, Bytes capacity) const {
+    device::DeviceCall largest = call;
+    largest.bytes = shape_of(algorithm_.collective).has_block_per_rank()
+                        ? capacity.value / static_cast<std::uint64_t>(call.ranks)
+                        : capacity.value;
+    return std::max(call.scratch_bytes, algorithm_.scratch_bytes(largest));
+  }
+
   [[nodiscard]] device::DeviceCall scratch_of(const Problem& problem, int ranks,
                                               const Variant& variant) const {
     device::DeviceCall call = describe_device_call(problem, ranks, 0);
@@ -364,6 +389,10 @@ struct Seat {
 };
 
 }  // namespace
+
+bool has_typed_kernel(const Problem& problem) {
+  return device::typed_kernel(problem.data_type, problem.reduce_op) != nullptr;
+}
 
 device::DeviceCall describe_device_call(const Problem& problem, int ranks, int root) {
   device::DeviceCall call{.ranks = ranks,

@@ -18,6 +18,7 @@
 #include "descriptor_mailbox.h"
 #include "device_board.h"
 #include "joint_launch.h"
+#include "launched_operation.h"
 #include "process_identity.h"
 #include "virtual_memory.h"
 
@@ -27,56 +28,14 @@ namespace {
 /// The byte that a device writes to its peers, to check that it arrives there.
 constexpr unsigned char probe_byte = 0xC5;
 
-class DeviceOperation final : public Operation {
- public:
-  DeviceOperation(std::shared_ptr<JointLaunch> launch, std::size_t place,
-                  const Communicator& communicator, const CallBuffers& buffers,
-                  const DevicePlan& plan)
-      : launch_(std::move(launch)),
-        place_(place),
-        prepared_(buffers),
-        is_captured_(plan.is_captured),
-        is_registered_(plan.call.registered),
-        abort_flag_(communicator.abort_flag()),
-        yields_at_once_(communicator.is_oversubscribed()) {}
-
-  void bind(const CallBuffers& buffers) override {
-    // Peers know the addresses of registered buffers, and a graph holds those of all.
-    if (is_registered_ || is_captured_) return Operation::bind(buffers);
-    check_bound_sizes(prepared_, buffers);
-    launch_->bind(place_, buffers);
-  }
-  void start() override { launch_->arrive(place_); }
-  void wait(Deadline deadline) override {
-    launch_->wait(place_, deadline, abort_flag_, yields_at_once_);
-  }
-  void submit(void* queue) override {
-    if (!is_captured_) return Operation::submit(queue);
-    launch_->submit(queue);
-  }
-  void end_submitted() override { launch_->end_submitted(); }
-  void check_submitted() const override { launch_->check(abort_flag_.is_raised()); }
-  std::optional<std::chrono::nanoseconds> device_time() const override {
-    return launch_->duration();
-  }
-
- private:
-  std::shared_ptr<JointLaunch> launch_;
-  std::size_t place_;
-  CallBuffers prepared_;
-  bool is_captured_;
-  bool is_registered_;
-  const AbortFlag& abort_flag_;
-  bool yields_at_once_;
-};
-
 class Preparation {
  public:
-  Preparation(Communicator& communicator, const DevicePlan& plan, const CallBuffers& buffers,
+  Preparation(Communicator& communicator, const DevicePlan& plan, const Call& call,
               Deadline deadline)
       : communicator_(communicator),
         plan_(plan),
-        buffers_(buffers),
+        call_(call),
+        buffers_(call.buffers),
         deadline_(deadline),
         device_(*communicator.device()),
         boards_(communicator.allocate({sizeof(DeviceBoard)}, deadline)) {
@@ -117,8 +76,8 @@ class Preparation {
     agree([this] { check_probes(); });
     communicator_.barrier(deadline_);  // keeps each board until all have read it
     const auto place = std::ranges::find(group_, communicator_.rank()) - group_.begin();
-    return std::make_unique<DeviceOperation>(std::move(joint), static_cast<std::size_t>(place),
-                                             communicator_, buffers_, plan_);
+    return make_launched_operation(std::move(joint), static_cast<std::size_t>(place), communicator_,
+                                   call_, plan_);
   }
 
  private:
@@ -522,8 +481,9 @@ class Preparation {
     auto* const control = ::new (static_cast<void*>(control_memory.bytes().data())) device::Control;
     std::vector<std::byte*> opened;
     std::unique_ptr<DeviceLaunch> launch;
+    std::vector<device::DeviceCall> calls;
     try {
-      const auto calls = describe_calls(opened, *control);
+      calls = describe_calls(opened, *control);
       launch = device_.make_launch(plan_.algorithm, calls, plan_.grid);
       write_probes(calls.front());
     } catch (...) {
@@ -537,11 +497,12 @@ class Preparation {
     }
     members.front().opened = std::move(opened);
     return std::make_shared<JointLaunch>(device_, std::move(members), std::move(control_memory),
-                                         std::move(launch));
+                                         std::move(launch), calls.front());
   }
 
   Communicator& communicator_;
   const DevicePlan& plan_;
+  const Call& call_;
   const CallBuffers& buffers_;
   Deadline deadline_;
   Device& device_;
@@ -568,8 +529,8 @@ class Preparation {
 }  // namespace
 
 std::unique_ptr<Operation> prepare_on_device(Communicator& communicator, const DevicePlan& plan,
-                                             const CallBuffers& buffers, Deadline deadline) {
-  return Preparation(communicator, plan, buffers, deadline).run();
+                                             const Call& call, Deadline deadline) {
+  return Preparation(communicator, plan, call, deadline).run();
 }
 
 }  // namespace colltune

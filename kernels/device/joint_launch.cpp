@@ -26,11 +26,12 @@ std::atomic_ref<std::uint64_t> atomic(std::uint64_t& word) { return std::atomic_
 }  // namespace
 
 JointLaunch::JointLaunch(Device& device, std::vector<Participant> members, DeviceMemory control,
-                         std::unique_ptr<DeviceLaunch> launch)
+                         std::unique_ptr<DeviceLaunch> launch, const device::DeviceCall& first)
     : device_(device),
       members_(std::move(members)),
       control_(std::move(control)),
       launch_(std::move(launch)),
+      calls_(members_.size(), first),
       begun_(members_.size()) {}
 
 JointLaunch::~JointLaunch() {
@@ -51,6 +52,11 @@ device::Control& JointLaunch::control() const {
   return *reinterpret_cast<device::Control*>(control_.bytes().data());
 }
 
+void JointLaunch::rebind(std::size_t place, const device::DeviceCall& call) {
+  launch_->rebind(place, call);
+  calls_[place] = call;
+}
+
 void JointLaunch::arrive(std::size_t place) {
   const std::uint64_t number = begun_[place].fetch_add(1) + 1;
   if (arrivals_.fetch_add(1) + 1 != number * members_.size()) return;
@@ -63,6 +69,13 @@ std::optional<Error> JointLaunch::launch() {
   if (who_gave_up_ >= 0)
     return Error(StatusCode::aborted, "rank " + std::to_string(who_gave_up_) +
                                           " has given up waiting for this call on its device");
+  for (std::size_t place = 1; place < members_.size(); ++place)
+    if (!calls_[place].is_like(calls_.front()))
+      return Error(StatusCode::invalid_argument,
+                   "ranks " + std::to_string(members_.front().rank) + " and " +
+                       std::to_string(members_[place].rank) +
+                       ", which share a device, make unlike calls: they differ in size, root, type "
+                       "or operator");
   // No kernel reads the flag now: all members have returned from the last call.
   atomic(control().abort).store(0);
   try {

@@ -38,9 +38,9 @@ class JointLaunch {
     std::optional<VirtualMemory::MulticastPart> multicast{};  ///< instead of `own`
   };
 
-  /// `control`: holds a device::Control, which `launch` reads.
+  /// `control`: holds a device::Control, which `launch` reads. `first`: what `launch` was made for.
   JointLaunch(Device& device, std::vector<Participant> members, DeviceMemory control,
-              std::unique_ptr<DeviceLaunch> launch);
+              std::unique_ptr<DeviceLaunch> launch, const device::DeviceCall& first);
   JointLaunch(const JointLaunch&) = delete;
   JointLaunch& operator=(const JointLaunch&) = delete;
   ~JointLaunch();
@@ -49,6 +49,9 @@ class JointLaunch {
   void bind(std::size_t place, const CallBuffers& buffers) {
     launch_->bind(place, buffers.send.data(), buffers.receive.data());
   }
+  /// From its next call on member `place` makes `call` (DeviceLaunch::rebind). If the members'
+  /// calls are unlike, none is launched, and all get Error(invalid_argument).
+  void rebind(std::size_t place, const device::DeviceCall& call);
   /// Member `place` begins its next call. Never waits.
   void arrive(std::size_t place);
   /// Returns when the call that member `place` began has ended. Throws RankMissing if a member has
@@ -79,6 +82,7 @@ class JointLaunch {
   std::vector<Participant> members_;
   DeviceMemory control_;
   std::unique_ptr<DeviceLaunch> launch_;
+  std::vector<device::DeviceCall> calls_;         ///< the members' next, each written by its member
   std::deque<std::atomic<std::uint64_t>> begun_;  ///< number of calls that each member has begun
   std::atomic<std::uint64_t> arrivals_{0};        ///< of all members, over all calls
   std::mutex mutex_;                              ///< makes launching and giving up exclusive

@@ -67,6 +67,9 @@ struct DeviceAlgorithm {
   bool reaches_by_puts = false;
   /// Whether it moves a message by packets, so that `DeviceCall::packets` matters.
   bool moves_packets = true;
+  /// Whether a call clears what the call before left in the scratch memory, as far as it reaches
+  /// itself: then all calls are of one size.
+  bool clears_words = false;
   /// Whether it needs `DeviceCall::multicast`.
   bool needs_multicast = false;
   /// Whether it relies on 128 bytes that threads write together being seen whole or not at all.

@@ -65,6 +65,19 @@ struct DeviceCall {
                                ///< first
   std::uint64_t limit_ns = 0;  ///< limit of each wait, by the device's own clock
 
+  /// What may change from call to call: size, root, type, operator and this rank's buffers.
+  constexpr void take(const DeviceCall& next) {
+    root = next.root;
+    type = next.type;
+    op = next.op;
+    bytes = next.bytes;
+    send = next.send;
+    receive = next.receive;
+  }
+  /// Whether nothing of that is unlike but the buffers.
+  [[nodiscard]] constexpr bool is_like(const DeviceCall& other) const {
+    return root == other.root && type == other.type && op == other.op && bytes == other.bytes;
+  }
   constexpr void look_up_peers_in(const PeerMemory& peers) {
     sends = peers.sends;
     receives = peers.receives;

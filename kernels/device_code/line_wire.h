@@ -21,6 +21,7 @@ template <class Context>
 class LineWire {
  public:
   static constexpr unsigned char poison_byte = 0;
+  static constexpr bool clears_words = false;
   static constexpr double expansion = 16.0 / 15;
   static constexpr bool needs_whole_lines = true;
   static constexpr std::uint64_t pieces_of_unit = 8;
@@ -72,11 +73,11 @@ class LineWire {
 
   /// As in FlaggedWire.
   COLLTUNE_DEVICE LineWire(Team<Context>& team, const DeviceCall& call, std::uint64_t bytes,
-                           std::uint64_t call_number, int lines = 1)
+                           std::uint64_t call_number, int /*lines*/ = 1)
       : team_(team),
         call_(call),
         size_(units_of(bytes) * line_bytes),
-        slot_(call_number % 2 * size(call, bytes, lines) / 2),
+        slot_(staging_slot(call, call_number)),
         flag_(call_number + 1) {}
 
   [[nodiscard]] static COLLTUNE_DEVICE std::uint64_t size(const DeviceCall& call,

@@ -15,21 +15,23 @@ namespace colltune::device {
 /// There is a line from each rank to each other, in two slots that calls use in turn. A rank that
 /// writes a slot again has read words of the intervening call from every rank, so every rank had
 /// finished with the call before it. This requires that in each call every rank reads something
-/// from every other rank.
+/// from every other rank, or from one that did: a call without bytes is none. Calls may differ in
+/// size, since flags lie at the same places in lines of any length.
 template <class Context>
 class FlaggedWire : public PacketPieces<Context> {
  public:
   static constexpr unsigned char poison_byte = 0;
+  static constexpr bool clears_words = false;
   static constexpr int expansion = 2;  ///< bytes on the wire per byte of a message
 
   /// `bytes`: the longest line; the same on all ranks. `call_number` grows by 1 from call to call.
   /// Each call may use `lines` lines between two ranks.
   COLLTUNE_DEVICE FlaggedWire(Team<Context>& team, const DeviceCall& call, std::uint64_t bytes,
-                              std::uint64_t call_number, int lines = 1)
+                              std::uint64_t call_number, int /*lines*/ = 1)
       : team_(team),
         call_(call),
         line_(2 * whole_packets(bytes)),
-        slot_(call_number % 2 * size(call, bytes, lines) / 2),
+        slot_(staging_slot(call, call_number)),
         flag_(flag_of(call_number)) {}
 
   /// Bytes of each rank's scratch memory that all lines take.
@@ -82,8 +84,8 @@ class FlaggedWire : public PacketPieces<Context> {
 
  private:
   /// Never 0, the initial content of memory, and never the flag of two calls before, whose words
-  /// lie in the same slot. Only 32 bits of the count fit; by the time they repeat, the slot has
-  /// been overwritten many times.
+  /// lie in the same slot. Only 32 bits of the count fit. They repeat in the same slot after 2^33
+  /// - 2 calls; only a word that none of these calls was long enough to overwrite would be taken.
   [[nodiscard]] static COLLTUNE_DEVICE std::uint32_t flag_of(std::uint64_t call_number) {
     return static_cast<std::uint32_t>(call_number % 0xffffffffU) + 1;
   }

@@ -21,6 +21,7 @@ template <class Context>
 class PoisonWire : public PacketPieces<Context> {
  public:
   static constexpr unsigned char poison_byte = 0xA9;
+  static constexpr bool clears_words = true;
   static constexpr int expansion = 1;
 
   /// As in FlaggedWire.

@@ -34,11 +34,13 @@ template <class Byte>
   return (segment == 0 ? 1 : segment) * packet_bytes;
 }
 
-/// Where the slot of the `number`-th call begins; calls use two slots of `bytes` in turn.
-[[nodiscard]] COLLTUNE_DEVICE std::uint64_t staging_slot(std::uint64_t number,
-                                                         std::uint64_t bytes) {
-  return number % 2 * whole_packets(bytes);
+/// Where the slot of the `number`-th call begins. Calls use the two halves of the scratch memory in
+/// turn, whatever their size: a call may follow a longer one that peers still read.
+[[nodiscard]] COLLTUNE_DEVICE std::uint64_t staging_slot(const DeviceCall& call,
+                                                         std::uint64_t number) {
+  return number % 2 * (call.scratch_bytes / 2);
 }
+/// Scratch memory for two slots of `bytes`.
 [[nodiscard]] COLLTUNE_DEVICE std::uint64_t staging_bytes(std::uint64_t bytes) {
   return 2 * whole_packets(bytes);
 }

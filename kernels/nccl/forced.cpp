@@ -120,7 +120,7 @@ class Forced final : public Implementation {
     return numerics_of_native_call(problem);
   }
   CallTraits traits(const Problem& problem, const Topology&, const Variant&) const override {
-    return {.why_not_bound = why_not_bound_native(problem)};
+    return traits_of_native_call(problem);
   }
   void detect(Communicator& communicator, Capability& capability) const override {
     detect_nccl(*runtime_, communicator, capability);
@@ -139,7 +139,8 @@ class Forced final : public Implementation {
     act_together(
         communicator, "could not prepare a call of NCCL's",
         [&] {
-          made = std::make_unique<LibraryCall>(member, native_call(communicator, call), choice);
+          made = std::make_unique<LibraryCall>(member, NativeCall::of(call, communicator.size()),
+                                               choice, Windows{}, call);
         },
         deadline + vote_time);
     if (call.problem.graph_capture) capture_together(communicator, member, *made, deadline);

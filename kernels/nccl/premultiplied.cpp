@@ -18,9 +18,8 @@ std::vector<std::vector<Parameter>> list(const Problem&, const Topology&, const 
 std::string why_not(const Problem& problem, const Topology& topology, const Capability&,
                     const std::vector<Parameter>& parameters) {
   if (!parameters.empty()) return "it has no parameters";
-  if (problem.reduce_op != ReduceOp::avg) return "it averages";
-  if (!is_floating(problem.data_type)) return "integers have no shares";
-  if (size_of(problem.data_type) == 1) return "fp8 has too few digits for one n-th";
+  if (const std::string_view why = why_not_premultiplied(problem); !why.empty())
+    return std::string(why);
   if (topology.ranks < 2) return "a single rank copies";
   return {};
 }

@@ -13,6 +13,7 @@
 #include "arithmetic/typed.h"
 #include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/vocabulary/error.h"
+#include "native.h"
 
 namespace colltune::nccl {
 namespace {
@@ -81,6 +82,10 @@ Result call_nccl(const Functions& nccl, NativeHandle handle, const NativeCall& c
   return result_invalid_argument;
 }
 
+CallForm form_of(const NativeCall& call) {
+  return {.count = call.count, .root = call.root, .type = call.type, .op = call.op};
+}
+
 /// Added to a choice that NCCL's profiler reported; other choices come from NCCL's tuner.
 constexpr const char* told_by_profiler = ",told_by=profiler";
 
@@ -92,6 +97,21 @@ std::string choice_text(const Choice& choice, bool has_limit) {
     text += (has_limit ? ",most_channels=" : ",channels=") + std::to_string(choice.channels);
   return text + ",protocol=" + std::string(name_of(choice.protocol));
 }
+
+NativeCall NativeCall::of(const Call& call, int ranks) {
+  return {.collective = call.problem.collective,
+          .type = call.problem.data_type,
+          .op = call.problem.reduce_op,
+          .root = call.root,
+          .count = block_elements(call.problem, ranks),
+          .send = call.buffers.send.data(),
+          .receive = call.buffers.receive.data(),
+          .registers = call.problem.registered,
+          .send_bytes = call.buffers.send.size(),
+          .receive_bytes = call.buffers.receive.size()};
+}
+
+bool has_shares(DataType type) { return is_floating(type) && size_of(type) > 1; }
 
 Registration::Registration(std::shared_ptr<NcclRank> member, const void* memory,
                            std::size_t bytes) {
@@ -133,15 +153,19 @@ PremultipliedSum::~PremultipliedSum() {
 }
 
 LibraryCall::LibraryCall(std::shared_ptr<NcclRank> member, const NativeCall& call,
-                         const std::optional<Choice>& choice, Windows windows)
+                         const std::optional<Choice>& choice, Windows windows, const Call& prepared)
     : member_(std::move(member)),
       call_(call),
       choice_(choice),
       named_(choice_ || !call.selection ? choice_ : call.selection->choice),
       function_(member_->why_not_forced().empty() ? function_of(call.collective) : std::nullopt),
+      prepared_(prepared),
       windows_(std::move(windows)),
       launch_(member_->device().make_library_launch(submission_)) {
-  if (call.is_premultiplied) own_op_.emplace(member_, call.type);
+  if (call.is_premultiplied)
+    for (const auto& named : enum_names(DataType{}))
+      if (named.value == call.type || (prepared.capacity > Bytes{} && has_shares(named.value)))
+        own_ops_.try_emplace(named.value, member_, named.value);
   if (!call.registers) return;
   send_registration_ = Registration(member_, call.send, call.send_bytes);
   // In place, one buffer lies in the other or is the same.
@@ -181,9 +205,35 @@ void LibraryCall::bind(const CallBuffers& buffers) {
   call_.receive = buffers.receive.data();
 }
 
+void LibraryCall::rebind(const Call& call) {
+  if (std::string why = why_not_bound_native(prepared_.problem); !why.empty())
+    throw Error(StatusCode::failed_precondition, why);
+  check_rebound(prepared_, call, member_->rank(), member_->ranks());
+  // NCCL itself does not refuse these.
+  std::string_view why = why_not_in_place(call.problem, member_->ranks());
+  if (call_.is_premultiplied && why.empty()) why = why_not_premultiplied(call.problem);
+  if (!why.empty())
+    throw Error(StatusCode::invalid_argument, describe(call.problem) + ": " + std::string(why));
+  const bool is_premultiplied = call_.is_premultiplied;
+  const CallForm before = form_of(call_);
+  call_ = NativeCall::of(call, member_->ranks());
+  call_.is_premultiplied = is_premultiplied;
+  is_other_form_ = is_other_form_ || form_of(call_) != before;
+}
+
+void LibraryCall::begin_form() {
+  is_other_form_ = false;
+  // NCCL returns at once from calls without elements, and asks no tuner about them.
+  if (call_.count == 0 || !known_.note(form_of(call_))) return;
+  is_first_ = true;
+  executed_.reset();
+  is_told_ = false;
+}
+
 void LibraryCall::start() {
   member_->require_usable();
   if (!graph_) {
+    if (is_other_form_) begin_form();
     prepare_choice();
     if (is_first_) watch();
     asks_aside_ = std::exchange(is_first_, false);
@@ -263,7 +313,9 @@ void LibraryCall::ask_aside(void* queue) {
   });
 }
 
-int LibraryCall::op() const { return own_op_ ? own_op_->number() : native_op(call_.op); }
+int LibraryCall::op() const {
+  return call_.is_premultiplied ? own_ops_.at(call_.type).number() : native_op(call_.op);
+}
 
 void LibraryCall::wait(Deadline deadline) {
   member_->require_usable();
@@ -305,9 +357,15 @@ void LibraryCall::require_forced() const {
   if (!function_ || !choice_ || count_asked(*member_) == asked_before_) return;
   const auto seen = member_->last_call();
   if (!seen || seen->outcome != colltune_nccl_force_unavailable) return;
+  const bool is_rebound =
+      prepared_.capacity > Bytes{} &&
+      (call_.type != prepared_.problem.data_type || call_.op != prepared_.problem.reduce_op);
   throw UnavailableHere("NCCL marks " + std::string(name_of(choice_->algorithm)) + " with " +
                         std::string(name_of(choice_->protocol)) + " as unavailable for calls of " +
-                        format_bytes({seen->bytes}) + ", though not for a small one");
+                        format_bytes({seen->bytes}) +
+                        (is_rebound ? " with the type " + std::string(name_of(call_.type)) +
+                                          " and the operator " + std::string(name_of(call_.op))
+                                    : ", though not for a small one"));
 }
 
 void LibraryCall::require_selected() const {
@@ -356,8 +414,8 @@ void LibraryCall::read_told() {
 
 void LibraryCall::read_table() {
   const auto seen = member_->last_call();
-  if (!windows_.empty() && count_asked(*member_) == asked_before_) {
-    executed_ = Executed{.choice = "tuner=not_asked"};
+  if (count_asked(*member_) == asked_before_) {
+    if (!windows_.empty()) executed_ = Executed{.choice = "tuner=not_asked"};
     return;
   }
   if (!seen || seen->algorithm < 0) return;

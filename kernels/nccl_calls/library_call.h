@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "colltune/kernels/operation.h"
 #include "colltune/nccl/choice.h"
 #include "kept_graph.h"
+#include "known_calls.h"
 #include "nccl_library/watched_call.h"
 #include "nccl_rank.h"
 #include "windows.h"
@@ -32,6 +34,9 @@ struct CallSelection {
 
 /// The arguments of one rank's call of libnccl.
 struct NativeCall {
+  /// Those of `call` among so many ranks.
+  [[nodiscard]] static NativeCall of(const Call& call, int ranks);
+
   Collective collective = Collective::all_reduce;
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
@@ -66,6 +71,9 @@ class Registration {
   void* handle_ = nullptr;
 };
 
+/// Whether the n-th part of such numbers is one that a sum can be made of.
+[[nodiscard]] bool has_shares(DataType type);
+
 /// An NCCL operator of one communicator: the sum of inputs that each rank first divides.
 class PremultipliedSum {
  public:
@@ -81,15 +89,17 @@ class PremultipliedSum {
 };
 
 /// A collective of NCCL on a queue of its own. If it can be forced, the call tells the tuner what
-/// to choose before each start. The tuner and NCCL's profiler observe the first start; later ones
-/// make the same choice. For a captured call NCCL asks the tuner once, and then replays. NCCL
-/// reports a captured call to its profiler at capture or, if its proxy takes part, at each replay.
+/// to choose before each start. The tuner and NCCL's profiler observe the first start with a size,
+/// root, type and operator; later ones with the same make the same choice. For a captured call NCCL
+/// asks the tuner once, and then replays. NCCL reports a captured call to its profiler at capture
+/// or, if its proxy takes part, at each replay.
 class LibraryCall final : public Operation {
  public:
   /// `choice`: nothing means NCCL's own. `windows`: those that contain the buffers, kept as long as
-  /// the call; NCCL may then run it without asking its tuner.
+  /// the call; NCCL may then run it without asking its tuner. `prepared`: what `rebind` departs
+  /// from; without a capacity nothing does.
   LibraryCall(std::shared_ptr<NcclRank> member, const NativeCall& call,
-              const std::optional<Choice>& choice, Windows windows = {});
+              const std::optional<Choice>& choice, Windows windows = {}, const Call& prepared = {});
   LibraryCall(const LibraryCall&) = delete;
   LibraryCall& operator=(const LibraryCall&) = delete;
   /// Aborts the communicator if a call is still under way, since nothing will wait for it.
@@ -101,6 +111,7 @@ class LibraryCall final : public Operation {
   void capture(Deadline deadline);
 
   void bind(const CallBuffers& buffers) override;
+  void rebind(const Call& call) override;
   void start() override;
   void wait(Deadline deadline) override;
   /// All ranks at once, like `capture`. Waits until NCCL has put the call on the queue.
@@ -132,7 +143,11 @@ class LibraryCall final : public Operation {
     LibraryCall& call_;
   };
 
-  /// Tells NCCL's tuner what to choose in the next call; if that is the first, has it observed.
+  /// Begins to look at calls of another size, root, type or operator than those before. If they are
+  /// new, NCCL may make another choice for them, and first connect the ranks.
+  void begin_form();
+  /// Tells NCCL's tuner what to choose in the next call; if that is the first of its form, has it
+  /// observed.
   void prepare_choice();
   /// Makes NCCL's call on this thread; the call waits for no rank.
   void ask(void* queue);
@@ -172,10 +187,13 @@ class LibraryCall final : public Operation {
   /// Whether NCCL refused the first call for its selection. The thread that makes it may outlive
   /// this object.
   std::shared_ptr<std::atomic<bool>> is_refused_ = std::make_shared<std::atomic<bool>>(false);
-  bool is_first_ = true;    ///< whether the current call is the first
-  bool asks_aside_ = true;  ///< whether the current call is made by ask_aside
+  Call prepared_;
+  KnownCalls known_;
+  bool is_other_form_ = true;  ///< than that of the last call
+  bool is_first_ = true;       ///< whether the current call is the first of its form
+  bool asks_aside_ = true;     ///< whether the current call is made by ask_aside
   Windows windows_;
-  std::optional<PremultipliedSum> own_op_;  ///< used instead of `call_.op`
+  std::map<DataType, PremultipliedSum> own_ops_;  ///< used instead of `call_.op`, if any
   Registration send_registration_;
   Registration receive_registration_;
   Submission submission_{*this};

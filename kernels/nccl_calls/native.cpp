@@ -128,8 +128,8 @@ Support supports_native_call(const Problem& problem, const Topology& topology,
       ranks > 1 && !capability.has(sharing_feature))
     return Support::no(std::to_string(ranks) +
                        " ranks share a GPU, and NCCL wants one for each rank");
-  if (collective == Collective::all_to_all && problem.in_place && topology.ranks > 1)
-    return Support::no("NCCL's all_to_all does not work in place");
+  if (const std::string_view why = why_not_in_place(problem, topology.ranks); !why.empty())
+    return Support::no(std::string(why));
   if (const std::int64_t compute = capability.number("cuda.compute_capability");
       reduces(problem) && is_fp8(problem.data_type) && compute > 0 &&
       compute < fp8_compute_capability)
@@ -217,17 +217,22 @@ std::string why_not_bound_native(const Problem& problem) {
   return {};
 }
 
-NativeCall native_call(const Communicator& communicator, const Call& call) {
-  return {.collective = call.problem.collective,
-          .type = call.problem.data_type,
-          .op = call.problem.reduce_op,
-          .root = call.root,
-          .count = block_elements(call.problem, communicator.size()),
-          .send = call.buffers.send.data(),
-          .receive = call.buffers.receive.data(),
-          .registers = call.problem.registered,
-          .send_bytes = call.buffers.send.size(),
-          .receive_bytes = call.buffers.receive.size()};
+CallTraits traits_of_native_call(const Problem& problem) {
+  std::string why = why_not_bound_native(problem);
+  return {.why_not_bound = why, .why_not_rebound = why};
+}
+
+std::string_view why_not_in_place(const Problem& problem, int ranks) {
+  if (problem.collective == Collective::all_to_all && problem.in_place && ranks > 1)
+    return "NCCL's all_to_all does not work in place";
+  return {};
+}
+
+std::string_view why_not_premultiplied(const Problem& problem) {
+  if (problem.reduce_op != ReduceOp::avg) return "it averages";
+  if (!is_floating(problem.data_type)) return "integers have no shares";
+  if (!has_shares(problem.data_type)) return "fp8 has too few digits for one n-th";
+  return {};
 }
 
 Numerics numerics_of_native_call(const Problem& problem) {

@@ -39,6 +39,13 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
 /// Implementation::why_not_bound of such calls: what is registered, in windows or captured was so
 /// when the call was prepared.
 [[nodiscard]] std::string why_not_bound_native(const Problem& problem);
+/// What of such a call can be another one in each call.
+[[nodiscard]] CallTraits traits_of_native_call(const Problem& problem);
+
+/// Why NCCL's result would be wrong in place; empty if it is right, or the problem not in place.
+[[nodiscard]] std::string_view why_not_in_place(const Problem& problem, int ranks);
+/// Why it is no average as a sum of shares; empty if it is one.
+[[nodiscard]] std::string_view why_not_premultiplied(const Problem& problem);
 
 /// Why NCCL has no symmetric windows between the ranks of such a topology; empty if it may have.
 [[nodiscard]] std::string why_not_windows(const Topology& topology, const Capability& capability);
@@ -53,7 +60,6 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
 [[nodiscard]] std::string why_not_selection(const Capability& capability);
 [[nodiscard]] std::string why_not_policy(const Capability& capability, CtaPolicy policy);
 
-[[nodiscard]] NativeCall native_call(const Communicator& communicator, const Call& call);
 /// Rings and trees hand partial results on in the element type.
 [[nodiscard]] Numerics numerics_of_native_call(const Problem& problem);
 /// The lower bounds that NCCL's algorithms approach, with the given `steps` and the bytes that

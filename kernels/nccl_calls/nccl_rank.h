@@ -74,6 +74,7 @@ class NcclRank {
   [[nodiscard]] const ProfilerControl& profiler() const { return opened_.profiler_control; }
   [[nodiscard]] Device& device() const { return device_; }
   [[nodiscard]] int ranks() const { return communicator_.size(); }
+  [[nodiscard]] int rank() const { return communicator_.rank(); }
   [[nodiscard]] CtaPolicy policy() const { return settings_.policy; }
   [[nodiscard]] const AbortFlag& abort_flag() const { return abort_flag_; }
   [[nodiscard]] bool yields_at_once() const { return yields_at_once_; }

@@ -57,7 +57,7 @@ class OwnChoiceEntry final : public Implementation {
     return numerics_of_native_call(problem);
   }
   CallTraits traits(const Problem& problem, const Topology&, const Variant&) const override {
-    return {.why_not_bound = why_not_bound_native(problem)};
+    return traits_of_native_call(problem);
   }
   void detect(Communicator& communicator, Capability& capability) const override {
     detect_nccl(*runtime_, communicator, capability);
@@ -66,7 +66,7 @@ class OwnChoiceEntry final : public Implementation {
                                      const Variant& variant, Deadline deadline) const override {
     const CallSettings settings = form_.settings(collective(), variant.parameters);
     auto member = NcclRank::of(communicator, runtime_->open(), settings.communicator, deadline);
-    NativeCall native = native_call(communicator, call);
+    NativeCall native = NativeCall::of(call, communicator.size());
     native.is_premultiplied = settings.is_premultiplied;
     native.selection = settings.selection;
     Windows windows;
@@ -83,7 +83,8 @@ class OwnChoiceEntry final : public Implementation {
     act_together(
         communicator, "could not prepare a call of NCCL's",
         [&] {
-          made = std::make_unique<LibraryCall>(member, native, std::nullopt, std::move(windows));
+          made =
+              std::make_unique<LibraryCall>(member, native, std::nullopt, std::move(windows), call);
         },
         deadline + vote_time);
     if (call.problem.graph_capture) capture_together(communicator, member, *made, deadline);

@@ -76,10 +76,13 @@ void check_table(const colltune_plugin& table, const std::string& file) {
   require(reinterpret_cast<const void*>(table.destroy), "destroy");
 }
 
-/// Null if the plug-in's operations keep their buffers.
-auto bind_of(const colltune_plugin& table) {
-  const bool has_it = table.struct_size >= size_of_first_revision + sizeof table.bind;
-  return has_it ? table.bind : nullptr;
+/// A function that later revisions appended to the table; null if the plug-in does not have it.
+template <class Function>
+Function appended(const colltune_plugin& table, Function colltune_plugin::*function) {
+  const auto* const at = reinterpret_cast<const std::byte*>(&(table.*function));
+  const auto* const begin = reinterpret_cast<const std::byte*>(&table);
+  const bool has_it = table.struct_size >= static_cast<std::size_t>(at - begin) + sizeof(Function);
+  return has_it ? table.*function : nullptr;
 }
 
 void check_family(std::string_view family, const std::string& file) {
@@ -109,13 +112,18 @@ Implementations load_plugin(const std::filesystem::path& path) {
     fail(StatusCode::invalid_argument, file, "describe() returned NULL instead of JSON text");
   if (::strnlen(text, longest_description + 1) > longest_description)
     fail(StatusCode::invalid_argument, file,
-         "describe() returned more than " + std::to_string(longest_description) +
-             " bytes of text");
+         "describe() returned more than " + std::to_string(longest_description) + " bytes of text");
   auto described = parse_description(text, "plug-in " + file + ": describe(): ");
+  const auto bind = appended(*table, &colltune_plugin::bind);
+  const auto rebind = appended(*table, &colltune_plugin::rebind);
+  if (rebind != nullptr && bind == nullptr)
+    fail(StatusCode::invalid_argument, file,
+         "'bind' is NULL in its table, but not 'rebind'; a plug-in with 'rebind' has both");
   const auto plugin =
       std::make_shared<const LoadedPlugin>(LoadedPlugin{.object = std::move(object),
                                                         .table = table,
-                                                        .bind = bind_of(*table),
+                                                        .bind = bind,
+                                                        .rebind = rebind,
                                                         .family = table->family,
                                                         .digest = digest_of_text(text)});
   Implementations made;

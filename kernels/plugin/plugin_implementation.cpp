@@ -45,6 +45,19 @@ colltune_problem to_plugin_problem(const Problem& problem, const World& world) {
                    (problem.registered ? std::uint32_t{colltune_registered} : 0U)};
 }
 
+/// A call as a plug-in sees it. `problem` is that of `call` and outlives what is returned.
+colltune_call to_plugin_call(const Call& call, const colltune_problem& problem, Bytes capacity) {
+  const CallBuffers& buffers = call.buffers;
+  return {.struct_size = sizeof(colltune_call),
+          .problem = &problem,
+          .root = call.root,
+          .send = buffers.send.empty() ? nullptr : buffers.send.data(),
+          .send_size = buffers.send.size(),
+          .receive = buffers.receive.empty() ? nullptr : buffers.receive.data(),
+          .receive_size = buffers.receive.size(),
+          .capacity = capacity.value};
+}
+
 /// A variant as a plug-in sees it; owns the arrays that the view points into.
 class VariantView {
  public:
@@ -133,16 +146,25 @@ class Caller {
 
 class PluginOperation final : public Operation {
  public:
+  /// `limits` outlive it.
   PluginOperation(std::shared_ptr<const LoadedPlugin> plugin, Communicator& communicator,
-                  const CallBuffers& buffers, std::string variant)
-      : plugin_(std::move(plugin)), caller_(communicator, std::move(variant)), prepared_(buffers) {}
+                  const Call& call, const Limits& limits, std::string variant)
+      : plugin_(std::move(plugin)),
+        caller_(communicator, std::move(variant)),
+        rank_(communicator.rank()),
+        world_(world_of(communicator)),
+        limits_(limits),
+        prepared_(call),
+        buffers_(call.buffers) {}
   ~PluginOperation() override {
     if (operation_ != nullptr) plugin_->table->destroy(operation_);
   }
   PluginOperation(const PluginOperation&) = delete;
   PluginOperation& operator=(const PluginOperation&) = delete;
 
-  void prepare(const colltune_call& call, const colltune_variant& variant, Deadline deadline) {
+  void prepare(const colltune_variant& variant, Deadline deadline) {
+    const colltune_problem problem = to_plugin_problem(prepared_.problem, world_);
+    const colltune_call call = to_plugin_call(prepared_, problem, prepared_.capacity);
     colltune_communicator& handle = caller_.handle();
     handle.is_preparing = true;
     caller_.call("prepare", [&] {
@@ -159,11 +181,22 @@ class PluginOperation final : public Operation {
 
   void bind(const CallBuffers& buffers) override {
     if (plugin_->bind == nullptr) return Operation::bind(buffers);
-    check_bound_sizes(prepared_, buffers);
+    check_bound_sizes(buffers_, buffers);
     caller_.call("bind", [&] {
       return plugin_->bind(operation_, buffers.send.empty() ? nullptr : buffers.send.data(),
                            buffers.receive.empty() ? nullptr : buffers.receive.data());
     });
+  }
+
+  void rebind(const Call& call) override {
+    if (plugin_->rebind == nullptr) return Operation::rebind(call);
+    check_rebound(prepared_, call, rank_, world_.ranks);
+    if (const std::string why = why_outside(limits_, call.problem, world_.ranks); !why.empty())
+      throw Error(StatusCode::invalid_argument, describe(call.problem) + ": " + why);
+    const colltune_problem problem = to_plugin_problem(call.problem, world_);
+    const colltune_call given = to_plugin_call(call, problem, Bytes{});
+    caller_.call("rebind", [&] { return plugin_->rebind(operation_, &given); });
+    buffers_ = call.buffers;
   }
 
   void start() override {
@@ -180,7 +213,11 @@ class PluginOperation final : public Operation {
   std::shared_ptr<const LoadedPlugin> plugin_;  // first, so that it is unloaded after everything
                                                 // else is gone
   Caller caller_;
-  CallBuffers prepared_;
+  int rank_;
+  World world_;
+  const Limits& limits_;
+  Call prepared_;
+  CallBuffers buffers_;  ///< of the last call
   colltune_operation* operation_ = nullptr;
 };
 
@@ -266,7 +303,11 @@ class PluginImplementation final : public Implementation {
   CallTraits traits(const Problem&, const Topology&, const Variant&) const override {
     return {.why_not_bound = plugin_->bind != nullptr
                                  ? ""
-                                 : "the plug-in has no bind: its operations keep their buffers"};
+                                 : "the plug-in has no bind: its operations keep their buffers",
+            .why_not_rebound =
+                plugin_->rebind != nullptr
+                    ? ""
+                    : "the plug-in has no rebind: its operations keep their size and root"};
   }
 
   void detect(Communicator&, Capability& capability) const override {
@@ -275,19 +316,9 @@ class PluginImplementation final : public Implementation {
 
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call,
                                      const Variant& variant, Deadline deadline) const override {
-    auto operation =
-        std::make_unique<PluginOperation>(plugin_, communicator, call.buffers, to_string(variant));
-    const colltune_problem problem = to_plugin_problem(call.problem, world_of(communicator));
-    const auto& buffers = call.buffers;
-    const colltune_call plugin_call{
-        .struct_size = sizeof(colltune_call),
-        .problem = &problem,
-        .root = call.root,
-        .send = buffers.send.empty() ? nullptr : buffers.send.data(),
-        .send_size = buffers.send.size(),
-        .receive = buffers.receive.empty() ? nullptr : buffers.receive.data(),
-        .receive_size = buffers.receive.size()};
-    operation->prepare(plugin_call, VariantView(described_.name, variant).view(), deadline);
+    auto operation = std::make_unique<PluginOperation>(plugin_, communicator, call,
+                                                       described_.limits, to_string(variant));
+    operation->prepare(VariantView(described_.name, variant).view(), deadline);
     return operation;
   }
 

@@ -15,8 +15,9 @@ namespace colltune {
 /// A loaded and checked plug-in, shared by its implementations and operations. Immutable.
 struct LoadedPlugin {
   SharedObject object;
-  const colltune_plugin* table;  ///< lives in `object`
-  decltype(colltune_plugin::bind) bind;  ///< null: operations keep their buffers
+  const colltune_plugin* table;              ///< lives in `object`
+  decltype(colltune_plugin::bind) bind;      ///< null: operations keep their buffers
+  decltype(colltune_plugin::rebind) rebind;  ///< null: operations keep their size and root
   std::string family;
   std::string digest;  ///< of what describe() returned; ranks with equal digests can meet
 };

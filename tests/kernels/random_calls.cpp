@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "colltune/kernels/arithmetic/copy.h"
+#include "colltune/kernels/device.h"
 #include "colltune/kernels/verification/oracle.h"
 #include "conformance.h"
 #include "guarded_buffers.h"
@@ -63,29 +64,71 @@ struct Prepared {
   std::unique_ptr<Operation> operation;
 };
 
-/// Random places for a rank's buffers: plain memory, or one of two symmetric allocations.
+/// A rank's buffers for a call. What the test looks at and writes lies in the host's memory; for
+/// calls on a device it is a copy.
+class DrawnBuffers {
+ public:
+  DrawnBuffers(const GuardedBuffers& buffers, std::span<std::byte> copied, std::byte* on_device,
+               Device* device)
+      : host(buffers), copied_(copied), on_device_(on_device), device_(device) {}
+  [[nodiscard]] CallBuffers of_call() const { return {move(host.send), move(host.receive)}; }
+  /// Makes what the test wrote the call's.
+  void give() const {
+    if (device_ != nullptr) device_->write(on_device_, copied_);
+  }
+  /// Makes what the call wrote the test's.
+  void take() const {
+    if (device_ != nullptr) device_->read(copied_, on_device_);
+  }
+
+  GuardedBuffers host;
+
+ private:
+  [[nodiscard]] std::span<std::byte> move(std::span<std::byte> bytes) const {
+    if (device_ == nullptr || bytes.empty()) return bytes;
+    return {on_device_ + (bytes.data() - copied_.data()), bytes.size()};
+  }
+  std::span<std::byte> copied_;
+  std::byte* on_device_;
+  Device* device_;
+};
+
+/// Random places for a rank's buffers: plain memory, or one of two symmetric allocations. Those of
+/// ranks on devices lie on the device, be they registered or not.
 class Places {
  public:
-  explicit Places(Communicator& communicator) {
+  explicit Places(Communicator& communicator)
+      : rank_(communicator.rank()), ranks_(communicator.size()), device_(communicator.device()) {
     const std::size_t size =
         guarded_size({.collective = Collective::all_to_all, .message_size = capacities.back()},
-                     communicator.size()) +
+                     ranks_) +
         play;
     plain_.resize(size);
-    for (auto& one : registered_) one = communicator.allocate({size}, soon_enough());
-    rank_ = communicator.rank();
+    if (device_ != nullptr)
+      on_device_ = DeviceMemory(*device_, {size});
+    else
+      for (auto& one : registered_) one = communicator.allocate({size}, soon_enough());
   }
   /// For this rank's part in a call of `problem`, whose `in_place` is what this rank knows.
-  [[nodiscard]] GuardedBuffers draw_buffers(Random& own, const Problem& problem, int ranks,
-                                            bool is_root) {
-    const std::span<std::byte> memory =
-        problem.registered ? registered_[draw(own, registered_.size())]->part(rank_) : plain_;
-    return {memory.subspan(draw(own, play)), problem, rank_, ranks, is_root};
+  [[nodiscard]] DrawnBuffers draw_buffers(Random& own, const Problem& problem, bool is_root) {
+    std::span<std::byte> memory = plain_;
+    if (problem.registered && device_ == nullptr)
+      memory = registered_[draw(own, registered_.size())]->part(rank_);
+    // Devices load and store elements where elements may lie.
+    constexpr std::size_t widest_element = 8;
+    const std::size_t step = device_ == nullptr ? 1 : widest_element;
+    const std::size_t offset = draw(own, play / step) * step;
+    const std::span<std::byte> drawn = memory.subspan(offset, guarded_size(problem, ranks_));
+    return {GuardedBuffers(drawn, problem, rank_, ranks_, is_root), drawn,
+            device_ == nullptr ? nullptr : on_device_.bytes().data() + offset, device_};
   }
 
  private:
-  int rank_ = 0;
+  int rank_;
+  int ranks_;
+  Device* device_;
   std::vector<std::byte> plain_;
+  DeviceMemory on_device_;
   std::array<std::unique_ptr<SymmetricMemory>, 2> registered_;
 };
 
@@ -105,7 +148,7 @@ class Caller {
     topology_ = topology_of(communicator, capability_);
     std::vector<const Implementation*> all;
     for (const auto& one : catalogue)
-      if (!one->runs_on_device()) all.push_back(one.get());
+      if (one->runs_on_device() == (communicator.device() != nullptr)) all.push_back(one.get());
     constexpr int most_draws = 10'000;
     for (int drawn = 0; static_cast<int>(prepared_.size()) < calls.operations; ++drawn) {
       if (drawn == most_draws) throw std::logic_error("no variant takes part in random calls");
@@ -123,18 +166,24 @@ class Caller {
     const VerifiedCall verified{problem, ranks_, root, DataPattern::exact,
                                 static_cast<std::uint64_t>(number) + 1};
     const Problem own = as_known_here(problem, root);
-    const GuardedBuffers buffers = places_.draw_buffers(own_, own, ranks_, rank_ == root);
+    const DrawnBuffers drawn = places_.draw_buffers(own_, own, rank_ == root);
+    const GuardedBuffers& buffers = drawn.host;
     fill_bytes(buffers.receive, garbage);
     fill_send(verified, rank_, buffers.send);
     const std::vector<std::byte> input(buffers.send.begin(), buffers.send.end());
+    drawn.give();
     if (late == static_cast<std::uint64_t>(rank_))
       std::this_thread::sleep_for(std::chrono::microseconds(draw(own_, 2000)));
-    by.operation->rebind(
-        {.problem = own, .root = root, .buffers = {buffers.send, buffers.receive}});
+    by.operation->rebind({.problem = own, .root = root, .buffers = drawn.of_call()});
     by.operation->start();
     if (draw(own_, 100) == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
     by.operation->wait(soon_enough());
-    return find_fault(by, verified, own, buffers, input);
+    drawn.take();
+    std::string fault = find_fault(by, verified, own, buffers, input);
+    // From here on the input is the caller's again.
+    fill_bytes(buffers.send, garbage);
+    drawn.give();
+    return fault;
   }
 
  private:
@@ -166,13 +215,15 @@ class Caller {
         !implementation.supports(problem, topology_, capability_, made.variant))
       return;
     const Problem own = as_known_here(problem, root);
-    const GuardedBuffers buffers = places_.draw_buffers(own_, own, ranks_, rank_ == root);
-    made.operation = implementation.prepare(communicator_,
-                                            {.problem = own,
-                                             .root = root,
-                                             .buffers = {buffers.send, buffers.receive},
-                                             .capacity = made.capacity},
-                                            made.variant, soon_enough());
+    const DrawnBuffers drawn = places_.draw_buffers(own_, own, rank_ == root);
+    try {
+      made.operation = implementation.prepare(
+          communicator_,
+          {.problem = own, .root = root, .buffers = drawn.of_call(), .capacity = made.capacity},
+          made.variant, soon_enough());
+    } catch (const UnavailableHere&) {
+      return;  // on all ranks
+    }
     prepared_.push_back(std::move(made));
   }
 
@@ -191,8 +242,6 @@ class Caller {
     if (const auto wrong = find_mismatch(verified, rank_, numerics.rounding, buffers.receive))
       return fault("element " + std::to_string(wrong->element) + " is " + wrong->got + ", not " +
                    wrong->expected);
-    // From here on the input is the caller's again.
-    fill_bytes(buffers.send, garbage);
     return {};
   }
 

@@ -23,7 +23,8 @@ struct RandomCalls {
 /// Prepares operations of the catalogue that can be bound to other calls, once each, and makes
 /// random calls with them on one communicator: size, root, type, operator, in place (where only the
 /// root knows: on the root alone), buffers and delays are drawn anew for each call. Checks on this
-/// rank what conformance.h checks. Returns what went wrong first, empty if nothing did. Collective.
+/// rank what conformance.h checks. On ranks with devices, operations of those. Returns what went
+/// wrong first, empty if nothing did. Collective.
 [[nodiscard]] std::string find_fault_in_random_calls(Communicator& communicator,
                                                      const Implementations& catalogue,
                                                      const RandomCalls& calls);

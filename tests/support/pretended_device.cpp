@@ -33,11 +33,12 @@ constexpr int threads_of_block = 2;
 class PretendedLaunch final : public DeviceLaunch {
  public:
   PretendedLaunch(const DeviceAlgorithm& algorithm, std::vector<device::DeviceCall> calls,
-                  int blocks, const std::atomic<bool>& is_broken)
+                  DeviceGrid grid, const std::atomic<bool>& is_broken)
       : algorithm_(algorithm),
         calls_(std::move(calls)),
         copies_(copies_of(algorithm, calls_)),
-        blocks_of_rank_(blocks),
+        blocks_of_rank_(grid.blocks),
+        is_rebound_(grid.is_rebound),
         is_broken_(is_broken) {
     const device::DeviceCall& any = calls_.front();
     for (int rank = 0; rank < any.ranks; ++rank) {
@@ -58,6 +59,11 @@ class PretendedLaunch final : public DeviceLaunch {
     if (graph_ || !copies_.empty()) return DeviceLaunch::bind(index, send, receive);
     calls_[index].send = send;
     calls_[index].receive = receive;
+  }
+
+  void rebind(std::size_t index, const device::DeviceCall& call) override {
+    if (graph_ || !copies_.empty() || !is_rebound_) return DeviceLaunch::rebind(index, call);
+    calls_[index].take(call);
   }
 
   void start() override {
@@ -111,6 +117,7 @@ class PretendedLaunch final : public DeviceLaunch {
   device::PeerMemory peers_;  ///< of all calls
   device::DeviceCopies copies_;
   int blocks_of_rank_;
+  bool is_rebound_;
   const std::atomic<bool>& is_broken_;
   std::unique_ptr<DeviceGraph> graph_;  ///< null: calls are run as they are
   std::atomic<int>* replays_ = nullptr;
@@ -271,8 +278,7 @@ std::unique_ptr<DeviceLaunch> PretendedDevice::make_launch(
   if (static_cast<int>(calls.size()) * grid.blocks > most_blocks)
     throw Error(StatusCode::resource_exhausted, "more blocks than processors");
   auto launch = std::make_unique<PretendedLaunch>(
-      algorithm, std::vector<device::DeviceCall>(calls.begin(), calls.end()), grid.blocks,
-      is_broken_);
+      algorithm, std::vector<device::DeviceCall>(calls.begin(), calls.end()), grid, is_broken_);
   if (grid.replays_graph) launch->replay_graph(*this, replays_);
   return launch;
 }

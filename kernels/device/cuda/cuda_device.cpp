@@ -35,7 +35,6 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-
 class CudaDevice final : public Device {
  public:
   CudaDevice(int gpu, const CudaDeviceOptions& options)
@@ -164,25 +163,16 @@ class CudaDevice final : public Device {
       throw Error(StatusCode::failed_precondition,
                   algorithm.name + " needs memory that reaches all GPUs at once: " +
                       (why_no_multicast_.empty() ? "not all of them have it" : why_no_multicast_));
-    const void* const kernel = choose_kernel(algorithm.kernels, call.type, call.op);
     check_cuda(cudaSetDevice(gpu_), "cudaSetDevice");
-    // Loads the kernel now. A lazy load at the first launch could wait for the end of another
-    // kernel that in turn waits for this one (CUDA C++ Programming Guide, Lazy Loading, "Concurrent
-    // Execution").
-    cudaFuncAttributes attributes{};
-    check_cuda(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
-    int blocks_of_processor = 0;
-    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_of_processor, kernel,
-                                                             grid.threads, 0),
-               "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-    const int ranks = static_cast<int>(calls.size());
-    const int most = blocks_of_processor * properties_.multiProcessorCount;
-    if (ranks * grid.blocks > most)
-      throw Error(StatusCode::resource_exhausted,
-                  std::to_string(ranks * grid.blocks) + " blocks of " +
-                      std::to_string(grid.threads) + " threads of " + algorithm.name +
-                      " must run at once; this GPU runs " + std::to_string(most));
-    return make_cuda_launch(gpu_, kernel, algorithm, calls, grid, options_);
+    const auto ready = [&](const void* kernel) {
+      make_ready(kernel, algorithm, static_cast<int>(calls.size()), grid);
+    };
+    ready(choose_kernel(algorithm.kernels, call.type, call.op));
+    if (grid.is_rebound)
+      for (const void* const kernel : {algorithm.kernels.any, algorithm.kernels.f32_sum,
+                                       algorithm.kernels.f16_sum, algorithm.kernels.bf16_sum})
+        if (kernel != nullptr) ready(kernel);
+    return make_cuda_launch(gpu_, algorithm, calls, grid, options_);
   }
 
   std::unique_ptr<DeviceLaunch> make_library_launch(DeviceSubmission& submission) override {
@@ -223,6 +213,25 @@ class CudaDevice final : public Device {
   void make_current() override { check_cuda(cudaSetDevice(gpu_), "cudaSetDevice"); }
 
  private:
+  /// Loads `kernel` for `ranks` ranks. Throws Error if its blocks do not run at once.
+  void make_ready(const void* kernel, const DeviceAlgorithm& algorithm, int ranks,
+                  const DeviceGrid& grid) const {
+    // Loads the kernel now. A lazy load at the first launch could wait for the end of another
+    // kernel that in turn waits for this one (CUDA C++ Programming Guide, Lazy Loading, "Concurrent
+    // Execution").
+    cudaFuncAttributes attributes{};
+    check_cuda(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+    int blocks_of_processor = 0;
+    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_of_processor, kernel,
+                                                             grid.threads, 0),
+               "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+    const int most = blocks_of_processor * properties_.multiProcessorCount;
+    if (ranks * grid.blocks > most)
+      throw Error(StatusCode::resource_exhausted,
+                  std::to_string(ranks * grid.blocks) + " blocks of " +
+                      std::to_string(grid.threads) + " threads of " + algorithm.name +
+                      " must run at once; this GPU runs " + std::to_string(most));
+  }
   [[nodiscard]] bool can_reach(int other) const {
     int can = 0;
     check_cuda(cudaDeviceCanAccessPeer(&can, gpu_, other), "cudaDeviceCanAccessPeer");

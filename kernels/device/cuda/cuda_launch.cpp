@@ -116,12 +116,13 @@ device::LaunchArguments arguments_of(std::span<const device::DeviceCall> calls, 
 
 class CudaLaunch final : public DeviceLaunch {
  public:
-  CudaLaunch(int gpu, const void* kernel, const device::LaunchArguments& arguments, int ranks,
-             device::DeviceCopies copies, bool meets_again, DeviceGrid grid,
+  CudaLaunch(int gpu, const device::Kernels& kernels, const device::LaunchArguments& arguments,
+             int ranks, device::DeviceCopies copies, bool meets_again, DeviceGrid grid,
              const CudaDeviceOptions& options)
       : gpu_(gpu),
-        kernel_(kernel),
+        kernels_(kernels),
         arguments_(arguments),
+        kernel_(device::choose_kernel(kernels_, arguments_.common.type, arguments_.common.op)),
         copies_(std::move(copies)),
         meets_again_(meets_again),
         ranks_(ranks),
@@ -151,6 +152,18 @@ class CudaLaunch final : public DeviceLaunch {
     if (replay_ || !copies_.empty()) return DeviceLaunch::bind(index, send, receive);
     arguments_.own[index].send = send;
     arguments_.own[index].receive = receive;
+    is_bound_.store(true, std::memory_order_relaxed);
+  }
+
+  void rebind(std::size_t index, const device::DeviceCall& call) override {
+    if (replay_ || !copies_.empty() || !grid_.is_rebound) return DeviceLaunch::rebind(index, call);
+    arguments_.own[index].send = call.send;
+    arguments_.own[index].receive = call.receive;
+    // What the ranks have in common is written by one of them; all bring the same.
+    if (index == 0) {
+      arguments_.common.take(call);
+      kernel_ = device::choose_kernel(kernels_, call.type, call.op);
+    }
     is_bound_.store(true, std::memory_order_relaxed);
   }
 
@@ -238,9 +251,10 @@ class CudaLaunch final : public DeviceLaunch {
   }
 
   int gpu_;
-  const void* kernel_;
+  device::Kernels kernels_;
   device::LaunchArguments arguments_;
-  std::atomic<bool> is_bound_ = false;  ///< other buffers since the last start
+  const void* kernel_;                  ///< for the type and operator of `arguments_`
+  std::atomic<bool> is_bound_ = false;  ///< other buffers, or another size, since the last start
   device::DeviceCopies copies_;
   bool meets_again_;  ///< launches the kernel again after the copies
   int ranks_;
@@ -329,11 +343,10 @@ std::unique_ptr<DeviceGraph> capture_on_gpu(int gpu, const std::function<void(vo
   return std::make_unique<CudaGraph>(gpu, capture_on(gpu, stream, [&] { put(stream.get()); }));
 }
 
-std::unique_ptr<DeviceLaunch> make_cuda_launch(int gpu, const void* kernel,
-                                               const DeviceAlgorithm& algorithm,
+std::unique_ptr<DeviceLaunch> make_cuda_launch(int gpu, const DeviceAlgorithm& algorithm,
                                                std::span<const device::DeviceCall> calls,
                                                DeviceGrid grid, const CudaDeviceOptions& options) {
-  return std::make_unique<CudaLaunch>(gpu, kernel, arguments_of(calls, grid.blocks),
+  return std::make_unique<CudaLaunch>(gpu, algorithm.kernels, arguments_of(calls, grid.blocks),
                                       static_cast<int>(calls.size()), copies_of(algorithm, calls),
                                       algorithm.list_copies != nullptr, grid, options);
 }

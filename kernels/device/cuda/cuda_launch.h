@@ -30,10 +30,11 @@ using GraphExec = std::unique_ptr<CUgraphExec_st, Destroyer<cudaGraphExec_t, cud
 [[nodiscard]] std::unique_ptr<DeviceGraph> capture_on_gpu(
     int gpu, const std::function<void(void* queue)>& put);
 
-/// A launch of `kernel` for the ranks of `calls` and, if the algorithm has them, of their copies.
+/// A launch of the algorithm's kernel for the ranks of `calls` and, if it has them, of their
+/// copies.
 [[nodiscard]] std::unique_ptr<DeviceLaunch> make_cuda_launch(
-    int gpu, const void* kernel, const DeviceAlgorithm& algorithm,
-    std::span<const device::DeviceCall> calls, DeviceGrid grid, const CudaDeviceOptions& options);
+    int gpu, const DeviceAlgorithm& algorithm, std::span<const device::DeviceCall> calls,
+    DeviceGrid grid, const CudaDeviceOptions& options);
 
 /// A launch of a library's work on a stream of its own, between two events.
 [[nodiscard]] std::unique_ptr<DeviceLaunch> make_cuda_library_launch(

@@ -4,8 +4,9 @@
  *
  * The root copies the message chunk by chunk into two slots of its symmetric memory, in turn; each
  * other rank copies every chunk from there. Two signals keep them in step: the root's `filled` says
- * which chunk is in its slot, each rank's `taken` which chunk it has read. Chunks are numbered from
- * 1 over the whole life of the operation, so that nothing is ever reset.
+ * which chunk is in its slot, each rank's `taken` which chunk it has read, or sent as the root: the
+ * next call may have another root. Chunks are numbered from 1 over the whole life of the operation,
+ * so that nothing is ever reset.
  * 2 S bytes copied on the root, S on the others; one step, since chunks overlap. */
 
 #include <stdlib.h>
@@ -68,6 +69,20 @@ static colltune_status supports(const colltune_problem* problem, const colltune_
   return colltune_ok;
 }
 
+static uint64_t capacity_of(const colltune_call* call) {
+  /* A host of an earlier revision has no rebind, and passes a smaller struct. */
+  const size_t needed = offsetof(colltune_call, capacity) + sizeof call->capacity;
+  const uint64_t capacity = call->struct_size >= needed ? call->capacity : 0;
+  return capacity > call->problem->message_size ? capacity : call->problem->message_size;
+}
+
+static void use_call(colltune_operation* operation, const colltune_call* call) {
+  operation->root = call->root;
+  operation->send = call->send;
+  operation->receive = call->receive;
+  operation->total = (size_t)call->problem->message_size;
+}
+
 static colltune_status prepare(const colltune_host* host, colltune_communicator* communicator,
                                const colltune_call* call, const colltune_variant* variant,
                                int64_t deadline_ns, colltune_operation** operation) {
@@ -79,12 +94,10 @@ static colltune_status prepare(const colltune_host* host, colltune_communicator*
   }
   made->host = host;
   made->communicator = communicator;
-  made->root = call->root;
-  made->send = call->send;
-  made->receive = call->receive;
-  made->total = (size_t)call->problem->message_size;
+  use_call(made, call);
   made->chunk = (size_t)find_number(variant, "chunk");
-  if (made->chunk > made->total) made->chunk = made->total; /* the same on all ranks */
+  /* The same on all ranks, for all calls that follow. */
+  if (made->chunk > capacity_of(call)) made->chunk = (size_t)capacity_of(call);
   status = host->allocate(communicator, slots * made->chunk, signals, deadline_ns, &made->memory);
   if (status != colltune_ok) {
     free(made); /* the host has kept the reason */
@@ -103,6 +116,13 @@ static void destroy(colltune_operation* operation) {
 static colltune_status bind(colltune_operation* operation, const void* send, void* receive) {
   operation->send = send;
   operation->receive = receive;
+  return colltune_ok;
+}
+
+/* Bytes are moved alike, whatever the type. A new root's slots are free when all ranks have taken
+ * the chunks that it sent before: they wait for that as in any other call. */
+static colltune_status rebind(colltune_operation* operation, const colltune_call* call) {
+  use_call(operation, call);
   return colltune_ok;
 }
 
@@ -172,6 +192,7 @@ static colltune_status send_rest(colltune_operation* operation, uint64_t last,
   /* Out of place, the root receives too. Its input is free now: nobody but itself has read it. */
   if (operation->receive != operation->send && operation->total > 0)
     memcpy(operation->receive, operation->send, operation->total);
+  host->signal_set(operation->memory, taken, last);
   return colltune_ok;
 }
 
@@ -196,7 +217,7 @@ static colltune_status wait(colltune_operation* operation, int64_t deadline_ns) 
   const colltune_status status = operation->host->rank(operation->communicator) == operation->root
                                      ? send_rest(operation, last, deadline_ns)
                                      : receive_all(operation, last, deadline_ns);
-  if (status == colltune_ok) operation->done = last;
+  if (status == colltune_ok) operation->done = operation->posted = last;
   return status;
 }
 
@@ -210,6 +231,7 @@ const colltune_plugin* colltune_plugin_entry(uint32_t host_abi_version) {
                                          start,
                                          wait,
                                          destroy,
-                                         bind};
+                                         bind,
+                                         rebind};
   return host_abi_version == colltune_plugin_abi_version ? &plugin : NULL;
 }

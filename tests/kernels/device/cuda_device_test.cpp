@@ -21,6 +21,7 @@
 #include "conformance.h"
 #include "device/virtual_memory.h"
 #include "device_fixture.h"
+#include "random_calls.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -95,6 +96,29 @@ TEST_P(ConformanceOnAGpu, EveryImplementationIsRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(VirtualRanks, ConformanceOnAGpu, testing::Values(1, 2, 4, 8));
+
+// Ranks that share a launch, and ranks that may be a call apart.
+TEST_F(OnAGpu, KernelsTakeRandomCalls) {
+  const std::unique_ptr<Device> other = open_cuda_device(0);
+  const Implementations catalogue = make_catalogue();
+  for (const std::vector<Device*>& devices :
+       {std::vector<Device*>{device_.get(), device_.get(), device_.get()},
+        std::vector<Device*>{device_.get(), other.get()}})
+    run_ranks(
+        static_cast<int>(devices.size()),
+        [&](Communicator& communicator) {
+          EXPECT_EQ(find_fault_in_random_calls(
+                        communicator, catalogue,
+                        {.calls = 500,
+                         .seed = devices.size(),
+                         .takes =
+                             [](const Implementation& implementation, const Variant&) {
+                               return implementation.name().starts_with("cuda.");
+                             }}),
+                    "");
+        },
+        {}, devices);
+}
 
 TEST_F(OnAGpu, MemoryIsWrittenReadAndFilled) {
   std::vector<std::byte> data(100'003);

@@ -253,6 +253,28 @@ TEST_P(DeviceBodies, AMessageTakesNoMoreWindowsThanItFills) {
   }
 }
 
+// A rank that is a call ahead, in a longer or a shorter one, leaves alone what others still read.
+TEST_P(DeviceBodies, CallsOfUnlikeSizesFollowEachOther) {
+  if (GetParam().clears_words) GTEST_SKIP() << "its calls are of one size";
+  if (GetParam().list_copies != nullptr) GTEST_SKIP() << "its copies are of one size";
+  DeviceLaunch launch{.problem = problem(3, 720), .ranks = 3, .blocks = 2, .chunk = 64};
+  const auto bytes = [](std::size_t elements) { return problem(3, elements).message_size.value; };
+  launch.sizes = {bytes(3),   bytes(720), bytes(5), bytes(24),  bytes(650),
+                  bytes(100), bytes(1),   bytes(2), bytes(400), bytes(399)};
+  launch.calls = static_cast<int>(launch.sizes.size());
+  for (const std::uint64_t chunk : {64, 4096}) {
+    if (chunk > 64 && !GetParam().has_chunks) break;
+    launch.chunk = chunk;
+    launch.has_late_rank = true;
+    launch.late_by = 1ms;
+    launch.slow_rank = -1;
+    expect_right(launch);
+    launch.has_late_rank = false;
+    for (launch.slow_rank = 0; launch.slow_rank < launch.ranks; ++launch.slow_rank)
+      expect_right(launch);
+  }
+}
+
 // Windows are many more than slots, and one rank is slower than the others.
 TEST_P(DeviceBodies, SlotsAreNotWrittenBeforeTheyWereRead) {
   if (!GetParam().has_chunks) GTEST_SKIP() << "it does not cut the message";

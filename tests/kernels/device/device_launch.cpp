@@ -86,7 +86,8 @@ class Launch {
         beginning_((launch.ranks - (launch.missing_rank >= 0 ? 1 : 0)) * launch.blocks *
                    launch.threads) {
     DeviceCall call = describe_call();
-    const std::uint64_t scratch = device::signals_size + algorithm.scratch_bytes(call);
+    call.scratch_bytes = algorithm.scratch_bytes(call);
+    const std::uint64_t scratch = device::signals_size + call.scratch_bytes;
     for (int rank = 0; rank < launch.ranks; ++rank)
       ranks_.emplace_back(launch, rank, scratch, static_cast<std::byte>(algorithm.scratch_fill),
                           launch.is_networked ? &network_ : nullptr);
@@ -180,13 +181,28 @@ class Launch {
     }
   }
 
+  [[nodiscard]] Problem problem_of(int number) const {
+    Problem problem = launch_.problem;
+    if (!launch_.sizes.empty())
+      problem.message_size = {
+          launch_.sizes[static_cast<std::size_t>(number) % launch_.sizes.size()]};
+    return problem;
+  }
   [[nodiscard]] VerifiedCall verified(int number) const {
-    return {launch_.problem, launch_.ranks, launch_.root, DataPattern::exact,
+    return {problem_of(number), launch_.ranks, launch_.root, DataPattern::exact,
             static_cast<std::uint64_t>(number) + 1};
   }
 
   void begin_call(int rank, int number) {
     Rank& of = ranks_[static_cast<std::size_t>(rank)];
+    if (!launch_.sizes.empty()) {
+      of.buffers = {of.memory.bytes(), problem_of(number), rank, launch_.ranks,
+                    rank == launch_.root};
+      DeviceCall& call = calls_[static_cast<std::size_t>(rank)];
+      call.bytes = describe_device_call(problem_of(number), launch_.ranks, launch_.root).bytes;
+      call.send = of.buffers.send.data();
+      call.receive = of.buffers.receive.data();
+    }
     if (!launch_.problem.in_place) fill_bytes(of.buffers.receive, garbage);
     if (launch_.word)
       fill_words(of.buffers.send, *launch_.word);
@@ -206,6 +222,8 @@ class Launch {
     const bool at_once = algorithm_.numeric_class == NumericClass::rank_order;
     const Rounding rounding =
         at_once ? rounding_at_once(launch_.problem) : rounding_handed_on(launch_.problem);
+    if (!launch_.sizes.empty() && !of.buffers.are_whole())
+      note_fault("bytes beside a buffer were written in call " + std::to_string(number));
     if (const auto wrong = find_mismatch(verified(number), rank, rounding, received))
       note_fault("rank " + std::to_string(rank) + ", call " + std::to_string(number) +
                  ": element " + std::to_string(wrong->element) + " is " + wrong->got + ", not " +

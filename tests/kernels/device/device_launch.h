@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "colltune/kernels/verification/oracle.h"
 #include "colltune/vocabulary/problem.h"
@@ -22,8 +23,11 @@ struct DeviceLaunch {
   int threads = 2;
   std::uint64_t chunk = 0;
   int slots = 2;
-  int packets = 1;             ///< that a thread holds at once
-  bool is_networked = false;   ///< peers are not mapped: what is put to them comes later
+  int packets = 1;            ///< that a thread holds at once
+  bool is_networked = false;  ///< peers are not mapped: what is put to them comes later
+  /// Message sizes that the calls take in turn, up to that of `problem`, which is not registered;
+  /// empty: that of `problem`.
+  std::vector<std::uint64_t> sizes{};
   int calls = 5;               ///< back to back: a rank may be a call ahead
   bool has_late_rank = false;  ///< in each call another one begins late
   std::chrono::milliseconds late_by{3};

@@ -15,6 +15,7 @@
 #include "colltune/kernels/verification/oracle.h"
 #include "colltune/plugin/load_plugin.h"
 #include "kernels/conformance.h"
+#include "kernels/random_calls.h"
 #include "plugin_files.h"
 #include "support/run_ranks.h"
 
@@ -53,6 +54,50 @@ TEST_P(ExamplePlugin, TurnsItsSlots) {
           EXPECT_EQ(find_fault(communicator, *plugin.front(), small_chunks, test), "")
               << bytes << " bytes from " << root << " at " << communicator.rank();
         }
+  });
+}
+
+// Sizes and roots from call to call, with chunks of which many fit into a message, and with one.
+TEST_P(ExamplePlugin, TakesRandomCalls) {
+  if (GetParam() < 2) GTEST_SKIP() << "it is limited to 2 ranks and more";
+  const Implementations plugin = load_plugin(example_plugin);
+  run_ranks(GetParam(), [&](Communicator& communicator) {
+    EXPECT_EQ(find_fault_in_random_calls(
+                  communicator, plugin,
+                  {.calls = 400, .operations = 4, .seed = static_cast<std::uint64_t>(GetParam())}),
+              "");
+  });
+}
+
+TEST_P(ExamplePlugin, KeepsItsSlotsApartWhereRootsChange) {
+  if (GetParam() < 2) GTEST_SKIP() << "it is limited to 2 ranks and more";
+  const Implementations plugin = load_plugin(example_plugin);
+  run_ranks(GetParam(), [&](Communicator& communicator) {
+    std::vector<std::byte> memory(1000);
+    const auto call_of = [&](std::uint64_t bytes, int root) {
+      const std::span<std::byte> all = std::span(memory).first(bytes);
+      Problem problem = broadcast_of(bytes);
+      problem.in_place = true;
+      return Call{.problem = problem,
+                  .root = root,
+                  .buffers = {communicator.rank() == root ? all : all.first(0), all}};
+    };
+    Call first = call_of(10, 0);
+    first.capacity = {memory.size()};
+    const auto operation =
+        plugin.front()->prepare(communicator, first, small_chunks, soon_enough());
+    for (int number = 0; number < 300; ++number) {
+      const int root = number * 7 % communicator.size();
+      const auto bytes = static_cast<std::size_t>(number * 37 % 1001);
+      const std::byte sent{static_cast<unsigned char>(number + 1)};
+      std::ranges::fill(memory, communicator.rank() == root ? sent : std::byte{0});
+      operation->rebind(call_of(bytes, root));
+      operation->start();
+      operation->wait(soon_enough());
+      EXPECT_EQ(std::ranges::count(std::span(memory).first(bytes), sent),
+                static_cast<std::ptrdiff_t>(bytes))
+          << number;
+    }
   });
 }
 

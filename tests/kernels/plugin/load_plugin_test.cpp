@@ -147,6 +147,8 @@ INSTANTIATE_TEST_SUITE_P(
         TableFlaw{"null start", StatusCode::invalid_argument, "'start' is NULL"},
         TableFlaw{"null wait", StatusCode::invalid_argument, "'wait' is NULL"},
         TableFlaw{"null destroy", StatusCode::invalid_argument, "'destroy' is NULL"},
+        TableFlaw{"rebind without bind", StatusCode::invalid_argument,
+                  "'bind' is NULL in its table, but not 'rebind'"},
         TableFlaw{"null description", StatusCode::invalid_argument, "describe() returned NULL"}));
 
 TEST(LoadPlugin, TakesATableOfALaterRevision) {

@@ -189,6 +189,90 @@ TEST(PluginOperation, KeepsItsBuffersWhereThePluginHasNoBind) {
   }
 }
 
+/// What an operation says of `next`, if it was prepared with `capacity` for 8 bytes of f32.
+Thrown thrown_by_rebind(const Call& next, Bytes capacity = {64}) {
+  return thrown_by([&] {
+    const Implementations made = load_plugin(flawed_plugin);
+    std::vector<std::byte> memory(8);
+    run_ranks(1, [&](Communicator& communicator) {
+      const auto operation = made.front()->prepare(
+          communicator,
+          {.problem = {.message_size = {8}}, .buffers = {memory, memory}, .capacity = capacity},
+          idle, soon_enough());
+      operation->rebind(next);
+      EXPECT_THAT(thrown_by([&] {
+                    operation->bind({memory, memory});
+                  }).text,
+                  HasSubstr("prepared for " + std::to_string(next.buffers.send.size()) + " bytes"));
+      operation->start();
+      operation->wait(soon_enough());
+    });
+  });
+}
+
+TEST(PluginOperation, TakesOtherCallsWhereThePluginHasRebind) {
+  EXPECT_EQ(load_plugin(flawed_plugin).front()->traits({}, {}, idle).why_not_rebound, "");
+  std::vector<std::byte> memory(128);
+  const auto call_of = [&](std::size_t bytes, DataType type = DataType::f64,
+                           ReduceOp op = ReduceOp::max) {
+    return Call{.problem = {.data_type = type, .reduce_op = op, .message_size = {bytes}},
+                .buffers = {std::span(memory).first(bytes), std::span(memory).first(bytes)}};
+  };
+  EXPECT_EQ(thrown_by_rebind(call_of(64)).text, Thrown{}.text);
+  EXPECT_EQ(thrown_by_rebind(call_of(0)).text, Thrown{}.text);
+  // What the host refuses, the plug-in is not asked about.
+  const Flaw flaw("rebind fails");
+  EXPECT_THAT(thrown_by_rebind(call_of(72)).text, HasSubstr("messages of up to 64"));
+  EXPECT_THAT(thrown_by_rebind(call_of(64), {0}).text, HasSubstr("no capacity was given"));
+  EXPECT_THAT(thrown_by_rebind(call_of(8, DataType::f64, ReduceOp::none)).text,
+              HasSubstr("it needs an operator"));
+  Call other = call_of(32);
+  other.buffers.receive = std::span(memory).first(24);
+  EXPECT_THAT(thrown_by_rebind(other).text, HasSubstr("it needs 32 bytes to receive, not 24"));
+  {
+    const Setting limited("COLLTUNE_TEST_DESCRIPTION",
+                          R"({"implementations":[{"name":"idle","collective":"all_reduce",)"
+                          R"("description":"idle","rounding":"exact","numeric_class":"any",)"
+                          R"("limits":{"data_types":["f32"]}}]})");
+    EXPECT_THAT(thrown_by_rebind(call_of(32)).text, HasSubstr("does not take f64"));
+  }
+  const Thrown refused = thrown_by_rebind(call_of(32));
+  EXPECT_EQ(refused.code, static_cast<int>(StatusCode::unavailable));
+  EXPECT_THAT(refused.text, HasSubstr("plug-in flawed.idle: rebind failed with status 14: f64 max "
+                                      "32 bytes, root 0, sends 32, capacity 0"));
+}
+
+TEST(PluginOperation, IsToldTheCapacityWhenItIsPrepared) {
+  const Flaw flaw("says what it was given");
+  EXPECT_THAT(thrown_by_rebind({}, {64}).text, HasSubstr("capacity 64"));
+  EXPECT_THAT(thrown_by_rebind({}, {0}).text, HasSubstr("capacity 0"));
+}
+
+TEST(PluginOperation, MayNotThrowInRebind) {
+  const Flaw flaw("throws in rebind");
+  std::vector<std::byte> memory(4);
+  EXPECT_THAT(
+      thrown_by_rebind({.problem = {.message_size = {4}}, .buffers = {memory, memory}}).text,
+      HasSubstr("rebind threw an exception, which no plug-in may do: out of calls"));
+}
+
+TEST(PluginOperation, KeepsItsSizeWhereThePluginHasNoRebind) {
+  for (const char* without : {"first revision", "second revision", "null rebind", "null bind"}) {
+    const Flaw flaw(without);
+    const CallTraits traits = load_plugin(flawed_plugin).front()->traits({}, {}, idle);
+    EXPECT_THAT(traits.why_not_rebound, HasSubstr("has no rebind")) << without;
+    const bool has_bind =
+        std::string(without) == "second revision" || std::string(without) == "null rebind";
+    EXPECT_EQ(traits.why_not_bound.empty(), has_bind) << without;
+    std::vector<std::byte> memory(8);
+    EXPECT_THAT(
+        thrown_by_rebind({.problem = {.message_size = {8}}, .buffers = {memory, memory}}).text,
+        HasSubstr("keeps the size and the root it was prepared for"))
+        << without;
+    make_call();
+  }
+}
+
 TEST(PluginOperation, GetsNothingForWhatIsNone) {
   const Flaw flaw("reads what is none");
   make_call(2);

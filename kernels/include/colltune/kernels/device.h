@@ -40,6 +40,8 @@ struct DeviceGrid {
   /// copies it has. A device without graphs starts them one by one.
   bool replays_graph = false;
   int copy_queues = 1;  ///< for concurrent copies, if the device has that many
+  /// Other calls follow (DeviceLaunch::rebind), which may need other kernels: all are made ready.
+  bool is_rebound = false;
 };
 
 /// A kernel for all ranks of this process that share a device. All of them start at once, since
@@ -52,6 +54,11 @@ class DeviceLaunch {
   /// its end. Several threads may call this at once, each for an `index` of its own. Throws
   /// Error(failed_precondition) if the launch keeps its buffers, as a captured graph does.
   virtual void bind(std::size_t index, const std::byte* send, std::byte* receive);
+  /// The same for another call: its size, root, type and operator, and the rank's buffers. What
+  /// else `call` has is not looked at, since the memory and the settings stay. All ranks of the
+  /// launch do so before the same start, alike but for their buffers. Throws
+  /// Error(failed_precondition) if the launch keeps its call.
+  virtual void rebind(std::size_t index, const device::DeviceCall& call);
   /// Returns at once. Call it only after the previous start has ended. Throws Error if the device
   /// refuses.
   virtual void start() = 0;
@@ -67,6 +74,10 @@ class DeviceLaunch {
 
 inline void DeviceLaunch::bind(std::size_t, const std::byte*, std::byte*) {
   throw Error(StatusCode::failed_precondition, "this launch keeps the buffers it was made for");
+}
+
+inline void DeviceLaunch::rebind(std::size_t, const device::DeviceCall&) {
+  throw Error(StatusCode::failed_precondition, "this launch keeps the call it was made for");
 }
 
 /// What a library puts on a device's queue in each call.

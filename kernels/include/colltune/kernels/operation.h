@@ -69,7 +69,7 @@ struct Executed {
 
 /// A variant turns out to be unavailable, which `supports` could not know: the library says so only
 /// when asked. `prepare` throws it on all ranks or none, so they stay in step; `wait` of the first
-/// call throws it on each rank concerned. It is not an error.
+/// call (after `rebind`: of its size, type and operator) on each rank concerned. It is no error.
 class UnavailableHere final : public Error {
  public:
   explicit UnavailableHere(const std::string& reason)

@@ -11,20 +11,21 @@
 /// return, the host's.
 ///
 /// Life of an operation: `prepare` once, then `start` and `wait` in turn any number of times, then
-/// `destroy`. Before a `start`, `bind` may give it other buffers. Only `bind`, `start` and `wait` are
-/// timed.
+/// `destroy`. Before a `start`, `bind` may give it other buffers, and `rebind` another call. Only
+/// `bind`, `rebind`, `start` and `wait` are timed.
 ///
 /// Rules
 /// - Every struct begins with its size as its writer knows it. Later revisions of version 1 only
 ///   append fields: read a field that the first revision lacks only if `struct_size` covers it.
-///   `colltune_plugin_entry` fills its table's `struct_size` with sizeof(colltune_plugin). The second
-///   revision added `bind`.
+///   `colltune_plugin_entry` fills its table's `struct_size` with sizeof(colltune_plugin). The
+///   second revision added `bind`, the third `rebind` and `colltune_call.capacity`.
 /// - No exception and no longjmp crosses this interface. A function that fails returns a status;
 ///   before that it may give a text for a person by `host->fail`.
 /// - Every wait has a deadline. A wait for another rank uses `host->signal_wait`, or is a loop that
 ///   checks `host->is_aborted` and compares `host->now_ns` with the deadline. When the loop gives
 ///   up, it names the rank by `host->miss`.
-/// - `bind` and `start` never wait for another rank; `bind`, `start` and `wait` allocate nothing.
+/// - `bind`, `rebind` and `start` never wait for another rank; none of them, nor `wait`, allocates
+///   memory.
 /// - No rank's user buffer is written, and no rank's input read, before that rank's `start`. `wait`
 ///   returns only when no other rank still reads this rank's input, since the caller may overwrite
 ///   it next. Calls follow each other without a barrier; ranks may be late by any time.
@@ -113,6 +114,10 @@ typedef struct colltune_call {
   size_t send_size;
   void* receive;  ///< NULL if this rank receives nothing
   size_t receive_size;
+  /// Since the third revision. In `prepare`: the largest message, in bytes, of the calls that
+  /// follow by `rebind`, at least that of `problem`; the same on all ranks. 0: no `rebind` follows.
+  /// In `rebind`: 0.
+  uint64_t capacity;
 } colltune_call;
 
 /// What colltune offers to a plug-in. Deadlines are points on the steady clock (`now_ns`).
@@ -155,7 +160,7 @@ typedef struct colltune_host {
   /// A pointer to the MPI_Comm of these ranks, or NULL if they are not MPI processes.
   const void* (*mpi_comm)(const colltune_communicator* communicator);
 
-  /// Sets the text, for a person, of the error that `prepare`, `start` or `wait` returns next.
+  /// Sets the text, for a person, of the error that a function of the plug-in's table returns next.
   /// Copied.
   void (*fail)(colltune_communicator* communicator, const char* message);
   /// Names the rank for which a wait of the plug-in's own was given up; the plug-in then returns
@@ -163,7 +168,7 @@ typedef struct colltune_host {
   void (*miss)(colltune_communicator* communicator, int32_t rank, const char* waiting_for);
 } colltune_host;
 
-/// What a plug-in offers. No pointer is NULL but that of `bind`.
+/// What a plug-in offers. No pointer is NULL but those of `bind` and `rebind`.
 typedef struct colltune_plugin {
   size_t struct_size;
   uint32_t abi_version;  ///< colltune_plugin_abi_version
@@ -190,11 +195,21 @@ typedef struct colltune_plugin {
   colltune_status (*start)(colltune_operation* operation);
   colltune_status (*wait)(colltune_operation* operation, int64_t deadline_ns);
   void (*destroy)(colltune_operation* operation);
-  /// The calls that start from now on use these buffers: as large as those of `prepare`, NULL and in
-  /// place where those are. Local; other ranks may bind or not. NULL, or a table of the first
+  /// The calls that start from now on use these buffers: as large as those of `prepare`, NULL and
+  /// in place where those are. Local; other ranks may bind or not. NULL, or a table of the first
   /// revision: operations keep their buffers. Then they are measured and offered for persistent
   /// calls alone, since ordinary calls come with other buffers each time.
   colltune_status (*bind)(colltune_operation* operation, const void* send, void* receive);
+  /// The calls that start from now on are `call`. It has the collective, the registered buffers (or
+  /// not) and the ranks of `prepare`'s call; its size (up to the capacity), root, data type,
+  /// operator and colltune_in_place may be others. All ranks do so before the same call, and `call`
+  /// differs between ranks in its buffers alone; in reduce, gather and scatter colltune_in_place
+  /// counts on the root only. Local. The host has compared the call with the capacity, the
+  /// described limits and the sizes of its buffers; what `supports` alone can tell, `rebind`
+  /// refuses with a status, on all ranks alike. A `rebind` that fails changes nothing. NULL, or a
+  /// table of an earlier revision: operations keep the size and the root of `prepare`. A plug-in
+  /// with `rebind` has `bind` too.
+  colltune_status (*rebind)(colltune_operation* operation, const colltune_call* call);
 } colltune_plugin;
 
 /// What the plug-in exports. Returns its table, or NULL if it cannot serve a host of this version.

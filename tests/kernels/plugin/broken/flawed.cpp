@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plug-in that is flawed in the way that COLLTUNE_TEST_FLAW names, with COLLTUNE_TEST_FAMILY and
 // COLLTUNE_TEST_DESCRIPTION as its family and description where they are set. Its all-reduce moves
-// nothing: it shows how the host treats what it is told.
+// nothing: it shows how the host treats what it is told. (It uses no std::to_string, whose table is
+// a unique symbol: the object would never be unloaded.)
 
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -91,8 +93,15 @@ colltune_status misuse(const colltune_operation& operation) {
 }
 
 colltune_status prepare(const colltune_host* host, colltune_communicator* communicator,
-                        const colltune_call*, const colltune_variant*, std::int64_t deadline_ns,
-                        colltune_operation** operation) {
+                        const colltune_call* call, const colltune_variant*,
+                        std::int64_t deadline_ns, colltune_operation** operation) {
+  if (has_flaw("says what it was given")) {
+    char text[64];
+    std::snprintf(text, sizeof text, "capacity %llu",
+                  static_cast<unsigned long long>(call->capacity));
+    host->fail(communicator, text);
+    return colltune_failed_precondition;
+  }
   if (has_flaw("no operation")) return colltune_ok;
   if (has_flaw("prepare fails")) {
     host->fail(communicator, "not today");
@@ -110,6 +119,19 @@ colltune_status bind(colltune_operation* operation, const void*, void*) {
   if (!has_flaw("bind fails")) return colltune_ok;
   operation->host->fail(operation->communicator, "no more of them");
   return colltune_invalid_argument;
+}
+
+colltune_status rebind(colltune_operation* operation, const colltune_call* call) {
+  if (has_flaw("throws in rebind")) throw std::runtime_error("out of calls");
+  if (!has_flaw("rebind fails")) return colltune_ok;
+  const colltune_problem& problem = *call->problem;
+  char text[128];
+  std::snprintf(text, sizeof text, "%s %s %llu bytes, root %d, sends %zu, capacity %llu",
+                problem.data_type, problem.reduce_op,
+                static_cast<unsigned long long>(problem.message_size), call->root, call->send_size,
+                static_cast<unsigned long long>(call->capacity));
+  operation->host->fail(operation->communicator, text);
+  return colltune_unavailable;
 }
 
 colltune_status start(colltune_operation* operation) { return misuse(*operation); }
@@ -135,11 +157,15 @@ const colltune_plugin* colltune_plugin_entry(std::uint32_t) {
            .start = start,
            .wait = wait,
            .destroy = destroy,
-           .bind = bind};
+           .bind = bind,
+           .rebind = rebind};
   if (has_flaw("small struct")) table.struct_size = offsetof(colltune_plugin, destroy);
   if (has_flaw("large struct")) table.struct_size += 64;
   if (has_flaw("first revision")) table.struct_size = offsetof(colltune_plugin, bind);
+  if (has_flaw("second revision")) table.struct_size = offsetof(colltune_plugin, rebind);
   if (has_flaw("null bind")) table.bind = nullptr;
+  if (has_flaw("null bind") || has_flaw("null rebind")) table.rebind = nullptr;
+  if (has_flaw("rebind without bind")) table.bind = nullptr;
   if (has_flaw("newer version")) table.abi_version = 2;
   if (has_flaw("null family")) table.family = nullptr;
   if (has_flaw("null describe")) table.describe = nullptr;
