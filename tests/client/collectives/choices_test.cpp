@@ -23,15 +23,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(Buckets, HoldFourSizesOfEachPowerOfTwo) {
+TEST(Buckets, HoldQuartersOfEachPowerOfTwoAndTheirFirstSizesAlone) {
   for (std::uint64_t size = 0; size < 5000; ++size) {
     const std::size_t bucket = bucket_of(size);
     EXPECT_LE(first_in_bucket(bucket), size);
     EXPECT_GT(first_in_bucket(bucket + 1), size);
   }
-  EXPECT_EQ(bucket_of(1024), bucket_of(1279));
-  EXPECT_EQ(bucket_of(1280), bucket_of(1024) + 1);
-  EXPECT_EQ(bucket_of(2048), bucket_of(1024) + 4);
+  EXPECT_EQ(bucket_of(1025), bucket_of(1024) + 1);
+  EXPECT_EQ(bucket_of(1025), bucket_of(1279));
+  EXPECT_EQ(bucket_of(1280), bucket_of(1024) + 2);
+  EXPECT_EQ(bucket_of(2048), bucket_of(1024) + 8);
   const std::uint64_t huge = std::uint64_t{1} << 62U;
   EXPECT_EQ(first_in_bucket(bucket_of(huge)), huge);
 }
@@ -139,7 +140,8 @@ TEST_F(ChoicesOfATable, LeaveTheLibraryWhatItKeeps) {
   ASSERT_EQ(choices.rows.size(), 1U);
   const Choices::Row& row = choices.rows.front();
   EXPECT_EQ(at(row, 65536), 1);
-  for (const std::uint64_t size : {2000, 4096, 9000, 16384, 40000})
+  EXPECT_EQ(at(row, 1024), 1) << "alone in its bucket";
+  for (const std::uint64_t size : {1025, 2000, 4096, 9000, 16384, 40000})
     EXPECT_EQ(at(row, size), Choices::library) << size;
 }
 

@@ -42,7 +42,7 @@ struct ProgramRanks {
 [[nodiscard]] ProgramRanks ranks_of(const Communicator& communicator, Capability capability);
 
 /// What runs in the calls of a communicator. Rank 0 makes it from a table file; all ranks use it as long as the communicator
-/// lives. Sizes are in buckets, four per power of two.
+/// lives. Sizes are in buckets (bucket_of).
 struct Choices {
   static constexpr std::uint16_t library = 0;  ///< the choice that leaves a call to the library
 
@@ -93,16 +93,21 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("source", self.source);
 }
 
-/// The bucket of a message size: sizes below 4 have one each, larger ones four per power of two.
+/// The bucket of a message size: an even number for the first size of each quarter of a power of two
+/// alone, since programs have and sweeps measure those most, and the odd number behind it for the
+/// sizes up to the next. Sizes below 8 have one each.
 [[nodiscard]] constexpr std::size_t bucket_of(std::uint64_t bytes) noexcept {
-  if (bytes < 4) return static_cast<std::size_t>(bytes);
+  if (bytes < 4) return static_cast<std::size_t>(2 * bytes);
   const auto log2 = static_cast<unsigned>(std::bit_width(bytes)) - 1;
-  return (std::size_t{log2} - 1) * 4 + ((bytes >> (log2 - 2)) & 3);
+  const unsigned below = log2 - 2;  // how many bits tell sizes of a quarter apart
+  const std::size_t quarter = (std::size_t{log2} - 1) * 4 + ((bytes >> below) & 3);
+  return 2 * quarter + ((bytes & ((std::uint64_t{1} << below) - 1)) != 0 ? 1 : 0);
 }
-/// The smallest size in a bucket.
+/// The smallest size in a bucket. (The odd ones below 8 hold nothing.)
 [[nodiscard]] constexpr std::uint64_t first_in_bucket(std::size_t bucket) noexcept {
-  if (bucket < 4) return bucket;
-  return (4 + bucket % 4) << (bucket / 4 - 1);
+  const std::size_t quarter = bucket / 2;
+  const std::uint64_t first = quarter < 4 ? quarter : (4 + quarter % 4) << (quarter / 4 - 1);
+  return first + bucket % 2;
 }
 
 /// What `table` says for these ranks: a winner of ours in every bucket in which it was proven to be faster than the library's
