@@ -23,8 +23,7 @@ std::size_t ranks_on(std::span<const int> nodes, int node) {
 
 /// The class that a variant must guarantee; nothing if such calls are left to the library.
 std::optional<NumericClass> demanded(const Problem& problem, int ranks, ProgramNumerics numerics) {
-  const bool order_shows = is_floating(problem.data_type) &&
-                           problem.reduce_op != ReduceOp::min &&
+  const bool order_shows = is_floating(problem.data_type) && problem.reduce_op != ReduceOp::min &&
                            problem.reduce_op != ReduceOp::max;
   if (problem.reduce_op == ReduceOp::none || !order_shows || ranks < 3) return NumericClass::any;
   switch (numerics) {
@@ -45,7 +44,8 @@ std::optional<std::uint32_t> find_world(const TableView& view, const Topology& a
   for (std::uint32_t number = 0; number < worlds.size(); ++number) {
     const table_file::WorldRecord& world = worlds[number];
     if (world.nodes == asked.nodes && world.ranks_per_node == asked.ranks_per_node &&
-        world.ranks == asked.ranks && world.placement == static_cast<std::uint32_t>(asked.placement) &&
+        world.ranks == asked.ranks &&
+        world.placement == static_cast<std::uint32_t>(asked.placement) &&
         view.string(world.architecture) == architecture_name(asked) &&
         view.string(world.layout_digest) == asked.layout_digest &&
         view.string(world.interconnect) == asked.interconnect)
@@ -74,9 +74,9 @@ class Chooser {
     choices_ = std::move(choices);
     const auto world = find_world(view_, ranks_.topology);
     if (!world) {
-      choices_.left_out.push_back(fmt::format(
-          "everything: the table has nothing for {}; it has: {}", describe(ranks_.topology),
-          describe_worlds(view_)));
+      choices_.left_out.push_back(
+          fmt::format("everything: the table has nothing for {}; it has: {}",
+                      describe(ranks_.topology), describe_worlds(view_)));
       return std::move(choices_);
     }
     const auto groups = view_.groups();
@@ -109,8 +109,8 @@ class Chooser {
     if (std::ranges::all_of(row.choices, [](auto one) { return one == Choices::library; })) return;
     // Of several types in which a collective that moves data was measured, the one with most sizes.
     auto& kept = rows_[{row.collective, row.data_type, row.reduce_op}];
-    if (kept.choices.empty() || kept.largest.value - kept.smallest.value <
-                                    row.largest.value - row.smallest.value)
+    if (kept.choices.empty() ||
+        kept.largest.value - kept.smallest.value < row.largest.value - row.smallest.value)
       kept = std::move(row);
   }
 
@@ -171,7 +171,8 @@ class Chooser {
     }
     auto& entries = choices_.entries;
     auto entry = std::ranges::find(entries, variant, &Choices::Entry::variant);
-    if (entry == entries.end()) entry = entries.insert(entry, {.variant = variant, .capacity = high});
+    if (entry == entries.end())
+      entry = entries.insert(entry, {.variant = variant, .capacity = high});
     entry->capacity = std::max(entry->capacity, high);
     row.choices.back() = static_cast<std::uint16_t>(entry - entries.begin() + 1);
     row.savings.back() = chosen->baseline_time() - chosen->time();

@@ -23,7 +23,8 @@ constexpr std::size_t collectives = enum_names(Collective{}).size();
 
 /// The number of a call's row.
 std::size_t kind_of(Collective collective, DataType type, ReduceOp op) noexcept {
-  return (static_cast<std::size_t>(collective) * types + static_cast<std::size_t>(type)) * operators +
+  return (static_cast<std::size_t>(collective) * types + static_cast<std::size_t>(type)) *
+             operators +
          static_cast<std::size_t>(op);
 }
 
@@ -172,8 +173,7 @@ bool Executor::run(std::uint16_t choice, const ProgramCall& call, bool in_place,
 bool Executor::prepare(std::uint16_t choice) {
   const Choices::Entry& entry = choices_.entries[choice - 1U];
   Prepared& one = prepared_[choice - 1U];
-  const Implementation* const found =
-      find_implementation(catalogue_, entry.variant.implementation);
+  const Implementation* const found = find_implementation(catalogue_, entry.variant.implementation);
   try {
     if (found == nullptr)
       throw Error(StatusCode::failed_precondition,

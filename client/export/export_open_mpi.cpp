@@ -11,8 +11,8 @@
 #include <set>
 
 #include "colltune/export/export_scope.h"
-#include "colltune/model/rule_choice.h"
 #include "colltune/export/size_ranges.h"
+#include "colltune/model/rule_choice.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {

@@ -21,14 +21,15 @@
 #include <vector>
 
 #include "colltune/kernels/catalogue.h"
-#include "program_types.h"
 #include "program_settings.h"
+#include "program_types.h"
 #include "report.h"
 #include "set_up.h"
 
 using namespace colltune;
 
-/// What colltune does while a rank waits: Open MPI goes on, and now and then the calls are compared.
+/// What colltune does while a rank waits: Open MPI goes on, and now and then the calls are
+/// compared.
 class Meanwhile final : public WhileWaiting {
  public:
   explicit Meanwhile(void (*progress)()) : progress_(progress) {}
@@ -62,7 +63,7 @@ struct colltune_executor {
   Meanwhile meanwhile;
   AbortFlag abort_flag;
   std::unique_ptr<Executor> executor;
-  ProgramCall call;  ///< the one that was begun last
+  ProgramCall call;                       ///< the one that was begun last
   MPI_Datatype type = MPI_DATATYPE_NULL;  ///< of the last reduction: programs rarely change it
   std::optional<DataType> data_type{};
   std::array<std::unique_ptr<std::byte[]>, 2> memory;
@@ -73,7 +74,8 @@ namespace {
 
 /// What this process keeps from MPI_Init to MPI_Finalize: a component has nowhere else to keep it.
 struct Process {
-  explicit Process(ProgramSettings of) : settings(std::move(of)), fingerprint(fingerprint_of(settings)) {}
+  explicit Process(ProgramSettings of)
+      : settings(std::move(of)), fingerprint(fingerprint_of(settings)) {}
 
   ProgramSettings settings;
   std::string fingerprint;
@@ -112,11 +114,13 @@ bool colltune_open(int major, int minor) {
   return guarded(false, [&] {
     auto settings = read_program_settings([](const char* name) { return std::getenv(name); });
     if (!settings) return false;  // no table is named
-    if (const std::string running = running_open_mpi(); running != fmt::format("{}.{}", major, minor))
-      throw Error(StatusCode::failed_precondition,
-                  fmt::format("this component was built for Open MPI {}.{}, and {} runs: the library's own "
-                              "collectives run",
-                              major, minor, running));
+    if (const std::string running = running_open_mpi();
+        running != fmt::format("{}.{}", major, minor))
+      throw Error(
+          StatusCode::failed_precondition,
+          fmt::format("this component was built for Open MPI {}.{}, and {} runs: the library's own "
+                      "collectives run",
+                      major, minor, running));
     process = std::make_unique<Process>(std::move(*settings));
     return true;
   });
@@ -211,16 +215,19 @@ unsigned colltune_begin_reduction(colltune_executor* executor, colltune_collecti
   return executor->executor->begin(executor->call);
 }
 
-colltune_outcome colltune_run(colltune_executor* executor, unsigned choice, const colltune_buffers* buffers) {
+colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
+                              const colltune_buffers* buffers) {
   return guarded(COLLTUNE_FAILED, [&] {
     executor->meanwhile.begin();
     const CallBuffers own{
         .send = {static_cast<const std::byte*>(buffers->send), buffers->send_bytes},
         .receive = {static_cast<std::byte*>(buffers->receive), buffers->receive_bytes}};
-    if (executor->executor->run(static_cast<std::uint16_t>(choice), executor->call, buffers->in_place, own))
+    if (executor->executor->run(static_cast<std::uint16_t>(choice), executor->call,
+                                buffers->in_place, own))
       return COLLTUNE_DONE;
     if (executor->executor->rank() == 0)
-      say_once(executor->executor->failures().back() + ": the library's own collective runs instead");
+      say_once(executor->executor->failures().back() +
+               ": the library's own collective runs instead");
     return COLLTUNE_LEFT;
   });
 }

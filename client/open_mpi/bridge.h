@@ -31,12 +31,14 @@ enum colltune_outcome {
   COLLTUNE_FAILED = 2 /* the error is on stderr */
 };
 
-/* Reads the settings from the environment, once per process. Returns whether to take part; if not although a table is named, a
-   line on stderr says why. `built_for`: the version of the Open MPI whose headers this was built with. */
+/* Reads the settings from the environment, once per process. Returns whether to take part; if not
+   although a table is named, a line on stderr says why. `built_for`: the version of the Open MPI
+   whose headers this was built with. */
 bool colltune_open(int major, int minor);
 /* Prints the report, if one is asked for and this is the job's first rank. */
 void colltune_close(bool is_first_rank);
-/* What must be equal on all ranks, as text: the build and the settings. Only after colltune_open. */
+/* What must be equal on all ranks, as text: the build and the settings. Only after colltune_open.
+ */
 const char* colltune_fingerprint(void);
 /* Says once per process, on stderr, why the library's own collectives run. */
 void colltune_say(const char* why);
@@ -44,22 +46,23 @@ void colltune_say(const char* why);
 /* The calls of one communicator on this rank. */
 typedef struct colltune_executor colltune_executor;
 
-/* Collective, with the library's own collectives on `comm`. `progress` lets the library go on. Null if nothing of ours runs; then
-   it is so on all ranks. */
+/* Collective, with the library's own collectives on `comm`. `progress` lets the library go on. Null
+   if nothing of ours runs; then it is so on all ranks. */
 colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)(void));
 void colltune_tear_down(colltune_executor* executor);
 
 /* Whether any call of the collective may be ours. */
 bool colltune_is_used(const colltune_executor* executor, enum colltune_collective collective);
 
-/* The call's number for colltune_run; 0: it is left to the library, on all ranks. `message`: the bytes of the larger of one
-   rank's buffers. */
+/* The call's number for colltune_run; 0: it is left to the library, on all ranks. `message`: the
+   bytes of the larger of one rank's buffers. */
 unsigned colltune_begin_move(colltune_executor* executor, enum colltune_collective collective,
                              int root, size_t message);
 unsigned colltune_begin_reduction(colltune_executor* executor, enum colltune_collective collective,
                                   int root, size_t count, MPI_Datatype type, MPI_Op op);
 
-/* The buffers of a call on this rank, null where it has none. In place they overlap as the vocabulary says (CallBuffers). */
+/* The buffers of a call on this rank, null where it has none. In place they overlap as the
+ * vocabulary says (CallBuffers). */
 struct colltune_buffers {
   const void* send;
   size_t send_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The colltune authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open MPI's side: a component of its framework "coll", whose modules stand in front of those of lower priority and pass on to
-   them what is not theirs. */
+/* Open MPI's side: a component of its framework "coll", whose modules stand in front of those of
+   lower priority and pass on to them what is not theirs. */
 
 #include "ompi_config.h"
 
@@ -19,25 +19,27 @@
 
 #include "bridge.h"
 
-/* Below coll/cuda, which brings the data of devices into host memory first; above all that compute. */
+/* Below coll/cuda, which brings the data of devices into host memory first; above all that compute.
+ */
 #define PRIORITY 75
 /* A communicator is set up at this of its collectives: many have only one or two. */
 #define FIRST_CALL 3
 
 static char modex_key[] = "colltune.coll";
 
-/* Set while this thread is in our code: the collectives that we call there, on the user's communicator and on ours, are the
-   library's and do not count. Initial-exec: every call reads it, and a call for its address would take longer than the rest. */
+/* Set while this thread is in our code: the collectives that we call there, on the user's
+   communicator and on ours, are the library's and do not count. Initial-exec: every call reads it,
+   and a call for its address would take longer than the rest. */
 static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) = false;
 
-#define FUNCTIONS(each) \
-  each(allreduce) each(allgather) each(reduce_scatter_block) each(reduce_scatter) each(bcast) each(reduce) \
-      each(alltoall) each(gather) each(scatter)
+#define FUNCTIONS(each)                                                                       \
+  each(allreduce) each(allgather) each(reduce_scatter_block) each(reduce_scatter) each(bcast) \
+      each(reduce) each(alltoall) each(gather) each(scatter)
 
 /* What the communicator had before. */
 struct lower {
-#define DECLARE(name)                          \
-  mca_coll_base_module_##name##_fn_t name;     \
+#define DECLARE(name)                      \
+  mca_coll_base_module_##name##_fn_t name; \
   mca_coll_base_module_t* name##_module;
   FUNCTIONS(DECLARE)
 #undef DECLARE
@@ -74,8 +76,8 @@ static void destruct(colltune_module* module) {
 
 static OBJ_CLASS_INSTANCE(colltune_module, mca_coll_base_module_t, construct, destruct);
 
-/* Whether every rank of the communicator runs this with the same settings. Needs nothing of them now: they said so when they
-   started. The same on all ranks. */
+/* Whether every rank of the communicator runs this with the same settings. Needs nothing of them
+   now: they said so when they started. The same on all ranks. */
 static bool is_everywhere(struct ompi_communicator_t* comm) {
   const char* const own = colltune_fingerprint();
   const int ranks = ompi_comm_size(comm);
@@ -92,23 +94,26 @@ static bool is_everywhere(struct ompi_communicator_t* comm) {
     if (OPAL_SUCCESS == rc) free(theirs);
     if (!is_same) {
       if (0 == ompi_comm_rank(comm))
-        colltune_say("not all ranks of a communicator run with colltune, the same build and the same settings");
+        colltune_say(
+            "not all ranks of a communicator run with colltune, the same build and the same "
+            "settings");
       return false;
     }
   }
   return true;
 }
 
-/* Puts the functions below back in front for the collectives of which nothing of ours ever runs on this communicator: they then
-   cost nothing. One collective stays, so that the communicator still holds the module. */
+/* Puts the functions below back in front for the collectives of which nothing of ours ever runs on
+   this communicator: they then cost nothing. One collective stays, so that the communicator still
+   holds the module. */
 static void stand_aside(colltune_module* module, struct ompi_communicator_t* comm) {
   const colltune_executor* const executor = module->executor;
-#define STAND_ASIDE(name, collective)                                              \
-  if (NULL == executor || !colltune_is_used(executor, collective)) {               \
-    comm->c_coll->coll_##name = module->lower.name;                                \
-    comm->c_coll->coll_##name##_module = module->lower.name##_module;              \
-    OBJ_RETAIN(module->lower.name##_module);                                       \
-    OBJ_RELEASE(module);                                                           \
+#define STAND_ASIDE(name, collective)                                 \
+  if (NULL == executor || !colltune_is_used(executor, collective)) {  \
+    comm->c_coll->coll_##name = module->lower.name;                   \
+    comm->c_coll->coll_##name##_module = module->lower.name##_module; \
+    OBJ_RETAIN(module->lower.name##_module);                          \
+    OBJ_RELEASE(module);                                              \
   }
   STAND_ASIDE(allreduce, COLLTUNE_ALL_REDUCE)
   STAND_ASIDE(allgather, COLLTUNE_ALL_GATHER)
@@ -122,7 +127,8 @@ static void stand_aside(colltune_module* module, struct ompi_communicator_t* com
 }
 
 /* The executor for a call; null: the call is the library's. */
-static inline colltune_executor* executor_of(colltune_module* module, struct ompi_communicator_t* comm) {
+static inline colltune_executor* executor_of(colltune_module* module,
+                                             struct ompi_communicator_t* comm) {
   if (OPAL_LIKELY(module->calls == FIRST_CALL)) return is_inside ? NULL : module->executor;
   if (is_inside || ++module->calls < FIRST_CALL) return NULL;
   if (is_everywhere(comm)) {
@@ -156,14 +162,16 @@ static size_t bytes_of(struct ompi_datatype_t* type, size_t count) {
 
 /* A buffer of the user as plain bytes: where it is, or a copy of it. */
 struct plain {
-  void* bytes;   /* null without memory for a copy */
+  void* bytes; /* null without memory for a copy */
   bool is_copy;
 };
 
 static struct plain plain_of(colltune_executor* executor, int which, const void* user, size_t count,
-                             struct ompi_datatype_t* type, bool is_read, struct ompi_communicator_t* comm) {
+                             struct ompi_datatype_t* type, bool is_read,
+                             struct ompi_communicator_t* comm) {
   struct plain plain = {.bytes = (char*)user + type->super.true_lb, .is_copy = false};
-  if (count <= INT32_MAX && ompi_datatype_is_contiguous_memory_layout(type, (int32_t)count)) return plain;
+  if (count <= INT32_MAX && ompi_datatype_is_contiguous_memory_layout(type, (int32_t)count))
+    return plain;
   const size_t bytes = bytes_of(type, count);
   plain.is_copy = true;
   plain.bytes = colltune_memory(executor, which, bytes);
@@ -178,7 +186,8 @@ static int take_back(struct plain plain, void* user, size_t count, struct ompi_d
                      struct ompi_communicator_t* comm) {
   if (!plain.is_copy) return MPI_SUCCESS;
   int position = 0;
-  return PMPI_Unpack(plain.bytes, (int)bytes_of(type, count), &position, user, (int)count, type, comm);
+  return PMPI_Unpack(plain.bytes, (int)bytes_of(type, count), &position, user, (int)count, type,
+                     comm);
 }
 
 /* A buffer of a call that moves data, as the program gives it; count 0: this rank has none. */
@@ -188,7 +197,8 @@ struct side {
   struct ompi_datatype_t* type;
 };
 
-/* One rank's buffers. In place the program gives the larger one alone: the other one is `inner` bytes of it, from `offset` on. */
+/* One rank's buffers. In place the program gives the larger one alone: the other one is `inner`
+ * bytes of it, from `offset` on. */
 struct move {
   struct side send;
   struct side receive;
@@ -198,8 +208,8 @@ struct move {
 };
 
 /* Runs the call that was begun as `choice`. */
-static enum colltune_outcome move(colltune_executor* executor, unsigned choice, const struct move* of,
-                                  struct ompi_communicator_t* comm) {
+static enum colltune_outcome move(colltune_executor* executor, unsigned choice,
+                                  const struct move* of, struct ompi_communicator_t* comm) {
   struct plain from = {NULL, false};
   struct plain to = {NULL, false};
   struct colltune_buffers buffers = {NULL, 0, NULL, 0, of->in_place};
@@ -208,11 +218,14 @@ static enum colltune_outcome move(colltune_executor* executor, unsigned choice, 
     buffers.send_bytes = bytes_of(of->send.type, of->send.count);
   }
   if (of->receive.count > 0) {
-    to = plain_of(executor, 1, of->receive.buffer, of->receive.count, of->receive.type, of->inner > 0, comm);
+    to = plain_of(executor, 1, of->receive.buffer, of->receive.count, of->receive.type,
+                  of->inner > 0, comm);
     buffers.receive_bytes = bytes_of(of->receive.type, of->receive.count);
   }
-  /* The other ranks are in the call by now: a rank that lacks memory for a copy cannot leave it to the library. */
-  if ((buffers.send_bytes > 0 && NULL == from.bytes) || (buffers.receive_bytes > 0 && NULL == to.bytes)) {
+  /* The other ranks are in the call by now: a rank that lacks memory for a copy cannot leave it to
+   * the library. */
+  if ((buffers.send_bytes > 0 && NULL == from.bytes) ||
+      (buffers.receive_bytes > 0 && NULL == to.bytes)) {
     colltune_say("a buffer whose data are not contiguous could not be copied");
     return COLLTUNE_FAILED;
   }
@@ -227,7 +240,8 @@ static enum colltune_outcome move(colltune_executor* executor, unsigned choice, 
   }
   const enum colltune_outcome outcome = run(executor, choice, &buffers);
   if (COLLTUNE_DONE == outcome && to.is_copy &&
-      MPI_SUCCESS != take_back(to, (void*)of->receive.buffer, of->receive.count, of->receive.type, comm))
+      MPI_SUCCESS !=
+          take_back(to, (void*)of->receive.buffer, of->receive.count, of->receive.type, comm))
     return COLLTUNE_FAILED;
   return outcome;
 }
@@ -250,8 +264,9 @@ static int colltune_bcast(void* buffer, int count, struct ompi_datatype_t* type,
   return module->lower.bcast(buffer, count, type, root, comm, module->lower.bcast_module);
 }
 
-static int colltune_allgather(const void* send, int send_count, struct ompi_datatype_t* send_type, void* receive,
-                              int receive_count, struct ompi_datatype_t* receive_type,
+static int colltune_allgather(const void* send, int send_count, struct ompi_datatype_t* send_type,
+                              void* receive, int receive_count,
+                              struct ompi_datatype_t* receive_type,
                               struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
@@ -272,12 +287,12 @@ static int colltune_allgather(const void* send, int send_count, struct ompi_data
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.allgather(send, send_count, send_type, receive, receive_count, receive_type, comm,
-                                 module->lower.allgather_module);
+  return module->lower.allgather(send, send_count, send_type, receive, receive_count, receive_type,
+                                 comm, module->lower.allgather_module);
 }
 
-static int colltune_alltoall(const void* send, int send_count, struct ompi_datatype_t* send_type, void* receive,
-                             int receive_count, struct ompi_datatype_t* receive_type,
+static int colltune_alltoall(const void* send, int send_count, struct ompi_datatype_t* send_type,
+                             void* receive, int receive_count, struct ompi_datatype_t* receive_type,
                              struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
@@ -297,19 +312,20 @@ static int colltune_alltoall(const void* send, int send_count, struct ompi_datat
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.alltoall(send, send_count, send_type, receive, receive_count, receive_type, comm,
-                                module->lower.alltoall_module);
+  return module->lower.alltoall(send, send_count, send_type, receive, receive_count, receive_type,
+                                comm, module->lower.alltoall_module);
 }
 
-static int colltune_gather(const void* send, int send_count, struct ompi_datatype_t* send_type, void* receive,
-                           int receive_count, struct ompi_datatype_t* receive_type, int root,
-                           struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+static int colltune_gather(const void* send, int send_count, struct ompi_datatype_t* send_type,
+                           void* receive, int receive_count, struct ompi_datatype_t* receive_type,
+                           int root, struct ompi_communicator_t* comm,
+                           mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
   const bool is_root = module->rank == root;
   /* What the other side says is not significant here. */
-  const size_t block =
-      is_root ? bytes_of(receive_type, (size_t)receive_count) : bytes_of(send_type, (size_t)send_count);
+  const size_t block = is_root ? bytes_of(receive_type, (size_t)receive_count)
+                               : bytes_of(send_type, (size_t)send_count);
   if (NULL != executor && block > 0) {
     const size_t ranks = (size_t)module->ranks;
     const unsigned choice = colltune_begin_move(executor, COLLTUNE_GATHER, root, block * ranks);
@@ -327,18 +343,19 @@ static int colltune_gather(const void* send, int send_count, struct ompi_datatyp
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.gather(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                              module->lower.gather_module);
+  return module->lower.gather(send, send_count, send_type, receive, receive_count, receive_type,
+                              root, comm, module->lower.gather_module);
 }
 
-static int colltune_scatter(const void* send, int send_count, struct ompi_datatype_t* send_type, void* receive,
-                            int receive_count, struct ompi_datatype_t* receive_type, int root,
-                            struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+static int colltune_scatter(const void* send, int send_count, struct ompi_datatype_t* send_type,
+                            void* receive, int receive_count, struct ompi_datatype_t* receive_type,
+                            int root, struct ompi_communicator_t* comm,
+                            mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
   const bool is_root = module->rank == root;
-  const size_t block =
-      is_root ? bytes_of(send_type, (size_t)send_count) : bytes_of(receive_type, (size_t)receive_count);
+  const size_t block = is_root ? bytes_of(send_type, (size_t)send_count)
+                               : bytes_of(receive_type, (size_t)receive_count);
   if (NULL != executor && block > 0) {
     const size_t ranks = (size_t)module->ranks;
     const unsigned choice = colltune_begin_move(executor, COLLTUNE_SCATTER, root, block * ranks);
@@ -356,14 +373,15 @@ static int colltune_scatter(const void* send, int send_count, struct ompi_dataty
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.scatter(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                               module->lower.scatter_module);
+  return module->lower.scatter(send, send_count, send_type, receive, receive_count, receive_type,
+                               root, comm, module->lower.scatter_module);
 }
 
 /* Predefined operators take predefined types alone, which are contiguous. */
 
-static int colltune_allreduce(const void* send, void* receive, int count, struct ompi_datatype_t* type,
-                              struct ompi_op_t* op, struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+static int colltune_allreduce(const void* send, void* receive, int count,
+                              struct ompi_datatype_t* type, struct ompi_op_t* op,
+                              struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
   if (NULL != executor && count > 0) {
@@ -372,12 +390,14 @@ static int colltune_allreduce(const void* send, void* receive, int count, struct
     if (0 != choice) {
       const bool in_place = MPI_IN_PLACE == send;
       const size_t bytes = bytes_of(type, (size_t)count);
-      const struct colltune_buffers buffers = {in_place ? receive : send, bytes, receive, bytes, in_place};
+      const struct colltune_buffers buffers = {in_place ? receive : send, bytes, receive, bytes,
+                                               in_place};
       const enum colltune_outcome outcome = run(executor, choice, &buffers);
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.allreduce(send, receive, count, type, op, comm, module->lower.allreduce_module);
+  return module->lower.allreduce(send, receive, count, type, op, comm,
+                                 module->lower.allreduce_module);
 }
 
 static int colltune_reduce(const void* send, void* receive, int count, struct ompi_datatype_t* type,
@@ -392,19 +412,21 @@ static int colltune_reduce(const void* send, void* receive, int count, struct om
       const bool is_root = module->rank == root;
       const bool in_place = is_root && MPI_IN_PLACE == send;
       const size_t bytes = bytes_of(type, (size_t)count);
-      const struct colltune_buffers buffers = {in_place ? receive : send, bytes, is_root ? receive : NULL,
-                                               is_root ? bytes : 0, in_place};
+      const struct colltune_buffers buffers = {in_place ? receive : send, bytes,
+                                               is_root ? receive : NULL, is_root ? bytes : 0,
+                                               in_place};
       const enum colltune_outcome outcome = run(executor, choice, &buffers);
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.reduce(send, receive, count, type, op, root, comm, module->lower.reduce_module);
+  return module->lower.reduce(send, receive, count, type, op, root, comm,
+                              module->lower.reduce_module);
 }
 
 /* Runs a reduce_scatter of `count` elements for each rank. */
-static enum colltune_outcome scatter_reduced(colltune_module* module, colltune_executor* executor, const void* send,
-                                             void* receive, size_t count, struct ompi_datatype_t* type,
-                                             struct ompi_op_t* op) {
+static enum colltune_outcome scatter_reduced(colltune_module* module, colltune_executor* executor,
+                                             const void* send, void* receive, size_t count,
+                                             struct ompi_datatype_t* type, struct ompi_op_t* op) {
   const size_t ranks = (size_t)module->ranks;
   const unsigned choice =
       colltune_begin_reduction(executor, COLLTUNE_REDUCE_SCATTER, 0, count * ranks, type, op);
@@ -417,14 +439,16 @@ static enum colltune_outcome scatter_reduced(colltune_module* module, colltune_e
     colltune_say("no memory for the result of MPI_Reduce_scatter in place");
     return COLLTUNE_FAILED;
   }
-  const struct colltune_buffers buffers = {in_place ? receive : send, block * ranks, result, block, false};
+  const struct colltune_buffers buffers = {in_place ? receive : send, block * ranks, result, block,
+                                           false};
   const enum colltune_outcome outcome = run(executor, choice, &buffers);
   if (COLLTUNE_DONE == outcome && in_place) memcpy(receive, result, block);
   return outcome;
 }
 
-static int colltune_reduce_scatter_block(const void* send, void* receive, int count, struct ompi_datatype_t* type,
-                                         struct ompi_op_t* op, struct ompi_communicator_t* comm,
+static int colltune_reduce_scatter_block(const void* send, void* receive, int count,
+                                         struct ompi_datatype_t* type, struct ompi_op_t* op,
+                                         struct ompi_communicator_t* comm,
                                          mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
@@ -437,19 +461,21 @@ static int colltune_reduce_scatter_block(const void* send, void* receive, int co
                                             module->lower.reduce_scatter_block_module);
 }
 
-static int colltune_reduce_scatter(const void* send, void* receive, const int* counts, struct ompi_datatype_t* type,
-                                   struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                                   mca_coll_base_module_t* base) {
+static int colltune_reduce_scatter(const void* send, void* receive, const int* counts,
+                                   struct ompi_datatype_t* type, struct ompi_op_t* op,
+                                   struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
   bool are_equal = counts[0] > 0;
-  for (int rank = 1; rank < module->ranks; ++rank) are_equal = are_equal && counts[rank] == counts[0];
+  for (int rank = 1; rank < module->ranks; ++rank)
+    are_equal = are_equal && counts[rank] == counts[0];
   if (NULL != executor && are_equal) {
     const enum colltune_outcome outcome =
         scatter_reduced(module, executor, send, receive, (size_t)counts[0], type, op);
     if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
-  return module->lower.reduce_scatter(send, receive, counts, type, op, comm, module->lower.reduce_scatter_module);
+  return module->lower.reduce_scatter(send, receive, counts, type, op, comm,
+                                      module->lower.reduce_scatter_module);
 }
 
 static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {
@@ -481,7 +507,8 @@ static mca_coll_base_module_t* query(struct ompi_communicator_t* comm, int* prio
 
 static int open_component(void) {
   if (!colltune_open(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION)) return OMPI_ERR_NOT_AVAILABLE;
-  /* Sent along with what every rank tells of itself during MPI_Init, so that the others can see it without this rank's help. */
+  /* Sent along with what every rank tells of itself during MPI_Init, so that the others can see it
+   * without this rank's help. */
   int rc = OPAL_SUCCESS;
   const char* const own = colltune_fingerprint();
   OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, modex_key, own, strlen(own) + 1);
@@ -500,11 +527,10 @@ static int init_query(bool enable_progress_threads, bool enable_mpi_threads) {
 }
 
 OMPI_MODULE_DECLSPEC const mca_coll_base_component_t mca_coll_colltune_component = {
-    .collm_version = {MCA_COLL_BASE_VERSION_2_0_0,
-                      .mca_component_name = "colltune",
-                      MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
-                      .mca_open_component = open_component,
-                      .mca_close_component = close_component},
+    .collm_version = {MCA_COLL_BASE_VERSION_2_0_0, .mca_component_name = "colltune",
+                      MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
+                                            OMPI_RELEASE_VERSION),
+                      .mca_open_component = open_component, .mca_close_component = close_component},
     .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
     .collm_init_query = init_query,
     .collm_comm_query = query,

@@ -11,7 +11,6 @@
 #include <array>
 #include <string_view>
 
-
 namespace colltune {
 namespace {
 
@@ -60,9 +59,10 @@ std::string own_build_id() {
       },
       &search);
   if (search.id.empty())
-    throw Error(StatusCode::failed_precondition,
-                "this component has no build id, so that ranks cannot tell whether they run the same "
-                "code; link it with --build-id");
+    throw Error(
+        StatusCode::failed_precondition,
+        "this component has no build id, so that ranks cannot tell whether they run the same "
+        "code; link it with --build-id");
   return search.id;
 }
 
@@ -75,8 +75,9 @@ std::optional<ProgramSettings> read_program_settings(
     return std::string_view(text == nullptr ? "" : text);
   };
   const auto refuse = [](std::string_view name, std::string_view got, std::string_view allowed) {
-    throw Error(StatusCode::invalid_argument,
-                fmt::format("{}={} must be {}; the library's own collectives run", name, got, allowed));
+    throw Error(
+        StatusCode::invalid_argument,
+        fmt::format("{}={} must be {}; the library's own collectives run", name, got, allowed));
   };
   ProgramSettings settings{.table = std::string(value("COLLTUNE_TABLE")),
                            .table_digest = std::string(value("COLLTUNE_TABLE_DIGEST"))};

@@ -26,7 +26,8 @@ void Report::add(const Executor& executor) {
 
 std::string Report::text() const {
   if (communicators_ == 0)
-    return "report of rank 0: no communicator made enough collective calls, or nothing of the table runs there";
+    return "report of rank 0: no communicator made enough collective calls, or nothing of the "
+           "table runs there";
   std::uint64_t calls = 0;
   std::chrono::nanoseconds saved{};
   for (const auto& [variant, tally] : ran_) {
@@ -36,11 +37,13 @@ std::string Report::text() const {
   std::uint64_t left = 0;
   for (const std::uint64_t one : left_) left += one;
   std::string text = fmt::format(
-      "report of rank 0: {} calls on {} communicator(s) ran by {}; by the table's times they took {:.3f} ms less "
+      "report of rank 0: {} calls on {} communicator(s) ran by {}; by the table's times they took "
+      "{:.3f} ms less "
       "than the library's own. {} calls were left to the library.",
       calls, communicators_, source_, static_cast<double>(saved.count()) / 1e6, left);
   std::vector<std::pair<std::string, Executor::Tally>> ran(ran_.begin(), ran_.end());
-  std::ranges::stable_sort(ran, std::ranges::greater{}, [](const auto& one) { return one.second.saved; });
+  std::ranges::stable_sort(ran, std::ranges::greater{},
+                           [](const auto& one) { return one.second.saved; });
   for (const auto& [variant, tally] : ran)
     text += fmt::format("\n  {:>10} calls, {:>10.3f} ms less  {}", tally.calls,
                         static_cast<double>(tally.saved.count()) / 1e6, variant);

@@ -81,11 +81,11 @@ SetUp set_up(MPI_Comm comm, AbortFlag& abort_flag, const ProgramSettings& settin
   auto communicator = make_program_communicator(&comm, abort_flag, settings.memory);
   SetUp done{.rank = communicator->rank()};
   const MPI_Comm own = *static_cast<const MPI_Comm*>(communicator->native_mpi());
-  const ProgramRanks ranks =
-      ranks_of(*communicator, detect_host_capability(*communicator, never));
+  const ProgramRanks ranks = ranks_of(*communicator, detect_host_capability(*communicator, never));
   if (!is_equal_on_all(own, communicator->size(), text_of(ranks.capability))) {
     done.lines.push_back(
-        "the ranks of a communicator run on unlike processors: the library's own collectives run there");
+        "the ranks of a communicator run on unlike processors: the library's own collectives run "
+        "there");
     return done;
   }
   Decided decided;

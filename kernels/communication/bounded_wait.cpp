@@ -22,7 +22,8 @@ constexpr std::uint32_t steps_before_yielding = 4096;
 constexpr std::uint32_t steps_before_sleeping = steps_before_yielding + 16384;
 constexpr auto sleep_between_looks = std::chrono::microseconds(50);
 constexpr std::uint32_t steps_between_clock_reads = 64;
-// What goes on meanwhile takes about 50 ns at a time. 64 pauses are about 2 us; a yield takes longer.
+// What goes on meanwhile takes about 50 ns at a time. 64 pauses are about 2 us; a yield takes
+// longer.
 constexpr std::uint32_t pauses_between_turns = 64;
 constexpr std::uint32_t yields_between_turns = 4;
 

@@ -268,8 +268,8 @@ class LowLatency final : public Operation {
     written = 0;
   }
 
-  /// Whether `peer` has ended its call `number`. Looks at its word only if what was seen last does not
-  /// say so: each look takes the word's line from the peer, which writes it in every call.
+  /// Whether `peer` has ended its call `number`. Looks at its word only if what was seen last does
+  /// not say so: each look takes the word's line from the peer, which writes it in every call.
   [[nodiscard]] bool has_ended(int peer, std::uint64_t number) const {
     std::uint64_t& seen = seen_[static_cast<std::size_t>(peer)];
     if (seen < number) seen = signals_.get(peer, has_read);
@@ -380,7 +380,8 @@ class LowLatency final : public Operation {
   std::vector<std::byte> space_;  ///< for each peer's message
   std::vector<const std::byte*> sources_;
   std::vector<std::size_t> written_sizes_;  ///< by slot: of this rank's messages; 0: cleared
-  mutable std::vector<std::uint64_t> seen_;  ///< by peer: the last of its calls that is known to have ended
+  mutable std::vector<std::uint64_t>
+      seen_;  ///< by peer: the last of its calls that is known to have ended
   std::uint64_t number_ = 0;                ///< of the current message
   std::uint64_t written_ = 0;               ///< number of the last message that was written
   std::uint64_t same_root_since_ = 0;       ///< the first message with the present root
@@ -491,9 +492,9 @@ class LowLatencyImplementation final : public Implementation {
     if (format == "lines") return all_poll() && size <= largest_tried_by_lines;
     return size <= largest_tried_by_word;
   }
-  /// With a root, ranks that only send run ahead until no slot is free. A sample of few calls does not
-  /// show that, and a loop of a program does: 64 B from one rank, 100 calls in a row, took 0.18 us
-  /// each with 4 slots, 0.13 with 64. Where many are small anyway, there are many.
+  /// With a root, ranks that only send run ahead until no slot is free. A sample of few calls does
+  /// not show that, and a loop of a program does: 64 B from one rank, 100 calls in a row, took 0.18
+  /// us each with 4 slots, 0.13 with 64. Where many are small anyway, there are many.
   [[nodiscard]] std::vector<std::int64_t> slots_tried(std::size_t block) const {
     constexpr std::size_t small = 1024;
     if (!all_poll() && block <= small) return {most_slots};

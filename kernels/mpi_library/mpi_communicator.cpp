@@ -221,7 +221,7 @@ std::unique_ptr<SymmetricMemory> MpiCommunicator::allocate(Bytes bytes_per_rank,
                             inode_of(own->descriptor())};
   std::vector<PartAddress> addresses(static_cast<std::size_t>(size()));
   check_mpi(PMPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
-                          MPI_BYTE, comm_.get()),
+                           MPI_BYTE, comm_.get()),
             "MPI_Allgather");
   for (const PartAddress& other : addresses)  // every rank sees the same addresses
     if (other.bytes != addresses.front().bytes)

@@ -24,14 +24,14 @@ class MpiMessages final : public Messages {
   void send(std::size_t number, int to, int tag, std::span<const std::byte> bytes) override {
     receives_[number] = false;
     check_mpi(PMPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, tag, comm_.get(),
-                        &requests_[number]),
+                         &requests_[number]),
               "MPI_Isend");
   }
 
   void receive(std::size_t number, int from, int tag, std::span<std::byte> bytes) override {
     receives_[number] = true;
     check_mpi(PMPI_Irecv(bytes.data(), count_of(bytes.size()), MPI_BYTE, from, tag, comm_.get(),
-                        &requests_[number]),
+                         &requests_[number]),
               "MPI_Irecv");
   }
 
@@ -56,7 +56,7 @@ class MpiMessages final : public Messages {
     int are_done = 0;
     const auto test = [&] {
       PMPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &are_done,
-                  MPI_STATUSES_IGNORE);
+                   MPI_STATUSES_IGNORE);
       return are_done != 0;
     };
     while (!test() && Clock::now() < deadline) std::this_thread::yield();

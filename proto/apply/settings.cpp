@@ -170,7 +170,8 @@ ApplySettings for_nccl(const RankedVariant& ranked, Collective collective) {
   return not_outside("colltune knows no setting of NCCL for it");
 }
 
-// ---- colltune's own kernels ----------------------------------------------------------------------
+// ---- colltune's own kernels
+// ----------------------------------------------------------------------
 
 ApplySettings for_component(const Variant& variant, const Problem& problem,
                             std::optional<OpenMpiRelease> release) {
@@ -180,11 +181,12 @@ ApplySettings for_component(const Variant& variant, const Problem& problem,
   if (release && *release != OpenMpiRelease::v4_1)
     return not_outside("colltune's component is for Open MPI " +
                        std::string(name_of(OpenMpiRelease::v4_1)));
-  return {.by = ApplyBy::component,
-          .how =
-              "programs run it unchanged in Open MPI 4.1: colltune export table -o cluster.ctt, then "
-              "COLLTUNE_TABLE=cluster.ctt and colltune's component in the environment of mpirun "
-              "(client/open_mpi/README.md); for ordinary calls, in place or not"};
+  return {
+      .by = ApplyBy::component,
+      .how =
+          "programs run it unchanged in Open MPI 4.1: colltune export table -o cluster.ctt, then "
+          "COLLTUNE_TABLE=cluster.ctt and colltune's component in the environment of mpirun "
+          "(client/open_mpi/README.md); for ordinary calls, in place or not"};
 }
 
 }  // namespace

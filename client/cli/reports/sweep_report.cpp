@@ -214,7 +214,8 @@ std::string gain_text(const std::vector<Decision>& decisions) {
   for (const std::string& family : families_with_baseline(decisions))
     text += line("as you are (family " + family + ")", family);
   return text +
-         line("with colltune's kernels (all families; in Open MPI 4.1 by colltune's component)", any_family);
+         line("with colltune's kernels (all families; in Open MPI 4.1 by colltune's component)",
+              any_family);
 }
 
 std::string applied_text(const Page& page) {

@@ -23,16 +23,16 @@ TEST(VirtualRanksSweep, WinnersArePublishedUnderTheirOwnPlacement) {
   std::filesystem::create_directories(folder);
   {
     test::PretendedDevice device("shared", 2);
-    const SweepSpec spec{.collectives = {Collective::all_reduce, Collective::gather},
-                         .sizes = parse_sizes("1KiB,4KiB"),
-                         .registered = {.off = false, .on = true},
-                         .include = {"cuda.all_reduce_one_shot", "cuda.all_reduce_two_shot_pull",
-                                     "cuda.gather_*"},
-                         // Many times what the first visit to each of the four cells takes.
-                         .budget = std::chrono::seconds(8),
-                         .passes = 2,
-                         .soak = {.runs = 20},
-                         .text = "{}"};
+    const SweepSpec spec{
+        .collectives = {Collective::all_reduce, Collective::gather},
+        .sizes = parse_sizes("1KiB,4KiB"),
+        .registered = {.off = false, .on = true},
+        .include = {"cuda.all_reduce_one_shot", "cuda.all_reduce_two_shot_pull", "cuda.gather_*"},
+        // Many times what the first visit to each of the four cells takes.
+        .budget = std::chrono::seconds(8),
+        .passes = 2,
+        .soak = {.runs = 20},
+        .text = "{}"};
     const VirtualRanksSweep sweep = sweep_virtual_ranks(device, 2, spec, folder / "gpu.db");
     EXPECT_EQ(sweep.outcome.end, SweepEnd::complete);
     EXPECT_FALSE(sweep.decisions.empty());

@@ -74,7 +74,8 @@ class ChoicesOfATable : public ::testing::Test {
                            .high = time,
                            .speedup_over_baseline = 2};
     };
-    decision.ranked = {rank(parse_variant(variant), "colltune", 1us), rank({"mpi.theirs", {}}, "mpi", 2us)};
+    decision.ranked = {rank(parse_variant(variant), "colltune", 1us),
+                       rank({"mpi.theirs", {}}, "mpi", 2us)};
     decision.ranked[0].numeric_class = NumericClass::rank_order;
     decision.ranked[1].is_baseline = true;
     if (verdict != Verdict::displaced) std::swap(decision.ranked[0], decision.ranked[1]);
@@ -161,9 +162,10 @@ TEST_F(ChoicesOfATable, AreForTheSameRanksAlone) {
   crowded.topology.placement = Placement::oversubscribed;
   const Choices choices = choose(crowded);
   EXPECT_THAT(choices.rows, IsEmpty());
-  EXPECT_THAT(choices.left_out,
-              ElementsAre(HasSubstr("the table has nothing for 1x2 x86_64 oversubscribed; it has: 1 "
-                                    "node(s) x 2 of x86_64, dedicated")));
+  EXPECT_THAT(
+      choices.left_out,
+      ElementsAre(HasSubstr("the table has nothing for 1x2 x86_64 oversubscribed; it has: 1 "
+                            "node(s) x 2 of x86_64, dedicated")));
 }
 
 TEST_F(ChoicesOfATable, AreOfCallsAsProgramsMakeThem) {
@@ -180,14 +182,17 @@ TEST_F(ChoicesOfATable, NeedWhatTheRanksLack) {
   const Choices choices = choose();
   EXPECT_THAT(choices.rows, IsEmpty());
   EXPECT_THAT(choices.left_out, Contains(HasSubstr("the kernel does not let the ranks read")));
-  EXPECT_THAT(choices.left_out, Contains(HasSubstr("cuda.broadcast_chain of broadcast u8: no kernel of ours")));
+  EXPECT_THAT(choices.left_out,
+              Contains(HasSubstr("cuda.broadcast_chain of broadcast u8: no kernel of ours")));
 }
 
 TEST_F(ChoicesOfATable, KeepTheNumbersThatAProgramDemands) {
   const auto three_ranks = [&](ProgramNumerics numerics, NumericClass guaranteed, DataType type) {
     set_.decisions.clear();
-    Decision& decision = decide(Collective::all_reduce, 1024, "cpu.all_reduce_ring{access=staged,chunk=16384,"
-                                "slots=4,stores=cached,ways=one}", Verdict::displaced, type);
+    Decision& decision = decide(Collective::all_reduce, 1024,
+                                "cpu.all_reduce_ring{access=staged,chunk=16384,"
+                                "slots=4,stores=cached,ways=one}",
+                                Verdict::displaced, type);
     decision.ranked[0].numeric_class = guaranteed;
     ProgramRanks ranks = plain_ranks();
     ranks.topology.ranks = ranks.topology.ranks_per_node = 3;
@@ -195,10 +200,9 @@ TEST_F(ChoicesOfATable, KeepTheNumbersThatAProgramDemands) {
     decision.key.topology = ranks.topology;
     return choose(ranks, numerics);
   };
-  const NumericClass of_ring =
-      find_implementation(catalogue_, "cpu.all_reduce_ring")
-          ->numerics({.message_size = {1024}}, {"cpu.all_reduce_ring", {}})
-          .numeric_class;
+  const NumericClass of_ring = find_implementation(catalogue_, "cpu.all_reduce_ring")
+                                   ->numerics({.message_size = {1024}}, {"cpu.all_reduce_ring", {}})
+                                   .numeric_class;
   ASSERT_EQ(of_ring, NumericClass::same_bits);
   EXPECT_EQ(three_ranks(ProgramNumerics::same_bits, of_ring, DataType::f32).rows.size(), 1U);
   EXPECT_EQ(three_ranks(ProgramNumerics::any, of_ring, DataType::f32).rows.size(), 1U);

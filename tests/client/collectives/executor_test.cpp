@@ -20,13 +20,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-
 Choices choices_of(Collective collective, DataType type, ReduceOp op,
                    std::vector<std::pair<std::string, std::uint64_t>> variants) {
   Choices choices;
-  Choices::Row row{.collective = collective, .data_type = type, .reduce_op = op, .smallest = {1}, .largest = {}};
+  Choices::Row row{
+      .collective = collective, .data_type = type, .reduce_op = op, .smallest = {1}, .largest = {}};
   for (const auto& [text, largest] : variants) {
-    choices.entries.push_back({.variant = parse_variant(text), .capacity = {first_in_bucket(bucket_of(largest) + 1) - 1}});
+    choices.entries.push_back({.variant = parse_variant(text),
+                               .capacity = {first_in_bucket(bucket_of(largest) + 1) - 1}});
     while (row.choices.size() <= bucket_of(largest)) {
       row.choices.push_back(static_cast<std::uint16_t>(choices.entries.size()));
       row.savings.push_back(std::chrono::nanoseconds(10));
@@ -84,8 +85,8 @@ bool sum(Executor& executor, std::size_t count, float own, float expected, bool 
 }
 
 TEST(Executor, RunsEachSizeByItsVariant) {
-  const Choices choices =
-      choices_of(Collective::all_reduce, DataType::f32, ReduceOp::sum, {{low_latency, 256}, {one_shot, 65536}});
+  const Choices choices = choices_of(Collective::all_reduce, DataType::f32, ReduceOp::sum,
+                                     {{low_latency, 256}, {one_shot, 65536}});
   for (const int ranks : {2, 3})
     EXPECT_THAT(on_ranks(ranks, choices,
                          [&](Executor& executor) {
@@ -94,7 +95,8 @@ TEST(Executor, RunsEachSizeByItsVariant) {
                            for (const std::size_t count : {1, 64, 128, 16384, 3, 5000})
                              for (const bool in_place : {false, true})
                                EXPECT_TRUE(sum(executor, count, own, all, in_place)) << count;
-                           EXPECT_FALSE(sum(executor, 16385, own, all)) << "beyond what was measured";
+                           EXPECT_FALSE(sum(executor, 16385, own, all))
+                               << "beyond what was measured";
                            EXPECT_EQ(executor.tallies()[0].calls, 6U);
                            EXPECT_EQ(executor.tallies()[1].calls, 6U);
                            EXPECT_EQ(executor.tallies()[0].saved.count(), 60);
@@ -104,20 +106,22 @@ TEST(Executor, RunsEachSizeByItsVariant) {
 }
 
 TEST(Executor, TakesAnyRoot) {
-  const Choices choices =
-      choices_of(Collective::broadcast, DataType::u8, ReduceOp::none,
-                 {{"cpu.broadcast_flat{access=staged,chunk=16384,flow=pull,slots=4,stores=cached}", 4096}});
+  const Choices choices = choices_of(
+      Collective::broadcast, DataType::u8, ReduceOp::none,
+      {{"cpu.broadcast_flat{access=staged,chunk=16384,flow=pull,slots=4,stores=cached}", 4096}});
   EXPECT_THAT(on_ranks(3, choices,
                        [](Executor& executor) {
                          for (int i = 0; i < 60; ++i) {
                            const int root = i * 7 % 3;
                            const bool is_root = executor.rank() == root;
-                           std::vector<std::byte> buffer(static_cast<std::size_t>(1 + i * 60), std::byte(is_root ? i : 255));
+                           std::vector<std::byte> buffer(static_cast<std::size_t>(1 + i * 60),
+                                                         std::byte(is_root ? i : 255));
                            const ProgramCall call{.collective = Collective::broadcast,
                                                   .root = root,
                                                   .message_size = {buffer.size()}};
                            const CallBuffers buffers{
-                               .send = is_root ? std::span<const std::byte>(buffer) : std::span<const std::byte>(),
+                               .send = is_root ? std::span<const std::byte>(buffer)
+                                               : std::span<const std::byte>(),
                                .receive = buffer};
                            ASSERT_TRUE(executor.run(executor.begin(call), call, true, buffers));
                            EXPECT_EQ(buffer.back(), std::byte(i));
@@ -127,8 +131,9 @@ TEST(Executor, TakesAnyRoot) {
 }
 
 TEST(Executor, LeavesToTheLibraryWhatItCannotPrepare) {
-  Choices choices = choices_of(Collective::all_reduce, DataType::f32, ReduceOp::sum,
-                               {{"cpu.all_reduce_one_shot{access=staged,chunk=0,slots=64,stores=cached}", 64}});
+  Choices choices =
+      choices_of(Collective::all_reduce, DataType::f32, ReduceOp::sum,
+                 {{"cpu.all_reduce_one_shot{access=staged,chunk=0,slots=64,stores=cached}", 64}});
   choices.entries[0].capacity = {std::uint64_t{1} << 40U};  // more memory than any machine has
   EXPECT_THAT(on_ranks(2, choices,
                        [](Executor& executor) {
@@ -149,7 +154,8 @@ TEST(CallLog, NamesBothSidesOfCallsThatDiffer) {
     std::vector<std::jthread> threads;
     for (std::size_t rank = 0; rank < 2; ++rank)
       threads.emplace_back([&, rank] {
-        logs[rank] = std::make_unique<CallLog>(*world[rank], std::chrono::steady_clock::now() + std::chrono::minutes(1));
+        logs[rank] = std::make_unique<CallLog>(
+            *world[rank], std::chrono::steady_clock::now() + std::chrono::minutes(1));
       });
   }
   const ProgramCall sum{.collective = Collective::reduce,

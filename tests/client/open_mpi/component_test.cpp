@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Programs that know nothing of colltune, launched with a table in which kernels of ours win everywhere.
+// Programs that know nothing of colltune, launched with a table in which kernels of ours win
+// everywhere.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,9 +19,9 @@
 namespace colltune::testing {
 namespace {
 
+using test::is_full_run;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using test::is_full_run;
 
 struct Ended {
   int code = 0;
@@ -37,7 +38,8 @@ class Component : public ::testing::Test {
     static std::set<int> planted;
     const std::string file = tables.file("planted." + std::to_string(seed));
     if (planted.insert(seed).second) {
-      EXPECT_EQ(run({PLANTED_TABLE, file, std::to_string(seed), "1x2", "1x3", "1x4", "1x8"}).code, 0);
+      EXPECT_EQ(run({PLANTED_TABLE, file, std::to_string(seed), "1x2", "1x3", "1x4", "1x8"}).code,
+                0);
     }
     return file;
   }
@@ -147,9 +149,9 @@ TEST_F(Component, LeavesErrorsToTheLibrary) {
 }
 
 TEST_F(Component, IsSilentWithoutATable) {
-  const Ended ended =
-      run(with(with(launch(2), {"--mca", "mca_base_component_path", COMPONENT_FOLDER ":SYSTEM_DEFAULT"}),
-               {EDGE_PROGRAM, "children"}));
+  const Ended ended = run(with(
+      with(launch(2), {"--mca", "mca_base_component_path", COMPONENT_FOLDER ":SYSTEM_DEFAULT"}),
+      {EDGE_PROGRAM, "children"}));
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.errors, Not(HasSubstr("colltune")));
 }
@@ -162,11 +164,14 @@ TEST_F(Component, RefusesSettingsThatAreNone) {
     EXPECT_THAT(ended.errors, HasSubstr("the library's own collectives run"));
     return ended.errors;
   };
-  EXPECT_THAT(errors_with("COLLTUNE_MEMORY", "much"), HasSubstr("COLLTUNE_MEMORY=much must be a size"));
+  EXPECT_THAT(errors_with("COLLTUNE_MEMORY", "much"),
+              HasSubstr("COLLTUNE_MEMORY=much must be a size"));
   EXPECT_THAT(errors_with("COLLTUNE_NUMERICS", "mine"),
               HasSubstr("COLLTUNE_NUMERICS=mine must be library, any, same_bits, rank_order"));
-  EXPECT_THAT(errors_with("COLLTUNE_REPORT", "yes"), HasSubstr("COLLTUNE_REPORT=yes must be 0 or 1"));
-  EXPECT_THAT(errors_with("COLLTUNE_TABLE_DIGEST", "123456"), HasSubstr("not COLLTUNE_TABLE_DIGEST=123456"));
+  EXPECT_THAT(errors_with("COLLTUNE_REPORT", "yes"),
+              HasSubstr("COLLTUNE_REPORT=yes must be 0 or 1"));
+  EXPECT_THAT(errors_with("COLLTUNE_TABLE_DIGEST", "123456"),
+              HasSubstr("not COLLTUNE_TABLE_DIGEST=123456"));
   EXPECT_THAT(errors_with("COLLTUNE_TABLE", "/nowhere/table"), HasSubstr("/nowhere/table"));
 }
 
@@ -188,14 +193,16 @@ TEST_F(Component, LeavesFloatsToTheLibraryWhereItsOrderIsDemanded) {
 
 TEST_F(Component, StandsBackWhereNotAllRanksHaveIt) {
   // Two programs in one launch: one of them has no table.
-  const Ended ended = run(with(
-      with(with(launch(1), on()), {EDGE_PROGRAM, "children", ":", "-n", "1", EDGE_PROGRAM, "children"}), {}));
+  const Ended ended = run(with(with(with(launch(1), on()), {EDGE_PROGRAM, "children", ":", "-n",
+                                                            "1", EDGE_PROGRAM, "children"}),
+                               {}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
   EXPECT_THAT(ended.errors, HasSubstr("not all ranks of a communicator run with colltune"));
   // Both have one, with unlike settings.
-  const Ended unlike = run(
-      with(with(with(launch(1), on()), {EDGE_PROGRAM, "children", ":", "-n", "1"}),
-           with(with(set("COLLTUNE_TABLE", table(1)), set("COLLTUNE_MEMORY", "1MiB")), {EDGE_PROGRAM, "children"})));
+  const Ended unlike =
+      run(with(with(with(launch(1), on()), {EDGE_PROGRAM, "children", ":", "-n", "1"}),
+               with(with(set("COLLTUNE_TABLE", table(1)), set("COLLTUNE_MEMORY", "1MiB")),
+                    {EDGE_PROGRAM, "children"})));
   EXPECT_EQ(unlike.code, 0) << unlike.out << unlike.errors;
   EXPECT_THAT(unlike.errors, HasSubstr("the same settings"));
 }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An MPI program that knows nothing of colltune, at the edges of what a program may do (and one step beyond).
+// An MPI program that knows nothing of colltune, at the edges of what a program may do (and one
+// step beyond).
 //
 //   mpirun -n 2 edge_program WHAT [NUMBER]
 
@@ -53,7 +54,8 @@ void progress() {
   for (int i = 0; i < 10; ++i) {
     if (rank == 0) {
       MPI_Request request;
-      MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+      MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_INT, 1, 1, MPI_COMM_WORLD,
+                &request);
       sum(MPI_COMM_WORLD, 64);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else {
@@ -141,7 +143,8 @@ void children() {
     }
     sums(MPI_COMM_WORLD, 10);
     int status = -1;
-    if (::waitpid(child, &status, 0) != child || status != 0) fail("a child process did not end well");
+    if (::waitpid(child, &status, 0) != child || status != 0)
+      fail("a child process did not end well");
   }
 }
 
@@ -176,7 +179,8 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   const int number = argc > 2 ? std::atoi(argv[2]) : 0;
   int provided = 0;
-  MPI_Init_thread(&argc, &argv, what == "threads" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  MPI_Init_thread(&argc, &argv, what == "threads" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+                  &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   sums(MPI_COMM_WORLD, 10);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes a table file in which kernels of ours win everywhere, whatever their speed: a test of what runs them.
+// Writes a table file in which kernels of ours win everywhere, whatever their speed: a test of what
+// runs them.
 //
 //   planted_table FILE SEED NODESxRANKS_PER_NODE...
 //
@@ -64,25 +65,27 @@ class Planter {
  private:
   using Candidate = std::pair<const Implementation*, Variant>;
 
-  /// One winner for three sizes in a row, and the next one for the last of them and two more: between sizes
-  /// only what was measured at both counts.
+  /// One winner for three sizes in a row, and the next one for the last of them and two more:
+  /// between sizes only what was measured at both counts.
   void plant_sizes(const Topology& topology, Problem problem) {
     std::optional<Candidate> winner;
     int sizes = 0;
     for (std::uint64_t size = 8; size <= (4U << 20U); size *= 4) {
-      problem.message_size = round_message_size(problem.collective, problem.data_type, {size * 3},
-                                                topology.ranks);
+      problem.message_size =
+          round_message_size(problem.collective, problem.data_type, {size * 3}, topology.ranks);
       problem = in_its_form(problem);
       std::vector<Candidate> ranked;
       if (winner && runs(topology, problem, *winner)) ranked.push_back(*winner);
       if (sizes++ % 2 == 0 || ranked.empty())
-        if ((winner = draw(topology, problem)) && (ranked.empty() || winner->second != ranked[0].second))
+        if ((winner = draw(topology, problem)) &&
+            (ranked.empty() || winner->second != ranked[0].second))
           ranked.push_back(*winner);
       if (!ranked.empty()) add(topology, problem, ranked);
     }
   }
 
-  [[nodiscard]] bool runs(const Topology& topology, const Problem& problem, const Candidate& one) const {
+  [[nodiscard]] bool runs(const Topology& topology, const Problem& problem,
+                          const Candidate& one) const {
     return one.first->supports(problem, topology, capability_, one.second) &&
            one.first->traits(problem, topology, one.second).why_not_rebound.empty();
   }
@@ -108,7 +111,8 @@ class Planter {
                               .topology = topology,
                               .environment_digest = std::string(environment)}};
     auto time = 1us;
-    const auto rank = [&](Variant variant, std::string_view family, bool is_baseline) -> RankedVariant& {
+    const auto rank = [&](Variant variant, std::string_view family,
+                          bool is_baseline) -> RankedVariant& {
       decision.ranked.push_back({.variant = std::move(variant),
                                  .family = std::string(family),
                                  .is_baseline = is_baseline,

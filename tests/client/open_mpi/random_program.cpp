@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An MPI program that knows nothing of colltune: random collectives on several communicators, mixed with messages between
-// ranks and one-sided traffic. Every rank computes what it must receive from the numbers of calls and ranks alone.
+// An MPI program that knows nothing of colltune: random collectives on several communicators, mixed
+// with messages between ranks and one-sided traffic. Every rank computes what it must receive from
+// the numbers of calls and ranks alone.
 //
 //   mpirun -n 4 random_program CALLS SEED [without-windows]
 //
@@ -23,7 +24,8 @@
 
 namespace {
 
-/// The value that a rank puts at a place in a call. Small, so that sums are exact in every type and order.
+/// The value that a rank puts at a place in a call. Small, so that sums are exact in every type and
+/// order.
 int value_of(unsigned call, int rank, std::size_t place) {
   std::uint32_t mixed = call * 2654435761U ^ static_cast<std::uint32_t>(rank) * 40503U ^
                         static_cast<std::uint32_t>(place) * 2246822519U;
@@ -96,8 +98,8 @@ class Program {
     // In half of the calls sizes come from few values, as in programs.
     const std::size_t largest = draw(20) == 0 ? 300000 : 20000;
     count_ = draw(2) == 0 ? std::size_t{1} << draw(12)
-                          : static_cast<std::size_t>(std::exp(
-                                std::uniform_real_distribution<>(0, std::log(static_cast<double>(largest)))(shared_)));
+                          : static_cast<std::size_t>(std::exp(std::uniform_real_distribution<>(
+                                0, std::log(static_cast<double>(largest)))(shared_)));
     if (draw(100) == 0) count_ = 0;
     in_place_ = draw(4) == 0;
     const bool has_messages = draw(10) == 0;
@@ -136,7 +138,8 @@ class Program {
     while (MPI_Wtime() < until) continue;
   }
 
-  /// Large messages in a ring, which need the receiver to go on, and are received after the collective.
+  /// Large messages in a ring, which need the receiver to go on, and are received after the
+  /// collective.
   void begin_messages() {
     sent_.assign(100000, world_rank_ + static_cast<int>(number_));
     int right = (rank_ + 1) % ranks_;
@@ -144,8 +147,8 @@ class Program {
   }
   std::string end_messages() {
     std::vector<int> got(sent_.size());
-    MPI_Recv(got.data(), static_cast<int>(got.size()), MPI_INT, (rank_ + ranks_ - 1) % ranks_, 5, comm_,
-             MPI_STATUS_IGNORE);
+    MPI_Recv(got.data(), static_cast<int>(got.size()), MPI_INT, (rank_ + ranks_ - 1) % ranks_, 5,
+             comm_, MPI_STATUS_IGNORE);
     MPI_Wait(&request_, MPI_STATUS_IGNORE);
     return got.front() == got.back() ? "" : "a message between ranks";
   }
@@ -161,7 +164,8 @@ class Program {
     return cell == (rank_ + ranks_ - 1) % ranks_ * 3 ? "" : "a put";
   }
 
-  /// A buffer of `count` ints for moving data, laid out as this rank likes: plainly, as bytes, or with gaps.
+  /// A buffer of `count` ints for moving data, laid out as this rank likes: plainly, as bytes, or
+  /// with gaps.
   struct Layout {
     MPI_Datatype type = MPI_INT;
     int per_element = 1;  ///< elements of the type for one int
@@ -196,13 +200,14 @@ class Program {
   static void drop(Layout& layout) {
     if (layout.is_made) MPI_Type_free(&layout.type);
   }
-  void fill(std::vector<int>& buffer, const Layout& layout, std::size_t from, std::size_t count, int rank,
-            std::size_t place) const {
-    for (std::size_t i = 0; i < count; ++i) buffer[(from + i) * layout.stride] = value_of(number_, rank, place + i);
+  void fill(std::vector<int>& buffer, const Layout& layout, std::size_t from, std::size_t count,
+            int rank, std::size_t place) const {
+    for (std::size_t i = 0; i < count; ++i)
+      buffer[(from + i) * layout.stride] = value_of(number_, rank, place + i);
   }
   /// Whether `count` ints from `from` on are what `rank` put at `place`, and the gaps untouched.
-  bool holds(const std::vector<int>& buffer, const Layout& layout, std::size_t from, std::size_t count, int rank,
-             std::size_t place) const {
+  bool holds(const std::vector<int>& buffer, const Layout& layout, std::size_t from,
+             std::size_t count, int rank, std::size_t place) const {
     for (std::size_t i = 0; i < count; ++i) {
       if (buffer[(from + i) * layout.stride] != value_of(number_, rank, place + i)) return false;
       for (std::size_t gap = 1; gap < layout.stride; ++gap)
@@ -253,8 +258,8 @@ class Program {
     auto receive = make_buffer(to, count_ * ranks);
     fill(send, from, 0, count_, rank_, 0);
     if (in_place_) fill(receive, to, own * count_, count_, rank_, 0);
-    MPI_Allgather(in_place_ ? MPI_IN_PLACE : send.data(), elements(from, count_), from.type, receive.data(),
-                  elements(to, count_), to.type, comm_);
+    MPI_Allgather(in_place_ ? MPI_IN_PLACE : send.data(), elements(from, count_), from.type,
+                  receive.data(), elements(to, count_), to.type, comm_);
     bool right = true;
     for (std::size_t r = 0; r < ranks; ++r)
       right = right && holds(receive, to, r * count_, count_, static_cast<int>(r), 0);
@@ -272,8 +277,8 @@ class Program {
     auto send = make_buffer(from, count * ranks);
     auto receive = make_buffer(to, count * ranks);
     fill(in_place_ ? receive : send, in_place_ ? to : from, 0, count * ranks, rank_, 0);
-    MPI_Alltoall(in_place_ ? MPI_IN_PLACE : send.data(), elements(from, count), from.type, receive.data(),
-                 elements(to, count), to.type, comm_);
+    MPI_Alltoall(in_place_ ? MPI_IN_PLACE : send.data(), elements(from, count), from.type,
+                 receive.data(), elements(to, count), to.type, comm_);
     bool right = true;
     for (std::size_t r = 0; r < ranks; ++r)
       right = right && holds(receive, to, r * count, count, static_cast<int>(r), own * count);
@@ -333,9 +338,12 @@ class Program {
     std::string name;
   };
   Reduction draw_reduction() {
-    const Numbers types[] = {numbers<float>(MPI_FLOAT),          numbers<double>(MPI_DOUBLE),
-                             numbers<int>(MPI_INT),              numbers<long>(MPI_LONG),
-                             numbers<unsigned char>(MPI_UINT8_T), numbers<std::uint64_t>(MPI_UINT64_T)};
+    const Numbers types[] = {numbers<float>(MPI_FLOAT),
+                             numbers<double>(MPI_DOUBLE),
+                             numbers<int>(MPI_INT),
+                             numbers<long>(MPI_LONG),
+                             numbers<unsigned char>(MPI_UINT8_T),
+                             numbers<std::uint64_t>(MPI_UINT64_T)};
     const Operator ops[] = {{MPI_SUM, [](double a, double b) { return a + b; }},
                             {MPI_MAX, [](double a, double b) { return std::max(a, b); }},
                             {MPI_MIN, [](double a, double b) { return std::min(a, b); }},
@@ -346,7 +354,9 @@ class Program {
       drawn.op = {user_, [](double a, double b) { return a + b; }};
     } else if (draw(20) == 0) {
       drawn.numbers = types[2];
-      drawn.op = {MPI_BOR, [](double a, double b) { return static_cast<double>(static_cast<int>(a) | static_cast<int>(b)); }};
+      drawn.op = {MPI_BOR, [](double a, double b) {
+                    return static_cast<double>(static_cast<int>(a) | static_cast<int>(b));
+                  }};
     }
     return drawn;
   }
@@ -356,14 +366,16 @@ class Program {
       numbers.put(made.data() + i * numbers.size, value_of(number_, rank, i));
     return made;
   }
-  bool is_reduced(const std::vector<char>& got, const Reduction& of, std::size_t from, std::size_t count) const {
+  bool is_reduced(const std::vector<char>& got, const Reduction& of, std::size_t from,
+                  std::size_t count) const {
     for (std::size_t i = 0; i < count; ++i) {
       double expected = value_of(number_, 0, from + i);
       for (int rank = 1; rank < ranks_; ++rank)
         expected = of.op.combine(expected, value_of(number_, rank, from + i));
       std::vector<char> rounded(of.numbers.size);
       of.numbers.put(rounded.data(), static_cast<int>(expected));
-      if (of.numbers.get(got.data() + i * of.numbers.size) != of.numbers.get(rounded.data())) return false;
+      if (of.numbers.get(got.data() + i * of.numbers.size) != of.numbers.get(rounded.data()))
+        return false;
     }
     return true;
   }
@@ -373,8 +385,8 @@ class Program {
     auto send = filled(of.numbers, count_, rank_);
     std::vector<char> receive(send.size(), 'x');
     if (in_place_) receive = send;
-    MPI_Allreduce(in_place_ ? MPI_IN_PLACE : send.data(), receive.data(), static_cast<int>(count_), of.numbers.type,
-                  of.op.op, comm_);
+    MPI_Allreduce(in_place_ ? MPI_IN_PLACE : send.data(), receive.data(), static_cast<int>(count_),
+                  of.numbers.type, of.op.op, comm_);
     return is_reduced(receive, of, 0, count_) ? "" : "MPI_Allreduce";
   }
 
@@ -386,8 +398,8 @@ class Program {
     std::vector<char> receive;
     if (is_root) receive.assign(send.size(), 'x');
     if (in_place) receive = send;
-    MPI_Reduce(in_place ? MPI_IN_PLACE : send.data(), is_root ? receive.data() : nullptr, static_cast<int>(count_),
-               of.numbers.type, of.op.op, root_, comm_);
+    MPI_Reduce(in_place ? MPI_IN_PLACE : send.data(), is_root ? receive.data() : nullptr,
+               static_cast<int>(count_), of.numbers.type, of.op.op, root_, comm_);
     return !is_root || is_reduced(receive, of, 0, count_) ? "" : "MPI_Reduce";
   }
 
@@ -408,11 +420,14 @@ class Program {
     if (in_place_) receive = send;
     void* const from = in_place_ ? MPI_IN_PLACE : send.data();
     if (is_block)
-      MPI_Reduce_scatter_block(from, receive.data(), static_cast<int>(count), of.numbers.type, of.op.op, comm_);
+      MPI_Reduce_scatter_block(from, receive.data(), static_cast<int>(count), of.numbers.type,
+                               of.op.op, comm_);
     else
       MPI_Reduce_scatter(from, receive.data(), counts.data(), of.numbers.type, of.op.op, comm_);
     const auto own = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank_)]);
-    return is_reduced(receive, of, before, own) ? "" : is_block ? "MPI_Reduce_scatter_block" : "MPI_Reduce_scatter";
+    return is_reduced(receive, of, before, own) ? ""
+           : is_block                           ? "MPI_Reduce_scatter_block"
+                                                : "MPI_Reduce_scatter";
   }
 
   std::mt19937 shared_;  ///< draws the same on all ranks

@@ -123,10 +123,10 @@ TEST(ApplyNccl, WindowsAndOperatorsAreMadeByTheProgram) {
   EXPECT_THAT(kernels.how, Not(HasSubstr("NCCL_CTA_POLICY_ZERO")));
   EXPECT_THAT(applied("nccl.all_gather_symmetric{policy=zero}", "nccl").how,
               HasSubstr("NCCL_CTA_POLICY_ZERO"));
-  EXPECT_THAT(applied("nccl.all_gather_symmetric{kernel=st,policy=default}", "nccl",
-                      Collective::all_gather)
-                  .how,
-              HasSubstr("algSelection = SYMK_ST+^SYMK_STMC (NCCL 2.31 on)"));
+  EXPECT_THAT(
+      applied("nccl.all_gather_symmetric{kernel=st,policy=default}", "nccl", Collective::all_gather)
+          .how,
+      HasSubstr("algSelection = SYMK_ST+^SYMK_STMC (NCCL 2.31 on)"));
   const auto selected =
       applied("nccl.all_reduce_selected{algorithm=ring,ctas=16,protocol=ll}", "nccl");
   EXPECT_EQ(selected.by, ApplyBy::program);
@@ -137,7 +137,8 @@ TEST(ApplyNccl, WindowsAndOperatorsAreMadeByTheProgram) {
 }
 
 TEST(Apply, WhatNoLibraryRunsIsSaidSo) {
-  for (const char* variant : {"cuda.all_reduce_one_shot", "mpi.sequential{parts=p0123456789abcdef}"})
+  for (const char* variant :
+       {"cuda.all_reduce_one_shot", "mpi.sequential{parts=p0123456789abcdef}"})
     EXPECT_THAT(applied(variant, "colltune").how, HasSubstr("not outside colltune-agent"));
   // A composition of a library's own variants is no call of that library.
   EXPECT_EQ(applied("sequential.mesh_reduce{parts=p0123456789abcdef}", "mpi").by,
@@ -156,12 +157,14 @@ TEST(Apply, KernelsForProcessorsRunInTheComponent) {
   EXPECT_EQ(settings.by, ApplyBy::component);
   EXPECT_THAT(settings.variables, IsEmpty());
   EXPECT_THAT(settings.how, HasSubstr("COLLTUNE_TABLE=cluster.ctt"));
-  const auto newer = applied("cpu.all_reduce_one_shot", "colltune", Collective::all_reduce, "Open MPI v5.0.7");
+  const auto newer =
+      applied("cpu.all_reduce_one_shot", "colltune", Collective::all_reduce, "Open MPI v5.0.7");
   EXPECT_EQ(newer.by, ApplyBy::colltune);
   EXPECT_THAT(newer.how, HasSubstr("colltune's component is for Open MPI 4.1.x"));
   const Problem registered{.collective = Collective::all_reduce, .registered = true};
-  EXPECT_EQ(settings_to_apply(ranked("cpu.all_reduce_one_shot", "colltune"), registered, nullptr).by,
-            ApplyBy::colltune);
+  EXPECT_EQ(
+      settings_to_apply(ranked("cpu.all_reduce_one_shot", "colltune"), registered, nullptr).by,
+      ApplyBy::colltune);
 }
 
 TEST(Apply, EachVariantOfADecisionHasItsOwn) {

@@ -41,8 +41,8 @@ struct ProgramRanks {
 /// The ranks of `communicator`, which all have `capability`.
 [[nodiscard]] ProgramRanks ranks_of(const Communicator& communicator, Capability capability);
 
-/// What runs in the calls of a communicator. Rank 0 makes it from a table file; all ranks use it as long as the communicator
-/// lives. Sizes are in buckets (bucket_of).
+/// What runs in the calls of a communicator. Rank 0 makes it from a table file; all ranks use it as
+/// long as the communicator lives. Sizes are in buckets (bucket_of).
 struct Choices {
   static constexpr std::uint16_t library = 0;  ///< the choice that leaves a call to the library
 
@@ -93,9 +93,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("source", self.source);
 }
 
-/// The bucket of a message size: an even number for the first size of each quarter of a power of two
-/// alone, since programs have and sweeps measure those most, and the odd number behind it for the
-/// sizes up to the next. Sizes below 8 have one each.
+/// The bucket of a message size: an even number for the first size of each quarter of a power of
+/// two alone, since programs have and sweeps measure those most, and the odd number behind it for
+/// the sizes up to the next. Sizes below 8 have one each.
 [[nodiscard]] constexpr std::size_t bucket_of(std::uint64_t bytes) noexcept {
   if (bytes < 4) return static_cast<std::size_t>(2 * bytes);
   const auto log2 = static_cast<unsigned>(std::bit_width(bytes)) - 1;
@@ -110,11 +110,13 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   return first + bucket % 2;
 }
 
-/// What `table` says for these ranks: a winner of ours in every bucket in which it was proven to be faster than the library's
-/// own call at the sizes that are measured there and around, and that every rank can run in any call (Operation::rebind).
-/// `catalogue` is make_host_catalogue(). Nothing else runs: the table answers for what was measured with the same ranks, calls
-/// of the same data type and operator, and buffers anywhere (regime `default_calling`, `default_input`, not in place, not
-/// registered). In place, where the data lie and the root do not count, since a rank does not know them of the others.
+/// What `table` says for these ranks: a winner of ours in every bucket in which it was proven to be
+/// faster than the library's own call at the sizes that are measured there and around, and that
+/// every rank can run in any call (Operation::rebind). `catalogue` is make_host_catalogue().
+/// Nothing else runs: the table answers for what was measured with the same ranks, calls of the
+/// same data type and operator, and buffers anywhere (regime `default_calling`, `default_input`,
+/// not in place, not registered). In place, where the data lie and the root do not count, since a
+/// rank does not know them of the others.
 [[nodiscard]] Choices choose_from(const TableFile& table, const ProgramRanks& ranks,
                                   ProgramNumerics numerics, const Implementations& catalogue);
 

@@ -60,7 +60,8 @@ class Executor {
     std::chrono::nanoseconds saved{};  ///< as measured by the sweep, not here
   };
 
-  /// Collective. `communicator` has an abort flag that lets the library go on; `catalogue` outlives this.
+  /// Collective. `communicator` has an abort flag that lets the library go on; `catalogue` outlives
+  /// this.
   Executor(std::unique_ptr<Communicator> communicator, const Implementations& catalogue,
            Choices choices);
   Executor(const Executor&) = delete;

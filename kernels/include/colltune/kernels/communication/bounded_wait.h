@@ -11,8 +11,8 @@ namespace colltune {
 
 /// A wait for another rank, bounded by a deadline. It spins, then pauses between looks, then yields
 /// the core (at once if ranks share cores), then sleeps between looks, unless the abort flag names
-/// something to go on with meanwhile. It checks the flag at every step and reads the clock only every
-/// few steps.
+/// something to go on with meanwhile. It checks the flag at every step and reads the clock only
+/// every few steps.
 ///
 ///     BoundedWait wait(deadline, abort_flag, yields_at_once);
 ///     while (!is_ready()) wait.step(rank, "chunk 7");

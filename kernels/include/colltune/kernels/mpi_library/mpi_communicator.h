@@ -29,11 +29,12 @@ enum class NamedAlgorithms {
     AbortFlag& abort_flag, Deadline deadline, const PretendedMachine& pretended = {},
     Device* device = nullptr, NamedAlgorithms named = NamedAlgorithms::kept);
 
-/// The ranks of a program's communicator, an intracommunicator of any ranks of the job, with traffic
-/// of their own. Nothing of the program's changes: neither its error handlers nor its attributes.
-/// Collective; waits as long as the library does. `comm` points to the MPI_Comm. `most_memory`: how
-/// much symmetric memory each rank may have, in all allocations together; the same on all ranks.
-/// Ranks are on no NUMA domain and under no cache: finding those out takes too long for a program.
+/// The ranks of a program's communicator, an intracommunicator of any ranks of the job, with
+/// traffic of their own. Nothing of the program's changes: neither its error handlers nor its
+/// attributes. Collective; waits as long as the library does. `comm` points to the MPI_Comm.
+/// `most_memory`: how much symmetric memory each rank may have, in all allocations together; the
+/// same on all ranks. Ranks are on no NUMA domain and under no cache: finding those out takes too
+/// long for a program.
 [[nodiscard]] std::unique_ptr<Communicator> make_program_communicator(const void* comm,
                                                                       AbortFlag& abort_flag,
                                                                       Bytes most_memory);
