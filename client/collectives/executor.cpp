@@ -53,13 +53,12 @@ namespace {
 // A rank may be some calls ahead of another: a broadcast's root waits for nobody.
 constexpr std::uint64_t lines = 16;
 
-void put(std::uint64_t& word, std::uint64_t value,
-         std::memory_order order = std::memory_order_relaxed) noexcept {
-  std::atomic_ref(word).store(value, order);
+// Each store is seen after the ones before it, each load made before the ones after it.
+void put(std::uint64_t& word, std::uint64_t value) noexcept {
+  std::atomic_ref(word).store(value, std::memory_order_release);
 }
-std::uint64_t get(std::uint64_t& word,
-                  std::memory_order order = std::memory_order_relaxed) noexcept {
-  return std::atomic_ref(word).load(order);
+std::uint64_t get(std::uint64_t& word) noexcept {
+  return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 
 }  // namespace
@@ -77,23 +76,21 @@ CallLog::Line& CallLog::line(int rank, std::uint64_t number) const noexcept {
 void CallLog::write(const ProgramCall& call) noexcept {
   Line& own = line(rank_, ++calls_);
   put(own.number, 0);
-  std::atomic_thread_fence(std::memory_order_release);
   put(own.bytes, call.message_size.value);
   put(own.kind, static_cast<std::uint64_t>(call.collective) |
                     static_cast<std::uint64_t>(call.data_type) << 8U |
                     static_cast<std::uint64_t>(call.reduce_op) << 16U |
                     static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 24U);
-  put(own.number, calls_, std::memory_order_release);
+  put(own.number, calls_);
 }
 
 void CallLog::compare() const {
   const auto read = [&](int rank) {
     Line& one = line(rank, calls_);
     std::optional<ProgramCall> call;
-    if (get(one.number, std::memory_order_acquire) != calls_) return call;
+    if (get(one.number) != calls_) return call;
     const std::uint64_t bytes = get(one.bytes);
     const std::uint64_t kind = get(one.kind);
-    std::atomic_thread_fence(std::memory_order_acquire);
     if (get(one.number) != calls_) return call;
     call = ProgramCall{.collective = static_cast<Collective>(kind & 0xff),
                        .data_type = static_cast<DataType>(kind >> 8U & 0xff),
