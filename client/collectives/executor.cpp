@@ -65,16 +65,15 @@ std::uint64_t get(std::uint64_t& word) noexcept {
 
 CallLog::CallLog(Communicator& communicator, Deadline deadline)
     : memory_(communicator.allocate({lines * sizeof(Line)}, deadline)), rank_(communicator.rank()) {
-  for (int rank = 0; rank < communicator.size(); ++rank)
-    if (rank != rank_ && !memory_->part(rank).empty()) others_.push_back(rank);
-}
-
-CallLog::Line& CallLog::line(int rank, std::uint64_t number) const noexcept {
-  return reinterpret_cast<Line*>(memory_->part(rank).data())[number % lines];
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const std::span<std::byte> part = memory_->part(rank);
+    lines_.push_back(part.empty() ? nullptr : reinterpret_cast<Line*>(part.data()));
+    if (rank != rank_ && !part.empty()) others_.push_back(rank);
+  }
 }
 
 void CallLog::write(const ProgramCall& call) noexcept {
-  Line& own = line(rank_, ++calls_);
+  Line& own = lines_[static_cast<std::size_t>(rank_)][++calls_ % lines];
   put(own.number, 0);
   put(own.bytes, call.message_size.value);
   put(own.kind, static_cast<std::uint64_t>(call.collective) |
@@ -86,7 +85,7 @@ void CallLog::write(const ProgramCall& call) noexcept {
 
 void CallLog::compare() const {
   const auto read = [&](int rank) {
-    Line& one = line(rank, calls_);
+    Line& one = lines_[static_cast<std::size_t>(rank)][calls_ % lines];
     std::optional<ProgramCall> call;
     if (get(one.number) != calls_) return call;
     const std::uint64_t bytes = get(one.bytes);

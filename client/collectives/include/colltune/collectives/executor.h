@@ -42,10 +42,10 @@ class CallLog {
 
  private:
   struct Line;
-  [[nodiscard]] Line& line(int rank, std::uint64_t number) const noexcept;
 
   std::unique_ptr<SymmetricMemory> memory_;
-  std::vector<int> others_;  ///< the other ranks of this node
+  std::vector<Line*> lines_;  ///< by rank: the first of its lines; null on other nodes
+  std::vector<int> others_;   ///< the other ranks of this node
   int rank_;
   std::uint64_t calls_ = 0;
 };
