@@ -90,7 +90,7 @@ TEST_F(Cli, LookupAsJsonCarriesTheDocumentedKeys) {
   EXPECT_EQ(json["alternatives"][0]["variant"], "mpi.default");
   EXPECT_EQ(json["alternatives"][0]["family"], "openmpi");
   EXPECT_EQ(json["environment"]["cpu_model"], "Test CPU");
-  EXPECT_EQ(json["evidence"]["apply"]["by"], "colltune");
+  EXPECT_EQ(json["evidence"]["apply"]["by"], "component");
 }
 
 TEST_F(Cli, AWorldThatIsNotUniqueIsAnErrorThatListsTheWorlds) {

@@ -139,9 +139,9 @@ TEST_F(Reports, SweepLeadsWithWhatEachKindOfUserGains) {
   EXPECT_EQ(mpi["displaced"]["keys"], 1);
   EXPECT_NEAR(mpi["all"]["geometric_mean"].get<double>(), 1.414, 0.02);
   EXPECT_NEAR(json["gain"]["geometric_mean"].get<double>(), 4, 0.05);
-  EXPECT_EQ(json["apply"]["colltune"], 2);
+  EXPECT_EQ(json["apply"]["component"], 2);
   for (const auto& decision : json["decisions"])
-    EXPECT_TRUE(decision["family"] != "any" || decision["apply"]["by"] == "colltune");
+    EXPECT_TRUE(decision["family"] != "any" || decision["apply"]["by"] == "component");
 }
 
 /// A series: three rounds in two environments, the second one 1.25 times as fast.

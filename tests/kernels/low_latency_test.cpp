@@ -137,19 +137,21 @@ TEST(LowLatency, TriesEachFormatWhereItCanWin) {
   EXPECT_EQ(tried(Collective::all_gather, 16 << 10), plain);
 }
 
-TEST(LowLatency, TriesAsManySlotsAsFillACache) {
+TEST(LowLatency, TriesAsManySlotsAsFillACacheAndManyShortOnesWithARoot) {
   const Implementations catalogue = make_catalogue();
-  const Implementation* mail = find_implementation(catalogue, "cpu.reduce_low_latency");
   const Topology topology{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
-  const auto tried = [&](std::uint64_t size) {
+  const auto tried = [&](std::uint64_t size, Collective collective = Collective::reduce) {
+    const std::string name = "cpu." + std::string(name_of(collective)) + "_low_latency";
     std::set<std::int64_t> slots;
     for (const Variant& variant :
-         mail->variants(problem_of(Collective::reduce, size), topology, {}))
+         find_implementation(catalogue, name)->variants(problem_of(collective, size), topology, {}))
       slots.insert(number(variant, "slots"));
     return slots;
   };
   using Numbers = std::set<std::int64_t>;
-  EXPECT_EQ(tried(1 << 10), Numbers{4});
+  EXPECT_EQ(tried(1 << 10), Numbers{64});
+  EXPECT_EQ(tried(1 << 10, Collective::all_reduce), Numbers{4});
+  EXPECT_EQ(tried(1032), Numbers{4});
   EXPECT_EQ(tried(4 << 10), (Numbers{4, 64}));
   EXPECT_EQ(tried(20000), (Numbers{4, 32}));
   EXPECT_EQ(tried(64 << 10), (Numbers{4, 16}));

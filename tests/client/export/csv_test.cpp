@@ -94,7 +94,7 @@ TEST_F(Csv, HasARowForEachRankedVariantInTheOrderOfTheKeys) {
   EXPECT_EQ(at(0, "apply_variables"),
             "OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_allreduce_algorithm=4 "
             "OMPI_MCA_coll_tuned_allreduce_algorithm_segmentsize=0");
-  EXPECT_EQ(at(2, "apply_by"), "colltune");
+  EXPECT_EQ(at(2, "apply_by"), "component");
 }
 
 TEST_F(Csv, QuotesWhatWouldEndAField) {
