@@ -52,7 +52,8 @@ Result call_nccl(const Functions& nccl, NativeHandle handle, const NativeCall& c
   const int type = native_type(call.type);
   const auto [send, receive, count] = std::tuple(call.send, call.receive, call.count);
   const auto make = [&](auto plain, auto configured, auto... arguments) {
-    if (!call.selection) return plain(arguments...);
+    // From a call without elements NCCL returns at once, and its buffers may lie in no window.
+    if (!call.selection || call.count == 0) return plain(arguments...);
     const CallConfiguration configuration = configuration_of(*call.selection);
     return configured(arguments..., &configuration);
   };
