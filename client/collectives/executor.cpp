@@ -14,9 +14,6 @@
 namespace colltune {
 namespace {
 
-/// A wait inside a program ends when the others come, however late, or with the job.
-constexpr Deadline never = Deadline::max() - std::chrono::hours(1);
-
 constexpr std::size_t types = enum_names(DataType{}).size();
 constexpr std::size_t operators = enum_names(ReduceOp{}).size();
 constexpr std::size_t collectives = enum_names(Collective{}).size();

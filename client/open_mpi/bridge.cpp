@@ -18,7 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "colltune/kernels/catalogue.h"
 #include "program_settings.h"
@@ -82,7 +82,8 @@ struct Process {
   Implementations catalogue = make_host_catalogue();
   Report report;
   std::mutex mutex;
-  std::set<std::string> said;  // guarded by mutex, as `report` is
+  std::set<std::string> said;  // guarded by mutex, as `report` and the next are
+  bool has_said_failure = false;
 };
 std::unique_ptr<Process> process;
 
@@ -95,6 +96,16 @@ void print_line(std::string_view text) {
 void say_once(const std::string& text) {
   const std::lock_guard lock(process->mutex);
   if (process->said.insert(text).second) print_line(text);
+}
+
+/// The first winner that cannot run; a small limit of memory may concern many.
+void say_first_failure(const std::string& failure) {
+  {
+    const std::lock_guard lock(process->mutex);
+    if (std::exchange(process->has_said_failure, true)) return;
+  }
+  say_once(failure +
+           "; the library's own collective runs instead (COLLTUNE_REPORT=1 lists all such cases)");
 }
 
 /// Runs `body`; prints its Error and returns `otherwise` if it throws one.
@@ -150,8 +161,12 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
     SetUp done;
     try {
       done = set_up(comm, made->abort_flag, process->settings, process->catalogue);
-    } catch (const Error&) {
-      throw;  // on all ranks
+    } catch (const Error& error) {  // on all ranks
+      int rank = 0;
+      PMPI_Comm_rank(comm, &rank);
+      if (rank == 0)
+        say_once(fmt::format("{}; the library's own collectives run there", error.what()));
+      return static_cast<colltune_executor*>(nullptr);
     } catch (const std::exception& error) {
       // On this rank alone, for which the others would wait for ever.
       print_line(fmt::format("a rank cannot set up a communicator: {}", error.what()));
@@ -225,9 +240,7 @@ colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
     if (executor->executor->run(static_cast<std::uint16_t>(choice), executor->call,
                                 buffers->in_place, own))
       return COLLTUNE_DONE;
-    if (executor->executor->rank() == 0)
-      say_once(executor->executor->failures().back() +
-               ": the library's own collective runs instead");
+    if (executor->executor->rank() == 0) say_first_failure(executor->executor->failures().back());
     return COLLTUNE_LEFT;
   });
 }

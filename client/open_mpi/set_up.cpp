@@ -17,8 +17,6 @@
 namespace colltune {
 namespace {
 
-constexpr Deadline never = Deadline::max() - std::chrono::hours(1);
-
 void check(int code, const char* call) {
   if (code != MPI_SUCCESS)
     throw Error(StatusCode::internal, fmt::format("{} failed while colltune was set up", call));

@@ -48,7 +48,7 @@ expect_code 3 "$colltune" lookup all_reduce --bytes 4096 --nodes 1 --ranks-per-n
 
 # Programs that know nothing of colltune run what wins among these hosts, where a table says so.
 if [ -n "${COLLTUNE_COMPONENT:-}" ]; then
-  component=(--mca mca_base_component_path "$COLLTUNE_COMPONENT:SYSTEM_DEFAULT" -x COLLTUNE_REPORT=1)
+  component=(--mca mca_base_component_path "$COLLTUNE_COMPONENT:SYSTEM_DEFAULT:USER_DEFAULT" -x COLLTUNE_REPORT=1)
   expect_code 0 "$COLLTUNE_PLANTED_TABLE" "$work/planted.ctt" 3 2x2 1x2 2x1
   expect_code 0 "${lab[@]}" --hosts 2 -- "${mpirun[@]}" -n 4 "${component[@]}" -x COLLTUNE_TABLE="$work/planted.ctt" \
     "$COLLTUNE_RANDOM_PROGRAM" 400 1 without-windows

@@ -94,7 +94,7 @@ class Bench:
         environment = {"COLLTUNE_TABLE": ""}
         if has_component:
             environment = {"COLLTUNE_TABLE": str(self.table),
-                           "OMPI_MCA_mca_base_component_path": f"{self.options.build / 'lib/openmpi'}:SYSTEM_DEFAULT"}
+                           "OMPI_MCA_mca_base_component_path": f"{self.options.build / 'lib/openmpi'}:SYSTEM_DEFAULT:USER_DEFAULT"}
         words = [f"{MPI_NAMES[collective]}:{size}:{self.options.calls or calls_of(size)}" for collective, size in self.cells]
         done = self.programs.run(*self.programs.launch, str(self.options.build / "tests/bench/ordinary_program"), "grown", "each",
                                  str(self.options.seconds), *words, codes=(0,), environment=environment)

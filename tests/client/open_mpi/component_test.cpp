@@ -70,7 +70,7 @@ class Component : public ::testing::Test {
   /// What switches the component on.
   static std::vector<std::string> on(int seed = 1) {
     return with(with(set("COLLTUNE_TABLE", table(seed)), set("COLLTUNE_REPORT", "1")),
-                {"--mca", "mca_base_component_path", COMPONENT_FOLDER ":SYSTEM_DEFAULT"});
+                {"--mca", "mca_base_component_path", COMPONENT_FOLDER ":SYSTEM_DEFAULT:USER_DEFAULT"});
   }
 };
 
@@ -150,7 +150,7 @@ TEST_F(Component, LeavesErrorsToTheLibrary) {
 
 TEST_F(Component, IsSilentWithoutATable) {
   const Ended ended = run(with(
-      with(launch(2), {"--mca", "mca_base_component_path", COMPONENT_FOLDER ":SYSTEM_DEFAULT"}),
+      with(launch(2), {"--mca", "mca_base_component_path", COMPONENT_FOLDER ":SYSTEM_DEFAULT:USER_DEFAULT"}),
       {EDGE_PROGRAM, "children"}));
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.errors, Not(HasSubstr("colltune")));

@@ -15,6 +15,9 @@
 
 namespace colltune {
 
+/// A wait inside a program ends when the others come, however late, or with the job.
+inline constexpr Deadline never = Deadline::max() - std::chrono::hours(1);
+
 /// A call as MPI guarantees it to be equal on all ranks.
 struct ProgramCall {
   Collective collective = Collective::all_reduce;
