@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "arithmetic/numerics.h"
@@ -262,6 +263,10 @@ class DeviceImplementation final : public Implementation {
     if (const std::int64_t processes = capability.number("device.processes"); processes > 1)
       return std::to_string(processes) +
              " processes share a GPU: their kernels would take turns instead of meeting";
+    if (capability.has("device.openings"))
+      return "ranks of a process have opened their GPU " +
+             std::string(capability.value("device.openings")) +
+             " times: kernels that do not start together may not run at the same time";
     return {};
   }
 
@@ -384,6 +389,7 @@ class DeviceImplementation final : public Implementation {
 /// What a rank tells the others about its device.
 struct Seat {
   ProcessIdentity process{};
+  const Device* device = nullptr;  ///< its address in that process
   bool has_device = false;
   char identity[120] = {};
 };
@@ -429,7 +435,7 @@ void detect_device(Communicator& communicator, Capability& capability) {
     throw Error(StatusCode::failed_precondition,
                 "the device of rank " + std::to_string(first_refused) + " cannot be used" +
                     (refused.empty() ? "" : ": " + refused));
-  Seat own{.process = own_process(), .has_device = device != nullptr};
+  Seat own{.process = own_process(), .device = device, .has_device = device != nullptr};
   std::strncpy(own.identity, facts.identity.c_str(), sizeof own.identity - 1);
   const int node = communicator.nodes()[static_cast<std::size_t>(communicator.rank())];
   const auto neighbours = communicator.split(node, communicator.rank(), deadline);
@@ -438,11 +444,13 @@ void detect_device(Communicator& communicator, Capability& capability) {
   neighbours->barrier(deadline);
   int ranks = 0;
   std::vector<ProcessIdentity> processes;
+  std::set<const Device*> openings;  // of this process
   for (int rank = 0; rank < neighbours->size(); ++rank) {
     Seat seat;
     std::memcpy(&seat, memory->part(rank).data(), sizeof seat);
     if (!seat.has_device || std::strcmp(seat.identity, own.identity) != 0) continue;
     ++ranks;
+    if (seat.process == own.process) openings.insert(seat.device);
     if (std::ranges::find(processes, seat.process) == processes.end())
       processes.push_back(seat.process);
   }
@@ -454,6 +462,7 @@ void detect_device(Communicator& communicator, Capability& capability) {
   }
   capability.features["device.ranks"] = std::to_string(ranks);
   capability.features["device.processes"] = std::to_string(processes.size());
+  if (openings.size() > 1) capability.features["device.openings"] = std::to_string(openings.size());
 }
 
 Implementations make_device_implementations() {

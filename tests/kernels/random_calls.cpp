@@ -174,10 +174,15 @@ class Caller {
     drawn.give();
     if (late == static_cast<std::uint64_t>(rank_))
       std::this_thread::sleep_for(std::chrono::microseconds(draw(own_, 2000)));
-    by.operation->rebind({.problem = own, .root = root, .buffers = drawn.of_call()});
-    by.operation->start();
-    if (draw(own_, 100) == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
-    by.operation->wait(soon_enough());
+    try {
+      by.operation->rebind({.problem = own, .root = root, .buffers = drawn.of_call()});
+      by.operation->start();
+      if (draw(own_, 100) == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+      by.operation->wait(soon_enough());
+    } catch (const std::exception& error) {
+      throw std::runtime_error("rank " + std::to_string(rank_) + ", " +
+                               describe(by, verified, own) + ": " + error.what());
+    }
     drawn.take();
     std::string fault = find_fault(by, verified, own, buffers, input);
     // From here on the input is the caller's again.
@@ -227,13 +232,18 @@ class Caller {
     prepared_.push_back(std::move(made));
   }
 
+  [[nodiscard]] static std::string describe(const Prepared& by, const VerifiedCall& verified,
+                                            const Problem& own) {
+    return "call " + std::to_string(verified.seed) + ", " + to_string(by.variant) + ", " +
+           colltune::describe(own) + ", capacity " + format_bytes(by.capacity) + ", root " +
+           std::to_string(verified.root);
+  }
+
   [[nodiscard]] std::string find_fault(const Prepared& by, const VerifiedCall& verified,
                                        const Problem& own, const GuardedBuffers& buffers,
                                        const std::vector<std::byte>& input) const {
     const auto fault = [&](const std::string& what) {
-      return "call " + std::to_string(verified.seed) + ", " + to_string(by.variant) + ", " +
-             describe(own) + ", capacity " + format_bytes(by.capacity) + ", root " +
-             std::to_string(verified.root) + ": " + what;
+      return describe(by, verified, own) + ": " + what;
     };
     if (!own.in_place && !std::ranges::equal(input, buffers.send))
       return fault("the input was written");

@@ -183,7 +183,7 @@ void CellRun::prepare(Bytes region) {
     for (Trial& trial : trials) make_data(trial, region);
   // A vote, since a rank without buffers must not leave the others alone in prepare.
   context_.vote_on(context_.alive());
-  for (Trial* trial : context_.alive()) prepare_together(context_, *trial);
+  prepare_all(context_);
   // A trial that hung in its preparation may have made others lose their operations.
   if (context_.alive().size() < trials.size()) (void)renew_lost(context_);
 }

@@ -5,9 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/composition/composed.h"
@@ -48,9 +51,10 @@ std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& tria
 }
 
 /// Collective over the launch: whether prepare on all ranks of the world reported that `trial`,
-/// which has ended, is unavailable. `is_there` is true if it did not report so on this rank.
+/// which has ended, is unavailable or lacks memory. `is_there` is true if it did not report so on
+/// this rank.
 bool has_kept_step(const CellContext& context, const Trial& trial, bool is_there) {
-  if (trial.outcome != Outcome::unavailable) return false;
+  if (trial.outcome != Outcome::unavailable && !trial.lacked_memory) return false;
   std::int64_t word = context.world.is_member() && is_there ? 1 : 0;
   const PhaseScope scope(context.phases, Phase::control);
   context.enter_control();
@@ -82,6 +86,33 @@ void let_go(const CellContext& context, Trial& trial) {
   trial.was_lost = false;
 }
 
+/// Collective over the launch, for a trial that is in step.
+void leave_out(const CellContext& context, Trial& trial) {
+  const PhaseScope scope(context.phases, Phase::preparation);
+  context.enter_preparation(trial);
+  trial.operation.reset();
+  end_trial(trial, Outcome::unavailable);
+  trial.has_kept_step = true;
+  trial.detail =
+      "there is no memory for it beside the other variants of the key, which are all prepared at "
+      "the same time" +
+      (trial.detail.empty() ? "" : " (" + trial.detail + ")") +
+      "; a sweep of fewer (\"implementations\" of the configuration) adds its evidence to this "
+      "one's";
+}
+
+bool is_rival(const Trial& trial) { return !trial.planned->is_baseline && !trial.planned->is_twin; }
+
+/// Baselines and twins, then one variant of each implementation after another.
+std::vector<Trial*> in_order_of_memory(std::vector<Trial*> trials) {
+  std::map<std::string_view, int> variants;
+  std::map<const Trial*, int> turns;
+  for (const Trial* trial : trials)
+    turns[trial] = is_rival(*trial) ? ++variants[trial->planned->variant.implementation] : 0;
+  std::ranges::stable_sort(trials, {}, [&](const Trial* trial) { return turns.at(trial); });
+  return trials;
+}
+
 void end_lost(Trial& trial, const std::string& why) {
   end_trial(trial, Outcome::failed);
   trial.detail = "what it ran on was ended with another variant, and not made anew: " + why;
@@ -98,13 +129,31 @@ void prepare_together(CellContext& context, Trial& trial) {
       if (const auto making = trial.operation->communicators_time()) trial.communicators = making;
     });
   }
-  const bool is_there = !trial.fault || trial.fault->outcome != Outcome::unavailable;
+  const bool is_there =
+      !trial.fault || (trial.fault->outcome != Outcome::unavailable && !trial.fault->lacks_memory);
   Trial* const one = &trial;
   (void)context.vote_on(std::span(&one, 1));
   if (trial.is_alive()) return;
   trial.has_kept_step = has_kept_step(context, trial, is_there);
   // If only some ranks threw, the next prepare would run on a communicator that is out of step.
   if (!trial.has_kept_step) context.world.renew_operations();
+}
+
+void prepare_all(CellContext& context) {
+  std::vector<Trial*> rivals;  // that are prepared
+  bool is_full = false;
+  for (Trial* trial : in_order_of_memory(context.alive())) {
+    if (!is_full) prepare_together(context, *trial);
+    if (!is_rival(*trial)) continue;
+    if (!is_full && !trial->lacked_memory) {
+      if (trial->is_alive()) rivals.push_back(trial);
+      continue;
+    }
+    leave_out(context, *trial);
+    // Where not even one has room, the next may need less.
+    if (!is_full && rivals.size() > 1) leave_out(context, *rivals.back());
+    is_full = !rivals.empty();
+  }
 }
 
 std::vector<Trial*> renew_lost(CellContext& context) {

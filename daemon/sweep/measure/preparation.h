@@ -19,6 +19,12 @@ inline constexpr int most_failed_renewals = 2;
 /// fails, the trial ends, and its ranks get new communicators unless they have kept step.
 void prepare_together(CellContext& context, Trial& trial);
 
+/// Collective over the launch: prepares all trials, whose data must exist, since they run by turns:
+/// baselines and twins first, then one variant of each implementation after another. Where a rank
+/// has no more memory for one, it and all that come after it are unavailable, and so is the one
+/// before it, so that the others have room for what they allocate when they run.
+void prepare_all(CellContext& context);
+
 /// Collective over the launch, called after a vote in which a trial ended or was lost. Every trial
 /// whose operation is lost on a rank (Operation::is_lost) is prepared anew, or ends if that fails.
 /// Returns the trials that were prepared anew and go on; what they did since the last vote does not

@@ -12,8 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-/// A rank whose operation is lost makes other ranks wait in vain.
+/// A rank whose operation is lost makes other ranks wait in vain, and so does one that lacks
+/// memory.
 constexpr std::int64_t lost_severity = 2;
+constexpr std::int64_t memory_severity = 3;
 
 /// Ordered by cause: a rank that failed, or lacks the variant, makes other ranks wait in vain.
 std::int64_t severity_of(Outcome outcome) {
@@ -23,18 +25,19 @@ std::int64_t severity_of(Outcome outcome) {
     case Outcome::timed_out:
       return 1;
     case Outcome::unavailable:
-      return 3;
-    case Outcome::wrong:
       return 4;
-    case Outcome::failed:
+    case Outcome::wrong:
       return 5;
-    case Outcome::crashed:
+    case Outcome::failed:
       return 6;
+    case Outcome::crashed:
+      return 7;
   }
   return 0;
 }
 
 Outcome outcome_of(std::int64_t severity) {
+  if (severity == memory_severity) return Outcome::failed;
   for (const auto& named : enum_names(Outcome{}))
     if (severity_of(named.value) == severity) return named.value;
   return Outcome::failed;
@@ -72,9 +75,10 @@ std::optional<Fault> catch_fault(const std::function<void()>& action) {
   } catch (const OperationLost& error) {
     return Fault{Outcome::failed, error.what(), true};
   } catch (const Error& error) {
-    return Fault{
-        error.code() == StatusCode::deadline_exceeded ? Outcome::timed_out : Outcome::failed,
-        error.what()};
+    return Fault{.outcome = error.code() == StatusCode::deadline_exceeded ? Outcome::timed_out
+                                                                          : Outcome::failed,
+                 .message = error.what(),
+                 .lacks_memory = error.code() == StatusCode::resource_exhausted};
   } catch (const std::exception& error) {
     return Fault{Outcome::failed, error.what()};
   } catch (...) {
@@ -84,7 +88,8 @@ std::optional<Fault> catch_fault(const std::function<void()>& action) {
 
 std::int64_t severity_of(const Trial& trial) {
   if (!trial.fault) return 0;
-  return trial.fault->is_lost ? lost_severity : severity_of(trial.fault->outcome);
+  if (trial.fault->is_lost) return lost_severity;
+  return trial.fault->lacks_memory ? memory_severity : severity_of(trial.fault->outcome);
 }
 
 void end_trial(Trial& trial, Outcome outcome) {
@@ -104,6 +109,7 @@ bool end_faulty_trials(ControlPlane& control, std::span<Trial* const> trials,
   for (std::size_t i = 0; i < trials.size(); ++i) {
     if (severities[i] == 0) continue;
     trials[i]->was_lost = severities[i] == lost_severity;
+    trials[i]->lacked_memory = severities[i] == memory_severity;
     if (!trials[i]->was_lost) end_trial(*trials[i], outcome_of(severities[i]));
   }
   if (control.rank() == 0) take_details(by_rank, trials);

@@ -25,11 +25,14 @@ struct Fault {
   /// True if the variant is not to blame: another one ended what it runs on. It continues once it
   /// is prepared anew.
   bool is_lost = false;
+  /// True if the machine or the device has no more memory, which in a preparation is not the
+  /// variant's fault alone: the cell's other variants are prepared at the same time.
+  bool lacks_memory = false;
 };
 
 /// Runs `action` at the boundary where exceptions become values: a deadline gives `timed_out`,
 /// something missing gives `unavailable`, something that another variant ended gives `is_lost`, and
-/// anything else `failed`.
+/// anything else `failed`; with `lacks_memory` if that is the reason.
 [[nodiscard]] std::optional<Fault> catch_fault(const std::function<void()>& action);
 
 class CellData;
@@ -55,6 +58,8 @@ struct Trial {
   bool has_left = false;  ///< cannot win and gets no more rounds; the same on all ranks
   /// It ended in a way that left the world's ranks in step with each other; the same on all ranks.
   bool has_kept_step = false;
+  /// It ended since a rank lacked memory; the same on all ranks.
+  bool lacked_memory = false;
   Perturbation seen;  ///< what this rank saw
   /// How long this rank took, once in this launch, to make the communicators that the operation
   /// runs on.

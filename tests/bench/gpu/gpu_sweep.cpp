@@ -44,7 +44,7 @@ int run(const Options& options) {
   fmt::print("{}", render_results(sweep.outcome.measurements, sweep.decisions, true));
   std::size_t failed = 0;
   for (const auto& [outcome, count] : sweep.outcome.trials)
-    if (outcome != Outcome::ok) failed += count;
+    if (is_fault(outcome)) failed += count;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   fmt::print("{}, {} decisions in generation {}, {} trials failed, {:.1f} s\n",
              name_of(sweep.outcome.end), sweep.decisions.size(), sweep.generation.number, failed,

@@ -27,6 +27,23 @@ struct Ground {
   std::array<std::atomic<int>, 8> ended{};  ///< by rank, how often
 };
 
+/// Memory of which each prepared operation takes a unit on each rank.
+struct Memory {
+  int units = 0;
+  std::array<std::atomic<int>, 8> used{};  ///< by rank
+};
+/// Throws Error(resource_exhausted) if none is left on `rank`. The unit is given back with the last
+/// copy of what is returned.
+inline std::shared_ptr<void> take_unit(const std::shared_ptr<Memory>& memory, int rank) {
+  if (memory == nullptr) return nullptr;
+  auto& used = memory->used[static_cast<std::size_t>(rank)];
+  if (++used > memory->units) {
+    --used;
+    throw Error(StatusCode::resource_exhausted, "no unit is left");
+  }
+  return {memory.get(), [memory, &used](void*) { --used; }};
+}
+
 /// What a fake answers and does. Every rank of a test shares it.
 struct Behaviour {
   std::string name = "fake.base";
@@ -48,6 +65,7 @@ struct Behaviour {
   /// the result.
   std::function<void(int rank, int call)> at_prepare = [](int, int) {};
   std::shared_ptr<Ground> ground;  ///< null: nobody ends it
+  std::shared_ptr<Memory> memory;  ///< null: there is enough
   std::function<void(int rank, int call)> at_start = [](int, int) {};
   std::function<void(int rank, int call)> at_wait = [](int, int) {};
   std::function<void(int rank, int call, std::span<std::byte> result)> spoil =
@@ -62,6 +80,7 @@ class SumOperation final : public Operation {
   SumOperation(const Behaviour& behaviour, Communicator& parent, const Call& call,
                Deadline deadline)
       : behaviour_(behaviour),
+        unit_(take_unit(behaviour.memory, parent.rank())),
         communicator_(parent.duplicate(deadline)),
         board_(communicator_->allocate({call.buffers.send.size() + 1}, deadline)),
         buffers_(call.buffers),
@@ -113,6 +132,7 @@ class SumOperation final : public Operation {
   }
 
   const Behaviour& behaviour_;
+  std::shared_ptr<void> unit_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<SymmetricMemory> board_;
   CallBuffers buffers_;

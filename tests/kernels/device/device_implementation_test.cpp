@@ -124,6 +124,25 @@ TEST_F(DeviceImplementations, ARankKnowsItsDeviceAndWhoSharesIt) {
       {}, devices);
 }
 
+// Kernels that do not start together may not run at the same time, even of one process.
+TEST_F(DeviceImplementations, ADeviceThatAProcessHasOpenedTwiceIsRefused) {
+  PretendedDevice first("same", 12);
+  PretendedDevice again("same", 12);
+  const std::vector<Device*> devices{&first, &again};
+  run_ranks(
+      2,
+      [&](Communicator& communicator) {
+        const Capability capability = detect_capability(all_, communicator);
+        EXPECT_EQ(capability.value("device.ranks"), "2");
+        EXPECT_EQ(capability.value("device.openings"), "2");
+        EXPECT_NE(why_not(small_sum(), capability,
+                          one_shot + "{blocks=4,launch=stream,scratch=device,threads=64,vector=16}")
+                      .find("have opened their GPU 2 times"),
+                  std::string::npos);
+      },
+      {}, devices);
+}
+
 TEST_F(DeviceImplementations, VariantsFitOnTheDeviceAndTheMessage) {
   const Topology topology{.nodes = 1, .ranks_per_node = 4, .ranks = 4};
   Problem problem = small_sum();
