@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstring>
 
+#include "colltune/c_guard.h"
 #include "colltune/client.h"
 #include "colltune/client/client.h"
 #include "colltune/json/json.h"
-#include "colltune/vocabulary/c_guard.h"
 #include "colltune/vocabulary/canonical.h"
 
 struct colltune_client {

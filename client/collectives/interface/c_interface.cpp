@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "c_handles.h"
-#include "colltune/vocabulary/c_guard.h"
+#include "colltune/c_guard.h"
 #include "colltune/vocabulary/names.h"
 
 struct colltune_rank_threads {

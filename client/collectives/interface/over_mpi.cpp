@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "c_handles.h"
+#include "colltune/c_guard.h"
 #include "colltune/collectives/mpi.h"
 #include "colltune/collectives_mpi.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/mpi_library/mpi_communicator.h"
-#include "colltune/vocabulary/c_guard.h"
 #include "one_rank.h"
 
 namespace colltune {

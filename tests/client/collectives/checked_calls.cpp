@@ -30,8 +30,8 @@ bool can_be_in_place(const CollectiveCall& call, int rank) {
 
 }  // namespace
 
-std::vector<Asked> all_calls(int ranks, bool thorough) {
-  std::vector<Asked> all;
+std::vector<WantedCall> all_calls(int ranks, bool thorough) {
+  std::vector<WantedCall> all;
   const auto add = [&](CollectiveCall call) {
     const bool has_root = shape_of(call.collective).has_root;
     for (const int root : {0, ranks - 1}) {
@@ -66,7 +66,8 @@ std::vector<Asked> all_calls(int ranks, bool thorough) {
   return all;
 }
 
-CheckedBuffers::CheckedBuffers(const Asked& asked, int rank, int ranks, const GetMemory& memory)
+CheckedBuffers::CheckedBuffers(const WantedCall& asked, int rank, int ranks,
+                               const GetMemory& memory)
     : call_(asked.call),
       in_place_(asked.in_place && can_be_in_place(asked.call, rank)),
       rank_(rank),
@@ -117,9 +118,9 @@ void CheckedBuffers::expect_result(std::uint64_t seed) const {
                   << ", not " << wrong->expected;
 }
 
-void expect_all(Collectives& collectives, std::span<const Asked> asked) {
+void expect_all(Collectives& collectives, std::span<const WantedCall> asked) {
   std::uint64_t seed = 0;
-  for (const Asked& one : asked) {
+  for (const WantedCall& one : asked) {
     CheckedBuffers buffers(one, collectives.rank(), collectives.size());
     buffers.fill(++seed);
     collectives.run(buffers.call());
@@ -127,11 +128,11 @@ void expect_all(Collectives& collectives, std::span<const Asked> asked) {
   }
 }
 
-int expect_all_persistent(Collectives& collectives, std::span<const Asked> asked,
+int expect_all_persistent(Collectives& collectives, std::span<const WantedCall> asked,
                           const GetMemory& memory) {
   std::uint64_t seed = 0;
   int ours = 0;
-  for (const Asked& one : asked) {
+  for (const WantedCall& one : asked) {
     CheckedBuffers buffers(one, collectives.rank(), collectives.size(), memory);
     PersistentCall call = collectives.prepare(buffers.call());
     if (!call.variant().empty()) ++ours;

@@ -13,14 +13,14 @@
 namespace colltune::test {
 
 /// Which calls; the buffers are none's yet.
-struct Asked {
+struct WantedCall {
   CollectiveCall call;
   bool in_place = false;
 };
 
 /// All collectives, types and operators; some sizes; the first and the last rank as root; in place
 /// and not. `thorough`: more sizes.
-[[nodiscard]] std::vector<Asked> all_calls(int ranks, bool thorough = true);
+[[nodiscard]] std::vector<WantedCall> all_calls(int ranks, bool thorough = true);
 
 /// Memory for one of a call's two buffers, aligned to 8 bytes at least.
 using GetMemory = std::function<std::span<std::byte>(std::size_t bytes)>;
@@ -29,7 +29,7 @@ using GetMemory = std::function<std::span<std::byte>(std::size_t bytes)>;
 class CheckedBuffers {
  public:
   /// `memory`: where the buffers lie; null: in memory of this.
-  CheckedBuffers(const Asked& asked, int rank, int ranks, const GetMemory& memory = nullptr);
+  CheckedBuffers(const WantedCall& asked, int rank, int ranks, const GetMemory& memory = nullptr);
 
   /// With these buffers.
   [[nodiscard]] const CollectiveCall& call() const { return call_; }
@@ -49,9 +49,9 @@ class CheckedBuffers {
 };
 
 /// Makes all of `asked` by run(), and expects the reference's results.
-void expect_all(Collectives& collectives, std::span<const Asked> asked);
+void expect_all(Collectives& collectives, std::span<const WantedCall> asked);
 /// The same as persistent calls, each three times. Returns how many ran by a variant of ours.
-int expect_all_persistent(Collectives& collectives, std::span<const Asked> asked,
+int expect_all_persistent(Collectives& collectives, std::span<const WantedCall> asked,
                           const GetMemory& memory = nullptr);
 
 }  // namespace colltune::test

@@ -150,12 +150,19 @@ std::string planted_table(unsigned seed, std::span<const PlantedWorld> worlds, P
   const Capability capability =
       detect_host_capability(*alone.front(), std::chrono::steady_clock::now() + 60s);
   Planter planter(seed, capability);
-  for (const PlantedWorld& world : worlds) {
-    const Topology topology = topology_of(world.nodes, world.ranks_per_node, capability);
+  const auto plant = [&](const Topology& topology) {
     planter.plant(topology, Calling::each, false);
     if (calls != PlantedCalls::ordinary) planter.plant(topology, Calling::persistent, false);
     if (calls == PlantedCalls::persistent_registered)
       planter.plant(topology, Calling::persistent, true);
+  };
+  for (const PlantedWorld& world : worlds) {
+    Topology topology = topology_of(world.nodes, world.ranks_per_node, capability);
+    plant(topology);
+    if (!world.in_both_placements) continue;
+    topology.placement = topology.placement == Placement::dedicated ? Placement::oversubscribed
+                                                                    : Placement::dedicated;
+    plant(topology);
   }
   DecisionSet set{.generation = {.number = 1}, .decisions = planter.take()};
   set.environments.emplace_back(std::string(environment), Environment{});

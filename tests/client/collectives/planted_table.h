@@ -11,6 +11,8 @@ namespace colltune::test {
 struct PlantedWorld {
   int nodes = 1;
   int ranks_per_node = 2;
+  /// For dedicated and for oversubscribed ranks; else as this process's cores are.
+  bool in_both_placements = false;
 };
 
 /// How their calls are made.

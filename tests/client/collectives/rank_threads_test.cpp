@@ -21,7 +21,7 @@ namespace colltune {
 namespace {
 
 using test::all_calls;
-using test::Asked;
+using test::WantedCall;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -88,7 +88,7 @@ class OverThreads : public ::testing::TestWithParam<int> {};
 class WinnersOverThreads : public ::testing::TestWithParam<int> {};
 
 TEST_P(OverThreads, PlainCallsGiveTheReferencesResults) {
-  const std::vector<Asked> asked = all_calls(GetParam(), GetParam() <= 4);
+  const std::vector<WantedCall> asked = all_calls(GetParam(), GetParam() <= 4);
   EXPECT_THAT(on_threads(GetParam(), {},
                          [&](Collectives& collectives) {
                            EXPECT_EQ(collectives.size(), GetParam());
@@ -102,7 +102,7 @@ TEST_P(OverThreads, PlainCallsGiveTheReferencesResults) {
 
 TEST_P(WinnersOverThreads, GiveTheReferencesResults) {
   const TableOnDisk table(table_for(GetParam(), test::PlantedCalls::persistent_registered));
-  const std::vector<Asked> asked = all_calls(GetParam(), GetParam() <= 4);
+  const std::vector<WantedCall> asked = all_calls(GetParam(), GetParam() <= 4);
   EXPECT_THAT(on_threads(GetParam(), {.table = table.path(), .numerics = ProgramNumerics::any},
                          [&](Collectives& collectives) {
                            expect_all(collectives, asked);
@@ -115,8 +115,8 @@ TEST_P(WinnersOverThreads, GiveTheReferencesResults) {
 TEST_P(WinnersOverThreads, GiveTheReferencesResultsInPersistentCalls) {
   const int ranks = GetParam();
   const TableOnDisk table(table_for(ranks, test::PlantedCalls::persistent_registered));
-  std::vector<Asked> asked;
-  for (const Asked& one : all_calls(ranks, ranks <= 2))
+  std::vector<WantedCall> asked;
+  for (const WantedCall& one : all_calls(ranks, ranks <= 2))
     if (one.call.data_type == DataType::f32) asked.push_back(one);
   EXPECT_THAT(on_threads(ranks, {.table = table.path(), .numerics = ProgramNumerics::any},
                          [&](Collectives& collectives) {
