@@ -34,10 +34,14 @@ const Choices::Entry* find_entry(const Choices& choices, const ProgramCall& call
   return nullptr;
 }
 
-/// Whether a failure of this kind leaves all ranks in step: all have it or none.
-bool leaves_in_step(const Error& error) {
-  return error.code() == StatusCode::resource_exhausted &&
-         dynamic_cast<const RankMissing*>(&error) == nullptr;
+/// Whether all ranks have this failure, so that they are still in step: what the kernels throw on
+/// all ranks or none.
+bool is_common(const std::exception& error) {
+  const auto* const known = dynamic_cast<const Error*>(&error);
+  return known != nullptr && dynamic_cast<const RankMissing*>(known) == nullptr &&
+         (known->code() == StatusCode::resource_exhausted ||
+          known->code() == StatusCode::invalid_argument ||
+          known->code() == StatusCode::unavailable);
 }
 
 }  // namespace
@@ -87,14 +91,28 @@ void Collectives::Impl::require_whole() const {
                 "a collective of this communicator has failed before: " + broken_);
 }
 
+void Collectives::Impl::give_up(bool in_call, const std::exception& error) {
+  broken_ = error.what();
+  executor_->end(in_call);
+  parts_.abandon();
+}
+
 template <class Body>
 auto Collectives::Impl::attempt(bool in_call, const Body& body) {
   try {
     return body();
   } catch (const std::exception& error) {
-    broken_ = error.what();
-    executor_->end(in_call);
-    parts_.abandon();
+    give_up(in_call, error);
+    throw;
+  }
+}
+
+template <class Body>
+auto Collectives::Impl::attempt_together(bool in_call, const Body& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    if (!is_common(error)) give_up(in_call, error);
     throw;
   }
 }
@@ -122,13 +140,7 @@ void Collectives::Impl::run(const CollectiveCall& call) {
     return;
   const Call next = kernel_call(checked, own);
   plain_->check(next.problem);
-  Operation* operation = nullptr;
-  try {
-    operation = &plain_->next(next);
-  } catch (const Error& error) {
-    if (leaves_in_step(error)) throw;
-    attempt(true, [] { throw; });
-  }
+  Operation* const operation = attempt_together(true, [&] { return &plain_->next(next); });
   attempt(true, [&] {
     operation->start();
     operation->wait(never);
@@ -193,7 +205,7 @@ Collectives::Impl::Prepared Collectives::Impl::prepare(const CollectiveCall& cal
   Call kernels = kernel_call(checked, prepared.own);
   kernels.is_persistent = true;
   plain_->check(kernels.problem);
-  try {
+  attempt_together(true, [&] {
     if (all == registered) {
       kernels.problem.registered = true;
       prepared.operation = prepare_winner(registered_, kernels, checked.program, prepared.variant);
@@ -202,10 +214,7 @@ Collectives::Impl::Prepared Collectives::Impl::prepare(const CollectiveCall& cal
     if (prepared.operation == nullptr)
       prepared.operation = prepare_winner(persistent_, kernels, checked.program, prepared.variant);
     if (prepared.operation == nullptr) prepared.operation = plain_->prepare(kernels);
-  } catch (const Error& error) {
-    if (leaves_in_step(error)) throw;
-    attempt(true, [] { throw; });
-  }
+  });
   return prepared;
 }
 
@@ -225,11 +234,7 @@ std::unique_ptr<SymmetricMemory> Collectives::Impl::allocate(Bytes bytes) {
   require_whole();
   if (bytes == Bytes{})
     throw Error(StatusCode::invalid_argument, "symmetric memory has at least 1 byte, not 0");
-  try {
-    return executor_->communicator().allocate(bytes, never);
-  } catch (const RankMissing&) {
-    return attempt(false, []() -> std::unique_ptr<SymmetricMemory> { throw; });
-  }
+  return attempt_together(false, [&] { return executor_->communicator().allocate(bytes, never); });
 }
 
 std::string Collectives::Impl::report() const {

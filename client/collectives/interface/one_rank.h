@@ -46,7 +46,7 @@ struct OneRankParts {
 class [[gnu::visibility("hidden")]] Collectives::Impl {
  public:
   /// Collective: the ranks agree on what runs.
-  Impl(OneRankParts parts, Agreement& agreement, const ProgramSettings& settings);
+  Impl(OneRankParts parts, Agreement & agreement, const ProgramSettings& settings);
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl();
@@ -66,21 +66,25 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   };
   [[nodiscard]] Prepared prepare(const CollectiveCall& call);
   /// For a persistent call that starts or is waited for.
-  void start(Operation& operation, const ProgramCall& call);
-  void wait(Operation& operation);
+  void start(Operation & operation, const ProgramCall& call);
+  void wait(Operation & operation);
   /// A call of which this rank is the only one.
   static void move_alone(const CheckedCall& checked, const OwnBuffers& own);
 
  private:
   void require_whole() const;
+  /// This rank makes no further call; tells the others.
+  void give_up(bool in_call, const std::exception& error);
   /// Runs `body`, after which this rank cannot go on if it throws.
   template <class Body>
   auto attempt(bool in_call, const Body& body);
+  /// The same, unless what it throws is thrown on all ranks.
+  template <class Body>
+  auto attempt_together(bool in_call, const Body& body);
   [[nodiscard]] bool is_registered(const CallBuffers& buffers) const;
   /// Collective: the winner among `choices`, prepared; null if there is none.
-  [[nodiscard]] std::unique_ptr<Operation> prepare_winner(const Choices& choices, Call call,
-                                                          const ProgramCall& program,
-                                                          std::string& variant);
+  [[nodiscard]] std::unique_ptr<Operation> prepare_winner(
+      const Choices& choices, Call call, const ProgramCall& program, std::string& variant);
 
   OneRankParts parts_;  // the communicator is the executor's
   int rank_;
