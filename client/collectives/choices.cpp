@@ -67,8 +67,12 @@ std::string describe_worlds(const TableView& view) {
 class Chooser {
  public:
   Chooser(const TableFile& table, const ProgramRanks& ranks, ProgramNumerics numerics,
-          const Implementations& catalogue)
-      : view_(table.view()), ranks_(ranks), numerics_(numerics), catalogue_(catalogue) {}
+          const Implementations& catalogue, const ProgramCalling& calling)
+      : view_(table.view()),
+        ranks_(ranks),
+        numerics_(numerics),
+        catalogue_(catalogue),
+        calling_(calling) {}
 
   Choices choose(Choices choices) && {
     choices_ = std::move(choices);
@@ -96,9 +100,10 @@ class Chooser {
     Problem out_of_place = problem;
     out_of_place.in_place = false;
     return view_.family(key.family) == any_family && key.mesh == table_file::none &&
-           problem.kind == ProblemKind::collective && regime == Regime{} && !problem.registered &&
-           !problem.graph_capture && problem == in_its_form(out_of_place) &&
-           problem.numeric_class == NumericClass::any;
+           problem.kind == ProblemKind::collective &&
+           regime == Regime{.calling = calling_.calling} &&
+           problem.registered == calling_.registered && !problem.graph_capture &&
+           problem == in_its_form(out_of_place) && problem.numeric_class == NumericClass::any;
   }
 
   void add_group(TableView::Group group) {
@@ -160,7 +165,8 @@ class Chooser {
     Problem problem{.collective = row.collective,
                     .data_type = row.data_type,
                     .reduce_op = row.reduce_op,
-                    .message_size = low};
+                    .message_size = low,
+                    .registered = calling_.registered};
     std::string why = why_not(problem, variant);
     problem.message_size = high;
     if (why.empty()) why = why_not(problem, variant);
@@ -178,7 +184,7 @@ class Chooser {
     row.savings.back() = chosen->baseline_time() - chosen->time();
   }
 
-  /// Why the ranks cannot run the variant in any call of this size; empty if they can.
+  /// Why the ranks cannot run the variant in calls of this size; empty if they can.
   [[nodiscard]] std::string why_not(const Problem& problem, const Variant& variant) const {
     const Implementation* const found = find_implementation(catalogue_, variant.implementation);
     if (found == nullptr) return "no kernel of ours for processors";
@@ -190,6 +196,7 @@ class Chooser {
     if (!least) return "its order of adding would not be the library's (COLLTUNE_NUMERICS=library)";
     if (found->numerics(problem, variant).numeric_class < *least)
       return fmt::format("it does not guarantee {}", name_of(*least));
+    if (calling_.calling == Calling::persistent) return {};
     return found->traits(problem, ranks_.topology, variant).why_not_rebound;
   }
 
@@ -197,6 +204,7 @@ class Chooser {
   const ProgramRanks& ranks_;
   ProgramNumerics numerics_;
   const Implementations& catalogue_;
+  ProgramCalling calling_;
   Choices choices_;
   std::map<std::tuple<Collective, DataType, ReduceOp>, Choices::Row> rows_;
   std::map<std::string, int> left_out_;  ///< and in how many buckets
@@ -221,9 +229,9 @@ ProgramRanks ranks_of(const Communicator& communicator, Capability capability) {
 }
 
 Choices choose_from(const TableFile& table, const ProgramRanks& ranks, ProgramNumerics numerics,
-                    const Implementations& catalogue) {
+                    const Implementations& catalogue, const ProgramCalling& calling) {
   const Generation generation = table.generation();
-  return Chooser(table, ranks, numerics, catalogue)
+  return Chooser(table, ranks, numerics, catalogue, calling)
       .choose({.source = fmt::format("generation {}, table {}", generation.number,
                                      table.digest().substr(0, 12))});
 }

@@ -49,6 +49,8 @@ namespace {
 
 // A rank may be some calls ahead of another: a broadcast's root waits for nobody.
 constexpr std::uint64_t lines = 16;
+/// Instead of the kind of a call that is never made.
+constexpr std::uint64_t ended = ~std::uint64_t{0};
 
 // Each store is seen after the ones before it, each load made before the ones after it.
 void put(std::uint64_t& word, std::uint64_t value) noexcept {
@@ -80,29 +82,50 @@ void CallLog::write(const ProgramCall& call) noexcept {
   put(own.number, calls_);
 }
 
+void CallLog::end(bool in_call) noexcept {
+  for (std::uint64_t next = in_call ? 0 : 1; next < lines; ++next) {
+    Line& one = lines_[static_cast<std::size_t>(rank_)][(calls_ + next) % lines];
+    put(one.number, 0);
+    put(one.kind, ended);
+    put(one.number, calls_ + next);
+  }
+}
+
 void CallLog::compare() const {
-  const auto read = [&](int rank) {
-    Line& one = lines_[static_cast<std::size_t>(rank)][calls_ % lines];
-    std::optional<ProgramCall> call;
-    if (get(one.number) != calls_) return call;
-    const std::uint64_t bytes = get(one.bytes);
-    const std::uint64_t kind = get(one.kind);
-    if (get(one.number) != calls_) return call;
-    call = ProgramCall{.collective = static_cast<Collective>(kind & 0xff),
+  struct Seen {
+    std::uint64_t bytes = 0;
+    std::uint64_t kind = 0;
+    bool operator==(const Seen&) const = default;
+    [[nodiscard]] std::string text() const {
+      return describe({.collective = static_cast<Collective>(kind & 0xff),
                        .data_type = static_cast<DataType>(kind >> 8U & 0xff),
                        .reduce_op = static_cast<ReduceOp>(kind >> 16U & 0xff),
                        .root = static_cast<int>(kind >> 24U),
-                       .message_size = {bytes}};
-    return call;
+                       .message_size = {bytes}});
+    }
+  };
+  const auto read = [&](int rank) -> std::optional<Seen> {
+    Line& one = lines_[static_cast<std::size_t>(rank)][calls_ % lines];
+    if (get(one.number) != calls_) return {};
+    const Seen seen{.bytes = get(one.bytes), .kind = get(one.kind)};
+    if (get(one.number) != calls_) return {};
+    return seen;
   };
   const auto own = read(rank_);
+  if (!own || own->kind == ended) return;
   for (const int rank : others_) {
     const auto other = read(rank);
-    if (own && other && *own != *other)
-      throw Error(StatusCode::failed_precondition,
-                  fmt::format("the ranks of a communicator make different calls as their call {}: "
-                              "rank {} {}; rank {} {}",
-                              calls_, rank_, describe(*own), rank, describe(*other)));
+    if (!other || *other == *own) continue;
+    if (other->kind == ended)
+      throw Error(
+          StatusCode::aborted,
+          fmt::format("rank {} makes no further calls, since one failed there; rank {} waits "
+                      "for it in call {}: {}",
+                      rank, rank_, calls_, own->text()));
+    throw Error(StatusCode::failed_precondition,
+                fmt::format("the ranks of a communicator make different calls as their call {}: "
+                            "rank {} {}; rank {} {}",
+                            calls_, rank_, own->text(), rank, other->text()));
   }
 }
 

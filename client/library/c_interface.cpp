@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "colltune/c_guard.h"
 #include "colltune/client.h"
 #include "colltune/client/client.h"
 #include "colltune/json/json.h"
@@ -31,34 +32,6 @@ namespace {
 /// The sizes of the structures' first versions.
 constexpr std::size_t smallest_apply = sizeof(colltune_apply);
 constexpr std::size_t smallest_query = offsetof(colltune_query, members);
-constexpr std::size_t smallest_error = sizeof(colltune_error);
-
-int report(colltune_error* error, StatusCode code, const char* message) noexcept {
-  if (error && error->struct_size >= smallest_error) {
-    error->code = static_cast<int>(code);
-    const std::size_t length = std::min(std::strlen(message), sizeof error->message - 1);
-    std::memcpy(error->message, message, length);
-    error->message[length] = 0;
-  }
-  return static_cast<int>(code);
-}
-
-/// Runs `body`; returns 0, or the code of the error that it threw.
-template <class Body>
-int guarded(colltune_error* error, Body&& body) noexcept {
-  try {
-    body();
-    return 0;
-  } catch (const Error& thrown) {
-    return report(error, thrown.code(), thrown.what());
-  } catch (const std::bad_alloc&) {
-    return report(error, StatusCode::resource_exhausted, "out of memory");
-  } catch (const std::exception& thrown) {
-    return report(error, StatusCode::internal, thrown.what());
-  } catch (...) {
-    return report(error, StatusCode::internal, "unknown exception");
-  }
-}
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(StatusCode::invalid_argument, what);
@@ -214,7 +187,7 @@ extern "C" {
 
 int colltune_open(const char* address, unsigned timeout_ms, colltune_client** client,
                   colltune_error* error) {
-  return colltune::guarded(error, [&] {
+  return colltune::guard_for_c(error, [&] {
     if (!client) colltune::refuse("there is no place for the client: it is NULL");
     *client = nullptr;
     if (!address) colltune::refuse("the address is NULL");
@@ -224,7 +197,7 @@ int colltune_open(const char* address, unsigned timeout_ms, colltune_client** cl
 }
 
 int colltune_open_table(const char* path, colltune_client** client, colltune_error* error) {
-  return colltune::guarded(error, [&] {
+  return colltune::guard_for_c(error, [&] {
     if (!client) colltune::refuse("there is no place for the client: it is NULL");
     *client = nullptr;
     if (!path) colltune::refuse("the path is NULL");
@@ -236,7 +209,7 @@ void colltune_close(colltune_client* client) { delete client; }
 
 int colltune_lookup(const colltune_client* client, const colltune_query* query,
                     colltune_answer** answer, colltune_error* error) {
-  return colltune::guarded(error, [&] {
+  return colltune::guard_for_c(error, [&] {
     if (!answer) colltune::refuse("there is no place for the answer: it is NULL");
     *answer = nullptr;
     if (!client) colltune::refuse("the client is NULL");

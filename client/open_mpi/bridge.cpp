@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,42 +19,15 @@
 #include <string>
 #include <utility>
 
+#include "colltune/collectives/meanwhile.h"
+#include "colltune/collectives/program_settings.h"
+#include "colltune/collectives/report.h"
 #include "colltune/kernels/catalogue.h"
-#include "program_settings.h"
 #include "program_types.h"
-#include "report.h"
+#include "running_open_mpi.h"
 #include "set_up.h"
 
 using namespace colltune;
-
-/// What colltune does while a rank waits: Open MPI goes on, and now and then the calls are
-/// compared.
-class Meanwhile final : public WhileWaiting {
- public:
-  explicit Meanwhile(void (*progress)()) : progress_(progress) {}
-  void watch(const Executor* executor) { executor_ = executor; }
-  /// A call begins.
-  void begin() noexcept { turns_ = 0; }
-  void go_on() override {
-    progress_();
-    if (++turns_ % turns_between_clock_reads != 0) return;
-    const auto now = Clock::now();
-    if (turns_ == turns_between_clock_reads) next_look_ = now + look_after;
-    if (now < next_look_ || executor_ == nullptr) return;
-    next_look_ = now + look_after;
-    executor_->compare_calls();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::uint64_t turns_between_clock_reads = 256;
-  static constexpr auto look_after = std::chrono::seconds(1);
-
-  void (*progress_)();
-  const Executor* executor_ = nullptr;
-  std::uint64_t turns_ = 0;
-  Clock::time_point next_look_{};
-};
 
 struct colltune_executor {
   explicit colltune_executor(void (*progress)()) : meanwhile(progress), abort_flag(meanwhile) {}
@@ -119,11 +91,23 @@ Result guarded(Result otherwise, const Body& body) noexcept {
   }
 }
 
+/// Nothing if no table is named.
+std::optional<ProgramSettings> read_settings() {
+  const auto variable = [](const char* name) { return std::getenv(name); };
+  try {
+    if (const char* const table = variable("COLLTUNE_TABLE"); table == nullptr || *table == '\0')
+      return {};
+    return read_program_settings(variable);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(error.what()) + "; the library's own collectives run");
+  }
+}
+
 }  // namespace
 
 bool colltune_open(int major, int minor) {
   return guarded(false, [&] {
-    auto settings = read_program_settings([](const char* name) { return std::getenv(name); });
+    const auto settings = read_settings();
     if (!settings) return false;  // no table is named
     if (const std::string running = running_open_mpi();
         running != fmt::format("{}.{}", major, minor))
@@ -132,7 +116,7 @@ bool colltune_open(int major, int minor) {
           fmt::format("this component was built for Open MPI {}.{}, and {} runs: the library's own "
                       "collectives run",
                       major, minor, running));
-    process = std::make_unique<Process>(std::move(*settings));
+    process = std::make_unique<Process>(*settings);
     return true;
   });
 }

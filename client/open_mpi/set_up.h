@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "colltune/collectives/executor.h"
-#include "program_settings.h"
+#include "colltune/collectives/program_settings.h"
 
 namespace colltune {
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -31,13 +32,25 @@ class ThreadGroup;
 /// The live symmetric memory of all ranks of a launch. Thread-safe.
 class LiveMemory {
  public:
+  /// `most`: of all ranks together.
+  explicit LiveMemory(Bytes most = no_limit) : most_(most) {}
+
+  /// Throws Error(resource_exhausted) if it exceeds the limit.
   void add(std::span<std::byte> part) {
     const std::scoped_lock lock(mutex_);
+    if (part.size() > most_.value || used_ > most_.value - part.size())
+      throw Error(StatusCode::resource_exhausted,
+                  format_bytes({part.size()}) +
+                      " more symmetric memory would exceed the limit of " + format_bytes(most_) +
+                      " of all ranks together, of which " + format_bytes({used_}) + " are in use");
     parts_.push_back({++made_, part});
+    used_ += part.size();
   }
   void remove(std::span<const std::byte> part) {
     const std::scoped_lock lock(mutex_);
-    std::erase_if(parts_, [&](const Part& one) { return one.bytes.data() == part.data(); });
+    if (std::erase_if(parts_, [&](const Part& one) { return one.bytes.data() == part.data(); }) !=
+        0)
+      used_ -= part.size();
   }
   [[nodiscard]] std::optional<SymmetricPlace> place_of(std::span<const std::byte> bytes) const {
     const std::scoped_lock lock(mutex_);
@@ -59,8 +72,12 @@ class LiveMemory {
     std::int64_t number = 0;
     std::span<std::byte> bytes;
   };
+  static constexpr Bytes no_limit{std::numeric_limits<std::uint64_t>::max()};
+
+  Bytes most_;
   mutable std::mutex mutex_;
-  std::int64_t made_ = 0;
+  std::int64_t made_ = 0;  // guarded by mutex_, as the next ones
+  std::uint64_t used_ = 0;
   std::vector<Part> parts_;
 };
 
@@ -96,9 +113,10 @@ struct Board {
 class ThreadGroup {
  public:
   /// `shares_cores`: whether ranks that run at the same time share cores.
-  ThreadGroup(AbortFlag& abort, RankPlaces rank_places, std::vector<Device*> rank_devices,
-              std::shared_ptr<LiveMemory> memory, bool shares_cores)
-      : abort_flag(abort),
+  ThreadGroup(std::vector<AbortFlag*> flags, RankPlaces rank_places,
+              std::vector<Device*> rank_devices, std::shared_ptr<LiveMemory> memory,
+              bool shares_cores)
+      : abort_flags(std::move(flags)),
         live(std::move(memory)),
         places(std::move(rank_places)),
         devices(std::move(rank_devices)),
@@ -113,7 +131,7 @@ class ThreadGroup {
   /// rank.
   void barrier(int rank, std::uint64_t epoch, Deadline deadline) {
     arrivals_[static_cast<std::size_t>(rank)].epoch.store(epoch, std::memory_order_release);
-    BoundedWait wait(deadline, abort_flag, is_oversubscribed);
+    BoundedWait wait(deadline, flag_of(rank), is_oversubscribed);
     for (int distance = 1; distance < size(); ++distance) {
       const int other = (rank + distance) % size();
       const auto& arrival = arrivals_[static_cast<std::size_t>(other)].epoch;
@@ -134,20 +152,24 @@ class ThreadGroup {
     Outbox& outbox = outboxes_[static_cast<std::size_t>(from)];
     outbox.word = word;
     outbox.to.store(to, std::memory_order_release);
-    BoundedWait wait(deadline, abort_flag, is_oversubscribed);
+    BoundedWait wait(deadline, flag_of(from), is_oversubscribed);
     while (outbox.to.load(std::memory_order_acquire) >= 0) wait.step(to, "a word to be taken");
   }
 
   std::int64_t receive_word(int from, int to, Deadline deadline) {
     Outbox& outbox = outboxes_[static_cast<std::size_t>(from)];
-    BoundedWait wait(deadline, abort_flag, is_oversubscribed);
+    BoundedWait wait(deadline, flag_of(to), is_oversubscribed);
     while (outbox.to.load(std::memory_order_acquire) != to) wait.step(from, "a word");
     const std::int64_t word = outbox.word;
     outbox.to.store(-1, std::memory_order_release);
     return word;
   }
 
-  AbortFlag& abort_flag;
+  [[nodiscard]] AbortFlag& flag_of(int rank) const {
+    return *abort_flags[static_cast<std::size_t>(rank)];
+  }
+
+  const std::vector<AbortFlag*> abort_flags;  ///< by rank
   const std::shared_ptr<LiveMemory> live;
   const RankPlaces places;
   const std::vector<Device*> devices;  ///< null: host memory
@@ -189,7 +211,7 @@ class ThreadCommunicator final : public Communicator {
                       .size = group->size(),
                       .places = group->places,
                       .is_oversubscribed = group->is_oversubscribed,
-                      .abort_flag = &group->abort_flag,
+                      .abort_flag = group->abort_flags[static_cast<std::size_t>(rank)],
                       .device = group->devices[static_cast<std::size_t>(rank)]}),
         group_(std::move(group)),
         rank_(rank) {}
@@ -313,11 +335,14 @@ class ThreadCommunicator final : public Communicator {
   std::shared_ptr<ThreadGroup> make_group(const std::vector<int>& members,
                                           bool others_sleep) const {
     std::vector<Device*> devices;
-    for (const int member : members)
+    std::vector<AbortFlag*> flags;
+    for (const int member : members) {
       devices.push_back(group_->devices[static_cast<std::size_t>(member)]);
+      flags.push_back(&group_->flag_of(member));
+    }
     const bool shares_cores =
         others_sleep ? threads_share_cores(members.size()) : group_->is_oversubscribed;
-    return std::make_shared<ThreadGroup>(group_->abort_flag,
+    return std::make_shared<ThreadGroup>(std::move(flags),
                                          places_of_members(group_->places, members),
                                          std::move(devices), group_->live, shares_cores);
   }
@@ -327,6 +352,20 @@ class ThreadCommunicator final : public Communicator {
   std::uint64_t epoch_ = 0;
   Attachments attachments_;
 };
+
+std::vector<std::unique_ptr<Communicator>> make_world(std::vector<AbortFlag*> abort_flags,
+                                                      RankPlaces places,
+                                                      std::vector<Device*> devices,
+                                                      std::shared_ptr<LiveMemory> live) {
+  const std::size_t ranks = abort_flags.size();
+  const auto group =
+      std::make_shared<ThreadGroup>(std::move(abort_flags), std::move(places), std::move(devices),
+                                    std::move(live), threads_share_cores(ranks));
+  std::vector<std::unique_ptr<Communicator>> world;
+  for (std::size_t r = 0; r < ranks; ++r)
+    world.push_back(std::make_unique<ThreadCommunicator>(group, static_cast<int>(r)));
+  return world;
+}
 
 }  // namespace
 
@@ -348,12 +387,20 @@ std::vector<std::unique_ptr<Communicator>> make_thread_world(int ranks, AbortFla
                                                   std::to_string(ranks) + " ranks");
   std::vector<Device*> of_ranks(devices.begin(), devices.end());
   of_ranks.resize(static_cast<std::size_t>(ranks));
-  const auto group = std::make_shared<ThreadGroup>(
-      abort_flag, renumber_places(pretended, ranks), std::move(of_ranks),
-      std::make_shared<LiveMemory>(), threads_share_cores(static_cast<std::size_t>(ranks)));
-  std::vector<std::unique_ptr<Communicator>> world;
-  for (int r = 0; r < ranks; ++r) world.push_back(std::make_unique<ThreadCommunicator>(group, r));
-  return world;
+  return make_world(std::vector<AbortFlag*>(static_cast<std::size_t>(ranks), &abort_flag),
+                    renumber_places(pretended, ranks), std::move(of_ranks),
+                    std::make_shared<LiveMemory>());
+}
+
+std::vector<std::unique_ptr<Communicator>> make_program_threads(
+    std::span<AbortFlag* const> abort_flags, Bytes most_memory) {
+  const std::size_t ranks = abort_flags.size();
+  const std::uint64_t most =
+      std::numeric_limits<std::uint64_t>::max() / std::max<std::size_t>(ranks, 1);
+  if (ranks == 0) throw Error(StatusCode::invalid_argument, "a world needs at least 1 rank, not 0");
+  return make_world({abort_flags.begin(), abort_flags.end()},
+                    renumber_places({}, static_cast<int>(ranks)), std::vector<Device*>(ranks),
+                    std::make_shared<LiveMemory>(Bytes{std::min(most_memory.value, most) * ranks}));
 }
 
 }  // namespace colltune

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "colltune/kernels/arithmetic/reduction.h"
+#include "colltune/kernels/mpi_library/library_operation.h"
 #include "colltune/vocabulary/problem_form.h"
 #include "mpi_arguments.h"
 #include "mpi_handles.h"
@@ -63,6 +64,44 @@ int scatter(const MpiArguments& with) {
   return MPI_Scatter(with.send, with.count, with.type, with.receive, with.count, with.type,
                      with.root, with.comm);
 }
+
+/// The same by MPI's profiling names, which no tool intercepts.
+namespace profiling {
+
+int all_reduce(const MpiArguments& with) {
+  return PMPI_Allreduce(with.send, with.receive, with.count, with.type, with.op, with.comm);
+}
+int all_gather(const MpiArguments& with) {
+  return PMPI_Allgather(with.send, with.count, with.type, with.receive, with.count, with.type,
+                        with.comm);
+}
+int reduce_scatter_by_counts(const MpiArguments& with) {
+  return PMPI_Reduce_scatter(with.send, with.receive, with.counts, with.type, with.op, with.comm);
+}
+int reduce_scatter_of_blocks(const MpiArguments& with) {
+  return PMPI_Reduce_scatter_block(with.send, with.receive, with.count, with.type, with.op,
+                                   with.comm);
+}
+int broadcast(const MpiArguments& with) {
+  return PMPI_Bcast(with.receive, with.count, with.type, with.root, with.comm);
+}
+int reduce(const MpiArguments& with) {
+  return PMPI_Reduce(with.send, with.receive, with.count, with.type, with.op, with.root, with.comm);
+}
+int all_to_all(const MpiArguments& with) {
+  return PMPI_Alltoall(with.send, with.count, with.type, with.receive, with.count, with.type,
+                       with.comm);
+}
+int gather(const MpiArguments& with) {
+  return PMPI_Gather(with.send, with.count, with.type, with.receive, with.count, with.type,
+                     with.root, with.comm);
+}
+int scatter(const MpiArguments& with) {
+  return PMPI_Scatter(with.send, with.count, with.type, with.receive, with.count, with.type,
+                      with.root, with.comm);
+}
+
+}  // namespace profiling
 
 /// Which buffers a rank passes to MPI; instead of the others MPI expects null or MPI_IN_PLACE.
 struct Passed {
@@ -211,11 +250,11 @@ class PersistentMpiOperation final : public Operation {
   }
   PersistentMpiOperation(const PersistentMpiOperation&) = delete;
   PersistentMpiOperation& operator=(const PersistentMpiOperation&) = delete;
-  ~PersistentMpiOperation() override { MPI_Request_free(&request_); }
+  ~PersistentMpiOperation() override { PMPI_Request_free(&request_); }
 
-  void start() override { check_mpi(MPI_Start(&request_), "MPI_Start"); }
+  void start() override { check_mpi(PMPI_Start(&request_), "MPI_Start"); }
   void wait(Deadline /*deadline*/) override {
-    check_mpi(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");
+    check_mpi(PMPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");
     average_.divide(with_.receive);
   }
 
@@ -266,30 +305,37 @@ std::chrono::nanoseconds time_of(Communicator& communicator, Operation& operatio
 
 std::unique_ptr<Operation> make_mpi_operation(const Communicator& communicator, const Call& call,
                                               ReduceScatterCall form,
-                                              std::unique_ptr<Communicator> keep) {
-  const auto make = [&]<MpiFunction function>(std::string_view name) {
-    return std::unique_ptr<Operation>(
-        std::make_unique<MpiOperation<function>>(name, communicator, call, std::move(keep)));
+                                              std::unique_ptr<Communicator> keep, MpiNames names) {
+  const auto make = [&]<MpiFunction function, MpiFunction profiled>(std::string_view name) {
+    return names == MpiNames::ordinary
+               ? std::unique_ptr<Operation>(std::make_unique<MpiOperation<function>>(
+                     name, communicator, call, std::move(keep)))
+               : std::unique_ptr<Operation>(std::make_unique<MpiOperation<profiled>>(
+                     name, communicator, call, std::move(keep)));
   };
   switch (call.problem.collective) {
     case Collective::all_reduce:
-      return make.template operator()<all_reduce>("MPI_Allreduce");
+      return make.template operator()<all_reduce, profiling::all_reduce>("MPI_Allreduce");
     case Collective::all_gather:
-      return make.template operator()<all_gather>("MPI_Allgather");
+      return make.template operator()<all_gather, profiling::all_gather>("MPI_Allgather");
     case Collective::reduce_scatter:
       return form == ReduceScatterCall::counts
-                 ? make.template operator()<reduce_scatter_by_counts>("MPI_Reduce_scatter")
-                 : make.template operator()<reduce_scatter_of_blocks>("MPI_Reduce_scatter_block");
+                 ? make.template
+                   operator()<reduce_scatter_by_counts, profiling::reduce_scatter_by_counts>(
+                       "MPI_Reduce_scatter")
+                 : make.template
+                   operator()<reduce_scatter_of_blocks, profiling::reduce_scatter_of_blocks>(
+                       "MPI_Reduce_scatter_block");
     case Collective::broadcast:
-      return make.template operator()<broadcast>("MPI_Bcast");
+      return make.template operator()<broadcast, profiling::broadcast>("MPI_Bcast");
     case Collective::reduce:
-      return make.template operator()<reduce>("MPI_Reduce");
+      return make.template operator()<reduce, profiling::reduce>("MPI_Reduce");
     case Collective::all_to_all:
-      return make.template operator()<all_to_all>("MPI_Alltoall");
+      return make.template operator()<all_to_all, profiling::all_to_all>("MPI_Alltoall");
     case Collective::gather:
-      return make.template operator()<gather>("MPI_Gather");
+      return make.template operator()<gather, profiling::gather>("MPI_Gather");
     case Collective::scatter:
-      return make.template operator()<scatter>("MPI_Scatter");
+      return make.template operator()<scatter, profiling::scatter>("MPI_Scatter");
   }
   throw Error(StatusCode::internal, "there is no such collective");
 }
@@ -304,10 +350,11 @@ std::unique_ptr<Operation> make_persistent_mpi_operation(const Communicator& com
 }
 
 std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator, const Call& call,
-                                                     ReduceScatterCall form, Deadline deadline) {
+                                                     ReduceScatterCall form, Deadline deadline,
+                                                     MpiNames names) {
   if (persistent_form_of(call.problem.collective, form) == nullptr ||
       block_elements(call.problem, communicator.size()) == 0)
-    return make_mpi_operation(communicator, call, form, nullptr);
+    return make_mpi_operation(communicator, call, form, nullptr, names);
   // Tried on other buffers of the same kind: nothing is done to the caller's before the start.
   std::vector<std::byte> send;
   std::vector<std::byte> receive;
@@ -333,7 +380,7 @@ std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator,
   });
   if (persistent != nullptr) {
     const auto prepared = time_of(communicator, *persistent, deadline);
-    const auto ordinary = make_mpi_operation(communicator, trial, form, nullptr);
+    const auto ordinary = make_mpi_operation(communicator, trial, form, nullptr, names);
     const bool is_faster = prepared < time_of(communicator, *ordinary, deadline);
     persistent = !is_faster ? nullptr : try_together([&] {
       return make_persistent_mpi_operation(communicator, call, form);
@@ -341,8 +388,17 @@ std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator,
   }
   if (persistent != nullptr)
     return std::make_unique<ChosenForm>(std::move(persistent), "persistent");
-  return std::make_unique<ChosenForm>(make_mpi_operation(communicator, call, form, nullptr),
+  return std::make_unique<ChosenForm>(make_mpi_operation(communicator, call, form, nullptr, names),
                                       "ordinary");
+}
+
+std::unique_ptr<Operation> make_library_operation(Communicator& communicator, const Call& call,
+                                                  Deadline deadline) {
+  if (call.is_persistent)
+    return make_faster_mpi_operation(communicator, call, ReduceScatterCall::block, deadline,
+                                     MpiNames::profiling);
+  return make_mpi_operation(communicator, call, ReduceScatterCall::block, nullptr,
+                            MpiNames::profiling);
 }
 
 Support supports_mpi_call(const Problem& problem, const Topology& topology,
@@ -385,7 +441,7 @@ void detect_mpi_library(const Communicator& communicator, Capability& capability
   if (communicator.native_mpi() == nullptr || capability.has("mpi.library")) return;
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
-  check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+  check_mpi(PMPI_Get_library_version(text, &length), "MPI_Get_library_version");
   // "Open MPI v4.1.4, package: Debian OpenMPI, ident: …" or MPICH's table of build options: both
   // begin with the name and the version.
   const std::string version(text, static_cast<std::size_t>(length));

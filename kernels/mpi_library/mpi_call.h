@@ -13,6 +13,10 @@ namespace colltune {
 /// which uses other algorithms.
 enum class ReduceScatterCall { block, counts };
 
+/// By which names MPI's blocking collectives are called: those that programs call and tools
+/// intercept, or the profiling ones (PMPI_). All else goes by the latter.
+enum class MpiNames { ordinary, profiling };
+
 /// `call` as an operation over the MPI communicator of `communicator`, which outlives it. `start`
 /// does nothing; `wait` makes MPI's blocking call, without a bound in time, and little else (for an
 /// avg the division, which MPI leaves to its user). To `rebind` it to another type or operator that
@@ -22,7 +26,8 @@ enum class ReduceScatterCall { block, counts };
 [[nodiscard]] std::unique_ptr<Operation> make_mpi_operation(const Communicator& communicator,
                                                             const Call& call,
                                                             ReduceScatterCall form,
-                                                            std::unique_ptr<Communicator> keep);
+                                                            std::unique_ptr<Communicator> keep,
+                                                            MpiNames names = MpiNames::ordinary);
 
 /// The same by the persistent form (MPI_Allreduce_init, …); null if the library that this was built
 /// for has none, or if the message is empty. Its buffers stay those of `call`.
@@ -32,10 +37,9 @@ enum class ReduceScatterCall { block, counts };
 /// The same for a call that is started again and again as it is: MPI's ordinary call or its
 /// persistent form, whichever is the faster one here (MAX over the ranks; Operation::executed says
 /// which). Collective.
-[[nodiscard]] std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator,
-                                                                   const Call& call,
-                                                                   ReduceScatterCall form,
-                                                                   Deadline deadline);
+[[nodiscard]] std::unique_ptr<Operation> make_faster_mpi_operation(
+    Communicator& communicator, const Call& call, ReduceScatterCall form, Deadline deadline,
+    MpiNames names = MpiNames::ordinary);
 
 // Answers that all implementations over MPI's blocking calls share.
 

@@ -103,7 +103,7 @@ bool is_native(DataType type, ReduceOp op) {
 
 MpiReduction::MpiReduction(DataType type, ReduceOp op) : op_(library_op(op)) {
   if (op == ReduceOp::none || !lacks_arithmetic(type)) return;
-  check_mpi(MPI_Op_create(user_function(type, op), 1, &op_), "MPI_Op_create");
+  check_mpi(PMPI_Op_create(user_function(type, op), 1, &op_), "MPI_Op_create");
   is_own_ = true;
 }
 
@@ -118,8 +118,8 @@ MpiReduction& MpiReduction::operator=(MpiReduction&& other) noexcept {
 
 MpiReduction::~MpiReduction() {
   int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (is_own_ && finalized == 0) MPI_Op_free(&op_);
+  PMPI_Finalized(&finalized);
+  if (is_own_ && finalized == 0) PMPI_Op_free(&op_);
 }
 
 }  // namespace colltune

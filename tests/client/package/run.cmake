@@ -3,27 +3,7 @@
 # Installs BUILD into a new prefix under WORK, takes the examples out of README, and configures, builds and runs them as
 # a user would: cmake -DBUILD=… -DREADME=… -DWORK=… -DGENERATOR=… -P run.cmake
 
-function(run_step)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${ARGN}\nended with ${status}:\n${output}")
-  endif()
-endfunction()
-
-# The text between ```LANGUAGE and ``` of the README.
-function(take_example language file)
-  file(READ "${README}" text)
-  string(FIND "${text}" "```${language}\n" begin)
-  if(begin EQUAL -1)
-    message(FATAL_ERROR "${README} has no example in ${language}")
-  endif()
-  string(LENGTH "```${language}\n" skip)
-  math(EXPR begin "${begin} + ${skip}")
-  string(SUBSTRING "${text}" ${begin} -1 text)
-  string(FIND "${text}" "```" end)
-  string(SUBSTRING "${text}" 0 ${end} text)
-  file(WRITE "${file}" "${text}")
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/examples.cmake")
 
 # Runs a program that finds no daemon: it must say so and end with the code given.
 function(expect_unreachable program code)

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "colltune/error.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -22,12 +24,6 @@ extern "C" {
 
 typedef struct colltune_client colltune_client;
 typedef struct colltune_answer colltune_answer;
-
-typedef struct colltune_error {
-  size_t struct_size;
-  int code;
-  char message[2048]; /* ends with 0; cut where it is longer */
-} colltune_error;
 
 /* What is 0 or NULL is left open: where several stored worlds fit then, the lookup fails with a
  * message that lists them. */

@@ -2,35 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <bit>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "colltune/collectives/program_numerics.h"
 #include "colltune/kernels/capability.h"
 #include "colltune/kernels/implementation.h"
 #include "colltune/table_file/table_file.h"
 #include "colltune/vocabulary/problem.h"
+#include "colltune/vocabulary/regime.h"
 
 namespace colltune {
-
-/// Which bits a program accepts from sums and products of floating-point numbers among 3 ranks or
-/// more, whose order shows in them.
-enum class ProgramNumerics {
-  library = 0,    ///< those of the library's own order: such calls are left to it
-  any = 1,        ///< NumericClass::any
-  same_bits = 2,  ///< NumericClass::same_bits
-  rank_order = 3  ///< NumericClass::rank_order
-};
-constexpr std::array<Named<ProgramNumerics>, 4> enum_names(ProgramNumerics) {
-  return {{{ProgramNumerics::library, "library"},
-           {ProgramNumerics::any, "any"},
-           {ProgramNumerics::same_bits, "same_bits"},
-           {ProgramNumerics::rank_order, "rank_order"}}};
-}
-constexpr std::string_view enum_title(ProgramNumerics) { return "numerics"; }
 
 /// The ranks of a communicator, for which a table is read.
 struct ProgramRanks {
@@ -110,14 +95,23 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   return first + bucket % 2;
 }
 
+/// How the calls are made that choices are for.
+struct ProgramCalling {
+  Calling calling = default_calling;
+  bool registered = false;  ///< their buffers lie in symmetric memory; of persistent calls alone
+
+  friend bool operator==(const ProgramCalling&, const ProgramCalling&) = default;
+};
+
 /// What `table` says for these ranks: a winner of ours in every bucket in which it was proven to be
 /// faster than the library's own call at the sizes that are measured there and around, and that
-/// every rank can run in any call (Operation::rebind). `catalogue` is make_host_catalogue().
-/// Nothing else runs: the table answers for what was measured with the same ranks, calls of the
-/// same data type and operator, and buffers anywhere (regime `default_calling`, `default_input`,
-/// not in place, not registered). In place, where the data lie and the root do not count, since a
-/// rank does not know them of the others.
+/// every rank can run; where `calling` is `each`, in any call (Operation::rebind). `catalogue` is
+/// make_host_catalogue(). Nothing else runs: the table answers for what was measured with the same
+/// ranks, calls of the same data type and operator that were made likewise, and input that was
+/// rewritten (`default_input`), not in place. In place, where the data lie and the root do not
+/// count, since a rank does not know them of the others.
 [[nodiscard]] Choices choose_from(const TableFile& table, const ProgramRanks& ranks,
-                                  ProgramNumerics numerics, const Implementations& catalogue);
+                                  ProgramNumerics numerics, const Implementations& catalogue,
+                                  const ProgramCalling& calling = {});
 
 }  // namespace colltune

@@ -39,8 +39,11 @@ class CallLog {
   CallLog(Communicator& communicator, Deadline deadline);
   /// This rank makes its next call.
   void write(const ProgramCall& call) noexcept;
+  /// This rank makes no further call, since one failed: the one that was written last (`in_call`)
+  /// or one that was not.
+  void end(bool in_call) noexcept;
   /// Throws Error(failed_precondition) that names both ranks and calls if a rank of this node makes
-  /// another call than this rank as its latest.
+  /// another call than this rank as its latest, or Error(aborted) if it has ended its calls.
   void compare() const;
 
  private:
@@ -71,6 +74,7 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   ~Executor();
 
+  [[nodiscard]] Communicator& communicator() const { return *communicator_; }
   [[nodiscard]] int rank() const { return communicator_->rank(); }
   [[nodiscard]] int size() const { return communicator_->size(); }
   [[nodiscard]] const Choices& choices() const { return choices_; }
@@ -78,6 +82,10 @@ class Executor {
   /// Begins a call: writes it down and returns its choice, Choices::library or one for `run`. The
   /// same on all ranks.
   [[nodiscard]] std::uint16_t begin(const ProgramCall& call) noexcept;
+  /// Writes down a call that is not made by `begin`, such as the start of a persistent one.
+  void note(const ProgramCall& call) noexcept { log_.write(call); }
+  /// CallLog::end: ranks of this node that wait for this one for long throw.
+  void end(bool in_call) noexcept { log_.end(in_call); }
   /// A call that no choice can be for, since the kernels lack its type or operator.
   void leave(Collective collective) noexcept { ++left_[static_cast<std::size_t>(collective)]; }
   /// Runs the call on these buffers (CallBuffers); waits as long as it takes. Returns false if all

@@ -19,4 +19,9 @@ namespace colltune {
     int ranks, AbortFlag& abort_flag, const RankPlaces& pretended = {},
     std::span<Device* const> devices = {});
 
+/// The same for a program's threads: rank r waits with its own `abort_flags[r]`. `most_memory`: how
+/// much symmetric memory the ranks may have on average, in all allocations together.
+[[nodiscard]] std::vector<std::unique_ptr<Communicator>> make_program_threads(
+    std::span<AbortFlag* const> abort_flags, Bytes most_memory);
+
 }  // namespace colltune

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "colltune/collectives/choices.h"
@@ -12,7 +11,7 @@ namespace colltune {
 
 /// What a user sets in the environment of his program.
 struct ProgramSettings {
-  std::string table;         ///< COLLTUNE_TABLE: the table file
+  std::string table;         ///< COLLTUNE_TABLE: the table file; empty: none
   std::string table_digest;  ///< COLLTUNE_TABLE_DIGEST: the one that it must have; empty: any
   Bytes memory{std::uint64_t{256}
                << 20U};  ///< COLLTUNE_MEMORY: symmetric memory of each rank and communicator
@@ -20,16 +19,13 @@ struct ProgramSettings {
   bool reports = false;                                   ///< COLLTUNE_REPORT=1
 };
 
-/// Nothing if COLLTUNE_TABLE is not set. Throws Error(invalid_argument) that names the variable,
-/// its value and what is allowed. `variable` is getenv.
-[[nodiscard]] std::optional<ProgramSettings> read_program_settings(
+/// Throws Error(invalid_argument) that names the variable, its value and what is allowed.
+/// `variable` is getenv.
+[[nodiscard]] ProgramSettings read_program_settings(
     const std::function<const char*(const char*)>& variable);
 
 /// What must be equal on all ranks that take part in a call: the build, and the settings that
 /// decide what runs. Which table, rank 0 says alone.
 [[nodiscard]] std::string fingerprint_of(const ProgramSettings& settings);
-
-/// "4.1" of the Open MPI that this process runs; what the library says of itself if it is none.
-[[nodiscard]] std::string running_open_mpi();
 
 }  // namespace colltune

@@ -1,22 +1,17 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes a table file in which kernels of ours win everywhere, whatever their speed: a test of what
-// runs them.
-//
-//   planted_table FILE SEED NODESxRANKS_PER_NODE...
-//
-// Each collective, size, type and operator has a variant that is drawn from all that can run there.
+#include "planted_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <iostream>
+#include <cstdint>
+#include <optional>
 #include <random>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/communication/thread_communicator.h"
@@ -25,7 +20,7 @@
 #include "colltune/table_file/table_content.h"
 #include "colltune/vocabulary/problem_form.h"
 
-namespace colltune {
+namespace colltune::test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -46,17 +41,22 @@ class Planter {
   Planter(unsigned seed, Capability capability)
       : random_(seed), capability_(std::move(capability)), catalogue_(make_host_catalogue()) {}
 
-  void plant(const Topology& topology) {
+  void plant(const Topology& topology, Calling calling, bool registered) {
+    calling_ = calling;
     for (const auto& collective : enum_names(Collective{})) {
       if (!shape_of(collective.value).reduces) {
-        plant_sizes(topology, {.collective = collective.value, .reduce_op = ReduceOp::none});
+        plant_sizes(topology, {.collective = collective.value,
+                               .reduce_op = ReduceOp::none,
+                               .registered = registered});
         continue;
       }
       for (const DataType type :
            {DataType::f32, DataType::f64, DataType::i32, DataType::i64, DataType::u8})
         for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max})
-          plant_sizes(topology,
-                      {.collective = collective.value, .data_type = type, .reduce_op = op});
+          plant_sizes(topology, {.collective = collective.value,
+                                 .data_type = type,
+                                 .reduce_op = op,
+                                 .registered = registered});
     }
   }
 
@@ -87,7 +87,8 @@ class Planter {
   [[nodiscard]] bool runs(const Topology& topology, const Problem& problem,
                           const Candidate& one) const {
     return one.first->supports(problem, topology, capability_, one.second) &&
-           one.first->traits(problem, topology, one.second).why_not_rebound.empty();
+           (calling_ == Calling::persistent ||
+            one.first->traits(problem, topology, one.second).why_not_rebound.empty());
   }
 
   /// Each algorithm as often as the others, however many variants it has.
@@ -109,7 +110,8 @@ class Planter {
   void add(const Topology& topology, const Problem& problem, const std::vector<Candidate>& ranked) {
     Decision decision{.key = {.problem = problem,
                               .topology = topology,
-                              .environment_digest = std::string(environment)}};
+                              .environment_digest = std::string(environment),
+                              .calling = calling_}};
     auto time = 1us;
     const auto rank = [&](Variant variant, std::string_view family,
                           bool is_baseline) -> RankedVariant& {
@@ -134,44 +136,40 @@ class Planter {
   }
 
   std::mt19937 random_;
+  Calling calling_ = Calling::each;
   Capability capability_;
   Implementations catalogue_;
   std::vector<Decision> decisions_;
 };
 
-int plant(int argc, char** argv) {
+}  // namespace
+
+std::string planted_table(unsigned seed, std::span<const PlantedWorld> worlds, PlantedCalls calls) {
   AbortFlag abort;
   const auto alone = make_thread_world(1, abort);
   const Capability capability =
       detect_host_capability(*alone.front(), std::chrono::steady_clock::now() + 60s);
-  Planter planter(static_cast<unsigned>(std::atoi(argv[2])), capability);
-  for (int i = 3; i < argc; ++i) {
-    const std::string world = argv[i];
-    planter.plant(topology_of(std::atoi(world.c_str()),
-                              std::atoi(world.c_str() + world.find('x') + 1), capability));
+  Planter planter(seed, capability);
+  const auto plant = [&](const Topology& topology) {
+    planter.plant(topology, Calling::each, false);
+    if (calls != PlantedCalls::ordinary) planter.plant(topology, Calling::persistent, false);
+    if (calls == PlantedCalls::persistent_registered)
+      planter.plant(topology, Calling::persistent, true);
+  };
+  for (const PlantedWorld& world : worlds) {
+    Topology topology = topology_of(world.nodes, world.ranks_per_node, capability);
+    plant(topology);
+    if (!world.in_both_placements) continue;
+    topology.placement = topology.placement == Placement::dedicated ? Placement::oversubscribed
+                                                                    : Placement::dedicated;
+    plant(topology);
   }
   DecisionSet set{.generation = {.number = 1}, .decisions = planter.take()};
   set.environments.emplace_back(std::string(environment), Environment{});
   const DecisionTable table(std::move(set));
-  std::ofstream(argv[1], std::ios::binary)
-      << encode_table({.set = table.set(),
+  return encode_table({.set = table.set(),
                        .environment_digest = std::string(environment),
                        .groups = table.answer_groups()});
-  return 0;
 }
 
-}  // namespace
-}  // namespace colltune
-
-int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::cerr << "usage: planted_table FILE SEED NODESxRANKS_PER_NODE...\n";
-    return 2;
-  }
-  try {
-    return colltune::plant(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
-}
+}  // namespace colltune::test

@@ -17,9 +17,9 @@ class Report {
  public:
   /// Adds the calls of a communicator that ends.
   void add(const Executor& executor);
-  /// For a person: what ran how often, what was left to the library, and what was saved by the
-  /// table's times.
-  [[nodiscard]] std::string text() const;
+  /// For a person: what ran how often on this `rank`, what was left to the library, and what was
+  /// saved by the table's times.
+  [[nodiscard]] std::string text(int rank = 0) const;
 
  private:
   int communicators_ = 0;

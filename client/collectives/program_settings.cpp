@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "program_settings.h"
+#include "colltune/collectives/program_settings.h"
 
 #include <elf.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <mpi.h>
 
 #include <array>
 #include <string_view>
@@ -59,29 +58,25 @@ std::string own_build_id() {
       },
       &search);
   if (search.id.empty())
-    throw Error(
-        StatusCode::failed_precondition,
-        "this component has no build id, so that ranks cannot tell whether they run the same "
-        "code; link it with --build-id");
+    throw Error(StatusCode::failed_precondition,
+                "this program or library has no build id, so that ranks cannot tell whether they "
+                "run the same "
+                "code; link it with --build-id");
   return search.id;
 }
 
 }  // namespace
 
-std::optional<ProgramSettings> read_program_settings(
-    const std::function<const char*(const char*)>& variable) {
+ProgramSettings read_program_settings(const std::function<const char*(const char*)>& variable) {
   const auto value = [&](const char* name) {
     const char* const text = variable(name);
     return std::string_view(text == nullptr ? "" : text);
   };
   const auto refuse = [](std::string_view name, std::string_view got, std::string_view allowed) {
-    throw Error(
-        StatusCode::invalid_argument,
-        fmt::format("{}={} must be {}; the library's own collectives run", name, got, allowed));
+    throw Error(StatusCode::invalid_argument, fmt::format("{}={} must be {}", name, got, allowed));
   };
   ProgramSettings settings{.table = std::string(value("COLLTUNE_TABLE")),
                            .table_digest = std::string(value("COLLTUNE_TABLE_DIGEST"))};
-  if (settings.table.empty()) return {};
   if (const auto text = value("COLLTUNE_MEMORY"); !text.empty()) {
     try {
       settings.memory = parse_bytes(text);
@@ -105,17 +100,6 @@ std::optional<ProgramSettings> read_program_settings(
 
 std::string fingerprint_of(const ProgramSettings& settings) {
   return fmt::format("{} {} {}", own_build_id(), settings.memory.value, name_of(settings.numerics));
-}
-
-std::string running_open_mpi() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  PMPI_Get_library_version(text.data(), &length);
-  const std::string_view all(text.data(), static_cast<std::size_t>(length));
-  constexpr std::string_view name = "Open MPI v";
-  if (!all.starts_with(name)) return std::string(all.substr(0, all.find(',')));
-  const std::string_view version = all.substr(name.size());
-  return std::string(version.substr(0, version.find('.', version.find('.') + 1)));
 }
 
 }  // namespace colltune

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "report.h"
+#include "colltune/collectives/report.h"
 
 #include <fmt/format.h>
 
@@ -24,10 +24,12 @@ void Report::add(const Executor& executor) {
   for (const std::string& failure : executor.failures()) ++failures_[failure];
 }
 
-std::string Report::text() const {
+std::string Report::text(int rank) const {
   if (communicators_ == 0)
-    return "report of rank 0: no communicator made enough collective calls, or nothing of the "
-           "table runs there";
+    return fmt::format(
+        "report of rank {}: no communicator made enough collective calls, or nothing of the "
+        "table runs there",
+        rank);
   std::uint64_t calls = 0;
   std::chrono::nanoseconds saved{};
   for (const auto& [variant, tally] : ran_) {
@@ -37,10 +39,10 @@ std::string Report::text() const {
   std::uint64_t left = 0;
   for (const std::uint64_t one : left_) left += one;
   std::string text = fmt::format(
-      "report of rank 0: {} calls on {} communicator(s) ran by {}; by the table's times they took "
+      "report of rank {}: {} calls on {} communicator(s) ran by {}; by the table's times they took "
       "{:.3f} ms less "
       "than the library's own. {} calls were left to the library.",
-      calls, communicators_, source_, static_cast<double>(saved.count()) / 1e6, left);
+      rank, calls, communicators_, source_, static_cast<double>(saved.count()) / 1e6, left);
   std::vector<std::pair<std::string, Executor::Tally>> ran(ran_.begin(), ran_.end());
   std::ranges::stable_sort(ran, std::ranges::greater{},
                            [](const auto& one) { return one.second.saved; });

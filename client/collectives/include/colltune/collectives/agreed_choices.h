@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "colltune/collectives/agreement.h"
+#include "colltune/collectives/choices.h"
+#include "colltune/collectives/program_settings.h"
+#include "colltune/vocabulary/error.h"
+
+namespace colltune {
+
+/// What the ranks of a communicator run; the same on all of them.
+struct AgreedChoices {
+  std::vector<Choices>
+      of_calling{};         ///< for each that was asked for; empty ones if an error follows
+  bool are_unlike = false;  ///< the ranks' processors differ: nothing of ours runs
+  std::optional<Error> table_error{};  ///< why the table cannot be used
+};
+
+/// Collective: rank 0 reads the table that its `settings` name, if any, and decides for all. Waits
+/// as long as it takes. Throws Error on all ranks or none.
+[[nodiscard]] AgreedChoices agree_on_choices(Communicator& communicator, Agreement& agreement,
+                                             const ProgramSettings& settings,
+                                             const Implementations& catalogue,
+                                             std::span<const ProgramCalling> callings);
+
+}  // namespace colltune

@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "one_rank.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "colltune/collectives/report.h"
+#include "colltune/kernels/catalogue.h"
+
+namespace colltune {
+namespace {
+
+/// What the ranks agree on, in this order.
+constexpr std::array callings{ProgramCalling{}, ProgramCalling{.calling = Calling::persistent},
+                              ProgramCalling{.calling = Calling::persistent, .registered = true}};
+
+/// The entry for `call`; null: none.
+const Choices::Entry* find_entry(const Choices& choices, const ProgramCall& call) {
+  for (const Choices::Row& row : choices.rows) {
+    if (row.collective != call.collective || row.data_type != call.data_type ||
+        row.reduce_op != call.reduce_op || call.message_size < row.smallest ||
+        call.message_size > row.largest)
+      continue;
+    const std::uint16_t choice = row.choices[bucket_of(call.message_size.value)];
+    return choice == Choices::library ? nullptr : &choices.entries[choice - 1U];
+  }
+  return nullptr;
+}
+
+/// Whether all ranks have this failure, so that they are still in step: what the kernels throw on
+/// all ranks or none.
+bool is_common(const std::exception& error) {
+  const auto* const known = dynamic_cast<const Error*>(&error);
+  return known != nullptr && dynamic_cast<const RankMissing*>(known) == nullptr &&
+         (known->code() == StatusCode::resource_exhausted ||
+          known->code() == StatusCode::invalid_argument ||
+          known->code() == StatusCode::unavailable);
+}
+
+}  // namespace
+
+ProgramSettings settings_of(const CollectivesOptions& options) {
+  ProgramSettings settings =
+      read_program_settings([](const char* name) { return std::getenv(name); });
+  if (options.table) settings.table = *options.table;
+  if (options.table_digest) settings.table_digest = *options.table_digest;
+  if (options.memory) settings.memory = *options.memory;
+  if (options.numerics) settings.numerics = *options.numerics;
+  return settings;
+}
+
+Collectives::Impl::Impl(OneRankParts parts, Agreement& agreement, const ProgramSettings& settings)
+    : parts_(std::move(parts)),
+      rank_(parts_.communicator->rank()),
+      ranks_(parts_.communicator->size()) {
+  AgreedChoices agreed =
+      agree_on_choices(*parts_.communicator, agreement, settings, *parts_.catalogue, callings);
+  if (agreed.table_error) throw *agreed.table_error;
+  if (agreed.are_unlike) notes_.emplace_back("the ranks run on unlike processors: no winner runs");
+  executor_ = std::make_unique<Executor>(std::move(parts_.communicator), *parts_.catalogue,
+                                         std::move(agreed.of_calling[0]));
+  for (const std::string& line : executor_->choices().left_out)
+    notes_.push_back("not used: " + line);
+  persistent_ = std::move(agreed.of_calling[1]);
+  registered_ = std::move(agreed.of_calling[2]);
+  plain_ = std::make_unique<PlainCalls>(parts_.plain, executor_->communicator());
+  parts_.waits->meanwhile.watch(executor_.get());
+}
+
+Collectives::Impl::~Impl() {
+  parts_.waits->meanwhile.watch(nullptr);
+  if (!parts_.reports || rank_ != 0) return;
+  try {
+    const std::string line = fmt::format("colltune: {}\n", report());
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "colltune: no report: %s\n", error.what());
+  }
+}
+
+void Collectives::Impl::require_whole() const {
+  if (!broken_.empty()) [[unlikely]]
+    throw Error(StatusCode::failed_precondition,
+                "a collective of this communicator has failed before: " + broken_);
+}
+
+void Collectives::Impl::give_up(bool in_call, const std::exception& error) {
+  broken_ = error.what();
+  executor_->end(in_call);
+  parts_.abandon();
+}
+
+template <class Body>
+auto Collectives::Impl::attempt(bool in_call, const Body& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    give_up(in_call, error);
+    throw;
+  }
+}
+
+template <class Body>
+auto Collectives::Impl::attempt_together(bool in_call, const Body& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    if (!is_common(error)) give_up(in_call, error);
+    throw;
+  }
+}
+
+void Collectives::Impl::move_alone(const CheckedCall& checked, const OwnBuffers& own) {
+  const CallBuffers& buffers = own.buffers;
+  if (!own.in_place && checked.block > 0)
+    std::memcpy(buffers.receive.data(), buffers.send.data(), checked.block);
+}
+
+void Collectives::Impl::run(const CollectiveCall& call) {
+  require_whole();
+  const CheckedCall checked = check_alike(call, ranks_);
+  if (ranks_ == 1) {
+    move_alone(checked, check_own(call, checked, rank_, ranks_));
+    return;
+  }
+  if (checked.block == 0) return;
+  const OwnBuffers own = attempt(false, [&] { return check_own(call, checked, rank_, ranks_); });
+  parts_.waits->meanwhile.begin();
+  const std::uint16_t choice = executor_->begin(checked.program);
+  if (choice != Choices::library && attempt(true, [&] {
+        return executor_->run(choice, checked.program, own.in_place, own.buffers);
+      }))
+    return;
+  const Call next = kernel_call(checked, own);
+  plain_->check(next.problem);
+  Operation* const operation = attempt_together(true, [&] { return &plain_->next(next); });
+  attempt(true, [&] {
+    operation->start();
+    operation->wait(never);
+  });
+}
+
+bool Collectives::Impl::is_registered(const CallBuffers& buffers) const {
+  const Communicator& communicator = executor_->communicator();
+  return (buffers.send.empty() || communicator.place_of(buffers.send)) &&
+         (buffers.receive.empty() || communicator.place_of(buffers.receive));
+}
+
+std::unique_ptr<Operation> Collectives::Impl::prepare_winner(const Choices& choices, Call call,
+                                                             const ProgramCall& program,
+                                                             std::string& variant) {
+  const Choices::Entry* const entry = find_entry(choices, program);
+  if (entry == nullptr) return nullptr;
+  const Implementation* const found =
+      find_implementation(*parts_.catalogue, entry->variant.implementation);
+  if (found == nullptr) return nullptr;  // of no rank: the builds are the same
+  call.problem.data_type = program.data_type;
+  try {
+    auto operation = found->prepare(executor_->communicator(), call, entry->variant, never);
+    variant = to_string(entry->variant);
+    return operation;
+  } catch (const RankMissing&) {
+    throw;
+  } catch (const Error& error) {  // on all ranks or none
+    notes_.push_back(fmt::format("a persistent call is not run by {}: {}",
+                                 to_string(entry->variant), error.what()));
+    return nullptr;
+  }
+}
+
+Collectives::Impl::Prepared Collectives::Impl::prepare(const CollectiveCall& call) {
+  require_whole();
+  Prepared prepared{.checked = check_alike(call, ranks_)};
+  const CheckedCall& checked = prepared.checked;
+  if (ranks_ == 1) {
+    prepared.own = check_own(call, checked, rank_, ranks_);
+    return prepared;
+  }
+  if (checked.block == 0) return prepared;
+  // The ranks must agree on whether all can go on, and whether all buffers are registered.
+  enum Own : std::int64_t { registered = 0, anywhere = 1, not_valid = 2 };
+  std::optional<Error> refused;
+  std::int64_t own = not_valid;
+  try {
+    prepared.own = check_own(call, checked, rank_, ranks_);
+    own = is_registered(prepared.own.buffers) ? registered : anywhere;
+  } catch (const Error& error) {
+    refused = error;
+  }
+  parts_.waits->meanwhile.begin();
+  executor_->note(checked.program);
+  const std::int64_t all =
+      attempt(true, [&] { return executor_->communicator().all_reduce_max(own, never); });
+  if (refused) throw *refused;
+  if (all == not_valid)
+    throw Error(StatusCode::invalid_argument,
+                describe(checked.program) + ": another rank's buffers are not valid");
+  Call kernels = kernel_call(checked, prepared.own);
+  kernels.is_persistent = true;
+  plain_->check(kernels.problem);
+  attempt_together(true, [&] {
+    if (all == registered) {
+      kernels.problem.registered = true;
+      prepared.operation = prepare_winner(registered_, kernels, checked.program, prepared.variant);
+      kernels.problem.registered = false;
+    }
+    if (prepared.operation == nullptr)
+      prepared.operation = prepare_winner(persistent_, kernels, checked.program, prepared.variant);
+    if (prepared.operation == nullptr) prepared.operation = plain_->prepare(kernels);
+  });
+  return prepared;
+}
+
+void Collectives::Impl::start(Operation& operation, const ProgramCall& call) {
+  require_whole();
+  executor_->note(call);
+  attempt(true, [&] { operation.start(); });
+}
+
+void Collectives::Impl::wait(Operation& operation) {
+  require_whole();
+  parts_.waits->meanwhile.begin();
+  attempt(true, [&] { operation.wait(never); });
+}
+
+std::unique_ptr<SymmetricMemory> Collectives::Impl::allocate(Bytes bytes) {
+  require_whole();
+  if (bytes == Bytes{})
+    throw Error(StatusCode::invalid_argument, "symmetric memory has at least 1 byte, not 0");
+  return attempt_together(false, [&] { return executor_->communicator().allocate(bytes, never); });
+}
+
+std::string Collectives::Impl::report() const {
+  Report report;
+  report.add(*executor_);
+  std::string text = report.text(rank_);
+  for (const std::string& note : notes_) text += "\n  " + note;
+  return text;
+}
+
+}  // namespace colltune

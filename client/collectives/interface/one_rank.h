@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "call_check.h"
+#include "colltune/collectives/agreed_choices.h"
+#include "colltune/collectives/collectives.h"
+#include "colltune/collectives/executor.h"
+#include "colltune/collectives/meanwhile.h"
+#include "plain_calls.h"
+
+namespace colltune {
+
+/// The options of a program, with the environment's values for those that are empty. Throws
+/// Error(invalid_argument) that names the variable.
+[[nodiscard]] ProgramSettings settings_of(const CollectivesOptions& options);
+
+/// What a rank waits with. Lives as long as its communicator.
+struct RankWaits {
+  /// `progress` lets the library go on.
+  explicit RankWaits(std::function<void()> progress)
+      : meanwhile(std::move(progress)), abort_flag(meanwhile) {}
+
+  Meanwhile meanwhile;
+  AbortFlag abort_flag;
+};
+
+/// What a rank's collectives are made of.
+struct OneRankParts {
+  std::shared_ptr<const void> keeps;  ///< outlives all the others
+  std::shared_ptr<RankWaits> waits;
+  std::unique_ptr<Communicator> communicator;
+  std::shared_ptr<const Implementations> catalogue;
+  PlainWay plain;
+  /// Ends the other ranks' waits, where one can.
+  std::function<void()> abandon;
+  bool reports = false;
+};
+
+/// One rank's collectives. What the public classes say of themselves holds here.
+class [[gnu::visibility("hidden")]] Collectives::Impl {
+ public:
+  /// Collective: the ranks agree on what runs.
+  Impl(OneRankParts parts, Agreement & agreement, const ProgramSettings& settings);
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl();
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return ranks_; }
+  void run(const CollectiveCall& call);
+  [[nodiscard]] std::unique_ptr<SymmetricMemory> allocate(Bytes bytes);
+  [[nodiscard]] std::string report() const;
+
+  /// What a persistent call is made of.
+  struct Prepared {
+    CheckedCall checked{};
+    OwnBuffers own{};
+    std::unique_ptr<Operation> operation;  ///< null: the rank is alone, or the message empty
+    std::string variant;
+  };
+  [[nodiscard]] Prepared prepare(const CollectiveCall& call);
+  /// For a persistent call that starts or is waited for.
+  void start(Operation & operation, const ProgramCall& call);
+  void wait(Operation & operation);
+  /// A call of which this rank is the only one.
+  static void move_alone(const CheckedCall& checked, const OwnBuffers& own);
+
+ private:
+  void require_whole() const;
+  /// This rank makes no further call; tells the others.
+  void give_up(bool in_call, const std::exception& error);
+  /// Runs `body`, after which this rank cannot go on if it throws.
+  template <class Body>
+  auto attempt(bool in_call, const Body& body);
+  /// The same, unless what it throws is thrown on all ranks.
+  template <class Body>
+  auto attempt_together(bool in_call, const Body& body);
+  [[nodiscard]] bool is_registered(const CallBuffers& buffers) const;
+  /// Collective: the winner among `choices`, prepared; null if there is none.
+  [[nodiscard]] std::unique_ptr<Operation> prepare_winner(
+      const Choices& choices, Call call, const ProgramCall& program, std::string& variant);
+
+  OneRankParts parts_;  // the communicator is the executor's
+  int rank_;
+  int ranks_;
+  std::unique_ptr<Executor> executor_;
+  Choices persistent_;
+  Choices registered_;
+  std::vector<std::string> notes_;
+  std::unique_ptr<PlainCalls> plain_;
+  std::string broken_;  ///< why no further call can be made
+};
+
+}  // namespace colltune

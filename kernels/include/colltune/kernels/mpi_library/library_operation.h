@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "colltune/kernels/communicator.h"
+#include "colltune/kernels/operation.h"
+
+namespace colltune {
+
+/// `call` as the MPI library does it by its own choice of algorithm, without a bound in time; what
+/// MPI lacks (f16, bf16, fp8, avg) is composed from what it has. Of a persistent call its ordinary
+/// or its persistent form, whichever is the faster one here; then collective. Calls MPI by its
+/// profiling names (PMPI_), so tools do not take it for a call of the program. A broadcast is in
+/// place, a reduce_scatter is not; a block has at most INT_MAX elements. Only in builds with MPI,
+/// and for communicators over MPI.
+[[nodiscard]] std::unique_ptr<Operation> make_library_operation(Communicator& communicator,
+                                                                const Call& call,
+                                                                Deadline deadline);
+
+}  // namespace colltune

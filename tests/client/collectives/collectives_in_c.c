@@ -1,0 +1,160 @@
+/* SPDX-FileCopyrightText: The colltune authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "collectives_in_c.h"
+
+#include <string.h>
+
+enum { most_ranks = 8, count = 3 };
+
+static const char* use_persistent(colltune_collectives* collectives) {
+  const int ranks = colltune_collectives_size(collectives);
+  const int rank = colltune_collectives_rank(collectives);
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_symmetric_buffer* buffer = NULL;
+  if (colltune_symmetric_allocate(collectives, 2 * count * sizeof(int32_t), &buffer, &error) != 0)
+    return "colltune_symmetric_allocate";
+  int32_t* own = colltune_symmetric_part(buffer, rank);
+  if (own == NULL || colltune_symmetric_part(buffer, ranks) != NULL)
+    return "colltune_symmetric_part";
+  const colltune_collective_call call = {.struct_size = sizeof call,
+                                         .collective = COLLTUNE_KIND_ALL_REDUCE,
+                                         .type = COLLTUNE_I32,
+                                         .op = COLLTUNE_SUM,
+                                         .count = count,
+                                         .send = own,
+                                         .receive = own + count};
+  colltune_persistent_call* persistent = NULL;
+  if (colltune_persistent_init(collectives, &call, &persistent, &error) != 0)
+    return "colltune_persistent_init";
+  if (colltune_persistent_variant(persistent) == NULL) return "colltune_persistent_variant";
+  for (int32_t turn = 1; turn <= 3; ++turn) {
+    for (int i = 0; i < count; ++i) own[i] = turn * (rank + i);
+    if (colltune_persistent_start(persistent, &error) != 0) return "colltune_persistent_start";
+    if (colltune_persistent_wait(persistent, &error) != 0) return "colltune_persistent_wait";
+    for (int i = 0; i < count; ++i)
+      if (own[count + i] != turn * (ranks * (ranks - 1) / 2 + ranks * i))
+        return "the persistent call's result";
+  }
+  if (colltune_persistent_wait(persistent, &error) != 9 ||
+      strstr(error.message, "was not started") == NULL)
+    return "a wait without start";
+  colltune_persistent_free(persistent);
+  colltune_symmetric_free(buffer);
+  return NULL;
+}
+
+const char* use_collectives_in_c(colltune_collectives* collectives) {
+  const int ranks = colltune_collectives_size(collectives);
+  const int rank = colltune_collectives_rank(collectives);
+  const int root = ranks - 1;
+  int32_t one[count];
+  int32_t many[most_ranks * count];
+  int32_t to[most_ranks * count];
+  colltune_error error = {.struct_size = sizeof error};
+  if (ranks < 1 || ranks > most_ranks || rank < 0 || rank >= ranks) return "rank and size";
+
+  for (int i = 0; i < count; ++i) one[i] = 10 * rank + i;
+  if (colltune_all_reduce(collectives, one, to, count, COLLTUNE_I32, COLLTUNE_MAX, &error) != 0)
+    return "colltune_all_reduce";
+  for (int i = 0; i < count; ++i)
+    if (to[i] != 10 * root + i) return "the result of all_reduce";
+
+  if (colltune_all_gather(collectives, one, many, count, COLLTUNE_I32, &error) != 0)
+    return "colltune_all_gather";
+  for (int i = 0; i < ranks * count; ++i)
+    if (many[i] != 10 * (i / count) + i % count) return "the result of all_gather";
+
+  if (colltune_reduce_scatter(collectives, many, to, count, COLLTUNE_I32, COLLTUNE_SUM, &error) !=
+      0)
+    return "colltune_reduce_scatter";
+  for (int i = 0; i < count; ++i)
+    if (to[i] != ranks * (10 * rank + i)) return "the result of reduce_scatter";
+
+  for (int i = 0; i < count; ++i) to[i] = rank == root ? 7 * i : -1;
+  if (colltune_broadcast(collectives, to, count, COLLTUNE_I32, root, &error) != 0)
+    return "colltune_broadcast";
+  for (int i = 0; i < count; ++i)
+    if (to[i] != 7 * i) return "the result of broadcast";
+
+  if (colltune_reduce(collectives, one, rank == root ? to : NULL, count, COLLTUNE_I32, COLLTUNE_MIN,
+                      root, &error) != 0)
+    return "colltune_reduce";
+  for (int i = 0; i < count && rank == root; ++i)
+    if (to[i] != i) return "the result of reduce";
+
+  for (int i = 0; i < ranks * count; ++i) many[i] = 1000 * rank + i;
+  if (colltune_all_to_all(collectives, many, to, count, COLLTUNE_I32, &error) != 0)
+    return "colltune_all_to_all";
+  for (int i = 0; i < ranks * count; ++i)
+    if (to[i] != 1000 * (i / count) + rank * count + i % count) return "the result of all_to_all";
+
+  if (colltune_gather(collectives, one, rank == root ? to : NULL, count, COLLTUNE_I32, root,
+                      &error) != 0)
+    return "colltune_gather";
+  for (int i = 0; i < ranks * count && rank == root; ++i)
+    if (to[i] != 10 * (i / count) + i % count) return "the result of gather";
+
+  if (colltune_scatter(collectives, rank == root ? many : NULL, to, count, COLLTUNE_I32, root,
+                       &error) != 0)
+    return "colltune_scatter";
+  for (int i = 0; i < count; ++i)
+    if (to[i] != 1000 * root + rank * count + i) return "the result of scatter";
+
+  const char* const report = colltune_collectives_report(collectives);
+  if (report == NULL || strstr(report, "report of rank ") == NULL)
+    return "colltune_collectives_report";
+  return use_persistent(collectives);
+}
+
+const char* misuse_collectives_in_c(colltune_collectives* collectives) {
+  int32_t one = 1;
+  int32_t to = 0;
+  colltune_error error = {.struct_size = sizeof error};
+  if (colltune_all_reduce(NULL, &one, &to, 1, COLLTUNE_I32, COLLTUNE_SUM, &error) != 3 ||
+      strcmp(error.message, "the collectives is NULL") != 0)
+    return "no collectives";
+  if (colltune_all_reduce(collectives, &one, &to, 1, (colltune_type)99, COLLTUNE_SUM, &error) !=
+          3 ||
+      strstr(error.message, "99 is no data type; allowed are i8, ") == NULL || error.code != 3)
+    return "no such type";
+  if (colltune_all_reduce(collectives, &one, &to, 1, COLLTUNE_I32, (colltune_op)-1, &error) != 3 ||
+      strstr(error.message, "-1 is no reduce op; allowed are none, sum, ") == NULL)
+    return "no such operator";
+  if (colltune_all_reduce(collectives, &one, &to, 1, COLLTUNE_I32, COLLTUNE_NONE, NULL) != 3)
+    return "a reduction without an operator";
+  if (colltune_broadcast(collectives, &one, 1, COLLTUNE_I32, -1, &error) != 3 ||
+      strstr(error.message, "the root is rank -1; allowed are 0 to ") == NULL)
+    return "no such root";
+  if (colltune_all_reduce(collectives, &one, &to, SIZE_MAX / 4, COLLTUNE_I32, COLLTUNE_SUM,
+                          &error) != 3)
+    return "more than an address space";
+  colltune_collective_call call = {.struct_size = sizeof call,
+                                   .collective = (colltune_collective_kind)8,
+                                   .type = COLLTUNE_I32,
+                                   .count = 1,
+                                   .send = &one,
+                                   .receive = &to};
+  colltune_persistent_call* persistent = (colltune_persistent_call*)&one;
+  if (colltune_persistent_init(collectives, &call, &persistent, &error) != 3 ||
+      persistent != NULL || strstr(error.message, "8 is no collective; allowed are ") == NULL)
+    return "no such collective";
+  call.struct_size = 8;
+  if (colltune_persistent_init(collectives, &call, &persistent, &error) != 3 ||
+      strstr(error.message, "set it to sizeof(colltune_collective_call)") == NULL)
+    return "a structure without size";
+  if (colltune_persistent_init(collectives, NULL, &persistent, &error) != 3) return "no call";
+  call.struct_size = sizeof call;
+  if (colltune_persistent_init(collectives, &call, NULL, &error) != 3)
+    return "no place for a persistent call";
+  if (colltune_persistent_start(NULL, &error) != 3 || colltune_persistent_variant(NULL) != NULL)
+    return "no persistent call";
+  if (colltune_symmetric_part(NULL, 0) != NULL) return "no symmetric buffer";
+  if (colltune_collectives_rank(NULL) != -1 || colltune_collectives_size(NULL) != -1 ||
+      colltune_collectives_report(NULL) != NULL)
+    return "facts of no collectives";
+  colltune_collectives_free(NULL);
+  colltune_persistent_free(NULL);
+  colltune_symmetric_free(NULL);
+  colltune_rank_threads_free(NULL);
+  return NULL;
+}

@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The public collectives, over MPI.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <thread>
+
+#include "checked_calls.h"
+#include "collectives_in_c.h"
+#include "colltune/collectives/mpi.h"
+#include "colltune/collectives_mpi.h"
+#include "planted_table.h"
+
+namespace colltune {
+namespace {
+
+using test::all_calls;
+using test::WantedCall;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+int rank_in_world() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+int world_size() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+/// Rank 0's table file; it alone can read it.
+class TableOnDisk {
+ public:
+  TableOnDisk() {
+    if (rank_in_world() != 0) return;
+    path_ = std::filesystem::temp_directory_path() /
+            ("colltune_over_mpi_" + std::to_string(::getpid()) + ".ctt");
+    // Launchers bind ranks to cores: this one's say nothing of the others'.
+    static const std::string content = test::planted_table(
+        1,
+        std::array{test::PlantedWorld{
+            .nodes = 1, .ranks_per_node = world_size(), .in_both_placements = true}},
+        test::PlantedCalls::persistent_registered);
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  TableOnDisk(const TableOnDisk&) = delete;
+  TableOnDisk& operator=(const TableOnDisk&) = delete;
+  ~TableOnDisk() {
+    if (!path_.empty()) std::filesystem::remove(path_);
+  }
+  [[nodiscard]] std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_ = "/nowhere";
+};
+
+std::string failure_of(const std::function<void()>& body) {
+  try {
+    body();
+    return {};
+  } catch (const Error& error) {
+    return std::to_string(static_cast<int>(error.code())) + ": " + error.what();
+  }
+}
+
+void sum_once(Collectives& collectives) {
+  const std::array<float, 6> own{2, 2, 2, 2, 2, 2};
+  std::array<float, 6> all{};
+  collectives.all_reduce(own.data(), all.data(), own.size(), DataType::f32, ReduceOp::sum);
+  EXPECT_THAT(all, Each(2.0F * static_cast<float>(collectives.size())));
+}
+
+TEST(OverMpi, TheLibraryGivesTheReferencesResults) {
+  Collectives collectives = make_collectives(MPI_COMM_WORLD);
+  EXPECT_EQ(collectives.rank(), rank_in_world());
+  EXPECT_EQ(collectives.size(), world_size());
+  const std::vector<WantedCall> asked = all_calls(world_size());
+  expect_all(collectives, asked);
+  if (world_size() > 1) {
+    EXPECT_THAT(collectives.report(), HasSubstr("0 calls on 1"));
+  }
+  std::vector<WantedCall> some;
+  for (const WantedCall& one : asked)
+    if (one.call.count == 600 || (one.call.count == 37 && (one.call.data_type == DataType::bf16 ||
+                                                           one.call.data_type == DataType::i32)))
+      some.push_back(one);
+  EXPECT_EQ(expect_all_persistent(collectives, some), 0);
+}
+
+TEST(OverMpi, WinnersGiveTheReferencesResults) {
+  const TableOnDisk table;
+  Collectives collectives =
+      make_collectives(MPI_COMM_WORLD, {.table = table.path(), .numerics = ProgramNumerics::any});
+  const std::vector<WantedCall> asked = all_calls(world_size());
+  expect_all(collectives, asked);
+  if (world_size() > 1) {
+    EXPECT_THAT(collectives.report(), HasSubstr(" less  cpu."));
+  }
+  std::vector<WantedCall> floats;
+  for (const WantedCall& one : asked)
+    if (one.call.data_type == DataType::f32) floats.push_back(one);
+  const int ours = expect_all_persistent(collectives, floats);
+  EXPECT_EQ(ours > static_cast<int>(floats.size()) / 4, world_size() > 1);
+  std::vector<SymmetricBuffer> memory;
+  const int registered =
+      expect_all_persistent(collectives, std::span(floats).first(12), [&](std::size_t bytes) {
+        if (bytes == 0) return std::span<std::byte>();
+        memory.push_back(collectives.allocate({bytes}));
+        return memory.back().bytes();
+      });
+  EXPECT_EQ(registered > 0, world_size() > 1);
+}
+
+TEST(OverMpi, MapsSymmetricMemoryOfAllRanks) {
+  Collectives collectives = make_collectives(MPI_COMM_WORLD);
+  const SymmetricBuffer memory = collectives.allocate({sizeof(int)});
+  *reinterpret_cast<int*>(memory.bytes().data()) = rank_in_world() + 1;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int rank = 0; rank < world_size(); ++rank)
+    EXPECT_EQ(*reinterpret_cast<int*>(memory.part(rank).data()), rank + 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(OverMpi, RunsInC) {
+  const TableOnDisk table;
+  const std::string path = table.path();
+  colltune_collectives_options options{};
+  options.struct_size = sizeof options;
+  options.table = path.c_str();
+  colltune_error error{};
+  error.struct_size = sizeof error;
+  colltune_collectives* collectives = nullptr;
+  ASSERT_EQ(colltune_collectives_of_mpi(MPI_COMM_WORLD, &options, &collectives, &error), 0)
+      << error.message;
+  EXPECT_STREQ(misuse_collectives_in_c(collectives), nullptr);
+  EXPECT_STREQ(use_collectives_in_c(collectives), nullptr);
+  colltune_collectives_free(collectives);
+  // One rank's mistake is an error of all.
+  options.numerics = rank_in_world() == 0 ? "mine" : "any";
+  EXPECT_EQ(colltune_collectives_of_mpi(MPI_COMM_WORLD, &options, &collectives, &error), 3);
+  EXPECT_THAT(error.message, AllOf(StartsWith("rank 0: "), HasSubstr("rank_order")));
+  options.numerics = nullptr;
+  colltune_collectives** const place = rank_in_world() == 0 ? nullptr : &collectives;
+  EXPECT_EQ(colltune_collectives_of_mpi(MPI_COMM_WORLD, &options, place, &error), 3);
+  EXPECT_THAT(error.message, HasSubstr("rank 0: there is no place for the collectives"));
+}
+
+/// Keeps the program's communicator as it was: of an error MPI still calls its handler.
+int errors_handled = 0;
+void handle(MPI_Comm* /*comm*/, int* /*code*/, ...) { ++errors_handled; }
+
+TEST(OverMpi, LeavesTheProgramsCommunicatorAlone) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(handle, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  MPI_Errhandler of_world = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &of_world);
+  EXPECT_EQ(of_world, MPI_ERRORS_ARE_FATAL);
+  {
+    Collectives collectives = make_collectives(comm);
+    sum_once(collectives);
+    MPI_Bcast(nullptr, 1, MPI_INT, -1, comm);
+    EXPECT_EQ(errors_handled, 1);
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &of_world);
+    EXPECT_EQ(of_world, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_free(&comm);
+    sum_once(collectives);  // with a communicator of its own
+  }
+  MPI_Errhandler_free(&handler);
+}
+
+TEST(OverMpi, WorksOnPartsOfTheWorldAtATime) {
+  const TableOnDisk table;
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank_in_world() % 2, -rank_in_world(), &half);
+  {
+    Collectives all = make_collectives(MPI_COMM_WORLD, {.table = table.path()});
+    Collectives part = make_collectives(half);
+    for (int turn = 0; turn < 3; ++turn) {
+      sum_once(all);
+      sum_once(part);
+    }
+    PersistentCall in_all =
+        all.prepare({.collective = Collective::broadcast, .count = 1, .receive = &errors_handled});
+    sum_once(part);
+    in_all.start();
+    sum_once(part);
+    in_all.wait();
+  }
+  MPI_Comm_free(&half);
+}
+
+TEST(OverMpi, RefusesCommunicatorsThatItCannotUse) {
+  EXPECT_EQ(failure_of([] { (void)make_collectives(MPI_COMM_NULL); }),
+            "3: the communicator is MPI_COMM_NULL");
+  if (world_size() < 2) return;
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm between = MPI_COMM_NULL;
+  const bool is_first = rank_in_world() == 0;
+  MPI_Comm_split(MPI_COMM_WORLD, is_first ? 0 : 1, 0, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, is_first ? 1 : 0, 7, &between);
+  EXPECT_THAT(failure_of([&] { (void)make_collectives(between); }),
+              AllOf(StartsWith("3: "), HasSubstr("intercommunicator")));
+  MPI_Comm_free(&between);
+  MPI_Comm_free(&half);
+}
+
+TEST(OverMpi, FailsOnAllRanksIfTheTableCannotBeUsed) {
+  EXPECT_THAT(failure_of([] { (void)make_collectives(MPI_COMM_WORLD, {.table = "/nowhere.ctt"}); }),
+              AllOf(StartsWith("9: "), HasSubstr("/nowhere.ctt")));
+  const TableOnDisk table;
+  EXPECT_THAT(failure_of([&] {
+                (void)make_collectives(MPI_COMM_WORLD,
+                                       {.table = table.path(), .table_digest = "00ff"});
+              }),
+              AllOf(StartsWith("9: "), HasSubstr("00ff")));
+}
+
+TEST(OverMpi, NamesRanksWithOtherOptions) {
+  const int last = world_size() - 1;
+  const auto make = [&] {
+    (void)make_collectives(MPI_COMM_WORLD,
+                           {.memory = parse_bytes(rank_in_world() == last ? "1MiB" : "2MiB")});
+  };
+  if (last == 0)
+    EXPECT_EQ(failure_of(make), "");
+  else
+    EXPECT_THAT(failure_of(make),
+                AllOf(StartsWith("9: build, memory and numerics of rank " + std::to_string(last)),
+                      HasSubstr(" 1048576 "), HasSubstr(" 2097152 ")));
+  // A rank whose environment has no such value does not leave the others waiting.
+  if (rank_in_world() == last) ::setenv("COLLTUNE_NUMERICS", "mine", 1);
+  EXPECT_THAT(failure_of([] { (void)make_collectives(MPI_COMM_WORLD); }),
+              AllOf(StartsWith("3: rank " + std::to_string(last) + ": COLLTUNE_NUMERICS=mine")));
+  ::unsetenv("COLLTUNE_NUMERICS");
+}
+
+TEST(OverMpi, KeepsToTheLimitOfMemoryAndGoesOn) {
+  if (world_size() != 2) return;  // the winner that the table has for two ranks
+  const TableOnDisk table;
+  Collectives collectives =
+      make_collectives(MPI_COMM_WORLD, {.table = table.path(), .memory = Bytes{16384}});
+  std::vector<std::byte> send(196608, std::byte(rank_in_world() + 1));
+  std::vector<std::byte> receive(2 * send.size());
+  collectives.all_gather(send.data(), receive.data(), send.size(), DataType::u8);
+  EXPECT_EQ(receive.front(), std::byte{1});
+  EXPECT_EQ(receive.back(), std::byte{2});
+  EXPECT_THAT(collectives.report(), AllOf(HasSubstr("not run on 1 communicator(s): cpu.all_gather"),
+                                          HasSubstr("the limit of 16KiB")));
+  EXPECT_THAT(failure_of([&] { (void)collectives.allocate({1 << 20}); }),
+              AllOf(StartsWith("8: "), HasSubstr("the limit of 16KiB")));
+  sum_once(collectives);
+}
+
+TEST(OverMpi, TellsRanksThatWaitThatOneHasFailed) {
+  if (world_size() < 2) return;
+  const TableOnDisk table;
+  Collectives collectives =
+      make_collectives(MPI_COMM_WORLD, {.table = table.path(), .numerics = ProgramNumerics::any});
+  sum_once(collectives);
+  std::array<float, 6> own{};
+  std::array<float, 6> all{};
+  float* const to = rank_in_world() == world_size() - 1 ? nullptr : all.data();
+  const std::string failure = failure_of(
+      [&] { collectives.all_reduce(own.data(), to, own.size(), DataType::f32, ReduceOp::sum); });
+  if (to == nullptr)
+    EXPECT_THAT(failure, AllOf(StartsWith("3: "), HasSubstr("needs a buffer to receive 24 bytes")));
+  else
+    EXPECT_THAT(failure, AllOf(StartsWith("10: rank "), HasSubstr("makes no further calls")));
+  EXPECT_THAT(failure_of([&] { sum_once(collectives); }), StartsWith("9: "));
+}
+
+TEST(OverMpi, RefusesBlocksBeyondTheLibrarysCounts) {
+  if (world_size() == 1) return;  // copies
+  Collectives collectives = make_collectives(MPI_COMM_WORLD);
+  std::byte* const never_read = reinterpret_cast<std::byte*>(1UL << 20U);
+  const auto too_many = static_cast<std::size_t>(std::numeric_limits<int>::max()) + 1;
+  EXPECT_THAT(failure_of([&] { collectives.broadcast(never_read, too_many, DataType::u8, 0); }),
+              AllOf(StartsWith("3: "), HasSubstr("takes at most 2147483647")));
+  sum_once(collectives);
+}
+
+TEST(OverMpi, LetsTheLibraryGoOnWhileARankWaits) {
+  if (world_size() < 2) return;
+  const TableOnDisk table;
+  Collectives collectives =
+      make_collectives(MPI_COMM_WORLD, {.table = table.path(), .numerics = ProgramNumerics::any});
+  sum_once(collectives);
+  // Too large to go without its sender's help; rank 1 comes to the sum after it has it.
+  std::vector<char> message(std::size_t{8} << 20U);
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (rank_in_world() == 0)
+    MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_CHAR, 1, 0, MPI_COMM_WORLD,
+              &request);
+  if (rank_in_world() == 1)
+    MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_CHAR, 0, 0, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+  sum_once(collectives);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+}  // namespace colltune

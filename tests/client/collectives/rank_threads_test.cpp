@@ -1,0 +1,469 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// The public collectives, over threads.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "checked_calls.h"
+#include "collectives_in_c.h"
+#include "colltune/collectives/collectives.h"
+#include "planted_table.h"
+
+namespace colltune {
+namespace {
+
+using test::all_calls;
+using test::WantedCall;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// A table file that is removed with this object.
+class TableOnDisk {
+ public:
+  explicit TableOnDisk(const std::string& content)
+      : path_(std::filesystem::temp_directory_path() /
+              ("colltune_rank_threads_" + std::to_string(::getpid()) + ".ctt")) {
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  TableOnDisk(const TableOnDisk&) = delete;
+  TableOnDisk& operator=(const TableOnDisk&) = delete;
+  ~TableOnDisk() { std::filesystem::remove(path_); }
+  [[nodiscard]] std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string table_for(int ranks, test::PlantedCalls calls = test::PlantedCalls::ordinary) {
+  const std::array<test::PlantedWorld, 1> world{{{.nodes = 1, .ranks_per_node = ranks}}};
+  return test::planted_table(1, world, calls);
+}
+
+/// "code: text", or empty.
+std::string failure_of(const std::function<void()>& body) {
+  try {
+    body();
+    return {};
+  } catch (const Error& error) {
+    return std::to_string(static_cast<int>(error.code())) + ": " + error.what();
+  }
+}
+
+/// Each rank's thread with its collectives, and what it threw, by rank.
+std::vector<std::string> on_threads(int ranks, const CollectivesOptions& options,
+                                    const std::function<void(Collectives&)>& body) {
+  RankThreads group(ranks, options);
+  std::vector<std::string> failures(static_cast<std::size_t>(ranks));
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      failures[static_cast<std::size_t>(rank)] = failure_of([&] {
+        Collectives collectives(group, rank);
+        body(collectives);
+      });
+    });
+  threads.clear();
+  return failures;
+}
+
+/// A sum of a size for which a planted table has a winner.
+void sum_once(Collectives& collectives) {
+  const std::array<float, 6> own{2, 2, 2, 2, 2, 2};
+  std::array<float, 6> all{};
+  collectives.all_reduce(own.data(), all.data(), own.size(), DataType::f32, ReduceOp::sum);
+  EXPECT_THAT(all, Each(2.0F * static_cast<float>(collectives.size())));
+}
+
+class OverThreads : public ::testing::TestWithParam<int> {};
+class WinnersOverThreads : public ::testing::TestWithParam<int> {};
+
+TEST_P(OverThreads, PlainCallsGiveTheReferencesResults) {
+  const std::vector<WantedCall> asked = all_calls(GetParam(), GetParam() <= 4);
+  EXPECT_THAT(on_threads(GetParam(), {},
+                         [&](Collectives& collectives) {
+                           EXPECT_EQ(collectives.size(), GetParam());
+                           expect_all(collectives, asked);
+                           EXPECT_EQ(expect_all_persistent(
+                                         collectives, std::span(asked).first(asked.size() / 8)),
+                                     0);
+                         }),
+              Each(""));
+}
+
+TEST_P(WinnersOverThreads, GiveTheReferencesResults) {
+  const TableOnDisk table(table_for(GetParam(), test::PlantedCalls::persistent_registered));
+  const std::vector<WantedCall> asked = all_calls(GetParam(), GetParam() <= 4);
+  EXPECT_THAT(on_threads(GetParam(), {.table = table.path(), .numerics = ProgramNumerics::any},
+                         [&](Collectives& collectives) {
+                           expect_all(collectives, asked);
+                           EXPECT_THAT(collectives.report(),
+                                       AllOf(HasSubstr("generation 1, table "), HasSubstr("cpu.")));
+                         }),
+              Each(""));
+}
+
+TEST_P(WinnersOverThreads, GiveTheReferencesResultsInPersistentCalls) {
+  const int ranks = GetParam();
+  const TableOnDisk table(table_for(ranks, test::PlantedCalls::persistent_registered));
+  std::vector<WantedCall> asked;
+  for (const WantedCall& one : all_calls(ranks, ranks <= 2))
+    if (one.call.data_type == DataType::f32) asked.push_back(one);
+  EXPECT_THAT(on_threads(ranks, {.table = table.path(), .numerics = ProgramNumerics::any},
+                         [&](Collectives& collectives) {
+                           EXPECT_GT(expect_all_persistent(collectives, asked),
+                                     static_cast<int>(asked.size()) / 4);
+                           // The same in memory that all ranks map: by variants for such memory.
+                           std::vector<SymmetricBuffer> memory;
+                           EXPECT_GT(expect_all_persistent(collectives, std::span(asked).first(8),
+                                                           [&](std::size_t bytes) {
+                                                             if (bytes == 0)
+                                                               return std::span<std::byte>();
+                                                             memory.push_back(
+                                                                 collectives.allocate({bytes}));
+                                                             return memory.back().bytes();
+                                                           }),
+                                     0);
+                         }),
+              Each(""));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, OverThreads, ::testing::Values(1, 2, 4, 8));
+INSTANTIATE_TEST_SUITE_P(Ranks, WinnersOverThreads, ::testing::Values(2, 4, 8));
+
+TEST(Collectives, RunsDirectAccessOnSymmetricMemoryAlone) {
+  const TableOnDisk table(table_for(2, test::PlantedCalls::persistent_registered));
+  EXPECT_THAT(on_threads(2, {.table = table.path()},
+                         [](Collectives& collectives) {
+                           int direct = 0;
+                           for (std::size_t block = 12; block <= 49152; block *= 4) {
+                             const SymmetricBuffer both = collectives.allocate({3 * block});
+                             std::vector<std::byte> outside(2 * block);
+                             CollectiveCall call{.collective = Collective::all_gather,
+                                                 .count = block,
+                                                 .send = both.bytes().data(),
+                                                 .receive = both.bytes().subspan(block).data()};
+                             const std::string variant = collectives.prepare(call).variant();
+                             EXPECT_THAT(variant, StartsWith("cpu.all_gather_"));
+                             if (variant.find("access=direct") != std::string::npos) ++direct;
+                             // A buffer of one rank lies elsewhere: all ranks take the other way.
+                             if (collectives.rank() == 1) call.receive = outside.data();
+                             EXPECT_THAT(collectives.prepare(call).variant(),
+                                         AllOf(StartsWith("cpu.all_gather_"),
+                                               ::testing::Not(HasSubstr("access=direct"))));
+                           }
+                           EXPECT_GT(direct, 0);
+                         }),
+              Each(""));
+}
+
+TEST(Collectives, KeepsSeveralPersistentCallsUnderWay) {
+  const TableOnDisk table(table_for(2, test::PlantedCalls::persistent));
+  for (const CollectivesOptions& options :
+       {CollectivesOptions{}, CollectivesOptions{.table = table.path()}})
+    EXPECT_THAT(on_threads(2, options,
+                           [&](Collectives& collectives) {
+                             std::array<int, 2> one{};
+                             std::array<int, 2> other{};
+                             PersistentCall first =
+                                 collectives.prepare({Collective::all_reduce, DataType::i32,
+                                                      ReduceOp::sum, 0, 2, one.data(), one.data()});
+                             PersistentCall second =
+                                 collectives.prepare({Collective::broadcast, DataType::i32,
+                                                      ReduceOp::none, 1, 2, nullptr, other.data()});
+                             for (int turn = 1; turn <= 20; ++turn) {
+                               one = {turn, collectives.rank()};
+                               other = {collectives.rank() * turn, 0};
+                               first.start();
+                               second.start();
+                               first.wait();
+                               second.wait();
+                               EXPECT_EQ(one, (std::array{2 * turn, 1}));
+                               EXPECT_EQ(other, (std::array{turn, 0}));
+                             }
+                             EXPECT_THAT(failure_of([&] { first.wait(); }),
+                                         AllOf(StartsWith("9: "), HasSubstr("was not started")));
+                             first.start();
+                             EXPECT_THAT(failure_of([&] { first.start(); }),
+                                         AllOf(StartsWith("9: "), HasSubstr("wait for it first")));
+                             first.wait();
+                           }),
+                Each(""));
+}
+
+TEST(Collectives, KeepsACallAndMemoryLongerThanItself) {
+  RankThreads group(2);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      std::optional<Collectives> collectives(std::in_place, group, rank);
+      SymmetricBuffer memory = collectives->allocate({sizeof(int)});
+      int* const own = reinterpret_cast<int*>(memory.bytes().data());
+      PersistentCall call = collectives->prepare(
+          {Collective::all_reduce, DataType::i32, ReduceOp::sum, 0, 1, own, own});
+      collectives.reset();
+      *own = rank + 1;
+      call.start();
+      call.wait();
+      EXPECT_EQ(*own, 3);
+    });
+}
+
+TEST(Collectives, MapsSymmetricMemoryOfAllRanks) {
+  EXPECT_THAT(on_threads(3, {},
+                         [](Collectives& collectives) {
+                           const SymmetricBuffer memory = collectives.allocate({100});
+                           ASSERT_EQ(memory.bytes().size(), 100U);
+                           EXPECT_EQ(memory.bytes()[99], std::byte{0});
+                           memory.bytes()[99] = std::byte(collectives.rank() + 1);
+                           sum_once(collectives);
+                           for (int rank = 0; rank < 3; ++rank)
+                             EXPECT_EQ(memory.part(rank)[99], std::byte(rank + 1));
+                           EXPECT_THAT(failure_of([&] { (void)memory.part(3); }),
+                                       HasSubstr("the part of rank 3; allowed are 0 to 2"));
+                           EXPECT_THAT(failure_of([&] { (void)collectives.allocate({}); }),
+                                       HasSubstr("at least 1 byte"));
+                           EXPECT_THAT(failure_of([&] {
+                                         (void)collectives.allocate(
+                                             {static_cast<std::uint64_t>(8 + collectives.rank())});
+                                       }),
+                                       AllOf(StartsWith("3: "), HasSubstr("unlike amounts")));
+                           sum_once(collectives);
+                         }),
+              Each(""));
+}
+
+TEST(Collectives, RunsInC) {
+  for (const int ranks : {1, 2, 4}) {
+    colltune_rank_threads* group = nullptr;
+    ASSERT_EQ(colltune_rank_threads_create(ranks, nullptr, &group, nullptr), 0);
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&, rank] {
+        colltune_error error{.struct_size = sizeof error, .code = 0, .message = {}};
+        colltune_collectives* collectives = nullptr;
+        ASSERT_EQ(colltune_collectives_of_threads(group, rank, &collectives, &error), 0)
+            << error.message;
+        EXPECT_STREQ(misuse_collectives_in_c(collectives), nullptr);
+        EXPECT_STREQ(use_collectives_in_c(collectives), nullptr);
+        colltune_collectives_free(collectives);
+      });
+    threads.clear();
+    colltune_rank_threads_free(group);
+  }
+}
+
+TEST(Collectives, RefusesOptionsInC) {
+  colltune_rank_threads* group = nullptr;
+  colltune_error error{.struct_size = sizeof error, .code = 0, .message = {}};
+  colltune_collectives_options options{};
+  EXPECT_EQ(colltune_rank_threads_create(2, &options, &group, &error), 3);
+  EXPECT_THAT(error.message, HasSubstr("set it to sizeof(colltune_collectives_options)"));
+  options.struct_size = sizeof options;
+  options.numerics = "mine";
+  EXPECT_EQ(colltune_rank_threads_create(2, &options, &group, &error), 3);
+  EXPECT_THAT(error.message, HasSubstr("library, any, same_bits, rank_order"));
+  EXPECT_EQ(group, nullptr);
+  options.numerics = "any";
+  EXPECT_EQ(colltune_rank_threads_create(2, &options, nullptr, &error), 3);
+  EXPECT_EQ(colltune_rank_threads_create(0, &options, &group, &error), 3);
+  EXPECT_THAT(error.message, HasSubstr("a group of 0 threads"));
+  struct {
+    colltune_collectives_options known;
+    int unknown;
+  } newer{{}, 1};
+  newer.known.struct_size = sizeof newer;
+  EXPECT_EQ(colltune_rank_threads_create(2, &newer.known, &group, &error), 3);
+  EXPECT_THAT(error.message, HasSubstr("update it"));
+}
+
+TEST(RankThreads, GivesEachRankOnce) {
+  RankThreads group(1);
+  EXPECT_THAT(failure_of([&] { Collectives collectives(group, 1); }),
+              HasSubstr("rank 1 of a group of 1 threads; allowed are 0 to 0"));
+  const Collectives collectives(group, 0);
+  EXPECT_THAT(failure_of([&] { Collectives again(group, 0); }),
+              HasSubstr("rank 0 of this group of threads has its collectives already"));
+}
+
+TEST(RankThreads, NamesASettingOfTheEnvironmentThatIsNone) {
+  ::setenv("COLLTUNE_MEMORY", "much", 1);
+  EXPECT_EQ(failure_of([] { const RankThreads group(2); }),
+            "3: COLLTUNE_MEMORY=much must be a size, for example 256MiB");
+  ::unsetenv("COLLTUNE_MEMORY");
+}
+
+TEST(Collectives, TakesTheTableOfTheEnvironment) {
+  const TableOnDisk table(table_for(2));
+  ::setenv("COLLTUNE_TABLE", table.path().c_str(), 1);
+  EXPECT_THAT(on_threads(2, {},
+                         [](Collectives& collectives) {
+                           sum_once(collectives);
+                           EXPECT_THAT(collectives.report(), HasSubstr("1 calls on"));
+                         }),
+              Each(""));
+  // An option goes before it.
+  EXPECT_THAT(on_threads(2, {.table = ""}, sum_once), Each(""));
+  ::unsetenv("COLLTUNE_TABLE");
+}
+
+TEST(Collectives, FailsOnAllRanksWithoutTheTable) {
+  EXPECT_THAT(on_threads(3, {.table = "/nowhere/cluster.ctt"}, sum_once),
+              Each(AllOf(StartsWith("9: "), HasSubstr("/nowhere/cluster.ctt"))));
+  std::string content = table_for(2);
+  const TableOnDisk table(content);
+  EXPECT_THAT(on_threads(2, {.table = table.path(), .table_digest = "00ff"}, sum_once),
+              Each(AllOf(StartsWith("9: "), HasSubstr("has the digest "), HasSubstr("00ff"))));
+  content[content.size() / 2] ^= 1;
+  const TableOnDisk damaged(content);
+  EXPECT_THAT(on_threads(2, {.table = damaged.path()}, sum_once), Each(StartsWith("15: ")));
+  const TableOnDisk no_table("nothing of the kind");
+  EXPECT_THAT(on_threads(2, {.table = no_table.path()}, sum_once), Each(StartsWith("9: ")));
+}
+
+TEST(Collectives, SaysThatATableHasNothingForItsRanks) {
+  const TableOnDisk table(table_for(2));
+  EXPECT_THAT(on_threads(3, {.table = table.path()},
+                         [](Collectives& collectives) {
+                           sum_once(collectives);
+                           EXPECT_THAT(
+                               collectives.report(),
+                               HasSubstr("not used: everything: the table has nothing for"));
+                         }),
+              Each(""));
+}
+
+TEST(Collectives, LeavesOrdersOfAddingAsAsked) {
+  const TableOnDisk table(table_for(4));
+  EXPECT_THAT(on_threads(4, {.table = table.path(), .numerics = ProgramNumerics::library},
+                         [](Collectives& collectives) {
+                           sum_once(collectives);
+                           EXPECT_THAT(collectives.report(),
+                                       HasSubstr("COLLTUNE_NUMERICS=library"));
+                         }),
+              Each(""));
+}
+
+TEST(Collectives, KeepsToTheLimitOfMemoryAndGoesOn) {
+  const TableOnDisk table(table_for(2, test::PlantedCalls::persistent));
+  EXPECT_THAT(on_threads(2, {.table = table.path(), .memory = Bytes{16384}},
+                         [](Collectives& collectives) {
+                           std::vector<std::byte> send(196608);
+                           std::vector<std::byte> receive(2 * send.size());
+                           // Neither the winner nor the plain kernel fits; on all ranks.
+                           EXPECT_THAT(failure_of([&] {
+                                         collectives.all_gather(send.data(), receive.data(),
+                                                                send.size(), DataType::u8);
+                                       }),
+                                       AllOf(StartsWith("8: "), HasSubstr("limit of 32KiB")));
+                           EXPECT_THAT(failure_of([&] { (void)collectives.allocate({1 << 20}); }),
+                                       AllOf(StartsWith("8: "), HasSubstr("limit of 32KiB")));
+                           EXPECT_THAT(collectives.report(),
+                                       HasSubstr("not run on 1 communicator(s)"));
+                           const SymmetricBuffer small = collectives.allocate({1024});
+                           collectives.all_gather(send.data(), receive.data(), 0, DataType::u8);
+                         }),
+              Each(""));
+}
+
+TEST(Collectives, GoesOnAfterAnArgumentThatNoRankCouldGive) {
+  EXPECT_THAT(
+      on_threads(2, {},
+                 [](Collectives& collectives) {
+                   int one = 1;
+                   EXPECT_THAT(failure_of([&] {
+                                 collectives.all_reduce(&one, &one, 1, static_cast<DataType>(12),
+                                                        ReduceOp::sum);
+                               }),
+                               AllOf(StartsWith("3: "), HasSubstr("12 is no data type")));
+                   EXPECT_THAT(failure_of([&] {
+                                 collectives.run({.collective = Collective::broadcast,
+                                                  .reduce_op = ReduceOp::sum,
+                                                  .count = 1,
+                                                  .receive = &one});
+                               }),
+                               HasSubstr("broadcast with the operator sum: it takes none"));
+                   EXPECT_THAT(
+                       failure_of([&] { collectives.broadcast(&one, 1, DataType::i32, 2); }),
+                       HasSubstr("the root is rank 2; allowed are 0 to 1"));
+                   sum_once(collectives);
+                 }),
+      Each(""));
+}
+
+TEST(Collectives, EndsOnAllRanksIfOneGivesNoBuffer) {
+  for (const bool overlaps : {false, true}) {
+    const auto failures = on_threads(3, {}, [&](Collectives& collectives) {
+      sum_once(collectives);
+      std::array<std::byte, 24> buffer{};
+      std::byte* send = buffer.data() + 16;
+      if (collectives.rank() == 1) send = overlaps ? buffer.data() + 2 : nullptr;
+      const auto gather = [&] { collectives.all_gather(send, buffer.data(), 4, DataType::u8); };
+      const auto expected =
+          collectives.rank() != 1 ? AllOf(StartsWith("10: "), HasSubstr("of rank"))
+          : overlaps              ? AllOf(StartsWith("3: "), HasSubstr("not as in place"))
+                                  : AllOf(StartsWith("3: "), HasSubstr("rank 1 needs a buffer"));
+      EXPECT_THAT(failure_of(gather), expected);
+      EXPECT_THAT(failure_of(gather), AllOf(StartsWith("9: "), HasSubstr("has failed before: ")));
+    });
+    EXPECT_THAT(failures, Each(""));
+  }
+}
+
+TEST(Collectives, PreparesNothingIfARankGivesNoBuffer) {
+  EXPECT_THAT(
+      on_threads(
+          2, {},
+          [](Collectives& collectives) {
+            int one = 1;
+            int all = 0;
+            EXPECT_THAT(
+                failure_of([&] {
+                  (void)collectives.prepare({Collective::all_reduce, DataType::i32, ReduceOp::sum,
+                                             0, 1, &one, collectives.rank() == 0 ? &all : nullptr});
+                }),
+                AllOf(StartsWith("3: "),
+                      HasSubstr(collectives.rank() == 0 ? "another rank's buffers are not valid"
+                                                        : "needs a buffer to receive 4 bytes")));
+            sum_once(collectives);
+          }),
+      Each(""));
+}
+
+TEST(Collectives, NamesBothSidesOfCallsThatDiffer) {
+  const TableOnDisk table(table_for(2));
+  const auto failures = on_threads(2, {.table = table.path()}, [](Collectives& collectives) {
+    const auto count = static_cast<std::size_t>(32 * (collectives.rank() + 1));
+    std::vector<int> send(count);
+    std::vector<int> receive(count);
+    collectives.all_reduce(send.data(), receive.data(), count, DataType::i32, ReduceOp::sum);
+  });
+  // A rank that got all it needed may have left before.
+  EXPECT_THAT(failures, ::testing::Contains(AllOf(StartsWith("9: "), HasSubstr("of 128 bytes"),
+                                                  HasSubstr("of 256 bytes"))));
+}
+
+TEST(RankThreads, AbandonEndsTheWaitsOfOthers) {
+  RankThreads group(2);
+  std::jthread other([&] {
+    Collectives collectives(group, 1);
+    group.abandon();
+  });
+  EXPECT_THAT(failure_of([&] {
+                Collectives collectives(group, 0);
+                for (;;) sum_once(collectives);
+              }),
+              StartsWith("10: "));
+}
+
+}  // namespace
+}  // namespace colltune
