@@ -29,7 +29,7 @@ ROOMS = [
     "daemon/journal", "daemon/agent/hosts", "daemon/agent/supervise", "daemon/agent/launch", "daemon/agent/commands", "daemon/agent",
     "daemon/serve", "daemon/server",
     "client/library", "client/export", "client/nccl_tuner", "client/collectives", "client/collectives/interface", "client/open_mpi",
-    "client/cli/text", "client/cli/source", "client/cli/reports", "client/cli/commands", "client/cli",
+    "client/cli/text", "client/cli/source", "client/cli/reports", "client/cli/commands", "client/cli/run", "client/cli",
 ]
 # Public headers below include/colltune/NAME that are not of the folder that include/ is in.
 INTERFACES = {"kernels/include/colltune/kernels": "kernels/api"}

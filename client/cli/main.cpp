@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "colltune/collectives/program_numerics.h"
 #include "colltune/export/formats.h"
 #include "colltune/export/open_mpi_rules.h"
 #include "colltune/vocabulary/collective.h"
@@ -21,6 +22,7 @@
 #include "commands/quarantine_command.h"
 #include "commands/show_command.h"
 #include "reports/report_command.h"
+#include "run/run_command.h"
 #include "text/printable_output.h"
 
 namespace {
@@ -303,6 +305,33 @@ void add_import(CLI::App& program, ImportOptions& options) {
   command.callback([&options] { run_import(options, std::cout, std::cerr); });
 }
 
+void add_run(CLI::App& program, RunOptions& options, int& code) {
+  CLI::App& command = *program.add_subcommand(
+      "run", "Launch a program so that its collectives run what was decided");
+  command.footer(with_example("colltune run --db tuning.db -- mpirun -n 2 ./program") +
+                 " The command's own exit code is passed on.");
+  add_origin(command, options.origin);
+  command.add_option("--environment", options.environment,
+                     "decisions of this environment: the beginning of its digest, or the name of a "
+                     "launch environment [the only one]");
+  command.add_option("--numerics", options.numerics,
+                     "which floating-point sums among 3 ranks or more are acceptable: " +
+                         allowed_names<ProgramNumerics>() + " [same_bits]");
+  command.add_option("--memory", options.memory,
+                     "shared memory of each rank for each communicator [256MiB]");
+  command.add_option("--files", options.files,
+                     "folder for the launch's files, which all its hosts see under that name [one "
+                     "in this user's caches]");
+  command.add_flag("--dry-run{sh}", options.dry_run,
+                   "print the variables instead of launching: --dry-run=sh (also for sbatch), "
+                   "--dry-run=kubernetes");
+  command.add_option("--ab", options.comparisons,
+                     "launch so many times with and without, by turns, and print how much faster");
+  command.add_flag("--quiet", options.is_quiet, "say nothing, and no report at the program's end");
+  command.add_option("command", options.command, "the launch, after --");
+  command.callback([&options, &code] { code = run_run(options, std::cout, std::cerr); });
+}
+
 /// The message for wrong usage: CLI11's text, and the list of commands if the command is missing.
 std::string usage_message(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* deepest = &program;
@@ -323,6 +352,8 @@ constexpr const char* what_to_do =
     "      measures; all commands below read what it found\n"
     "  colltune report sweep --db tuning.db\n"
     "      one page: winners, gains, noise\n"
+    "  colltune run --db tuning.db -- mpirun -n 2 ./program\n"
+    "      launches a program that runs the winners, and says what they were worth\n"
     "  colltune lookup all_reduce --bytes 1MiB --dtype f32 --db tuning.db\n"
     "      which variant for this call, and with what evidence\n"
     "  colltune export json --db tuning.db -o decisions.json\n"
@@ -360,10 +391,13 @@ int main(int argc, char** argv) {
   ReportOptions report_options;
   DiffOptions diff_options;
   RollbackOptions rollback_options;
+  RunOptions run_options;
+  int code = 0;
   if (argc == 1) {
     std::cerr << what_to_do;
     return exit_code_of(StatusCode::invalid_argument);
   }
+  add_run(program, run_options, code);
   add_lookup(program, lookup_options);
   add_explain(program, explain_options);
   add_export(program, export_options);
@@ -376,7 +410,8 @@ int main(int argc, char** argv) {
   add_quarantine(program, release_options);
   try {
     program.parse(argc, argv);
-    return finish_output();
+    const int of_output = finish_output();
+    return code != 0 ? code : of_output;
   } catch (const CLI::Success& help) {
     program.exit(help);
     return finish_output();

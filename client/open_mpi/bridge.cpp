@@ -23,6 +23,7 @@
 #include "colltune/collectives/program_settings.h"
 #include "colltune/collectives/report.h"
 #include "colltune/kernels/catalogue.h"
+#include "launch_setting.h"
 #include "program_types.h"
 #include "running_open_mpi.h"
 #include "set_up.h"
@@ -93,11 +94,11 @@ Result guarded(Result otherwise, const Body& body) noexcept {
 
 /// Nothing if no table is named.
 std::optional<ProgramSettings> read_settings() {
-  const auto variable = [](const char* name) { return std::getenv(name); };
   try {
-    if (const char* const table = variable("COLLTUNE_TABLE"); table == nullptr || *table == '\0')
+    if (const char* const table = launch_setting("COLLTUNE_TABLE");
+        table == nullptr || *table == '\0')
       return {};
-    return read_program_settings(variable);
+    return read_program_settings(launch_setting);
   } catch (const Error& error) {
     throw Error(error.code(), std::string(error.what()) + "; the library's own collectives run");
   }

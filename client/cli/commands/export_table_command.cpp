@@ -11,7 +11,6 @@
 
 #include "colltune/json/output_file.h"
 #include "colltune/table/decision_table.h"
-#include "colltune/table_file/table_content.h"
 #include "colltune/table_file/table_file.h"
 #include "colltune/vocabulary/canonical.h"
 #include "environment_choice.h"
@@ -58,10 +57,7 @@ void keep_environment(const std::string& digest, DecisionSet& set) {
 
 }  // namespace
 
-void run_export_table(const ExportOptions& options, std::ostream& log) {
-  if (options.output == standard_output)
-    throw Error(StatusCode::invalid_argument,
-                "-o: a table is no text for standard output; name a file, or /dev/stdout");
+TableContent read_table_content(const ExportOptions& options) {
   TableContent content{
       .set = read_regime(options.origin, options.regime), .environment_digest = {}, .groups = {}};
   content.environment_digest = environment_of(options, content.set);
@@ -72,6 +68,14 @@ void run_export_table(const ExportOptions& options, std::ostream& log) {
                                            " and of the regime that is exported");
   const DecisionTable table(content.set);
   content.groups = table.answer_groups();
+  return content;
+}
+
+void run_export_table(const ExportOptions& options, std::ostream& log) {
+  if (options.output == standard_output)
+    throw Error(StatusCode::invalid_argument,
+                "-o: a table is no text for standard output; name a file, or /dev/stdout");
+  const TableContent content = read_table_content(options);
   const std::string bytes = encode_table(content);
   write_output(options.output, bytes, log);
   const Generation& generation = content.set.generation;

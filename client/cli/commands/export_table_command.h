@@ -4,9 +4,15 @@
 
 #include <iosfwd>
 
+#include "colltune/table_file/table_content.h"
 #include "export_command.h"
 
 namespace colltune {
+
+/// The decisions of one environment, and what they refer to, as a table file holds them. Throws
+/// Error(not_found) if there is none, Error(invalid_argument) if they are of several environments
+/// and none is chosen.
+[[nodiscard]] TableContent read_table_content(const ExportOptions& options);
 
 /// Writes a table file, and says on `log` what is in it and what its digest is. Throws
 /// Error(not_found) if there is no decision, Error(invalid_argument) if they are of several

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "launch_environment.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "colltune/collectives/program_numerics.h"
+#include "colltune/export/export_open_mpi.h"
+#include "colltune/table_file/table_file.h"
+#include "colltune/vocabulary/collective.h"
+#include "colltune/vocabulary/error.h"
+
+namespace colltune {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view component_file = "mca_coll_colltune.so";
+constexpr const char* component_path = "OMPI_MCA_mca_base_component_path";
+constexpr const char* rules_switch = "OMPI_MCA_coll_tuned_use_dynamic_rules";
+constexpr const char* rules_file = "OMPI_MCA_coll_tuned_dynamic_rules_filename";
+constexpr const char* tuner = "NCCL_TUNER_PLUGIN";
+
+bool reduces(const Decision& decision) {
+  const Problem& problem = decision.key.problem;
+  return problem.kind != ProblemKind::collective || shape_of(problem.collective).reduces;
+}
+
+/// How many keys have a winner of `family` that displaced the default.
+std::size_t count_winners(const DecisionSet& set, std::string_view decided_for,
+                          std::string_view family) {
+  return static_cast<std::size_t>(std::ranges::count_if(set.decisions, [&](const Decision& one) {
+    return one.family == decided_for && one.verdict == Verdict::displaced && !one.ranked.empty() &&
+           one.ranked.front().family == family;
+  }));
+}
+
+/// The release of Open MPI that the decisions were measured with, as rules are written for it.
+std::optional<OpenMpiRelease> release_of(const TableContent& content) {
+  for (const auto& [digest, environment] : content.set.environments)
+    for (const auto& named : enum_names(OpenMpiRelease{})) {
+      // "4.1.x" of "Open MPI v4.1.4"
+      const std::string_view stem = named.name.substr(0, named.name.rfind('.') + 1);
+      if (environment.mpi_library.starts_with("Open MPI v" + std::string(stem))) return named.value;
+    }
+  return {};
+}
+
+/// What is said of a part that does nothing in this launch.
+struct Part {
+  std::string does;     ///< empty: nothing
+  std::string why_not;  ///< then
+};
+
+class Maker {
+ public:
+  Maker(const TableContent& content, const Runners& runners, const LaunchWishes& wishes,
+        const FindVariable& variable)
+      : content_(content), runners_(runners), wishes_(wishes), variable_(variable) {}
+
+  LaunchEnvironment make() {
+    const std::string bytes = encode_table(content_);
+    digest_ = TableFile(bytes, "table").digest();
+    const fs::path table = wishes_.folder / (digest_ + ".ctt");
+    const std::array<Part, 3> parts{use_component(table), use_rules(), use_tuner(table)};
+    std::vector<std::string> does;
+    std::vector<std::string> why_not;
+    for (const Part& part : parts)
+      (part.does.empty() ? why_not : does).push_back(part.does.empty() ? part.why_not : part.does);
+    if (does.empty())
+      throw Error(
+          StatusCode::not_found,
+          fmt::format("nothing of this table can run in a program: {}", fmt::join(why_not, "; ")));
+    made_.files.emplace_back(table, bytes);
+    std::set<std::string> worlds;
+    for (const Decision& decision : content_.set.decisions)
+      worlds.insert(describe(decision.key.topology));
+    made_.lines = {
+        fmt::format("{}; decided for {} (generation {}, digest {})", fmt::join(does, "; "),
+                    fmt::join(worlds, ", "), content_.set.generation.number, digest_.substr(0, 12)),
+        fmt::format("not in this launch: {}",
+                    why_not.empty() ? "nothing" : fmt::to_string(fmt::join(why_not, "; ")))};
+    return std::move(made_);
+  }
+
+ private:
+  void set(std::string name, std::string value) {
+    made_.variables.emplace_back(std::move(name), std::move(value));
+  }
+  /// A setting of the component, as mpirun passes it on to all hosts. A variable that the user has
+  /// set would come before it, so that is set, too.
+  void set_component(const std::string& name, const std::string& value) {
+    std::string parameter = "OMPI_MCA_coll_colltune_" + name;
+    std::string variable = "COLLTUNE_";
+    for (const char letter : name) variable += static_cast<char>(std::toupper(letter));
+    if (is_set(variable.c_str())) set(std::move(variable), value);
+    set(std::move(parameter), value);
+  }
+  [[nodiscard]] std::string numerics() const {
+    if (!wishes_.numerics.empty()) return wishes_.numerics;
+    const char* const own = variable_("COLLTUNE_NUMERICS");
+    return own == nullptr ? "" : own;
+  }
+  [[nodiscard]] bool is_set(const char* name) const { return variable_(name) != nullptr; }
+
+  /// colltune's kernels for processors, by the component.
+  Part use_component(const fs::path& table) {
+    const std::size_t winners = count_winners(content_.set, any_family, "colltune");
+    if (winners == 0) return {"", "colltune's kernels (none displaced the default)"};
+    if (runners_.component_folder.empty())
+      return {"", "colltune's kernels (this installation has no component for Open MPI)"};
+    const char* const own = variable_(component_path);
+    set(component_path,
+        runners_.component_folder.string() + ':' +
+            (own == nullptr ? std::string("SYSTEM_DEFAULT:USER_DEFAULT") : std::string(own)));
+    set_component("table", table.string());
+    set_component("table_digest", digest_);
+    if (!wishes_.numerics.empty()) set_component("numerics", wishes_.numerics);
+    if (!wishes_.memory.empty()) set_component("memory", wishes_.memory);
+    if (wishes_.reports && !is_set("COLLTUNE_REPORT")) set_component("report", "1");
+    return {fmt::format("Open MPI runs colltune's kernels where they won ({} keys)", winners), ""};
+  }
+
+  /// Open MPI's own algorithms, where they are not its default.
+  Part use_rules() {
+    const auto release = release_of(content_);
+    if (!release)
+      return {"", "Open MPI's rules (not measured with a release that we write them for)"};
+    for (const char* const name : {rules_switch, rules_file})
+      if (is_set(name)) return {"", fmt::format("Open MPI's rules ({} is yours)", name)};
+    if (!wishes_.is_folder_everywhere && may_have_several_hosts(wishes_.command, variable_))
+      return {
+          "",
+          "Open MPI's rules (each rank reads their file, and the launch may have several hosts: "
+          "name a folder that all see with --files)"};
+    DecisionSet set_of_rules = content_.set;
+    if (numerics() == name_of(ProgramNumerics::library))
+      std::erase_if(set_of_rules.decisions, reduces);
+    OpenMpiExport rules;
+    try {
+      rules = export_open_mpi(set_of_rules, *release);
+    } catch (const Error& error) {
+      if (error.code() != StatusCode::not_found) throw;
+      return {"", "Open MPI's rules (nothing was decided for its own algorithms)"};
+    }
+    if (rules.changed == 0)
+      return {"", "Open MPI's rules (no algorithm was proven to beat its default)"};
+    const std::string text = print_open_mpi_rules(rules.rules, *release, rules.comment);
+    // Its content names it: another launch may read it meanwhile.
+    const fs::path file = wishes_.folder / fmt::format("{}-{}.rules", digest_.substr(0, 32),
+                                                       numerics().empty() ? "all" : numerics());
+    made_.files.emplace_back(file, text);
+    set(rules_switch, "1");
+    set(rules_file, file.string());
+    return {
+        fmt::format("its own algorithms follow rules ({} of {} keys)", rules.changed, rules.keys),
+        ""};
+  }
+
+  /// NCCL's algorithms, by the tuner.
+  Part use_tuner(const fs::path& table) {
+    const std::size_t winners = count_winners(content_.set, "nccl", "nccl");
+    if (winners == 0) return {"", "NCCL (no choice displaced its own)"};
+    if (runners_.nccl_tuner.empty()) return {"", "NCCL (this installation has no tuner for it)"};
+    if (is_set(tuner)) return {"", fmt::format("NCCL ({} is yours)", tuner)};
+    set(tuner, runners_.nccl_tuner.string());
+    for (const auto& [name, value] :
+         {std::pair<std::string, std::string>("COLLTUNE_TABLE", table.string()),
+          {"COLLTUNE_TABLE_DIGEST", digest_}})
+      if (std::ranges::none_of(made_.variables, [&](const auto& one) { return one.first == name; }))
+        set(name, value);
+    return {fmt::format("NCCL's tuner follows the table ({} keys)", winners), ""};
+  }
+
+  const TableContent& content_;
+  const Runners& runners_;
+  const LaunchWishes& wishes_;
+  const FindVariable& variable_;
+  std::string digest_;
+  LaunchEnvironment made_;
+};
+
+/// In single quotes, as a POSIX shell reads it.
+std::string quoted(const std::string& text) {
+  std::string all = "'";
+  for (const char letter : text)
+    all += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return all + "'";
+}
+
+/// In double quotes, as YAML reads it.
+std::string in_yaml(const std::string& text) {
+  std::string all = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') all += '\\';
+    all += letter;
+  }
+  return all + "\"";
+}
+
+}  // namespace
+
+Runners find_runners(const fs::path& program) {
+  const fs::path root = program.parent_path().parent_path();
+  Runners runners;
+  for (const char* const folder : {"lib/openmpi", COLLTUNE_LIBRARY_FOLDER "/colltune/openmpi"})
+    if (runners.component_folder.empty() && fs::exists(root / folder / component_file))
+      runners.component_folder = root / folder;
+  for (const char* const folder : {"lib", COLLTUNE_LIBRARY_FOLDER})
+    if (const fs::path file = root / folder / "libnccl-tuner-colltune.so";
+        runners.nccl_tuner.empty() && fs::exists(file))
+      runners.nccl_tuner = file;
+  return runners;
+}
+
+bool may_have_several_hosts(const std::vector<std::string>& command, const FindVariable& variable) {
+  for (const char* const name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES", "NHOSTS"})
+    if (const char* const nodes = variable(name);
+        nodes != nullptr && std::string_view(nodes) != "1")
+      return true;
+  for (const char* const name : {"PBS_NODEFILE", "LSB_HOSTS", "LSB_DJOB_HOSTFILE",
+                                 "COBALT_NODEFILE", "OMPI_MCA_orte_default_hostfile"})
+    if (variable(name) != nullptr && variable("PBS_NUM_NODES") == nullptr) return true;
+  constexpr std::array<std::string_view, 8> options{
+      "H", "host", "hostfile", "machinefile", "default-hostfile", "rankfile", "hosts", "nodelist"};
+  return std::ranges::any_of(command, [&](std::string_view word) {
+    if (!word.starts_with('-')) return false;
+    word.remove_prefix(word.starts_with("--") ? 2 : 1);
+    return std::ranges::find(options, word.substr(0, word.find('='))) != options.end();
+  });
+}
+
+LaunchEnvironment make_launch_environment(const TableContent& content, const Runners& runners,
+                                          const LaunchWishes& wishes,
+                                          const FindVariable& variable) {
+  if (!wishes.numerics.empty()) (void)parse_name<ProgramNumerics>(wishes.numerics);
+  if (!wishes.memory.empty()) (void)parse_bytes(wishes.memory);
+  return Maker(content, runners, wishes, variable).make();
+}
+
+std::string print_variables(const Variables& variables, const std::string& form) {
+  if (form != "sh" && form != "kubernetes")
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("--dry-run: '{}' is no form; allowed are sh, kubernetes", form));
+  std::string text;
+  for (const auto& [name, value] : variables)
+    text += form == "sh" ? fmt::format("export {}={}\n", name, quoted(value))
+                         : fmt::format("- name: {}\n  value: {}\n", name, in_yaml(value));
+  return text;
+}
+
+}  // namespace colltune

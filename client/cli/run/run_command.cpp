@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "run_command.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <ostream>
+#include <system_error>
+
+#include "colltune/decide/statistics.h"
+#include "colltune/json/output_file.h"
+#include "colltune/vocabulary/error.h"
+#include "commands/export_table_command.h"
+#include "launch_environment.h"
+#include "launched.h"
+
+namespace colltune {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* own_variable(const char* name) { return std::getenv(name); }
+
+/// Where files for launches lie unless the user names a folder. Their names are their content's, so
+/// launches share them.
+fs::path cache_folder() {
+  if (const char* const caches = own_variable("XDG_CACHE_HOME");
+      caches != nullptr && fs::path(caches).is_absolute())
+    return fs::path(caches) / "colltune";
+  if (const char* const home = own_variable("HOME"); home != nullptr && *home != '\0')
+    return fs::path(home) / ".cache" / "colltune";
+  throw Error(StatusCode::invalid_argument,
+              "neither XDG_CACHE_HOME nor HOME is set: name a folder for the launch's files with "
+              "--files");
+}
+
+void write_files(const LaunchEnvironment& launch, const fs::path& folder, std::ostream& log) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw Error(StatusCode::failed_precondition,
+                fmt::format("the folder {} cannot be made: {}", folder.string(), error.message()));
+  for (const auto& [file, content] : launch.files) write_output(file, content, log);
+}
+
+/// Runs the command by turns with the environment and without it.
+int compare(const RunOptions& options, const LaunchEnvironment& environment, std::ostream& log) {
+  constexpr double confidence = 0.95;
+  std::vector<double> gains;
+  for (int pair = 0; pair < options.comparisons; ++pair) {
+    double seconds[2] = {};
+    for (const int turn : {0, 1}) {
+      // Who is first changes, so that what grows slower or faster in time hits both alike.
+      const bool is_tuned = (turn + pair) % 2 == 0;
+      const LaunchEnd end = launch(options.command, is_tuned ? environment.variables : Variables{});
+      seconds[is_tuned ? 1 : 0] = std::chrono::duration<double>(end.took).count();
+      if (end.code == 0 && end.signal == 0) continue;
+      log << fmt::format(
+          "colltune run: launch {} of {} ({} colltune) ended with {}; nothing is compared\n",
+          2 * pair + turn + 1, 2 * options.comparisons, is_tuned ? "with" : "without", end.code);
+      return end.code != 0 ? end.code : 128 + end.signal;
+    }
+    gains.push_back(seconds[0] / seconds[1]);
+    log << fmt::format(
+        "colltune run: {:.3f} s without, {:.3f} s with colltune: {:.3f} times as fast\n",
+        seconds[0], seconds[1], gains.back());
+  }
+  const MedianInterval found = median_interval(gains, confidence);
+  const bool has_enough = samples_outside_interval(gains.size(), confidence).has_value();
+  log << fmt::format(
+      "colltune run: with colltune {:.3f} times as fast in the median of {} pairs of launches ({} "
+      "{:.3f} "
+      "to {:.3f})\n",
+      found.median, gains.size(), has_enough ? "95 %:" : "too few for an interval; all:", found.low,
+      found.high);
+  return 0;
+}
+
+}  // namespace
+
+int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
+  if (options.comparisons < 0)
+    throw Error(
+        StatusCode::invalid_argument,
+        fmt::format("--ab: {} is no number of pairs of launches; allowed are numbers from 1 on",
+                    options.comparisons));
+  if (options.command.empty() && options.dry_run.empty())
+    throw Error(StatusCode::invalid_argument,
+                "no command to launch: name it after --, for example -- mpirun -n 2 ./program");
+  ExportOptions exported;
+  exported.origin = options.origin;
+  exported.environment = options.environment;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path folder =
+      options.files.empty() ? cache_folder() : fs::absolute(fs::path(options.files));
+  const LaunchEnvironment environment =
+      make_launch_environment(read_table_content(exported), find_runners(program),
+                              {.numerics = options.numerics,
+                               .memory = options.memory,
+                               .reports = !options.is_quiet && options.comparisons == 0,
+                               .folder = folder,
+                               .is_folder_everywhere = !options.files.empty(),
+                               .command = options.command},
+                              own_variable);
+  const std::string script = options.dry_run.empty()
+                                 ? std::string()
+                                 : print_variables(environment.variables, options.dry_run);
+  write_files(environment, folder, log);
+  if (!options.is_quiet)
+    for (const std::string& line : environment.lines) log << "colltune run: " << line << '\n';
+  if (!options.dry_run.empty()) {
+    out << script;
+    return 0;
+  }
+  log.flush();
+  if (options.comparisons > 0) return compare(options, environment, log);
+  become(options.command, environment.variables);
+}
+
+}  // namespace colltune

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What `colltune run` sets for a launch, by --dry-run.
+
+#include <filesystem>
+
+#include "cli_fixture.h"
+
+namespace colltune {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Result;
+
+/// The program in a folder of its own, beside the files that run decisions.
+class RunCommand : public testing::Cli {
+ protected:
+  RunCommand() {
+    std::filesystem::create_directories(root() + "/bin");
+    std::filesystem::copy(COLLTUNE_PROGRAM, root() + "/bin/colltune");
+  }
+  [[nodiscard]] std::string root() const { return folder.file("installed"); }
+  void install_component() const {
+    std::filesystem::create_directories(root() + "/lib/openmpi");
+    std::ofstream(root() + "/lib/openmpi/mca_coll_colltune.so") << "x";
+  }
+  void install_tuner() const {
+    std::filesystem::create_directories(root() + "/lib");
+    std::ofstream(root() + "/lib/libnccl-tuner-colltune.so") << "x";
+  }
+
+  static Environment environment() {
+    Environment with = testing::test_environment();
+    with.mpi_library = "Open MPI v4.1.4";
+    with.nccl_version = "2.28.3";
+    return with;
+  }
+
+  static Decision decided(std::uint64_t bytes, const std::string& winner, const std::string& of,
+                          const std::string& family, Collective collective) {
+    TuningKey key = testing::test_key(bytes);
+    key.problem.collective = collective;
+    if (!shape_of(collective).reduces) key.problem.reduce_op = ReduceOp::none;
+    key.environment_digest = digest_of(environment());
+    RankedVariant first = testing::ranked(winner, 1000, 2);
+    first.family = of;
+    RankedVariant own = testing::ranked("own." + std::string(name_of(collective)), 2000, 1);
+    own.variant =
+        parse_variant((family == "nccl" ? "nccl." : "mpi.") + std::string(name_of(collective)));
+    own.is_baseline = true;
+    own.family = family == "any" ? "mpi" : family;
+    Decision made = testing::decision(key, {first, own}, family);
+    made.verdict = Verdict::displaced;
+    return made;
+  }
+
+  /// Winners of ours, of Open MPI's algorithms and of NCCL's.
+  void fill_all() const {
+    publish(
+        {decided(1024, "cpu.all_reduce_one_shot{n=2}", "colltune", "any", Collective::all_reduce),
+         decided(1024, "mpi.all_reduce_tuned{algorithm=ring}", "mpi", "mpi",
+                 Collective::all_reduce),
+         decided(4096, "mpi.all_gather_tuned{algorithm=ring}", "mpi", "mpi",
+                 Collective::all_gather),
+         decided(1024, "nccl.all_reduce_forced{algorithm=tree,channels=2,protocol=ll}", "nccl",
+                 "nccl", Collective::all_reduce)});
+  }
+  void publish(const std::vector<Decision>& all) const {
+    Store store(database);
+    store.put_environment(environment());
+    SweepRecord record = testing::sweep("sweep-1", "2026-01-01T00:00:00Z");
+    record.environment_digest = digest_of(environment());
+    store.begin_sweep(record);
+    store.finish_sweep("sweep-1", SweepState::complete, "2026-01-01T00:01:00Z", "{}");
+    store.publish(all, "2026-01-01T00:01:00Z");
+  }
+
+  /// `colltune run` in an environment of `own` variables alone.
+  [[nodiscard]] Result run(const std::vector<std::string>& options,
+                           const std::vector<std::string>& own = {}) const {
+    std::vector<std::string> command{"/usr/bin/env", "-i", "HOME=" + folder.file("home")};
+    command.insert(command.end(), own.begin(), own.end());
+    command.insert(command.end(), {root() + "/bin/colltune", "run", "--db", database});
+    command.insert(command.end(), options.begin(), options.end());
+    const std::string out = folder.file("run.out");
+    const std::string errors = folder.file("run.errors");
+    const int code = testing::wait_for_process(testing::start_process(command, out, errors));
+    return {code, testing::read_file(out), testing::read_file(errors)};
+  }
+  /// The value that a printed script sets; empty if it sets none.
+  static std::string value_of(const Result& printed, const std::string& name) {
+    const std::string begin = "export " + name + "='";
+    const auto at = printed.out.find(begin);
+    if (at == std::string::npos) return "";
+    return printed.out.substr(at + begin.size(),
+                              printed.out.find('\'', at + begin.size()) - at - begin.size());
+  }
+};
+
+constexpr const char* rules = "OMPI_MCA_coll_tuned_dynamic_rules_filename";
+
+TEST_F(RunCommand, SetsWhatEachLibraryNeeds) {
+  install_component();
+  install_tuner();
+  fill_all();
+  const Result printed = run({"--dry-run"});
+  EXPECT_EQ(printed.code, 0) << printed.errors;
+  EXPECT_EQ(value_of(printed, "OMPI_MCA_mca_base_component_path"),
+            root() + "/lib/openmpi:SYSTEM_DEFAULT:USER_DEFAULT");
+  const std::string table = value_of(printed, "OMPI_MCA_coll_colltune_table");
+  EXPECT_THAT(table, HasSubstr(folder.file("home") + "/.cache/colltune/"));
+  EXPECT_EQ(value_of(printed, "COLLTUNE_TABLE"), table);
+  EXPECT_EQ(table, folder.file("home") + "/.cache/colltune/" +
+                       value_of(printed, "OMPI_MCA_coll_colltune_table_digest") + ".ctt");
+  EXPECT_EQ(value_of(printed, "OMPI_MCA_coll_colltune_report"), "1");
+  EXPECT_EQ(value_of(printed, "NCCL_TUNER_PLUGIN"), root() + "/lib/libnccl-tuner-colltune.so");
+  EXPECT_EQ(value_of(printed, "OMPI_MCA_coll_tuned_use_dynamic_rules"), "1");
+  EXPECT_EQ(colltune({"show", "decisions", "--table", table, "--family", "all"}).code, 0);
+  EXPECT_EQ(colltune({"check-export", "openmpi", value_of(printed, rules), "--for", "4.1.x"}).code,
+            0);
+  EXPECT_THAT(printed.errors,
+              HasSubstr("Open MPI runs colltune's kernels where they won (1 keys); its own "
+                        "algorithms follow rules (2 of 2 keys); NCCL's tuner follows the "
+                        "table (1 keys); decided for 1x2 x86_64-avx2"));
+  EXPECT_THAT(printed.errors, HasSubstr("not in this launch: nothing"));
+}
+
+TEST_F(RunCommand, LeavesWhatTheUserHasSet) {
+  install_component();
+  install_tuner();
+  fill_all();
+  const Result printed =
+      run({"--dry-run"},
+          {"OMPI_MCA_mca_base_component_path=/own", "NCCL_TUNER_PLUGIN=own", "COLLTUNE_REPORT=0",
+           "OMPI_MCA_coll_tuned_use_dynamic_rules=0", "COLLTUNE_TABLE=older.ctt"});
+  EXPECT_EQ(printed.code, 0) << printed.errors;
+  EXPECT_EQ(value_of(printed, "OMPI_MCA_mca_base_component_path"), root() + "/lib/openmpi:/own");
+  for (const char* const none : {"NCCL_TUNER_PLUGIN", "OMPI_MCA_coll_colltune_report", rules,
+                                 "OMPI_MCA_coll_tuned_use_dynamic_rules"})
+    EXPECT_EQ(value_of(printed, none), "") << none;
+  EXPECT_EQ(value_of(printed, "COLLTUNE_TABLE"), value_of(printed, "OMPI_MCA_coll_colltune_table"))
+      << "an older table would come first";
+  EXPECT_THAT(printed.errors,
+              HasSubstr("Open MPI's rules (OMPI_MCA_coll_tuned_use_dynamic_rules is yours)"));
+  EXPECT_THAT(printed.errors, HasSubstr("NCCL (NCCL_TUNER_PLUGIN is yours)"));
+}
+
+TEST_F(RunCommand, SetsNoRulesThatChangeTheOrderOfSumsWhereTheLibrarysIsDemanded) {
+  install_component();
+  fill_all();
+  for (const bool by_option : {true, false}) {
+    const Result printed = by_option ? run({"--dry-run", "--numerics", "library"})
+                                     : run({"--dry-run"}, {"COLLTUNE_NUMERICS=library"});
+    EXPECT_EQ(printed.code, 0) << printed.errors;
+    EXPECT_THAT(printed.errors, HasSubstr("follow rules (1 of 1 keys)"));
+    EXPECT_EQ(value_of(printed, "OMPI_MCA_coll_colltune_numerics"), by_option ? "library" : "");
+  }
+}
+
+// Ranks that read unlike files, or none, would hang.
+TEST_F(RunCommand, SetsNoRulesWhereAHostMayNotSeeThem) {
+  install_component();
+  fill_all();
+  const std::vector<std::vector<std::string>> commands{{"mpirun", "-H", "a,b", "p"},
+                                                       {"mpirun", "--hostfile", "h", "p"},
+                                                       {"mpirun", "--host=a,b", "p"}};
+  for (const auto& command : commands) {
+    std::vector<std::string> options{"--dry-run", "--"};
+    options.insert(options.end(), command.begin(), command.end());
+    const Result printed = run(options);
+    EXPECT_EQ(value_of(printed, rules), "") << command[1];
+    EXPECT_THAT(printed.errors, HasSubstr("name a folder that all see with --files"));
+    EXPECT_NE(value_of(printed, "OMPI_MCA_coll_colltune_table"), "");
+  }
+  EXPECT_EQ(value_of(run({"--dry-run"}, {"SLURM_JOB_NUM_NODES=4"}), rules), "");
+  EXPECT_NE(value_of(run({"--dry-run"}, {"SLURM_JOB_NUM_NODES=1"}), rules), "");
+  const Result shared =
+      run({"--dry-run", "--files", folder.file("shared"), "--", "mpirun", "-H", "a,b"});
+  EXPECT_THAT(value_of(shared, rules), HasSubstr(folder.file("shared") + "/"));
+}
+
+TEST_F(RunCommand, PrintsForScriptsAndContainers) {
+  install_component();
+  fill_all();
+  const std::string odd = folder.file("it's a \"folder\"");
+  const Result script = run({"--dry-run=sh", "--files", odd});
+  EXPECT_EQ(script.code, 0) << script.errors;
+  // A shell reads it back.
+  std::ofstream(folder.file("script"))
+      << script.out << "printf %s \"$OMPI_MCA_coll_colltune_table\"\n";
+  const std::string read = folder.file("read");
+  EXPECT_EQ(testing::wait_for_process(testing::start_process({"/bin/sh", folder.file("script")},
+                                                             read, folder.file("read.errors"))),
+            0);
+  EXPECT_THAT(testing::read_file(read), HasSubstr(odd + "/"));
+  const Result container = run({"--dry-run=kubernetes", "--files", odd});
+  EXPECT_THAT(container.out, HasSubstr("- name: OMPI_MCA_coll_colltune_table\n  value: \""));
+  EXPECT_THAT(container.out, HasSubstr("it's a \\\"folder\\\""));
+}
+
+TEST_F(RunCommand, SaysWhyNothingCanRun) {
+  install_component();
+  publish({decided(1024, "mpi.all_reduce_tuned{algorithm=ring}", "mpi", "any",
+                   Collective::all_reduce)});
+  expect_failure(run({"--dry-run"}), 3,
+                 "nothing of this table can run in a program: colltune's kernels (none");
+}
+
+TEST_F(RunCommand, SaysWhatThisInstallationLacks) {
+  fill_all();
+  const Result printed = run({"--dry-run"});
+  EXPECT_EQ(printed.code, 0);
+  EXPECT_THAT(printed.errors, HasSubstr("this installation has no component for Open MPI"));
+  EXPECT_THAT(printed.errors, HasSubstr("this installation has no tuner for it"));
+}
+
+TEST_F(RunCommand, RefusesWhatIsNone) {
+  install_component();
+  fill_all();
+  expect_failure(run({}), 2, "no command to launch: name it after --");
+  expect_failure(run({"--dry-run=perl"}), 2, "'perl' is no form; allowed are sh, kubernetes");
+  expect_failure(run({"--numerics", "exact", "--", "true"}), 2, "unknown numerics 'exact'");
+  expect_failure(run({"--memory", "much", "--", "true"}), 2, "much");
+  expect_failure(run({"--ab", "-1", "--", "true"}), 2, "--ab: -1 is no number of pairs");
+  std::ofstream(folder.file("file")) << "x";
+  expect_failure(run({"--dry-run", "--files", folder.file("file") + "/below"}), 2,
+                 "cannot be made");
+  expect_failure(run({"--table", "t", "--dry-run"}), 2, "");
+}
+
+}  // namespace
+}  // namespace colltune
