@@ -389,6 +389,8 @@ class NcclSweepAfterAnAbort : public NcclSweep, public testing::WithParamInterfa
     wanted.passes = 2;
     wanted.graph_capture = {.off = !GetParam(), .on = GetParam()};
     wanted.include = {"cuda.all_reduce_one_shot", "nccl.all_reduce", "nccl.*_forced"};
+    // One variant hangs, for as long as a call may take.
+    if (has_sanitizer) wanted.parameters = {{"nccl.*_forced", "channels", {"0"}}};
     run_.policy.call_limit_floor = std::chrono::milliseconds(1500);
     sweep(run_, 2, catalogue(), wanted, {}, gpus_.all());
     EXPECT_THAT(run_.errors, Each(""));
@@ -421,7 +423,7 @@ TEST_P(NcclSweepAfterAnAbort, TheOtherVariantsAreMeasuredOnAnotherCommunicator) 
     EXPECT_TRUE(measured.conditions.executed) << name;
   }
   EXPECT_GT(hung, 0U);
-  EXPECT_GT(renewed, has_sanitizer ? 5U : 10U);
+  EXPECT_GT(renewed, has_sanitizer ? 3U : 10U);
   EXPECT_EQ(nccl_.counts().aborted, 2 * static_cast<int>(hung));
 }
 
@@ -447,7 +449,7 @@ TEST_P(NcclSweepWithoutAnotherCommunicator, ACommunicatorThatIsRefusedEndsTheRes
     given_up += measured.detail.find("2 others before it failed") != std::string::npos ? 1 : 0;
   }
   EXPECT_EQ(refused, 2U);
-  EXPECT_GT(given_up, has_sanitizer ? 5U : 10U);
+  EXPECT_GT(given_up, has_sanitizer ? 3U : 10U);
 }
 
 TEST_P(NcclSweepWithoutAnotherCommunicator, ACommunicatorThatHangsEndsTheRestInTime) {
