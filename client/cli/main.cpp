@@ -173,15 +173,19 @@ void add_check_export(CLI::App& program, CheckExportOptions& options) {
   command.footer(example);
   CLI::App& rules = *command.add_subcommand("openmpi", "A file of rules for Open MPI's coll/tuned");
   rules.footer(example);
-  rules.add_option("--for", options.release, "the release: " + allowed_names<OpenMpiRelease>())
-      ->required();
+  CLI::App& han = *command.add_subcommand("openmpi-han", "A file of rules for Open MPI's coll/han");
+  han.footer(with_example("colltune check-export openmpi-han han.conf --for 4.1.x"));
+  for (CLI::App* const one : {&rules, &han})
+    one->add_option("--for", options.release, "the release: " + allowed_names<OpenMpiRelease>())
+        ->required();
   CLI::App& nccl = *command.add_subcommand("nccl", "A file of NVIDIA's example tuner plug-in");
   nccl.footer(with_example("colltune check-export nccl nccl_tuner.conf"));
-  for (CLI::App* const one : {&rules, &nccl}) {
+  for (CLI::App* const one : {&rules, &han, &nccl}) {
     one->add_option("file", options.file, "the file")->required();
     one->add_flag("--json", options.json, "print one JSON array");
   }
   rules.callback([&options] { run_check_open_mpi(options, std::cout); });
+  han.callback([&options] { run_check_open_mpi_han(options, std::cout); });
   nccl.callback([&options] { run_check_nccl(options, std::cout); });
 }
 

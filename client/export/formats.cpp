@@ -10,7 +10,7 @@
 namespace colltune {
 namespace {
 
-constexpr std::array<ExportFormat, 6> formats{{
+constexpr std::array<ExportFormat, 7> formats{{
     {.name = "json",
      .what = "one JSON document with evidence and ranges of sizes (configs/export.schema.json)",
      .consumer = "any program",
@@ -45,6 +45,17 @@ constexpr std::array<ExportFormat, 6> formats{{
      .cannot =
          "types, operators and, before 6.x, nodes: a rule is for all of them; scatter by size",
      .example = "openmpi --for 4.1.x --db tuning.db -o rules.conf",
+     .is_for_releases = true,
+     .is_of_environment = true},
+    {.name = "openmpi-han",
+     .what = "a file of rules for Open MPI's coll/han: where it was measured to beat the default "
+             "between hosts",
+     .consumer = "coll/han of Open MPI 4.1.x (read back in 4.1.4)",
+     .numbers = "family `mpi` on several nodes, ordinary calls, measured with that very release",
+     .cannot =
+         "types, operators, nodes and ranks of each; what runs inside coll/han; algorithms of "
+         "coll/tuned (those are `openmpi`'s); all_to_all and reduce_scatter",
+     .example = "openmpi-han --for 4.1.x --db tuning.db -o han.conf",
      .is_for_releases = true,
      .is_of_environment = true},
     {.name = "nccl",

@@ -129,6 +129,17 @@ class MpiCommunicator final : public Communicator {
                                              abort_flag_, seats_, device_, running_);
   }
 
+  std::unique_ptr<Communicator> duplicate_preferring(const char* component, Deadline deadline) {
+    meet(comm_.get(), deadline, abort_flag_);
+    return std::make_unique<MpiCommunicator>(tools_, live_,
+                                             MpiComm::duplicate_preferring(comm_.get(), component),
+                                             abort_flag_, seats_, device_, running_);
+  }
+  [[nodiscard]] bool spans_hosts() const {
+    return std::ranges::any_of(
+        seats_, [&](const Seat& seat) { return seat.machine != seats_.front().machine; });
+  }
+
   std::unique_ptr<Communicator> split(int color, int key, OtherRanks others,
                                       Deadline deadline) override {
     return make_part(color, key, others == OtherRanks::running ? running_ : nullptr, deadline);
@@ -342,6 +353,19 @@ std::unique_ptr<Communicator> make_program_communicator(const void* comm, AbortF
   std::vector<Seat> seats = exchange_seats(own.get(), find_own_node(own.get()));
   return std::make_unique<MpiCommunicator>(nullptr, std::make_shared<LiveMemory>(most_memory),
                                            std::move(own), abort_flag, std::move(seats), nullptr);
+}
+
+bool spans_hosts(const Communicator& communicator) {
+  const auto* const over_mpi = dynamic_cast<const MpiCommunicator*>(&communicator);
+  return over_mpi != nullptr && over_mpi->spans_hosts();
+}
+
+std::unique_ptr<Communicator> duplicate_preferring(Communicator& communicator,
+                                                   const char* component, Deadline deadline) {
+  auto* const over_mpi = dynamic_cast<MpiCommunicator*>(&communicator);
+  if (over_mpi == nullptr)
+    throw Error(StatusCode::failed_precondition, "this communicator has no MPI behind it");
+  return over_mpi->duplicate_preferring(component, deadline);
 }
 
 }  // namespace colltune

@@ -29,6 +29,17 @@ MpiComm MpiComm::duplicate(MPI_Comm parent) {
   return MpiComm(comm);
 }
 
+MpiComm MpiComm::duplicate_preferring(MPI_Comm parent, const char* component) {
+  MPI_Info info = MPI_INFO_NULL;
+  check_mpi(PMPI_Info_create(&info), "MPI_Info_create");
+  MPI_Comm comm = MPI_COMM_NULL;
+  int code = PMPI_Info_set(info, "ompi_comm_coll_preference", component);
+  if (code == MPI_SUCCESS) code = PMPI_Comm_dup_with_info(parent, info, &comm);
+  PMPI_Info_free(&info);
+  check_mpi(code, "MPI_Comm_dup_with_info");
+  return MpiComm(comm);
+}
+
 MpiComm MpiComm::of_same_ranks(MPI_Comm parent) {
   MPI_Group group = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(parent, &group), "MPI_Comm_group");

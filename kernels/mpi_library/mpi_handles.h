@@ -18,6 +18,9 @@ class MpiComm {
  public:
   /// The ranks of `parent`, with whatever attributes of it are copied.
   [[nodiscard]] static MpiComm duplicate(MPI_Comm parent);
+  /// As `duplicate`, but with Open MPI's `component` of coll before all others, for the collectives
+  /// that it has. Other libraries ignore it.
+  [[nodiscard]] static MpiComm duplicate_preferring(MPI_Comm parent, const char* component);
   /// The ranks of `parent`, without its attributes.
   [[nodiscard]] static MpiComm of_same_ranks(MPI_Comm parent);
   /// Holds MPI_COMM_NULL for a negative `color`.

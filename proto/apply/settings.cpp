@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "colltune/apply/open_mpi_algorithms.h"
+#include "colltune/apply/open_mpi_han.h"
 #include "colltune/nccl/choice.h"
 #include "colltune/nccl/selection.h"
 #include "colltune/vocabulary/composition.h"
@@ -61,6 +62,25 @@ ApplySettings for_open_mpi(const OpenMpiCollective& collective, const Variant& v
     settings.how +=
         ". From Open MPI 5.0 on also OMPI_MCA_coll_han_priority=0, else coll/han goes "
         "before coll/tuned";
+  return settings;
+}
+
+/// coll/han for one collective. The others are left to the component before it: coll/self is no
+/// component of communicators of several ranks.
+ApplySettings for_han(const HanCollective& collective, std::optional<OpenMpiRelease> release) {
+  if (release && *release != OpenMpiRelease::v4_1)
+    return not_outside("colltune knows coll/han's variables of Open MPI 4.1 alone");
+  ApplySettings settings{
+      .by = ApplyBy::environment,
+      .variables = {"OMPI_MCA_coll_han_priority=" + std::to_string(han_priority_to_use)}};
+  for (const HanCollective& other : han_collectives())
+    if (other.number != collective.number && other.is_between_hosts)
+      settings.variables.push_back("OMPI_MCA_coll_han_" + std::string(other.name) +
+                                   "_dynamic_global_communicator_module=" +
+                                   std::to_string(static_cast<int>(HanComponent::self)));
+  settings.how = "in the environment of mpirun, Open MPI 4.1; for " + std::string(collective.call) +
+                 " of all sizes and of all communicators across hosts. colltune export openmpi-han "
+                 "writes it by size";
   return settings;
 }
 
@@ -208,6 +228,8 @@ ApplySettings settings_to_apply(const RankedVariant& ranked, const Problem& prob
     if (ranked.is_baseline) return nothing_to_set("the MPI library's");
     if (const auto* const collective = find_open_mpi_collective(ranked.variant.implementation))
       return for_open_mpi(*collective, ranked.variant, release);
+    if (const auto* const collective = find_han_collective(ranked.variant.implementation))
+      return for_han(*collective, release);
     return not_outside("colltune knows no setting of MPI for it");
   }
   if (ranked.family == "nccl") return for_nccl(ranked, problem.collective);

@@ -27,7 +27,7 @@ cat >"$work/hosts.json" <<'JSON'
 {"version": 1, "collectives": ["all_reduce", "reduce_scatter", "all_gather", "broadcast"], "sizes": "4KiB", "passes": 1,
   "precision": 0.5, "null_test": false,
   "implementations": {"include": ["mpi.*", "cpu.*_hierarchical", "cpu.*_low_latency", "cpu.*_leaders", "cpu.*_double_tree"],
-                      "exclude": ["mpi.*_tuned"]},
+                      "exclude": ["mpi.*_tuned", "mpi.*_han"]},
   "parameters": {"cpu.*": {"access": ["staged"], "across": ["flat", "flat_pull", "one_shot"], "inside": ["flat", "flat_pull"],
                            "gather": ["flat_pull"], "up": ["flat"], "down": ["flat_pull"], "chunk": [16384],
                            "format": ["line"], "taken_back": ["cleared"]}}}

@@ -48,6 +48,12 @@ bool has_all_pairs(const Implementation& implementation) {
 #endif
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool has_sanitizer = true;
+#else
+constexpr bool has_sanitizer = false;
+#endif
+
 void be_late(int rank, int ranks, int call) {
   if (call % ranks == rank)
     std::this_thread::sleep_for(std::chrono::milliseconds(3 + call * 3 % 8));
@@ -319,6 +325,38 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
   return cases;
 }
 
+std::vector<ConformanceCase> covering_sample(const std::vector<ConformanceCase>& cases) {
+  std::set<std::string> shown;
+  bool had_every_variant = false;
+  std::vector<ConformanceCase> sample;
+  for (const ConformanceCase& test : cases) {
+    const Problem& problem = test.problem;
+    const DataType type = problem.data_type;
+    const std::uint64_t elements = problem.message_size.value / size_of(type);
+    const std::string size = elements == 0       ? "none"
+                             : elements < 100    ? "few"
+                             : elements < 10'000 ? "many"
+                                                 : "long";
+    const bool is_by_every_variant = test.by_every_variant && !had_every_variant;
+    bool is_new = is_by_every_variant;
+    for (const std::string& what :
+         {"type " + std::to_string(size_of(type)) + (is_floating(type) ? "f" : "i"),
+          "op " + std::string(name_of(problem.reduce_op)), "size " + size,
+          std::string(problem.in_place ? "in place" : "apart"),
+          std::string(problem.registered ? "registered" : "plain"),
+          std::string(problem.graph_capture ? "captured" : "called"),
+          std::string(test.pattern == DataPattern::rounding ? "rounding" : "exact"),
+          std::string(test.has_random_values ? "random" : "known"),
+          std::string(test.has_late_rank ? "late" : "in time")})
+      is_new = shown.insert(what).second || is_new;
+    if (!is_new) continue;
+    sample.push_back(test);
+    sample.back().by_every_variant = is_by_every_variant;
+    had_every_variant = had_every_variant || is_by_every_variant;
+  }
+  return sample;
+}
+
 const std::vector<Variant>& ChosenVariants::of(const Implementation& implementation,
                                                const Problem& problem,
                                                const std::vector<Topology>& topologies,
@@ -342,7 +380,7 @@ int run_conformance(Communicator& communicator, const Implementations& catalogue
 }
 
 int run_conformance(Communicator& communicator, const Implementations& catalogue,
-                    ChosenVariants& chosen) {
+                    ChosenVariants& chosen, UnderSanitizer amount) {
   Capability capability = detect_capability(catalogue, communicator);
   // Where nothing is stored past the caches, what would be is right all the same.
   capability.features[std::string(streaming_feature)] = "";
@@ -352,7 +390,10 @@ int run_conformance(Communicator& communicator, const Implementations& catalogue
   std::set<std::string> reported;
   for (const auto& implementation : catalogue) {
     if (implementation->runs_on_device() != (communicator.device() != nullptr)) continue;
-    for (const ConformanceCase& test : conformance_cases(*implementation, communicator.size())) {
+    std::vector<ConformanceCase> cases = conformance_cases(*implementation, communicator.size());
+    if (has_sanitizer && amount == UnderSanitizer::covering_sample && !is_full_run())
+      cases = covering_sample(cases);
+    for (const ConformanceCase& test : cases) {
       std::vector<Variant> variants =
           chosen.of(*implementation, test.problem, topologies, capability);
       if (variants.empty()) continue;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -225,6 +226,36 @@ Variant with_number(Variant variant, std::string_view name, std::int64_t value) 
 Variant staged_variant(const Implementation& implementation, const Problem& problem,
                        const Topology& topology, std::int64_t chunk) {
   return with_number(implementation.variants(problem, topology, {}).front(), "chunk", chunk);
+}
+
+TEST(ConformanceSample, ShowsAllThatTheCasesShow) {
+  const auto shown_by = [](const std::vector<ConformanceCase>& cases) {
+    std::set<std::string> shown;
+    for (const ConformanceCase& test : cases) {
+      const Problem& problem = test.problem;
+      shown.insert("op " + std::string(name_of(problem.reduce_op)));
+      shown.insert("type of " + std::to_string(size_of(problem.data_type)) +
+                   (is_floating(problem.data_type) ? ", floating" : ", whole"));
+      shown.insert(problem.message_size.value == 0 ? "no element" : "elements");
+      shown.insert(problem.message_size.value >= (64U << 10) ? "a long one" : "a short one");
+      if (problem.in_place) shown.insert("in place");
+      if (problem.registered) shown.insert("registered");
+      if (problem.graph_capture) shown.insert("captured");
+      if (test.has_late_rank) shown.insert("late");
+      if (test.has_random_values) shown.insert("random");
+      if (test.pattern == DataPattern::rounding) shown.insert("rounding");
+      if (test.by_every_variant) shown.insert("every variant");
+    }
+    return shown;
+  };
+  for (const auto& implementation : make_catalogue())
+    for (const int ranks : {2, 3}) {
+      const std::vector<ConformanceCase> cases = conformance_cases(*implementation, ranks);
+      const std::vector<ConformanceCase> sample = covering_sample(cases);
+      EXPECT_EQ(shown_by(sample), shown_by(cases)) << implementation->name();
+      EXPECT_EQ(std::ranges::count_if(sample, &ConformanceCase::by_every_variant), 1);
+      EXPECT_LT(sample.size(), cases.size()) << implementation->name();
+    }
 }
 
 TEST(Conformance, ReportsAnExceptionAsAFault) {

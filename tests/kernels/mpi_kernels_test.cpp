@@ -68,6 +68,46 @@ TEST_F(OverMpi, PartsShareCoresAsTheWholeDoesUnlessTheOthersSleep) {
   EXPECT_FALSE(alone->duplicate(soon_enough())->is_oversubscribed());
 }
 
+TEST_F(OverMpi, HanSaysWhyItCannot) {
+  const Implementation& reduced = implementation("mpi.all_reduce_han");
+  const Problem problem{.collective = Collective::all_reduce,
+                        .data_type = DataType::f32,
+                        .reduce_op = ReduceOp::sum,
+                        .message_size = {4096}};
+  const Topology hosts{.nodes = 2, .ranks_per_node = 2, .ranks = 4};
+  Capability capability;
+  const auto why_not = [&](const Implementation& one, const Problem& asked, const Topology& where,
+                           const std::string& settings = {}) {
+    return one.supports(asked, where, capability, parse_variant(one.name() + settings)).reason();
+  };
+  const auto starts = [](const std::string& text, std::string_view begin) {
+    EXPECT_TRUE(text.starts_with(begin)) << text;
+  };
+  capability.features["mpi.library"] = "Open MPI v4.1.4";
+  starts(why_not(reduced, problem, hosts), "this MPI library has no coll/han");
+  capability.features["mpi.han"] = "";
+  EXPECT_EQ(why_not(reduced, problem, hosts), "");
+  starts(why_not(reduced, problem, hosts, "{segment=1}"), "it takes no parameter");
+  const std::string one_host = "coll/han does not serve ranks that all are on one host";
+  EXPECT_EQ(why_not(reduced, problem, {.nodes = 1, .ranks_per_node = 4, .ranks = 4}), one_host);
+  const Topology unlike{.nodes = 2, .ranks_per_node = 2, .ranks = 3};
+  EXPECT_EQ(why_not(reduced, problem, unlike), "");
+  Problem gathered = gather_problem();
+  gathered.message_size = {12U * 64};
+  starts(why_not(implementation("mpi.all_gather_han"), gathered, unlike), "coll/han steps aside");
+  capability.features["mpi.han"] = "the user's file";
+  starts(why_not(reduced, problem, hosts), "the user's file");
+
+  // These ranks are on one host, and both who asks and who prepares is told.
+  const Capability own = detect_capability(catalogue_, *world_);
+  if (own.value("mpi.library").starts_with("Open MPI")) EXPECT_EQ(own.value("mpi.han"), one_host);
+  std::vector<std::byte> send(4096);
+  std::vector<std::byte> receive(4096);
+  EXPECT_THROW((void)reduced.prepare(*world_, {problem, 0, {send, receive}},
+                                     parse_variant("mpi.all_reduce_han"), soon_enough()),
+               UnavailableHere);
+}
+
 TEST_F(OverMpi, FindsWherePeersKeepTheirRegisteredBuffers) { check_places(*world_); }
 
 TEST_F(OverMpi, OperationsGiveBackWhatTheyHold) {

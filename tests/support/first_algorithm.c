@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: The colltune authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded: notes which algorithm of Open MPI's coll/base a program's collective runs. Every
- * function that coll/tuned calls is in its way here, and is passed on as it is.
+/* Preloaded: notes which algorithm of Open MPI's coll/base or coll/han a program's collective runs.
+ * Every function that coll/tuned calls, and each that coll/han composes, is in its way here, and is
+ * passed on as it is.
  *
  * first_algorithm() gives the first one since it was last asked ("" if none ran): an algorithm may
- * call others. */
+ * call others. With FIRST_ALGORITHM_COUNTS=FILE each rank writes to FILE.RANK, when it ends, how
+ * often each one ran. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,8 +25,22 @@ const char* first_algorithm(void) {
  * x86-64 and aarch64 pass integers and pointers so, and ignore what is too many. */
 typedef long (*algorithm)(long, long, long, long, long, long, long, long, long, long, long, long);
 
-static algorithm find(const char* name) {
-  const algorithm found = (algorithm)dlsym(RTLD_NEXT, name);
+struct passed {
+  const char* name;
+  algorithm next;
+  unsigned long calls;
+  struct passed* other;
+};
+static struct passed* all = NULL;
+
+/* A component's own functions are in no scope but that of the object that calls them. */
+static algorithm find(const char* name, void* caller) {
+  algorithm found = (algorithm)dlsym(RTLD_NEXT, name);
+  Dl_info info;
+  if (found == NULL && dladdr(caller, &info) != 0) {
+    void* const object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (object != NULL) found = (algorithm)dlsym(object, name);
+  }
   if (found == NULL) {
     fprintf(stderr, "first_algorithm: there is no %s\n", name);
     abort();
@@ -32,15 +48,46 @@ static algorithm find(const char* name) {
   return found;
 }
 
-#define PASS_ON(name)                                                                             \
-  long ompi_coll_base_##name(long a, long b, long c, long d, long e, long f, long g, long h,      \
-                             long i, long j, long k, long l) {                                    \
-    static algorithm next;                                                                        \
-    if (next == NULL) next = find("ompi_coll_base_" #name);                                       \
-    if (*first == '\0') first = #name;                                                            \
-    return next(a, b, c, d, e, f, g, h, i, j, k, l);                                              \
+static void note(struct passed* one, const char* function, void* caller) {
+  if (one->next == NULL) {
+    one->next = find(function, caller);
+    one->other = all;
+    all = one;
   }
+  ++one->calls;
+  if (*first == '\0') first = one->name;
+}
 
+__attribute__((destructor)) static void write_counts(void) {
+  const char* const file = getenv("FIRST_ALGORITHM_COUNTS");
+  const char* const rank = getenv("OMPI_COMM_WORLD_RANK");
+  char path[4096];
+  FILE* out = NULL;
+  if (file == NULL || rank == NULL || all == NULL) return;
+  snprintf(path, sizeof path, "%s.%s", file, rank);
+  out = fopen(path, "w");
+  if (out == NULL) return;
+  for (const struct passed* one = all; one != NULL; one = one->other)
+    fprintf(out, "%s %lu\n", one->name, one->calls);
+  fclose(out);
+}
+
+#define PASS_ON_AS(function, name)                                                                \
+  long function(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j,   \
+                long k, long l) {                                                                 \
+    static struct passed one = {name, NULL, 0, NULL};                                             \
+    note(&one, #function, __builtin_return_address(0));                                           \
+    return one.next(a, b, c, d, e, f, g, h, i, j, k, l);                                          \
+  }
+#define PASS_ON(name) PASS_ON_AS(ompi_coll_base_##name, #name)
+
+PASS_ON_AS(mca_coll_han_allgather_intra, "han_allgather")
+PASS_ON_AS(mca_coll_han_allreduce_intra, "han_allreduce")
+PASS_ON_AS(mca_coll_han_barrier_intra_simple, "han_barrier")
+PASS_ON_AS(mca_coll_han_bcast_intra, "han_bcast")
+PASS_ON_AS(mca_coll_han_gather_intra, "han_gather")
+PASS_ON_AS(mca_coll_han_reduce_intra, "han_reduce")
+PASS_ON_AS(mca_coll_han_scatter_intra, "han_scatter")
 PASS_ON(allgather_intra_basic_linear)
 PASS_ON(allgather_intra_bruck)
 PASS_ON(allgather_intra_neighborexchange)

@@ -19,6 +19,7 @@
 #include "colltune/export/export_mpi_environment.h"
 #include "colltune/export/export_nccl.h"
 #include "colltune/export/export_open_mpi.h"
+#include "colltune/export/export_open_mpi_han.h"
 #include "colltune/export/open_mpi_json.h"
 #include "colltune/json/output_file.h"
 #include "environment_choice.h"
@@ -82,6 +83,20 @@ Written write_open_mpi(const ExportOptions& options, const DecisionSet& set) {
   return {print_open_mpi_rules(made.rules, release, made.comment), log};
 }
 
+Written write_open_mpi_han(const ExportOptions& options, const DecisionSet& set) {
+  const OpenMpiHanExport made =
+      export_open_mpi_han(set, parse_name<OpenMpiRelease>(options.release));
+  std::string log =
+      fmt::format("{} of {} keys have coll/han in place of the default\n", made.changed, made.keys);
+  for (const std::string& one : made.left_out) log += "left out: " + one + '\n';
+  log += fmt::format(
+      "to use it: OMPI_MCA_coll_han_priority={} OMPI_MCA_coll_han_use_dynamic_file_rules=1 "
+      "OMPI_MCA_coll_han_dynamic_rules_filename=FILE, in the environment of mpirun; FILE on every "
+      "host\n",
+      han_priority_to_use);
+  return {print_han_rules(made.rules, made.comment), log};
+}
+
 Written write_nccl(const ExportOptions&, const DecisionSet& set) {
   const NcclExport made = export_nccl(set);
   std::string log = fmt::format("{} of {} keys have what was proven to beat NCCL's own choice\n",
@@ -105,6 +120,7 @@ constexpr FormatWriter writers[] = {
     {"csv",
      [](const ExportOptions&, const DecisionSet& set) { return Written(export_csv(set), ""); }},
     {"openmpi", &write_open_mpi},
+    {"openmpi-han", &write_open_mpi_han},
     {"nccl", &write_nccl},
     {"mpi-env", [](const ExportOptions&,
                    const DecisionSet& set) { return Written(export_mpi_environment(set), ""); }},
@@ -180,6 +196,11 @@ void print_checked(const CheckedOpenMpiJson& checked, bool as_json, std::ostream
     }
   }
   if (as_json) out << all.dump(1) << '\n';
+}
+
+std::string describe_component(HanComponent component) {
+  if (component == HanComponent::self) return "self: the component before coll/han";
+  return std::string(name_of(component));
 }
 
 std::string any_or(int number) {
@@ -266,6 +287,41 @@ void run_check_open_mpi(const CheckExportOptions& options, std::ostream& out) {
     }
     for (const std::string& one : checked.remarks) out << "note: " << one << '\n';
   }
+  refuse_if(checked.failing, options.file);
+}
+
+void run_check_open_mpi_han(const CheckExportOptions& options, std::ostream& out) {
+  require_han_release(parse_name<OpenMpiRelease>(options.release));
+  const CheckedHanRules checked = check_han_rules(read_whole(options.file));
+  if (!checked.rules)
+    throw Error(
+        StatusCode::invalid_argument,
+        fmt::format("Open MPI {} drops {} without a word, and coll/han runs every collective "
+                    "that it has: {}",
+                    options.release, options.file, checked.why_dropped));
+  nlohmann::json all = nlohmann::json::array();
+  for (const HanCollectiveRules& own : *checked.rules)
+    for (const HanLevelRules& level : own.levels)
+      for (const HanRanksRules& ranks : level.by_ranks) {
+        const std::string name = han_collective_name(own.collective);
+        if (!options.json)
+          out << fmt::format("{}, {}, {} ranks and more:\n", name, name_of(level.level),
+                             ranks.ranks);
+        for (const HanRule& rule : ranks.rules) {
+          if (!options.json)
+            out << fmt::format("  from {:>10}  {}\n", format_bytes({rule.from}),
+                               describe_component(rule.component));
+          all.push_back({{"collective", name},
+                         {"level", static_cast<int>(level.level)},
+                         {"ranks", ranks.ranks},
+                         {"from_bytes", rule.from},
+                         {"component", name_of(rule.component)}});
+        }
+      }
+  if (options.json)
+    out << all.dump(1) << '\n';
+  else
+    for (const std::string& one : checked.remarks) out << "note: " << one << '\n';
   refuse_if(checked.failing, options.file);
 }
 

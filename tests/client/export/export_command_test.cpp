@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli_fixture.h"
@@ -49,6 +50,18 @@ class ExportCommand : public testing::Cli {
       all.back().key.environment_digest = digest_of(environment());
       all.back().key.calling = calling;
     }
+    // Between hosts, for coll/han.
+    RankedVariant han = testing::ranked("mpi.all_reduce_han", 1000, 2);
+    RankedVariant own = testing::ranked("mpi.all_reduce", 2000, 1);
+    own.is_baseline = true;
+    own.family = han.family = "mpi";
+    Topology hosts = testing::test_topology();
+    hosts.nodes = 2;
+    hosts.ranks = 4;
+    hosts.interconnect = "network";
+    all.push_back(testing::decision(testing::test_key(1024, hosts), {han, own}, "mpi"));
+    all.back().key.environment_digest = digest_of(environment());
+    all.back().key.calling = calling;
     store.publish(all, "2026-01-01T00:01:00Z");
   }
 
@@ -56,7 +69,7 @@ class ExportCommand : public testing::Cli {
                                 std::vector<std::string> more = {}) const {
     std::vector<std::string> all{"export", format, "--db", database};
     all.insert(all.end(), more.begin(), more.end());
-    if (format == "openmpi") all.insert(all.end(), {"--for", "4.1.x"});
+    if (format.starts_with("openmpi")) all.insert(all.end(), {"--for", "4.1.x"});
     return colltune(all);
   }
 };
@@ -89,6 +102,7 @@ TEST_F(ExportCommand, SaysWhyThereIsNothing) {
   fill();  // family colltune alone
   expect_failure(exported("nccl"), 3, "no decision of family nccl");
   expect_failure(exported("openmpi"), 3, "no decision of family mpi");
+  expect_failure(exported("openmpi-han"), 3, "on several nodes");
   for (const char* const format : {"csv", "json", "nccl", "mpi-env"})
     expect_failure(exported(format, {"--input", "hot"}), 3, "no decision is of the regime");
 }
@@ -96,7 +110,7 @@ TEST_F(ExportCommand, SaysWhyThereIsNothing) {
 TEST_F(ExportCommand, FilesForLibrariesAreOfOrdinaryCalls) {
   fill_both(Calling::persistent);
   EXPECT_EQ(exported("csv", {"--calling", "persistent"}).code, 0);
-  for (const char* const format : {"openmpi", "nccl"})
+  for (const char* const format : {"openmpi", "openmpi-han", "nccl"})
     expect_failure(exported(format, {"--calling", "persistent"}), 3,
                    "calls that were prepared once is no answer for ordinary ones");
 }
@@ -152,6 +166,44 @@ TEST_F(ExportCommand, AFileOfRulesIsCheckedForTheReleaseThatIsAsked) {
   EXPECT_THAT(shifted.out, HasSubstr("communicators shifted"));
   EXPECT_THAT(colltune({"check-export", "openmpi", classic, "--for", "4.1.x"}).out,
               Not(HasSubstr("shifted")));
+}
+
+TEST_F(ExportCommand, TheFileForHanIsCheckedAsItWasWritten) {
+  fill_both();
+  const std::string file = folder.file("han.conf");
+  const Result made = exported("openmpi-han", {"-o", file});
+  EXPECT_THAT(made.errors, HasSubstr("1 of 1 keys have coll/han in place of the default"));
+  EXPECT_THAT(made.errors, HasSubstr("left out: "));
+  EXPECT_THAT(made.errors, HasSubstr("OMPI_MCA_coll_han_priority=40"));
+  const Result checked = colltune({"check-export", "openmpi-han", file, "--for", "4.1.x"});
+  EXPECT_EQ(checked.code, 0) << checked.errors;
+  EXPECT_THAT(checked.out, HasSubstr("allreduce, all ranks, 4 ranks and more:\n"));
+  EXPECT_THAT(checked.out, HasSubstr("1KiB  han\n"));
+  EXPECT_THAT(checked.out, HasSubstr("self: the component before coll/han\n"));
+  const auto json = nlohmann::json::parse(
+      colltune({"check-export", "openmpi-han", file, "--for", "4.1.x", "--json"}).out);
+  EXPECT_EQ(std::ranges::count(json, "han", [](const auto& rule) { return rule["component"]; }), 1);
+  const Result newer = colltune({"check-export", "openmpi-han", file, "--for", "5.0.x"});
+  EXPECT_EQ(newer.code, 2);
+  EXPECT_THAT(newer.errors, HasSubstr("known for Open MPI 4.1.x alone"));
+}
+
+TEST_F(ExportCommand, AForeignFileForHanIsReadAsItIsThere) {
+  const auto check = [&](const std::string& text) {
+    return colltune({"check-export", "openmpi-han", write("foreign.conf", text), "--for", "4.1.x"});
+  };
+  const Result dropped = check("1\n2\n1\n2\n1\n1 1\n0 6\n");
+  EXPECT_EQ(dropped.code, 2);
+  EXPECT_THAT(dropped.errors, HasSubstr("without a word, and coll/han runs every collective"));
+  EXPECT_THAT(dropped.errors, HasSubstr("line 7: there is no component '6'"));
+  const Result ending = check("1\n2\n1\n2\n1\n1 1\n0 tuned\n");
+  EXPECT_EQ(ending.code, 2);
+  EXPECT_THAT(ending.errors, HasSubstr("ends the program"));
+  const Result sound = check("1\n7\n1\n2\n1\n1 1\n0 tuned\n");
+  EXPECT_EQ(sound.code, 0) << sound.errors;
+  EXPECT_THAT(sound.out, HasSubstr("note: allreduce: has no rule for all ranks"));
+  expect_failure(colltune({"check-export", "openmpi-han", "nowhere", "--for", "4.1.x"}), 2,
+                 "cannot read nowhere");
 }
 
 }  // namespace

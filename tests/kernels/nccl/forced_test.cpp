@@ -34,9 +34,9 @@ TEST_F(NcclForced, EveryEntryIsRightInEveryCollective) {
     ChosenVariants chosen;
     std::atomic<int> run = 0;
     gpus.run([&](Communicator& communicator) {
-      run += run_conformance(communicator, entries_, chosen);
+      run += run_conformance(communicator, entries_, chosen, UnderSanitizer::covering_sample);
     });
-    EXPECT_GT(run, 100 * ranks);
+    EXPECT_GT(run, 50 * ranks);
   }
   EXPECT_EQ(nccl_.counts().aborted, 0);
   EXPECT_EQ(nccl_.counts().registered, 0) << "all were taken back";

@@ -68,6 +68,23 @@ TEST(ApplyMpi, FromRelease5OnTheComponentBeforeItIsSwitchedOff) {
   EXPECT_THAT(unknown.how, HasSubstr("From Open MPI 5.0 on also " + han));
 }
 
+TEST(ApplyMpi, HanRunsOneCollectiveAndLeavesTheOthers) {
+  const auto settings = applied("mpi.all_reduce_han", "mpi");
+  EXPECT_EQ(settings.by, ApplyBy::environment);
+  const auto left = [](const std::string& collective) {
+    return "OMPI_MCA_coll_han_" + collective + "_dynamic_global_communicator_module=0";
+  };
+  EXPECT_THAT(settings.variables,
+              ElementsAre("OMPI_MCA_coll_han_priority=40", left("allgather"), left("barrier"),
+                          left("bcast"), left("gather"), left("reduce"), left("scatter")));
+  EXPECT_THAT(settings.how, HasSubstr("for MPI_Allreduce of all sizes"));
+  EXPECT_THAT(settings.how, HasSubstr("colltune export openmpi-han writes it by size"));
+  EXPECT_THAT(applied("mpi.scatter_han", "mpi", Collective::scatter).variables,
+              Not(::testing::Contains(left("scatter"))));
+  EXPECT_EQ(applied("mpi.all_reduce_han", "mpi", Collective::all_reduce, "Open MPI v5.0.7").by,
+            ApplyBy::colltune);
+}
+
 TEST(ApplyMpi, AnAlgorithmThatTheReleaseHasNotGotIsNotGivenANumber) {
   const auto settings = applied("mpi.all_gather_tuned{algorithm=sparbit}", "mpi",
                                 Collective::all_gather, "Open MPI v4.1.4");

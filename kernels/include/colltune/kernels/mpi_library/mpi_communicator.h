@@ -39,4 +39,13 @@ enum class NamedAlgorithms {
                                                                       AbortFlag& abort_flag,
                                                                       Bytes most_memory);
 
+/// Whether the ranks are on several hosts, whatever nodes are pretended. Local.
+[[nodiscard]] bool spans_hosts(const Communicator& communicator);
+
+/// Collective: as `communicator.duplicate`, but Open MPI's `component` of coll stands before all
+/// others, for the collectives that it has. Throws Error(failed_precondition) without MPI.
+[[nodiscard]] std::unique_ptr<Communicator> duplicate_preferring(Communicator& communicator,
+                                                                 const char* component,
+                                                                 Deadline deadline);
+
 }  // namespace colltune
