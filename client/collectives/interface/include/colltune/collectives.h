@@ -153,6 +153,22 @@ typedef struct colltune_collective_call {
 int colltune_persistent_init(colltune_collectives* collectives,
                              const colltune_collective_call* call,
                              colltune_persistent_call** persistent, colltune_error* error);
+/* A mesh reduction: all_reduces of one tensor of `count` elements, one after another, each over the
+ * groups of a step. */
+typedef struct colltune_mesh_call {
+  size_t struct_size;
+  const char* shape; /* ranks along each dimension, the last one's are neighbours: "2x3" */
+  const char* steps; /* dimension and operator of each, in order: "0:sum,1:max" */
+  colltune_type type;
+  size_t count;
+  const void* send; /* in place: the address of `receive`, on all ranks */
+  void* receive;
+} colltune_mesh_call;
+/* As colltune_persistent_init, for all ranks of the communicator. Runs the form that the table
+ * proved faster for persistent calls of this very mesh, if it is made of kernels of ours alone;
+ * else an all_reduce for each step. */
+int colltune_persistent_init_mesh(colltune_collectives* collectives, const colltune_mesh_call* call,
+                                  colltune_persistent_call** persistent, colltune_error* error);
 /* All ranks start and complete the calls of a communicator in one order; several may be under way
  * at a time. The library's own collective runs in colltune_persistent_wait as a whole. */
 int colltune_persistent_start(colltune_persistent_call* persistent, colltune_error* error);
