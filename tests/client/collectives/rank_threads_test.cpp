@@ -322,6 +322,17 @@ TEST(Collectives, TakesTheTableOfTheEnvironment) {
   ::unsetenv("COLLTUNE_TABLE");
 }
 
+TEST(Collectives, PrintsTheReportOfRank0IfAsked) {
+  ::setenv("COLLTUNE_REPORT", "1", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(on_threads(2, {}, sum_once), Each(""));
+  const std::string printed = testing::internal::GetCapturedStderr();
+  ::unsetenv("COLLTUNE_REPORT");
+  EXPECT_THAT(printed, AllOf(StartsWith("colltune: report of rank 0: 0 calls"),
+                             HasSubstr("1 calls left to the library: all_reduce")));
+  EXPECT_THAT(printed, ::testing::Not(HasSubstr("rank 1")));
+}
+
 TEST(Collectives, FailsOnAllRanksWithoutTheTable) {
   EXPECT_THAT(on_threads(3, {.table = "/nowhere/cluster.ctt"}, sum_once),
               Each(AllOf(StartsWith("9: "), HasSubstr("/nowhere/cluster.ctt"))));

@@ -38,12 +38,15 @@ typedef struct colltune_symmetric_buffer colltune_symmetric_buffer;
  * same on all ranks. */
 typedef struct colltune_collectives_options {
   size_t struct_size;
-  const char* table; /* the table file, which rank 0 alone reads; COLLTUNE_TABLE; else none */
-  const char*
-      table_digest;      /* what it must have, or the beginning; COLLTUNE_TABLE_DIGEST; else any */
-  uint64_t memory_bytes; /* shared memory of each rank for it; COLLTUNE_MEMORY; else 256 MiB */
-  const char* numerics;  /* "library", "any", "same_bits" or "rank_order"; COLLTUNE_NUMERICS; else
-                            "same_bits" */
+  /* The table file, which rank 0 alone reads. COLLTUNE_TABLE; else none. */
+  const char* table;
+  /* The digest that it must have, or its beginning. COLLTUNE_TABLE_DIGEST; else any. */
+  const char* table_digest;
+  /* Shared memory of each rank for a communicator. COLLTUNE_MEMORY; else 256 MiB. */
+  uint64_t memory_bytes;
+  /* Which bits are accepted of floating-point sums and products among 3 ranks or more: "library",
+   * "any", "same_bits" or "rank_order". COLLTUNE_NUMERICS; else "same_bits". */
+  const char* numerics;
 } colltune_collectives_options;
 
 /* Numbers that never change. Parameters are ints: any number may come from a caller. */
@@ -149,7 +152,7 @@ typedef struct colltune_collective_call {
 /* Collective: prepares a call that is made again and again on these buffers. It runs what the table
  * proved faster for persistent calls; on buffers that all lie in symmetric memory, first what it
  * proved for those. If the arguments of a rank are not valid, all ranks fail, and `collectives` can
- * be used as before. On success *call is to be given to colltune_persistent_free. */
+ * be used as before. On success *persistent is to be given to colltune_persistent_free. */
 int colltune_persistent_init(colltune_collectives* collectives,
                              const colltune_collective_call* call,
                              colltune_persistent_call** persistent, colltune_error* error);
