@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "choosing.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/vocabulary/problem_form.h"
 
@@ -23,35 +24,9 @@ std::size_t ranks_on(std::span<const int> nodes, int node) {
 
 /// The class that a variant must guarantee; nothing if such calls are left to the library.
 std::optional<NumericClass> demanded(const Problem& problem, int ranks, ProgramNumerics numerics) {
-  const bool order_shows = is_floating(problem.data_type) && problem.reduce_op != ReduceOp::min &&
-                           problem.reduce_op != ReduceOp::max;
-  if (problem.reduce_op == ReduceOp::none || !order_shows || ranks < 3) return NumericClass::any;
-  switch (numerics) {
-    case ProgramNumerics::library:
-      return {};
-    case ProgramNumerics::any:
-      return NumericClass::any;
-    case ProgramNumerics::same_bits:
-      return NumericClass::same_bits;
-    case ProgramNumerics::rank_order:
-      return NumericClass::rank_order;
-  }
-  return {};
-}
-
-std::optional<std::uint32_t> find_world(const TableView& view, const Topology& asked) {
-  const auto worlds = view.worlds();
-  for (std::uint32_t number = 0; number < worlds.size(); ++number) {
-    const table_file::WorldRecord& world = worlds[number];
-    if (world.nodes == asked.nodes && world.ranks_per_node == asked.ranks_per_node &&
-        world.ranks == asked.ranks &&
-        world.placement == static_cast<std::uint32_t>(asked.placement) &&
-        view.string(world.architecture) == architecture_name(asked) &&
-        view.string(world.layout_digest) == asked.layout_digest &&
-        view.string(world.interconnect) == asked.interconnect)
-      return number;
-  }
-  return {};
+  const bool order_shows = problem.reduce_op != ReduceOp::none && is_floating(problem.data_type) &&
+                           problem.reduce_op != ReduceOp::min && problem.reduce_op != ReduceOp::max;
+  return demanded_class(order_shows, ranks, numerics);
 }
 
 std::string describe_worlds(const TableView& view) {
@@ -211,6 +186,36 @@ class Chooser {
 };
 
 }  // namespace
+
+std::optional<NumericClass> demanded_class(bool order_shows, int ranks, ProgramNumerics numerics) {
+  if (!order_shows || ranks < 3) return NumericClass::any;
+  switch (numerics) {
+    case ProgramNumerics::library:
+      return {};
+    case ProgramNumerics::any:
+      return NumericClass::any;
+    case ProgramNumerics::same_bits:
+      return NumericClass::same_bits;
+    case ProgramNumerics::rank_order:
+      return NumericClass::rank_order;
+  }
+  return {};
+}
+
+std::optional<std::uint32_t> find_world(const TableView& view, const Topology& asked) {
+  const auto worlds = view.worlds();
+  for (std::uint32_t number = 0; number < worlds.size(); ++number) {
+    const table_file::WorldRecord& world = worlds[number];
+    if (world.nodes == asked.nodes && world.ranks_per_node == asked.ranks_per_node &&
+        world.ranks == asked.ranks &&
+        world.placement == static_cast<std::uint32_t>(asked.placement) &&
+        view.string(world.architecture) == architecture_name(asked) &&
+        view.string(world.layout_digest) == asked.layout_digest &&
+        view.string(world.interconnect) == asked.interconnect)
+      return number;
+  }
+  return {};
+}
 
 ProgramRanks ranks_of(const Communicator& communicator, Capability capability) {
   const std::span<const int> nodes = communicator.nodes();

@@ -16,7 +16,8 @@ SetUp set_up(MPI_Comm comm, AbortFlag& abort_flag, const ProgramSettings& settin
   SetUp done{.rank = communicator->rank()};
   const auto agreement = make_mpi_agreement(communicator->native_mpi());
   constexpr std::array ordinary{ProgramCalling{}};
-  AgreedChoices agreed = agree_on_choices(*communicator, *agreement, settings, catalogue, ordinary);
+  AgreedChoices agreed =
+      agree_on_choices(*communicator, *agreement, settings, catalogue, {.callings = ordinary});
   if (agreed.are_unlike) {
     done.lines.push_back(
         "the ranks of a communicator run on unlike processors: the library's own collectives run "

@@ -209,6 +209,23 @@ int colltune_persistent_init(colltune_collectives* collectives,
   });
 }
 
+int colltune_persistent_init_mesh(colltune_collectives* collectives, const colltune_mesh_call* call,
+                                  colltune_persistent_call** persistent, colltune_error* error) {
+  return guard_for_c(error, [&] {
+    clear_place(persistent, "persistent call");
+    colltune::Collectives& of = require(collectives, "collectives").of;
+    const auto own =
+        colltune::current_form(&require(call, "call"), sizeof *call, "colltune_mesh_call");
+    const colltune::MeshReductionCall mesh{
+        .mesh = colltune::parse_mesh(&require(own.shape, "shape"), &require(own.steps, "steps")),
+        .data_type = colltune::type_of(own.type),
+        .count = own.count,
+        .send = own.send,
+        .receive = own.receive};
+    *persistent = new colltune_persistent_call{of.prepare(mesh)};
+  });
+}
+
 int colltune_persistent_start(colltune_persistent_call* persistent, colltune_error* error) {
   return guard_for_c(error, [&] { require(persistent, "persistent call").of.start(); });
 }

@@ -160,6 +160,9 @@ class PersistentCall::Impl {
 PersistentCall Collectives::prepare(const CollectiveCall& call) {
   return PersistentCall(std::make_unique<PersistentCall::Impl>(impl_, impl_->prepare(call)));
 }
+PersistentCall Collectives::prepare(const MeshReductionCall& call) {
+  return PersistentCall(std::make_unique<PersistentCall::Impl>(impl_, impl_->prepare(call)));
+}
 PersistentCall::PersistentCall(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 PersistentCall::~PersistentCall() = default;
 PersistentCall::PersistentCall(PersistentCall&&) noexcept = default;

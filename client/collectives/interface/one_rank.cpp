@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,9 @@
 
 #include "colltune/collectives/report.h"
 #include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/composition/mesh_reduce.h"
+#include "colltune/vocabulary/problem.h"
+#include "step_chain.h"
 
 namespace colltune {
 namespace {
@@ -61,7 +65,8 @@ Collectives::Impl::Impl(OneRankParts parts, Agreement& agreement, const ProgramS
       rank_(parts_.communicator->rank()),
       ranks_(parts_.communicator->size()) {
   AgreedChoices agreed =
-      agree_on_choices(*parts_.communicator, agreement, settings, *parts_.catalogue, callings);
+      agree_on_choices(*parts_.communicator, agreement, settings, *parts_.catalogue,
+                       {.callings = callings, .meshes = true});
   if (agreed.table_error) throw *agreed.table_error;
   if (agreed.are_unlike) notes_.emplace_back("the ranks run on unlike processors: no winner runs");
   executor_ = std::make_unique<Executor>(std::move(parts_.communicator), *parts_.catalogue,
@@ -70,6 +75,8 @@ Collectives::Impl::Impl(OneRankParts parts, Agreement& agreement, const ProgramS
     notes_.push_back("not used: " + line);
   persistent_ = std::move(agreed.of_calling[1]);
   registered_ = std::move(agreed.of_calling[2]);
+  meshes_ = std::move(agreed.meshes);
+  for (const std::string& line : meshes_.left_out) notes_.push_back("not used: " + line);
   plain_ = std::make_unique<PlainCalls>(parts_.plain, executor_->communicator());
   parts_.waits->meanwhile.watch(executor_.get());
 }
@@ -175,6 +182,30 @@ std::unique_ptr<Operation> Collectives::Impl::prepare_winner(const Choices& choi
   }
 }
 
+Collectives::Impl::Buffers Collectives::Impl::agree_on_buffers(const CollectiveCall& call,
+                                                               Prepared& prepared) {
+  constexpr std::int64_t not_valid = 2;
+  const ProgramCall& program = prepared.checked.program;
+  std::optional<Error> refused;
+  std::int64_t own = not_valid;
+  try {
+    prepared.own = check_own(call, prepared.checked, rank_, ranks_);
+    own = static_cast<std::int64_t>(is_registered(prepared.own.buffers) ? Buffers::registered
+                                                                        : Buffers::anywhere);
+  } catch (const Error& error) {
+    refused = error;
+  }
+  parts_.waits->meanwhile.begin();
+  executor_->note(program);
+  const std::int64_t all =
+      attempt(true, [&] { return executor_->communicator().all_reduce_max(own, never); });
+  if (refused) throw *refused;
+  if (all == not_valid)
+    throw Error(StatusCode::invalid_argument,
+                describe(program) + ": another rank's buffers are not valid");
+  return static_cast<Buffers>(all);
+}
+
 Collectives::Impl::Prepared Collectives::Impl::prepare(const CollectiveCall& call) {
   require_whole();
   Prepared prepared{.checked = check_alike(call, ranks_)};
@@ -184,29 +215,12 @@ Collectives::Impl::Prepared Collectives::Impl::prepare(const CollectiveCall& cal
     return prepared;
   }
   if (checked.block == 0) return prepared;
-  // The ranks must agree on whether all can go on, and whether all buffers are registered.
-  enum Own : std::int64_t { registered = 0, anywhere = 1, not_valid = 2 };
-  std::optional<Error> refused;
-  std::int64_t own = not_valid;
-  try {
-    prepared.own = check_own(call, checked, rank_, ranks_);
-    own = is_registered(prepared.own.buffers) ? registered : anywhere;
-  } catch (const Error& error) {
-    refused = error;
-  }
-  parts_.waits->meanwhile.begin();
-  executor_->note(checked.program);
-  const std::int64_t all =
-      attempt(true, [&] { return executor_->communicator().all_reduce_max(own, never); });
-  if (refused) throw *refused;
-  if (all == not_valid)
-    throw Error(StatusCode::invalid_argument,
-                describe(checked.program) + ": another rank's buffers are not valid");
+  const Buffers buffers = agree_on_buffers(call, prepared);
   Call kernels = kernel_call(checked, prepared.own);
   kernels.is_persistent = true;
   plain_->check(kernels.problem);
   attempt_together(true, [&] {
-    if (all == registered) {
+    if (buffers == Buffers::registered) {
       kernels.problem.registered = true;
       prepared.operation = prepare_winner(registered_, kernels, checked.program, prepared.variant);
       kernels.problem.registered = false;
@@ -214,6 +228,64 @@ Collectives::Impl::Prepared Collectives::Impl::prepare(const CollectiveCall& cal
     if (prepared.operation == nullptr)
       prepared.operation = prepare_winner(persistent_, kernels, checked.program, prepared.variant);
     if (prepared.operation == nullptr) prepared.operation = plain_->prepare(kernels);
+  });
+  return prepared;
+}
+
+std::unique_ptr<Operation> Collectives::Impl::prepare_form(const Call& call, std::string& variant) {
+  const std::string mesh = mesh_name(*call.problem.mesh);
+  const auto chosen = std::ranges::find_if(meshes_.all, [&](const MeshChoice& one) {
+    return one.mesh == mesh && one.data_type == call.problem.data_type &&
+           one.from <= call.problem.message_size && call.problem.message_size <= one.to;
+  });
+  if (chosen == meshes_.all.end()) return nullptr;
+  const std::string name =
+      to_string(name_composition(operation_name(call.problem), chosen->composition));
+  try {
+    auto operation =
+        prepare_mesh_reduce(*subgroups_, call, chosen->composition, {}, *parts_.catalogue, never);
+    variant = name;
+    return operation;
+  } catch (const RankMissing&) {
+    throw;
+  } catch (const Error& error) {  // on all ranks or none
+    notes_.push_back(fmt::format("a mesh reduction is not run by {}: {}", name, error.what()));
+    return nullptr;
+  }
+}
+
+Collectives::Impl::Prepared Collectives::Impl::prepare(const MeshReductionCall& call) {
+  require_whole();
+  colltune::check(call.mesh);
+  if (ranks_of(call.mesh) != ranks_)
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("a mesh {} has {} ranks; the communicator has {}",
+                            shape_text(call.mesh), ranks_of(call.mesh), ranks_));
+  // Buffers and sizes are those of an all_reduce.
+  const CollectiveCall as_one{.data_type = call.data_type,
+                              .reduce_op = call.mesh.steps.front().op,
+                              .count = call.count,
+                              .send = call.send,
+                              .receive = call.receive};
+  Prepared prepared{.checked = check_alike(as_one, ranks_)};
+  const CheckedCall& checked = prepared.checked;
+  if (ranks_ == 1) {
+    prepared.own = check_own(as_one, checked, rank_, ranks_);
+    return prepared;
+  }
+  if (checked.block == 0) return prepared;
+  (void)agree_on_buffers(as_one, prepared);
+  Call kernels = kernel_call(checked, prepared.own);
+  plain_->check(kernels.problem);
+  kernels.problem.kind = ProblemKind::mesh_reduce;
+  kernels.problem.reduce_op = ReduceOp::none;
+  kernels.problem.mesh = call.mesh;
+  kernels.is_persistent = true;
+  attempt_together(true, [&] {
+    if (subgroups_ == nullptr) subgroups_ = std::make_unique<Subgroups>(executor_->communicator());
+    prepared.operation = prepare_form(kernels, prepared.variant);
+    if (prepared.operation == nullptr)
+      prepared.operation = make_step_chain(*subgroups_, kernels, parts_.plain);
   });
   return prepared;
 }

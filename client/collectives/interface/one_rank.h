@@ -12,6 +12,7 @@
 #include "colltune/collectives/collectives.h"
 #include "colltune/collectives/executor.h"
 #include "colltune/collectives/meanwhile.h"
+#include "colltune/kernels/communication/subgroups.h"
 #include "plain_calls.h"
 
 namespace colltune {
@@ -65,6 +66,7 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
     std::string variant;
   };
   [[nodiscard]] Prepared prepare(const CollectiveCall& call);
+  [[nodiscard]] Prepared prepare(const MeshReductionCall& call);
   /// For a persistent call that starts or is waited for.
   void start(Operation & operation, const ProgramCall& call);
   void wait(Operation & operation);
@@ -81,10 +83,18 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   /// The same, unless what it throws is thrown on all ranks.
   template <class Body>
   auto attempt_together(bool in_call, const Body& body);
+  /// What all ranks' buffers are: the last that holds on one of them.
+  enum class Buffers : std::int64_t { registered = 0, anywhere = 1 };
+  /// Collective: checks this rank's part of `call`. Throws Error(invalid_argument) on all ranks if
+  /// it is not valid on one.
+  [[nodiscard]] Buffers agree_on_buffers(const CollectiveCall& call, Prepared& prepared);
   [[nodiscard]] bool is_registered(const CallBuffers& buffers) const;
   /// Collective: the winner among `choices`, prepared; null if there is none.
   [[nodiscard]] std::unique_ptr<Operation> prepare_winner(
       const Choices& choices, Call call, const ProgramCall& program, std::string& variant);
+
+  /// Collective: the form of a mesh reduction that wins, prepared; null if there is none.
+  [[nodiscard]] std::unique_ptr<Operation> prepare_form(const Call& call, std::string& variant);
 
   OneRankParts parts_;  // the communicator is the executor's
   int rank_;
@@ -92,9 +102,11 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   std::unique_ptr<Executor> executor_;
   Choices persistent_;
   Choices registered_;
+  MeshChoices meshes_;
   std::vector<std::string> notes_;
   std::unique_ptr<PlainCalls> plain_;
-  std::string broken_;  ///< why no further call can be made
+  std::unique_ptr<Subgroups> subgroups_;  ///< of mesh reductions; null: there was none yet
+  std::string broken_;                    ///< why no further call can be made
 };
 
 }  // namespace colltune

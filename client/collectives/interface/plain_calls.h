@@ -26,7 +26,7 @@ struct PlainWay {
 /// The MPI library's own choice. Only in builds with MPI.
 [[nodiscard]] PlainWay make_library_way();
 /// Kernels of `catalogue`, make_host_catalogue(), that take any type, operator, size and number of
-/// ranks from 2 on: each rank reads what it needs through staging of some hundred KiB, and reduces
+/// ranks from 2 on: each rank reads what it needs through staging of 64 KiB at a time, and reduces
 /// in rank order, so a call has the same bits in every run.
 [[nodiscard]] PlainWay make_thread_way(std::shared_ptr<const Implementations> catalogue);
 

@@ -19,7 +19,7 @@ struct WantedCall {
 };
 
 /// All collectives, types and operators; some sizes; the first and the last rank as root; in place
-/// and not. `thorough`: more sizes.
+/// and not. `thorough`: all types, more sizes.
 [[nodiscard]] std::vector<WantedCall> all_calls(int ranks, bool thorough = true);
 
 /// Memory for one of a call's two buffers, aligned to 8 bytes at least.

@@ -100,6 +100,27 @@ const char* use_collectives_in_c(colltune_collectives* collectives) {
   for (int i = 0; i < count; ++i)
     if (to[i] != 1000 * root + rank * count + i) return "the result of scatter";
 
+  const colltune_mesh_call mesh = {.struct_size = sizeof mesh,
+                                   .shape = ranks == 4   ? "2x2"
+                                            : ranks == 2 ? "2x1"
+                                                         : "1x1",
+                                   .steps = "1:sum,0:max",
+                                   .type = COLLTUNE_I32,
+                                   .count = count,
+                                   .send = one,
+                                   .receive = to};
+  colltune_persistent_call* over_mesh = NULL;
+  if (ranks == 1 || ranks == 2 || ranks == 4) {
+    if (colltune_persistent_init_mesh(collectives, &mesh, &over_mesh, &error) != 0 ||
+        colltune_persistent_start(over_mesh, &error) != 0 ||
+        colltune_persistent_wait(over_mesh, &error) != 0)
+      return "colltune_persistent_init_mesh";
+    /* Of 2x2 ranks 2 and 3 have the larger sum. */
+    for (int i = 0; i < count; ++i)
+      if (to[i] != (ranks == 4 ? 50 + 2 * i : 10 * root + i)) return "the result of a mesh";
+    colltune_persistent_free(over_mesh);
+  }
+
   const char* const report = colltune_collectives_report(collectives);
   if (report == NULL || strstr(report, "report of rank ") == NULL)
     return "colltune_collectives_report";
@@ -146,6 +167,11 @@ const char* misuse_collectives_in_c(colltune_collectives* collectives) {
   call.struct_size = sizeof call;
   if (colltune_persistent_init(collectives, &call, NULL, &error) != 3)
     return "no place for a persistent call";
+  const colltune_mesh_call mesh = {
+      .struct_size = sizeof mesh, .shape = "no shape", .steps = "0:sum"};
+  if (colltune_persistent_init_mesh(collectives, &mesh, &persistent, &error) != 3 ||
+      persistent != NULL)
+    return "a mesh that is none";
   if (colltune_persistent_start(NULL, &error) != 3 || colltune_persistent_variant(NULL) != NULL)
     return "no persistent call";
   if (colltune_symmetric_part(NULL, 0) != NULL) return "no symmetric buffer";

@@ -20,6 +20,56 @@
 #include "colltune/collectives_mpi.h"
 #include "planted_table.h"
 
+// A tool that intercepts what programs call.
+namespace {
+int seen_by_tools = 0;
+}
+extern "C" {
+int MPI_Barrier(MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Barrier(comm);
+}
+int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Allreduce(send, receive, count, type, op, comm);
+}
+int MPI_Reduce_scatter_block(const void* send, void* receive, int count, MPI_Datatype type,
+                             MPI_Op op, MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Reduce_scatter_block(send, receive, count, type, op, comm);
+}
+int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
+               MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Reduce(send, receive, count, type, op, root, comm);
+}
+int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Bcast(buffer, count, type, root, comm);
+}
+int MPI_Allgather(const void* send, int count, MPI_Datatype type, void* receive, int receive_count,
+                  MPI_Datatype receive_type, MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Allgather(send, count, type, receive, receive_count, receive_type, comm);
+}
+int MPI_Alltoall(const void* send, int count, MPI_Datatype type, void* receive, int receive_count,
+                 MPI_Datatype receive_type, MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Alltoall(send, count, type, receive, receive_count, receive_type, comm);
+}
+int MPI_Gather(const void* send, int count, MPI_Datatype type, void* receive, int receive_count,
+               MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Gather(send, count, type, receive, receive_count, receive_type, root, comm);
+}
+int MPI_Scatter(const void* send, int count, MPI_Datatype type, void* receive, int receive_count,
+                MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Scatter(send, count, type, receive, receive_count, receive_type, root, comm);
+}
+}
+
 namespace colltune {
 namespace {
 
@@ -53,7 +103,7 @@ class TableOnDisk {
         1,
         std::array{test::PlantedWorld{
             .nodes = 1, .ranks_per_node = world_size(), .in_both_placements = true}},
-        test::PlantedCalls::persistent_registered);
+        test::PlantedCalls{.all_types = false, .persistent = true});
     std::ofstream(path_, std::ios::binary) << content;
   }
   TableOnDisk(const TableOnDisk&) = delete;
@@ -134,6 +184,34 @@ TEST(OverMpi, MapsSymmetricMemoryOfAllRanks) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+TEST(OverMpi, ReducesOverAMesh) {
+  if (world_size() != 4) return;
+  const TableOnDisk table;
+  Collectives collectives = make_collectives(MPI_COMM_WORLD, {.table = table.path()});
+  int ours = 0;
+  for (const char* const steps : {"0:sum,1:sum", "1:sum,0:sum"})
+    for (const std::uint64_t bytes : test::planted_mesh_sizes)
+      for (const bool in_place : {false, true}) {
+        std::vector<float> own(bytes / sizeof(float));
+        std::vector<float> other(own.size());
+        std::vector<float>& sum = in_place ? own : other;
+        PersistentCall call =
+            collectives.prepare(MeshReductionCall{.mesh = parse_mesh("2x2", steps),
+                                                  .data_type = DataType::f32,
+                                                  .count = own.size(),
+                                                  .send = own.data(),
+                                                  .receive = sum.data()});
+        ours += call.variant().empty() ? 0 : 1;
+        for (int turn = 1; turn <= 3; ++turn) {
+          std::ranges::fill(own, static_cast<float>(turn * (rank_in_world() + 1)));
+          call.start();
+          call.wait();
+          EXPECT_THAT(sum, Each(static_cast<float>(turn * 10)));
+        }
+      }
+  EXPECT_EQ(ours, 8) << "of the order of steps that the table has";
+}
+
 TEST(OverMpi, RunsInC) {
   const TableOnDisk table;
   const std::string path = table.path();
@@ -182,6 +260,16 @@ TEST(OverMpi, LeavesTheProgramsCommunicatorAlone) {
     sum_once(collectives);  // with a communicator of its own
   }
   MPI_Errhandler_free(&handler);
+}
+
+TEST(OverMpi, IsSeenByNoToolThatInterceptsMpi) {
+  seen_by_tools = 0;
+  Collectives collectives = make_collectives(MPI_COMM_WORLD);
+  expect_all(collectives, all_calls(world_size(), false));
+  const SymmetricBuffer memory = collectives.allocate({8});
+  EXPECT_EQ(seen_by_tools, 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(seen_by_tools, 1);
 }
 
 TEST(OverMpi, WorksOnPartsOfTheWorldAtATime) {
@@ -255,11 +343,13 @@ TEST(OverMpi, KeepsToTheLimitOfMemoryAndGoesOn) {
   const TableOnDisk table;
   Collectives collectives =
       make_collectives(MPI_COMM_WORLD, {.table = table.path(), .memory = Bytes{16384}});
-  std::vector<std::byte> send(196608, std::byte(rank_in_world() + 1));
-  std::vector<std::byte> receive(2 * send.size());
-  collectives.all_gather(send.data(), receive.data(), send.size(), DataType::u8);
-  EXPECT_EQ(receive.front(), std::byte{1});
-  EXPECT_EQ(receive.back(), std::byte{2});
+  for (std::size_t block = 12; block <= 786432; block *= 4) {
+    const std::vector<std::byte> send(block, std::byte(rank_in_world() + 1));
+    std::vector<std::byte> receive(2 * block);
+    collectives.all_gather(send.data(), receive.data(), block, DataType::u8);
+    EXPECT_EQ(receive.front(), std::byte{1});
+    EXPECT_EQ(receive.back(), std::byte{2});
+  }
   EXPECT_THAT(collectives.report(), AllOf(HasSubstr("not run on 1 communicator(s): cpu.all_gather"),
                                           HasSubstr("the limit of 16KiB")));
   EXPECT_THAT(failure_of([&] { (void)collectives.allocate({1 << 20}); }),

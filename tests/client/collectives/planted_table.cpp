@@ -18,6 +18,7 @@
 #include "colltune/kernels/host_capability.h"
 #include "colltune/table/decision_table.h"
 #include "colltune/table_file/table_content.h"
+#include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/problem_form.h"
 
 namespace colltune::test {
@@ -38,8 +39,11 @@ Topology topology_of(int nodes, int per_node, const Capability& capability) {
 
 class Planter {
  public:
-  Planter(unsigned seed, Capability capability)
-      : random_(seed), capability_(std::move(capability)), catalogue_(make_host_catalogue()) {}
+  Planter(unsigned seed, const PlantedCalls& calls, Capability capability)
+      : random_(seed),
+        calls_(calls),
+        capability_(std::move(capability)),
+        catalogue_(make_host_catalogue()) {}
 
   void plant(const Topology& topology, Calling calling, bool registered) {
     calling_ = calling;
@@ -50,9 +54,8 @@ class Planter {
                                .registered = registered});
         continue;
       }
-      for (const DataType type :
-           {DataType::f32, DataType::f64, DataType::i32, DataType::i64, DataType::u8})
-        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max})
+      for (const DataType type : calls_.all_types ? all_types : few_types)
+        for (const ReduceOp op : calls_.all_types ? all_operators : few_operators)
           plant_sizes(topology, {.collective = collective.value,
                                  .data_type = type,
                                  .reduce_op = op,
@@ -60,7 +63,57 @@ class Planter {
     }
   }
 
+  /// Forms of a mesh reduction.
+  void plant_mesh(const Topology& topology) {
+    const auto variant = [](std::string_view text) { return parse_variant(std::string(text)); };
+    const Variant two_shot = variant(
+        "cpu.all_reduce_two_shot{access=staged,chunk=16384,flow=pull,slots=4,stores=cached}");
+    const std::array forms{
+        Composition{.mode = CompositionMode::sequential,
+                    .parts = {{.role = PartRole::step, .variant = two_shot, .step = 0},
+                              {.role = PartRole::step, .variant = two_shot, .step = 1}}},
+        Composition{.mode = CompositionMode::merged,
+                    .parts = {{.role = PartRole::whole, .variant = two_shot}}},
+        Composition{
+            .mode = CompositionMode::hierarchical,
+            .parts = {
+                {.role = PartRole::before,
+                 .variant = variant(
+                     "cpu.reduce_scatter_flat{access=staged,chunk=16384,slots=4,stores=cached}"),
+                 .step = 1},
+                {.role = PartRole::bridge, .variant = two_shot},
+                {.role = PartRole::after,
+                 .variant = variant("cpu.all_gather_flat{access=staged,chunk=16384,flow=pull,slots="
+                                    "4,stores=cached}"),
+                 .step = 1}}}};
+    const Variant library{.implementation = "mpi.all_reduce", .parameters = {}};
+    const Composition baseline{.mode = CompositionMode::sequential,
+                               .parts = {{.role = PartRole::step, .variant = library, .step = 0},
+                                         {.role = PartRole::step, .variant = library, .step = 1}}};
+    compositions_.assign(forms.begin(), forms.end());
+    compositions_.push_back(baseline);
+    for (std::size_t i = 0; i < planted_mesh_sizes.size(); ++i) {
+      Decision decision{.key = {.problem = {.kind = ProblemKind::mesh_reduce,
+                                            .reduce_op = ReduceOp::none,
+                                            .message_size = {planted_mesh_sizes[i]},
+                                            .mesh = parse_mesh("2x2", "0:sum,1:sum")},
+                                .topology = topology,
+                                .environment_digest = std::string(environment),
+                                .calling = Calling::persistent}};
+      decision.verdict = Verdict::displaced;
+      for (const Composition* const one : {&forms[i % forms.size()], &baseline})
+        decision.ranked.push_back({.variant = name_composition("mesh_reduce", *one),
+                                   .family = one == &baseline ? "mpi" : "colltune",
+                                   .is_baseline = one == &baseline,
+                                   .median = one == &baseline ? 2us : 1us,
+                                   .low = 1us,
+                                   .high = 2us});
+      decisions_.push_back(std::move(decision));
+    }
+  }
+
   [[nodiscard]] std::vector<Decision> take() { return std::move(decisions_); }
+  [[nodiscard]] std::vector<Composition> take_compositions() { return std::move(compositions_); }
 
  private:
   using Candidate = std::pair<const Implementation*, Variant>;
@@ -135,26 +188,37 @@ class Planter {
     decisions_.push_back(std::move(decision));
   }
 
+  static inline const std::vector<DataType> all_types{DataType::f32, DataType::f64, DataType::i32,
+                                                      DataType::i64, DataType::u8};
+  static inline const std::vector<DataType> few_types{DataType::f32, DataType::i32};
+  static inline const std::vector<ReduceOp> all_operators{ReduceOp::sum, ReduceOp::prod,
+                                                          ReduceOp::min, ReduceOp::max};
+  static inline const std::vector<ReduceOp> few_operators{ReduceOp::sum};
+
   std::mt19937 random_;
+  const PlantedCalls& calls_;
   Calling calling_ = Calling::each;
   Capability capability_;
   Implementations catalogue_;
   std::vector<Decision> decisions_;
+  std::vector<Composition> compositions_;
 };
 
 }  // namespace
 
-std::string planted_table(unsigned seed, std::span<const PlantedWorld> worlds, PlantedCalls calls) {
+std::string planted_table(unsigned seed, std::span<const PlantedWorld> worlds,
+                          const PlantedCalls& calls) {
   AbortFlag abort;
   const auto alone = make_thread_world(1, abort);
   const Capability capability =
       detect_host_capability(*alone.front(), std::chrono::steady_clock::now() + 60s);
-  Planter planter(seed, capability);
+  Planter planter(seed, calls, capability);
   const auto plant = [&](const Topology& topology) {
     planter.plant(topology, Calling::each, false);
-    if (calls != PlantedCalls::ordinary) planter.plant(topology, Calling::persistent, false);
-    if (calls == PlantedCalls::persistent_registered)
-      planter.plant(topology, Calling::persistent, true);
+    if (!calls.persistent) return;
+    planter.plant(topology, Calling::persistent, false);
+    planter.plant(topology, Calling::persistent, true);
+    if (topology.ranks == 4) planter.plant_mesh(topology);
   };
   for (const PlantedWorld& world : worlds) {
     Topology topology = topology_of(world.nodes, world.ranks_per_node, capability);
@@ -164,7 +228,9 @@ std::string planted_table(unsigned seed, std::span<const PlantedWorld> worlds, P
                                                                     : Placement::dedicated;
     plant(topology);
   }
-  DecisionSet set{.generation = {.number = 1}, .decisions = planter.take()};
+  DecisionSet set{.generation = {.number = 1},
+                  .decisions = planter.take(),
+                  .compositions = planter.take_compositions()};
   set.environments.emplace_back(std::string(environment), Environment{});
   const DecisionTable table(std::move(set));
   return encode_table({.set = table.set(),

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -15,17 +17,21 @@ struct PlantedWorld {
   bool in_both_placements = false;
 };
 
-/// How their calls are made.
-enum class PlantedCalls {
-  ordinary,              ///< `each`
-  persistent,            ///< both
-  persistent_registered  ///< both, persistent ones also on registered buffers
+/// Which calls it has winners for.
+struct PlantedCalls {
+  bool all_types = true;    ///< five types with four operators; else f32 and i32, which are summed
+  bool persistent = false;  ///< besides ordinary ones, also on registered buffers
 };
 
 /// A table file in which kernels of ours win everywhere, whatever their speed: for tests of what
 /// runs them. Each collective, size, type and operator has a variant that is drawn from all that
-/// can run there.
+/// can run there. With `persistent` worlds of 4 ranks have forms of mesh reductions, too:
+/// planted_mesh_sizes.
 [[nodiscard]] std::string planted_table(unsigned seed, std::span<const PlantedWorld> worlds,
-                                        PlantedCalls calls = PlantedCalls::ordinary);
+                                        const PlantedCalls& calls = {});
+
+/// f32 summed over both dimensions of 2x2: by size in turn one all_reduce for each step, one over
+/// all, and a hierarchical form.
+inline constexpr std::array<std::uint64_t, 4> planted_mesh_sizes{64, 1024, 16384, 262144};
 
 }  // namespace colltune::test

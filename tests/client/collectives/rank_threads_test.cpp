@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <thread>
 
 #include "checked_calls.h"
@@ -44,9 +45,14 @@ class TableOnDisk {
   std::filesystem::path path_;
 };
 
-std::string table_for(int ranks, test::PlantedCalls calls = test::PlantedCalls::ordinary) {
-  const std::array<test::PlantedWorld, 1> world{{{.nodes = 1, .ranks_per_node = ranks}}};
-  return test::planted_table(1, world, calls);
+const std::string& table_for(int ranks) {
+  static std::map<int, std::string> made;
+  std::string& table = made[ranks];
+  if (table.empty())
+    table =
+        test::planted_table(1, std::array{test::PlantedWorld{.nodes = 1, .ranks_per_node = ranks}},
+                            {.all_types = false, .persistent = true});
+  return table;
 }
 
 /// "code: text", or empty.
@@ -101,7 +107,7 @@ TEST_P(OverThreads, PlainCallsGiveTheReferencesResults) {
 }
 
 TEST_P(WinnersOverThreads, GiveTheReferencesResults) {
-  const TableOnDisk table(table_for(GetParam(), test::PlantedCalls::persistent_registered));
+  const TableOnDisk table(table_for(GetParam()));
   const std::vector<WantedCall> asked = all_calls(GetParam(), GetParam() <= 4);
   EXPECT_THAT(on_threads(GetParam(), {.table = table.path(), .numerics = ProgramNumerics::any},
                          [&](Collectives& collectives) {
@@ -114,7 +120,7 @@ TEST_P(WinnersOverThreads, GiveTheReferencesResults) {
 
 TEST_P(WinnersOverThreads, GiveTheReferencesResultsInPersistentCalls) {
   const int ranks = GetParam();
-  const TableOnDisk table(table_for(ranks, test::PlantedCalls::persistent_registered));
+  const TableOnDisk table(table_for(ranks));
   std::vector<WantedCall> asked;
   for (const WantedCall& one : all_calls(ranks, ranks <= 2))
     if (one.call.data_type == DataType::f32) asked.push_back(one);
@@ -141,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, OverThreads, ::testing::Values(1, 2, 4, 8));
 INSTANTIATE_TEST_SUITE_P(Ranks, WinnersOverThreads, ::testing::Values(2, 4, 8));
 
 TEST(Collectives, RunsDirectAccessOnSymmetricMemoryAlone) {
-  const TableOnDisk table(table_for(2, test::PlantedCalls::persistent_registered));
+  const TableOnDisk table(table_for(2));
   EXPECT_THAT(on_threads(2, {.table = table.path()},
                          [](Collectives& collectives) {
                            int direct = 0;
@@ -167,7 +173,7 @@ TEST(Collectives, RunsDirectAccessOnSymmetricMemoryAlone) {
 }
 
 TEST(Collectives, KeepsSeveralPersistentCallsUnderWay) {
-  const TableOnDisk table(table_for(2, test::PlantedCalls::persistent));
+  const TableOnDisk table(table_for(2));
   for (const CollectivesOptions& options :
        {CollectivesOptions{}, CollectivesOptions{.table = table.path()}})
     EXPECT_THAT(on_threads(2, options,
@@ -316,6 +322,17 @@ TEST(Collectives, TakesTheTableOfTheEnvironment) {
   ::unsetenv("COLLTUNE_TABLE");
 }
 
+TEST(Collectives, PrintsTheReportOfRank0IfAsked) {
+  ::setenv("COLLTUNE_REPORT", "1", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(on_threads(2, {}, sum_once), Each(""));
+  const std::string printed = testing::internal::GetCapturedStderr();
+  ::unsetenv("COLLTUNE_REPORT");
+  EXPECT_THAT(printed, AllOf(StartsWith("colltune: report of rank 0: 0 calls"),
+                             HasSubstr("1 calls left to the library: all_reduce")));
+  EXPECT_THAT(printed, ::testing::Not(HasSubstr("rank 1")));
+}
+
 TEST(Collectives, FailsOnAllRanksWithoutTheTable) {
   EXPECT_THAT(on_threads(3, {.table = "/nowhere/cluster.ctt"}, sum_once),
               Each(AllOf(StartsWith("9: "), HasSubstr("/nowhere/cluster.ctt"))));
@@ -354,25 +371,107 @@ TEST(Collectives, LeavesOrdersOfAddingAsAsked) {
 }
 
 TEST(Collectives, KeepsToTheLimitOfMemoryAndGoesOn) {
-  const TableOnDisk table(table_for(2, test::PlantedCalls::persistent));
-  EXPECT_THAT(on_threads(2, {.table = table.path(), .memory = Bytes{16384}},
-                         [](Collectives& collectives) {
-                           std::vector<std::byte> send(196608);
-                           std::vector<std::byte> receive(2 * send.size());
-                           // Neither the winner nor the plain kernel fits; on all ranks.
-                           EXPECT_THAT(failure_of([&] {
-                                         collectives.all_gather(send.data(), receive.data(),
-                                                                send.size(), DataType::u8);
-                                       }),
-                                       AllOf(StartsWith("8: "), HasSubstr("limit of 32KiB")));
-                           EXPECT_THAT(failure_of([&] { (void)collectives.allocate({1 << 20}); }),
-                                       AllOf(StartsWith("8: "), HasSubstr("limit of 32KiB")));
-                           EXPECT_THAT(collectives.report(),
-                                       HasSubstr("not run on 1 communicator(s)"));
-                           const SymmetricBuffer small = collectives.allocate({1024});
-                           collectives.all_gather(send.data(), receive.data(), 0, DataType::u8);
-                         }),
-              Each(""));
+  const TableOnDisk table(table_for(2));
+  EXPECT_THAT(
+      on_threads(2, {.table = table.path(), .memory = Bytes{16384}},
+                 [](Collectives& collectives) {
+                   // Neither staging winners nor the plain kernel fit; on all ranks.
+                   int refused = 0;
+                   for (std::size_t block = 12; block <= 786432; block *= 4) {
+                     const std::vector<std::byte> send(block);
+                     std::vector<std::byte> receive(2 * block);
+                     const std::string failure = failure_of([&] {
+                       collectives.all_gather(send.data(), receive.data(), block, DataType::u8);
+                     });
+                     if (failure.empty()) continue;
+                     ++refused;
+                     EXPECT_THAT(failure, AllOf(StartsWith("8: "), HasSubstr("limit of 32KiB")));
+                   }
+                   EXPECT_GT(refused, 0);
+                   EXPECT_THAT(collectives.report(), HasSubstr("not run on 1 communicator(s)"));
+                   EXPECT_THAT(failure_of([&] { (void)collectives.allocate({1 << 20}); }),
+                               AllOf(StartsWith("8: "), HasSubstr("limit of 32KiB")));
+                   const SymmetricBuffer small = collectives.allocate({1024});
+                 }),
+      Each(""));
+}
+
+/// f32 of `bytes`, the sum of all ranks' numbers, by a persistent reduction over `mesh`.
+std::string sum_over(Collectives& collectives, const MeshReduction& mesh, std::size_t bytes,
+                     bool in_place) {
+  std::vector<float> own(bytes / sizeof(float));
+  std::vector<float> other(own.size());
+  std::vector<float>& sum = in_place ? own : other;
+  PersistentCall call = collectives.prepare(MeshReductionCall{.mesh = mesh,
+                                                              .data_type = DataType::f32,
+                                                              .count = own.size(),
+                                                              .send = own.data(),
+                                                              .receive = sum.data()});
+  for (int turn = 1; turn <= 3; ++turn) {
+    std::ranges::fill(own, static_cast<float>(turn * (collectives.rank() + 1)));
+    call.start();
+    call.wait();
+    const int ranks = collectives.size();
+    EXPECT_THAT(sum, Each(static_cast<float>(turn * ranks * (ranks + 1) / 2)));
+  }
+  return call.variant();
+}
+
+TEST(Collectives, ReducesOverAMesh) {
+  const TableOnDisk table(table_for(4));
+  EXPECT_THAT(
+      on_threads(
+          4, {.table = table.path()},
+          [](Collectives& collectives) {
+            const MeshReduction both = parse_mesh("2x2", "0:sum,1:sum");
+            const std::array forms{"sequential", "merged", "hierarchical", "sequential"};
+            for (std::size_t i = 0; i < forms.size(); ++i)
+              for (const bool in_place : {false, true})
+                EXPECT_THAT(sum_over(collectives, both, test::planted_mesh_sizes[i], in_place),
+                            StartsWith(std::string(forms[i]) + ".mesh_reduce{"));
+            // Between sizes with unlike winners, beyond what was measured, another mesh.
+            EXPECT_EQ(sum_over(collectives, both, 512, false), "");
+            EXPECT_EQ(sum_over(collectives, both, 1 << 20, true), "");
+            EXPECT_EQ(sum_over(collectives, parse_mesh("2x2", "1:sum,0:sum"), 64, false), "");
+            EXPECT_EQ(sum_over(collectives, parse_mesh("4", "0:sum"), 64, false), "");
+          }),
+      Each(""));
+}
+
+TEST(Collectives, ReducesOverGroupsOfAMeshByPlainSteps) {
+  EXPECT_THAT(
+      on_threads(4, {},
+                 [](Collectives& collectives) {
+                   // Rank 3 is alone in the first step; the second joins 2 and 3.
+                   const MeshReduction mesh = parse_mesh("4", "{0-2|3}:max,{0|1|2-3}:sum");
+                   for (const bool in_place : {false, true}) {
+                     int own = 0;
+                     int other = 0;
+                     int& to = in_place ? own : other;
+                     PersistentCall call =
+                         collectives.prepare(MeshReductionCall{mesh, DataType::i32, 1, &own, &to});
+                     for (int turn = 1; turn <= 2; ++turn) {
+                       own = turn * (collectives.rank() + 1);
+                       call.start();
+                       call.wait();
+                       EXPECT_EQ(to, turn * (collectives.rank() < 2 ? 3 : 7));
+                     }
+                   }
+                   EXPECT_THAT(failure_of([&] {
+                                 (void)collectives.prepare(
+                                     MeshReductionCall{.mesh = parse_mesh("2x3", "0:sum")});
+                               }),
+                               HasSubstr("a mesh 2x3 has 6 ranks; the communicator has 4"));
+                   EXPECT_THAT(failure_of([&] { (void)collectives.prepare(MeshReductionCall{}); }),
+                               StartsWith("3: "));
+                   EXPECT_THAT(
+                       failure_of([&] {
+                         (void)collectives.prepare(MeshReductionCall{.mesh = mesh, .count = 1});
+                       }),
+                       StartsWith("3: "));
+                   sum_once(collectives);
+                 }),
+      Each(""));
 }
 
 TEST(Collectives, GoesOnAfterAnArgumentThatNoRankCouldGive) {
@@ -440,16 +539,21 @@ TEST(Collectives, PreparesNothingIfARankGivesNoBuffer) {
 }
 
 TEST(Collectives, NamesBothSidesOfCallsThatDiffer) {
-  const TableOnDisk table(table_for(2));
-  const auto failures = on_threads(2, {.table = table.path()}, [](Collectives& collectives) {
-    const auto count = static_cast<std::size_t>(32 * (collectives.rank() + 1));
-    std::vector<int> send(count);
-    std::vector<int> receive(count);
-    collectives.all_reduce(send.data(), receive.data(), count, DataType::i32, ReduceOp::sum);
+  const auto failures = on_threads(2, {}, [](Collectives& collectives) {
+    int one = 0;
+    sum_once(collectives);
+    collectives.broadcast(&one, 1, DataType::i32, 1);
+    // Neither can end: each waits for what the other does not do.
+    if (collectives.rank() == 0)
+      collectives.broadcast(&one, 1, DataType::i32, 1);
+    else
+      sum_once(collectives);
   });
-  // A rank that got all it needed may have left before.
-  EXPECT_THAT(failures, ::testing::Contains(AllOf(StartsWith("9: "), HasSubstr("of 128 bytes"),
-                                                  HasSubstr("of 256 bytes"))));
+  EXPECT_THAT(failures,
+              ::testing::Contains(AllOf(StartsWith("9: "), HasSubstr("as their call 3"),
+                                        HasSubstr("rank 0 broadcast of 4 bytes, root 1"),
+                                        HasSubstr("rank 1 all_reduce f32 sum of 24 bytes"))));
+  EXPECT_THAT(failures, Each(::testing::AnyOf(StartsWith("9: "), StartsWith("10: "))));
 }
 
 TEST(RankThreads, AbandonEndsTheWaitsOfOthers) {

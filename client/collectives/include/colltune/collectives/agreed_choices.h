@@ -8,16 +8,24 @@
 
 #include "colltune/collectives/agreement.h"
 #include "colltune/collectives/choices.h"
+#include "colltune/collectives/mesh_choices.h"
 #include "colltune/collectives/program_settings.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
 
+/// Which choices a program needs.
+struct NeededChoices {
+  std::span<const ProgramCalling> callings;
+  bool meshes = false;  ///< also those of persistent mesh reductions
+};
+
 /// What the ranks of a communicator run; the same on all of them.
 struct AgreedChoices {
   std::vector<Choices>
-      of_calling{};         ///< for each that was asked for; empty ones if an error follows
-  bool are_unlike = false;  ///< the ranks' processors differ: nothing of ours runs
+      of_calling{};  ///< for each that was asked for; empty ones if an error follows
+  MeshChoices meshes{};
+  bool are_unlike = false;             ///< the ranks' processors differ: nothing of ours runs
   std::optional<Error> table_error{};  ///< why the table cannot be used
 };
 
@@ -26,6 +34,6 @@ struct AgreedChoices {
 [[nodiscard]] AgreedChoices agree_on_choices(Communicator& communicator, Agreement& agreement,
                                              const ProgramSettings& settings,
                                              const Implementations& catalogue,
-                                             std::span<const ProgramCalling> callings);
+                                             const NeededChoices& needed);
 
 }  // namespace colltune

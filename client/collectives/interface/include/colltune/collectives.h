@@ -38,12 +38,15 @@ typedef struct colltune_symmetric_buffer colltune_symmetric_buffer;
  * same on all ranks. */
 typedef struct colltune_collectives_options {
   size_t struct_size;
-  const char* table; /* the table file, which rank 0 alone reads; COLLTUNE_TABLE; else none */
-  const char*
-      table_digest;      /* what it must have, or the beginning; COLLTUNE_TABLE_DIGEST; else any */
-  uint64_t memory_bytes; /* shared memory of each rank for it; COLLTUNE_MEMORY; else 256 MiB */
-  const char* numerics;  /* "library", "any", "same_bits" or "rank_order"; COLLTUNE_NUMERICS; else
-                            "same_bits" */
+  /* The table file, which rank 0 alone reads. COLLTUNE_TABLE; else none. */
+  const char* table;
+  /* The digest that it must have, or its beginning. COLLTUNE_TABLE_DIGEST; else any. */
+  const char* table_digest;
+  /* Shared memory of each rank for a communicator. COLLTUNE_MEMORY; else 256 MiB. */
+  uint64_t memory_bytes;
+  /* Which bits are accepted of floating-point sums and products among 3 ranks or more: "library",
+   * "any", "same_bits" or "rank_order". COLLTUNE_NUMERICS; else "same_bits". */
+  const char* numerics;
 } colltune_collectives_options;
 
 /* Numbers that never change. Parameters are ints: any number may come from a caller. */
@@ -149,10 +152,26 @@ typedef struct colltune_collective_call {
 /* Collective: prepares a call that is made again and again on these buffers. It runs what the table
  * proved faster for persistent calls; on buffers that all lie in symmetric memory, first what it
  * proved for those. If the arguments of a rank are not valid, all ranks fail, and `collectives` can
- * be used as before. On success *call is to be given to colltune_persistent_free. */
+ * be used as before. On success *persistent is to be given to colltune_persistent_free. */
 int colltune_persistent_init(colltune_collectives* collectives,
                              const colltune_collective_call* call,
                              colltune_persistent_call** persistent, colltune_error* error);
+/* A mesh reduction: all_reduces of one tensor of `count` elements, one after another, each over the
+ * groups of a step. */
+typedef struct colltune_mesh_call {
+  size_t struct_size;
+  const char* shape; /* ranks along each dimension, the last one's are neighbours: "2x3" */
+  const char* steps; /* dimension and operator of each, in order: "0:sum,1:max" */
+  colltune_type type;
+  size_t count;
+  const void* send; /* in place: the address of `receive`, on all ranks */
+  void* receive;
+} colltune_mesh_call;
+/* As colltune_persistent_init, for all ranks of the communicator. Runs the form that the table
+ * proved faster for persistent calls of this very mesh, if it is made of kernels of ours alone;
+ * else an all_reduce for each step. */
+int colltune_persistent_init_mesh(colltune_collectives* collectives, const colltune_mesh_call* call,
+                                  colltune_persistent_call** persistent, colltune_error* error);
 /* All ranks start and complete the calls of a communicator in one order; several may be under way
  * at a time. The library's own collective runs in colltune_persistent_wait as a whole. */
 int colltune_persistent_start(colltune_persistent_call* persistent, colltune_error* error);

@@ -17,6 +17,7 @@
 #include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/error.h"
+#include "colltune/vocabulary/mesh.h"
 
 namespace colltune {
 
@@ -47,6 +48,17 @@ struct CollectiveCall {
   DataType data_type = DataType::u8;
   ReduceOp reduce_op = ReduceOp::none;  ///< `none` unless it reduces
   int root = 0;                         ///< of broadcast, reduce, gather and scatter
+  std::size_t count = 0;
+  const void* send = nullptr;
+  void* receive = nullptr;
+};
+
+/// A mesh reduction on one rank: all_reduces of one tensor of `count` elements, one after another,
+/// each over the groups of a step (parse_mesh("2x3", "0:sum,1:max")). All ranks give the same
+/// values, except for the buffers, and are in place (one address) or none is.
+struct MeshReductionCall {
+  MeshReduction mesh{};  ///< of all ranks of the communicator, in their order
+  DataType data_type = DataType::f32;
   std::size_t count = 0;
   const void* send = nullptr;
   void* receive = nullptr;
@@ -136,6 +148,10 @@ class [[gnu::visibility("default")]] Collectives {
   /// symmetric memory first what it proved for those (`registered`). If the arguments of a rank are
   /// not valid, all ranks throw, and the object can be used as before.
   [[nodiscard]] PersistentCall prepare(const CollectiveCall& call);
+  /// The same for a mesh reduction. Runs the form that the table proved faster for persistent calls
+  /// of this very mesh, if it is made of kernels of ours alone; else an all_reduce for each step by
+  /// the library, or plain ones, on communicators that are made once for each partition.
+  [[nodiscard]] PersistentCall prepare(const MeshReductionCall& call);
 
   /// Collective: `bytes` of memory on each rank, which the other ranks of its node map too, zeroed.
   /// Counts as `CollectivesOptions::memory`. Throws Error(resource_exhausted) on all ranks if one
