@@ -100,7 +100,9 @@ TEST_F(OverMpi, HanSaysWhyItCannot) {
 
   // These ranks are on one host, and both who asks and who prepares is told.
   const Capability own = detect_capability(catalogue_, *world_);
-  if (own.value("mpi.library").starts_with("Open MPI")) EXPECT_EQ(own.value("mpi.han"), one_host);
+  if (own.value("mpi.library").starts_with("Open MPI")) {
+    EXPECT_EQ(own.value("mpi.han"), one_host);
+  }
   std::vector<std::byte> send(4096);
   std::vector<std::byte> receive(4096);
   EXPECT_THROW((void)reduced.prepare(*world_, {problem, 0, {send, receive}},
