@@ -41,8 +41,8 @@ void run_export(const ExportFormat& format, const ExportOptions& options, std::o
 /// file or if calls fail by it.
 void run_check_open_mpi(const CheckExportOptions& options, std::ostream& out);
 
-/// Prints what Open MPI does with a file of rules for coll/han. Throws Error(invalid_argument) if it
-/// drops the file, if programs end by it, or if colltune does not know the release's files.
+/// Prints what Open MPI does with a file of rules for coll/han. Throws Error(invalid_argument) if
+/// it drops the file, if programs end by it, or if colltune does not know the release's files.
 void run_check_open_mpi_han(const CheckExportOptions& options, std::ostream& out);
 
 /// Prints what NCCL does with a file of NVIDIA's example tuner plug-in. Throws
