@@ -130,7 +130,8 @@ std::vector<Decision> chosen_decisions(const ShowOptions& options,
   });
   if (decisions.empty() && !is_empty)
     throw Error(StatusCode::not_found,
-                (options.table.empty() ? options.database : options.table) + ": no decision is of family '" + family + "'" +
+                (options.table.empty() ? options.database : options.table) +
+                    ": no decision is of family '" + family + "'" +
                     (options.collective.empty() ? "" : ", of " + options.collective) +
                     (options.world.empty() ? "" : ", for a world like '" + options.world + "'") +
                     ", in the regime asked for; --family all lists each family, and decided are " +
