@@ -55,7 +55,7 @@ void become(const std::vector<std::string>& command, const Variables& variables)
   refuse(command, errno);
 }
 
-LaunchEnd launch(const std::vector<std::string>& command, const Variables& variables) {
+CommandEnd launch(const std::vector<std::string>& command, const Variables& variables) {
   std::vector<std::string> words = command;
   std::vector<std::string> entries = environment_with(variables);
   // Signals are taken one by one here, so that none is lost between looking and waiting.
@@ -74,7 +74,7 @@ LaunchEnd launch(const std::vector<std::string>& command, const Variables& varia
   const int error = ::posix_spawnp(&child, words.front().c_str(), nullptr, &attributes,
                                    pointers_to(words).data(), pointers_to(entries).data());
   ::posix_spawnattr_destroy(&attributes);
-  LaunchEnd end;
+  CommandEnd end;
   int status = 0;
   while (error == 0 && ::waitpid(child, &status, WNOHANG) == 0) {
     siginfo_t got{};

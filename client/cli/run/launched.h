@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "launch_environment.h"
+#include "tuned_launch.h"
 
 namespace colltune {
 
@@ -15,7 +15,7 @@ namespace colltune {
 [[noreturn]] void become(const std::vector<std::string>& command, const Variables& variables);
 
 /// How a program ended.
-struct LaunchEnd {
+struct CommandEnd {
   int code =
       0;  ///< what a shell calls its exit status: 128 and the signal's number if one ended it
   int signal = 0;  ///< one that this process got meanwhile and passed on; 0: none
@@ -24,6 +24,6 @@ struct LaunchEnd {
 
 /// Runs `command` with `variables` in its environment, and passes signals on to it. Throws
 /// Error(invalid_argument) if it cannot be started.
-[[nodiscard]] LaunchEnd launch(const std::vector<std::string>& command, const Variables& variables);
+[[nodiscard]] CommandEnd launch(const std::vector<std::string>& command, const Variables& variables);
 
 }  // namespace colltune

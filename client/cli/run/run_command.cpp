@@ -15,7 +15,7 @@
 #include "colltune/json/output_file.h"
 #include "colltune/vocabulary/error.h"
 #include "commands/export_table_command.h"
-#include "launch_environment.h"
+#include "tuned_launch.h"
 #include "launched.h"
 
 namespace colltune {
@@ -38,7 +38,7 @@ fs::path cache_folder() {
               "--files");
 }
 
-void write_files(const LaunchEnvironment& launch, const fs::path& folder, std::ostream& log) {
+void write_files(const TunedLaunch& launch, const fs::path& folder, std::ostream& log) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
@@ -47,8 +47,8 @@ void write_files(const LaunchEnvironment& launch, const fs::path& folder, std::o
   for (const auto& [file, content] : launch.files) write_output(file, content, log);
 }
 
-/// Runs the command by turns with the environment and without it.
-int compare(const RunOptions& options, const LaunchEnvironment& environment, std::ostream& log) {
+/// Runs the command by turns with its variables and without them.
+int compare(const RunOptions& options, const TunedLaunch& tuned, std::ostream& log) {
   constexpr double confidence = 0.95;
   std::vector<double> gains;
   for (int pair = 0; pair < options.comparisons; ++pair) {
@@ -56,7 +56,7 @@ int compare(const RunOptions& options, const LaunchEnvironment& environment, std
     for (const int turn : {0, 1}) {
       // Who is first changes, so that what grows slower or faster in time hits both alike.
       const bool is_tuned = (turn + pair) % 2 == 0;
-      const LaunchEnd end = launch(options.command, is_tuned ? environment.variables : Variables{});
+      const CommandEnd end = launch(options.command, is_tuned ? tuned.variables : Variables{});
       seconds[is_tuned ? 1 : 0] = std::chrono::duration<double>(end.took).count();
       if (end.code == 0 && end.signal == 0) continue;
       log << fmt::format(
@@ -98,8 +98,8 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path folder =
       options.files.empty() ? cache_folder() : fs::absolute(fs::path(options.files));
-  const LaunchEnvironment environment =
-      make_launch_environment(read_table_content(exported), find_runners(program),
+  const TunedLaunch tuned =
+      make_tuned_launch(read_table_content(exported), find_runners(program),
                               {.numerics = options.numerics,
                                .memory = options.memory,
                                .reports = !options.is_quiet && options.comparisons == 0,
@@ -109,17 +109,17 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
                               own_variable);
   const std::string script = options.dry_run.empty()
                                  ? std::string()
-                                 : print_variables(environment.variables, options.dry_run);
-  write_files(environment, folder, log);
+                                 : print_variables(tuned.variables, options.dry_run);
+  write_files(tuned, folder, log);
   if (!options.is_quiet)
-    for (const std::string& line : environment.lines) log << "colltune run: " << line << '\n';
+    for (const std::string& line : tuned.lines) log << "colltune run: " << line << '\n';
   if (!options.dry_run.empty()) {
     out << script;
     return 0;
   }
   log.flush();
-  if (options.comparisons > 0) return compare(options, environment, log);
-  become(options.command, environment.variables);
+  if (options.comparisons > 0) return compare(options, tuned, log);
+  become(options.command, tuned.variables);
 }
 
 }  // namespace colltune

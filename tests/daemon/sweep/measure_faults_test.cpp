@@ -122,12 +122,12 @@ TEST(Measure, OneRankThatThrowsInPrepareBecomesAVote) {
   const auto implementations =
       fakes::make({{.name = "base", .is_baseline = true},
                    {.name = "bad", .at_prepare = [](int rank, int) {
-                      if (rank == 1) throw Error(StatusCode::resource_exhausted, "no memory");
+                      if (rank == 1) throw Error(StatusCode::internal, "not here");
                     }}});
   const auto result = measure(implementations, 3);
   EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
   EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
-  EXPECT_EQ(result.measurements.at(1).detail, "rank 1: no memory");
+  EXPECT_EQ(result.measurements.at(1).detail, "rank 1: not here");
 }
 
 TEST(Measure, AMissingImplementationOnARankIsAFault) {

@@ -35,7 +35,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 using FindVariable = std::function<const char*(const char*)>;
 
 /// What makes a launch profit.
-struct LaunchEnvironment {
+struct TunedLaunch {
   Variables variables;                                               ///< to set, in this order
   std::vector<std::pair<std::filesystem::path, std::string>> files;  ///< to write first
   std::vector<std::string> lines;                                    ///< what it does, for a person
@@ -51,7 +51,7 @@ struct LaunchEnvironment {
 /// of the component are OMPI_MCA_ variables, which mpirun passes on to all hosts.
 ///
 /// Throws Error(not_found) if nothing of the table can run anywhere, with the reasons.
-[[nodiscard]] LaunchEnvironment make_launch_environment(const TableContent& content,
+[[nodiscard]] TunedLaunch make_tuned_launch(const TableContent& content,
                                                         const Runners& runners,
                                                         const LaunchWishes& wishes,
                                                         const FindVariable& variable);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "launch_environment.h"
+#include "tuned_launch.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,7 +68,7 @@ class Maker {
         const FindVariable& variable)
       : content_(content), runners_(runners), wishes_(wishes), variable_(variable) {}
 
-  LaunchEnvironment make() {
+  TunedLaunch make() {
     const std::string bytes = encode_table(content_);
     digest_ = TableFile(bytes, "table").digest();
     const fs::path table = wishes_.folder / (digest_ + ".ctt");
@@ -187,7 +187,7 @@ class Maker {
   const LaunchWishes& wishes_;
   const FindVariable& variable_;
   std::string digest_;
-  LaunchEnvironment made_;
+  TunedLaunch made_;
 };
 
 /// In single quotes, as a POSIX shell reads it.
@@ -240,7 +240,7 @@ bool may_have_several_hosts(const std::vector<std::string>& command, const FindV
   });
 }
 
-LaunchEnvironment make_launch_environment(const TableContent& content, const Runners& runners,
+TunedLaunch make_tuned_launch(const TableContent& content, const Runners& runners,
                                           const LaunchWishes& wishes,
                                           const FindVariable& variable) {
   if (!wishes.numerics.empty()) (void)parse_name<ProgramNumerics>(wishes.numerics);
