@@ -157,13 +157,8 @@ OpenMpiExport export_open_mpi(const DecisionSet& set, OpenMpiRelease release) {
       "with implementations mpi.* under Open MPI");
   OpenMpiExport result;
   result.left_out.assign(scope.left_out.begin(), scope.left_out.end());
-  // What another release does was not measured.
+  require_measured_with(scope, release, "Open MPI");
   const std::string& library = scope.environment.mpi_library;
-  if (open_mpi_release_of(library) != release)
-    throw Error(StatusCode::not_found, "there is nothing for Open MPI " +
-                                           std::string(name_of(release)) +
-                                           ": the decisions were measured with " +
-                                           (library.empty() ? "no MPI library" : library));
 
   std::map<const OpenMpiCollective*, std::map<World, BySize>> sorted;
   for (const Decision* const decision : scope.decisions) {

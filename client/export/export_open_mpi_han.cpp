@@ -124,13 +124,8 @@ OpenMpiHanExport export_open_mpi_han(const DecisionSet& set, OpenMpiRelease rele
       "on several nodes. Sweep with implementations mpi.* under Open MPI on several hosts");
   OpenMpiHanExport result;
   result.left_out.assign(scope.left_out.begin(), scope.left_out.end());
+  require_measured_with(scope, release, "coll/han of Open MPI");
   const std::string& library = scope.environment.mpi_library;
-  // What another release does was not measured.
-  if (open_mpi_release_of(library) != release)
-    throw Error(StatusCode::not_found, "there is nothing for coll/han of Open MPI " +
-                                           std::string(name_of(release)) +
-                                           ": the decisions were measured with " +
-                                           (library.empty() ? "no MPI library" : library));
   if (std::ranges::none_of(scope.decisions,
                            [](const Decision* one) { return has_measured_han(*one); }))
     throw Error(StatusCode::not_found,

@@ -56,6 +56,16 @@ ExportScope scope_of(const DecisionSet& set, std::string_view family,
   return scope;
 }
 
+void require_measured_with(const ExportScope& scope, OpenMpiRelease release,
+                           const std::string& consumer) {
+  const std::string& library = scope.environment.mpi_library;
+  if (open_mpi_release_of(library) == release) return;
+  throw Error(
+      StatusCode::not_found,
+      fmt::format("there is nothing for {} {}: the decisions were measured with {}", consumer,
+                  name_of(release), library.empty() ? "no MPI library" : library));
+}
+
 std::vector<std::string> origin_lines(const DecisionSet& set, const ExportScope& scope) {
   std::set<std::string> regimes;
   for (const Decision* const decision : scope.decisions)

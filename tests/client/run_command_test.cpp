@@ -208,6 +208,14 @@ TEST_F(RunCommand, SaysWhyNothingCanRun) {
                  "nothing of this table can run in a program: colltune's kernels (none");
 }
 
+// Kernels for GPUs are colltune's too, and no program runs them.
+TEST_F(RunCommand, CountsOnlyWhatTheComponentRuns) {
+  install_component();
+  publish({decided(1024, "cuda.all_reduce_one_shot{blocks=1}", "colltune", "any",
+                   Collective::all_reduce)});
+  expect_failure(run({"--dry-run"}), 3, "colltune's kernels (none displaced the default)");
+}
+
 TEST_F(RunCommand, SaysWhatThisInstallationLacks) {
   fill_all();
   const Result printed = run({"--dry-run"});
@@ -222,6 +230,8 @@ TEST_F(RunCommand, RefusesWhatIsNone) {
   expect_failure(run({}), 2, "no command to launch: name it after --");
   expect_failure(run({"--dry-run=perl"}), 2, "'perl' is no form; allowed are sh, kubernetes");
   expect_failure(run({"--numerics", "exact", "--", "true"}), 2, "unknown numerics 'exact'");
+  expect_failure(run({"--dry-run"}, {"COLLTUNE_NUMERICS=../exact"}), 2,
+                 "unknown numerics '../exact'");
   expect_failure(run({"--memory", "much", "--", "true"}), 2, "much");
   expect_failure(run({"--ab", "-1", "--", "true"}), 2, "--ab: -1 is no number of pairs");
   std::ofstream(folder.file("file")) << "x";

@@ -55,19 +55,22 @@ void become(const std::vector<std::string>& command, const Variables& variables)
   refuse(command, errno);
 }
 
-CommandEnd launch(const std::vector<std::string>& command, const Variables& variables) {
+// Signals are taken one by one in `launch`, so that none is lost between looking and waiting.
+HeldSignals::HeldSignals() {
+  ::sigemptyset(&held_);
+  for (const int one : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
+    ::sigaddset(&held_, one);
+  ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
+}
+HeldSignals::~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+CommandEnd launch(const std::vector<std::string>& command, const Variables& variables,
+                  const HeldSignals& signals) {
   std::vector<std::string> words = command;
   std::vector<std::string> entries = environment_with(variables);
-  // Signals are taken one by one here, so that none is lost between looking and waiting.
-  sigset_t awaited;
-  sigset_t before;
-  ::sigemptyset(&awaited);
-  for (const int one : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
-    ::sigaddset(&awaited, one);
-  ::pthread_sigmask(SIG_BLOCK, &awaited, &before);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setsigmask(&attributes, &before);
+  ::posix_spawnattr_setsigmask(&attributes, &signals.before());
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   const auto begin = std::chrono::steady_clock::now();
   pid_t child = 0;
@@ -78,13 +81,12 @@ CommandEnd launch(const std::vector<std::string>& command, const Variables& vari
   int status = 0;
   while (error == 0 && ::waitpid(child, &status, WNOHANG) == 0) {
     siginfo_t got{};
-    if (::sigwaitinfo(&awaited, &got) <= 0 || got.si_signo == SIGCHLD) continue;
+    if (::sigwaitinfo(&signals.held(), &got) <= 0 || got.si_signo == SIGCHLD) continue;
     end.signal = got.si_signo;
     // The terminal's keys reach the whole group, the child included.
     if (got.si_code != SI_KERNEL) ::kill(child, got.si_signo);
   }
   end.took = std::chrono::steady_clock::now() - begin;
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) refuse(command, error);
   end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return end;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 #include <system_error>
 
@@ -48,7 +49,8 @@ void write_files(const TunedLaunch& launch, const fs::path& folder, std::ostream
 }
 
 /// Runs the command by turns with its variables and without them.
-int compare(const RunOptions& options, const TunedLaunch& tuned, std::ostream& log) {
+int compare(const RunOptions& options, const TunedLaunch& tuned, const HeldSignals& signals,
+            std::ostream& log) {
   constexpr double confidence = 0.95;
   std::vector<double> gains;
   for (int pair = 0; pair < options.comparisons; ++pair) {
@@ -56,7 +58,8 @@ int compare(const RunOptions& options, const TunedLaunch& tuned, std::ostream& l
     for (const int turn : {0, 1}) {
       // Who is first changes, so that what grows slower or faster in time hits both alike.
       const bool is_tuned = (turn + pair) % 2 == 0;
-      const CommandEnd end = launch(options.command, is_tuned ? tuned.variables : Variables{});
+      const CommandEnd end =
+          launch(options.command, is_tuned ? tuned.variables : Variables{}, signals);
       seconds[is_tuned ? 1 : 0] = std::chrono::duration<double>(end.took).count();
       if (end.code == 0 && end.signal == 0) continue;
       log << fmt::format(
@@ -91,11 +94,12 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
   if (options.command.empty() && options.dry_run.empty())
     throw Error(StatusCode::invalid_argument,
                 "no command to launch: name it after --, for example -- mpirun -n 2 ./program");
+  std::optional<HeldSignals> signals;
+  if (options.comparisons > 0) signals.emplace();
   ExportOptions exported;
   exported.origin = options.origin;
   exported.environment = options.environment;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path program = fs::read_symlink("/proc/self/exe");
   const fs::path folder =
       options.files.empty() ? cache_folder() : fs::absolute(fs::path(options.files));
   const TunedLaunch tuned =
@@ -118,7 +122,7 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
     return 0;
   }
   log.flush();
-  if (options.comparisons > 0) return compare(options, tuned, log);
+  if (signals) return compare(options, tuned, *signals, log);
   become(options.command, tuned.variables);
 }
 

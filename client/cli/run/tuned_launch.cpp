@@ -9,11 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "colltune/apply/open_mpi_algorithms.h"
+#include "colltune/apply/settings.h"
 #include "colltune/collectives/program_numerics.h"
 #include "colltune/export/export_open_mpi.h"
 #include "colltune/table_file/table_file.h"
@@ -36,24 +39,22 @@ bool reduces(const Decision& decision) {
   return problem.kind != ProblemKind::collective || shape_of(problem.collective).reduces;
 }
 
-/// How many keys have a winner of `family` that displaced the default.
-std::size_t count_winners(const DecisionSet& set, std::string_view decided_for,
-                          std::string_view family) {
-  return static_cast<std::size_t>(std::ranges::count_if(set.decisions, [&](const Decision& one) {
-    return one.family == decided_for && one.verdict == Verdict::displaced && !one.ranked.empty() &&
-           one.ranked.front().family == family;
-  }));
+/// The environment in which the table's decisions were measured; null if it is not known.
+const Environment* environment_of(const TableContent& content) {
+  for (const auto& [digest, environment] : content.set.environments)
+    if (digest == content.environment_digest) return &environment;
+  return nullptr;
 }
 
-/// The release of Open MPI that the decisions were measured with, as rules are written for it.
-std::optional<OpenMpiRelease> release_of(const TableContent& content) {
-  for (const auto& [digest, environment] : content.set.environments)
-    for (const auto& named : enum_names(OpenMpiRelease{})) {
-      // "4.1.x" of "Open MPI v4.1.4"
-      const std::string_view stem = named.name.substr(0, named.name.rfind('.') + 1);
-      if (environment.mpi_library.starts_with("Open MPI v" + std::string(stem))) return named.value;
-    }
-  return {};
+/// How many keys have a winner that displaced the default and runs so, in the decisions that
+/// were made for `family`.
+std::size_t count_winners(const TableContent& content, std::string_view family,
+                          const std::function<bool(const Decision&)>& runs_so) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(content.set.decisions, [&](const Decision& one) {
+        return one.family == family && one.verdict == Verdict::displaced && !one.ranked.empty() &&
+               runs_so(one);
+      }));
 }
 
 /// What is said of a part that does nothing in this launch.
@@ -62,11 +63,24 @@ struct Part {
   std::string why_not;  ///< then
 };
 
+/// The class of numbers that this launch accepts: as wished, else as the user's environment says.
+std::string numerics_of(const LaunchWishes& wishes, const FindVariable& variable) {
+  std::string named = wishes.numerics;
+  if (const char* const own = variable("COLLTUNE_NUMERICS"); named.empty() && own != nullptr)
+    named = own;
+  if (!named.empty()) (void)parse_name<ProgramNumerics>(named);
+  return named;
+}
+
 class Maker {
  public:
   Maker(const TableContent& content, const Runners& runners, const LaunchWishes& wishes,
         const FindVariable& variable)
-      : content_(content), runners_(runners), wishes_(wishes), variable_(variable) {}
+      : content_(content),
+        runners_(runners),
+        wishes_(wishes),
+        variable_(variable),
+        numerics_(numerics_of(wishes, variable)) {}
 
   TunedLaunch make() {
     const std::string bytes = encode_table(content_);
@@ -106,16 +120,14 @@ class Maker {
     if (is_set(variable.c_str())) set(std::move(variable), value);
     set(std::move(parameter), value);
   }
-  [[nodiscard]] std::string numerics() const {
-    if (!wishes_.numerics.empty()) return wishes_.numerics;
-    const char* const own = variable_("COLLTUNE_NUMERICS");
-    return own == nullptr ? "" : own;
-  }
   [[nodiscard]] bool is_set(const char* name) const { return variable_(name) != nullptr; }
 
   /// colltune's kernels for processors, by the component.
   Part use_component(const fs::path& table) {
-    const std::size_t winners = count_winners(content_.set, any_family, "colltune");
+    const std::size_t winners = count_winners(content_, any_family, [&](const Decision& one) {
+      return settings_to_apply(one.ranked.front(), one.key.problem, environment_of(content_)).by ==
+             ApplyBy::component;
+    });
     if (winners == 0) return {"", "colltune's kernels (none displaced the default)"};
     if (runners_.component_folder.empty())
       return {"", "colltune's kernels (this installation has no component for Open MPI)"};
@@ -133,7 +145,9 @@ class Maker {
 
   /// Open MPI's own algorithms, where they are not its default.
   Part use_rules() {
-    const auto release = release_of(content_);
+    const Environment* const environment = environment_of(content_);
+    const auto release =
+        environment == nullptr ? std::nullopt : open_mpi_release_of(environment->mpi_library);
     if (!release)
       return {"", "Open MPI's rules (not measured with a release that we write them for)"};
     for (const char* const name : {rules_switch, rules_file})
@@ -144,7 +158,7 @@ class Maker {
           "Open MPI's rules (each rank reads their file, and the launch may have several hosts: "
           "name a folder that all see with --files)"};
     DecisionSet set_of_rules = content_.set;
-    if (numerics() == name_of(ProgramNumerics::library))
+    if (numerics_ == name_of(ProgramNumerics::library))
       std::erase_if(set_of_rules.decisions, reduces);
     OpenMpiExport rules;
     try {
@@ -156,9 +170,9 @@ class Maker {
     if (rules.changed == 0)
       return {"", "Open MPI's rules (no algorithm was proven to beat its default)"};
     const std::string text = print_open_mpi_rules(rules.rules, *release, rules.comment);
-    // Its content names it: another launch may read it meanwhile.
+    // Named by what it is made of: another launch may read it meanwhile.
     const fs::path file = wishes_.folder / fmt::format("{}-{}.rules", digest_.substr(0, 32),
-                                                       numerics().empty() ? "all" : numerics());
+                                                       numerics_.empty() ? "all" : numerics_);
     made_.files.emplace_back(file, text);
     set(rules_switch, "1");
     set(rules_file, file.string());
@@ -169,7 +183,8 @@ class Maker {
 
   /// NCCL's algorithms, by the tuner.
   Part use_tuner(const fs::path& table) {
-    const std::size_t winners = count_winners(content_.set, "nccl", "nccl");
+    const std::size_t winners = count_winners(
+        content_, "nccl", [](const Decision& one) { return one.ranked.front().family == "nccl"; });
     if (winners == 0) return {"", "NCCL (no choice displaced its own)"};
     if (runners_.nccl_tuner.empty()) return {"", "NCCL (this installation has no tuner for it)"};
     if (is_set(tuner)) return {"", fmt::format("NCCL ({} is yours)", tuner)};
@@ -186,6 +201,7 @@ class Maker {
   const Runners& runners_;
   const LaunchWishes& wishes_;
   const FindVariable& variable_;
+  std::string numerics_;  ///< empty: the component's default
   std::string digest_;
   TunedLaunch made_;
 };
@@ -241,9 +257,7 @@ bool may_have_several_hosts(const std::vector<std::string>& command, const FindV
 }
 
 TunedLaunch make_tuned_launch(const TableContent& content, const Runners& runners,
-                                          const LaunchWishes& wishes,
-                                          const FindVariable& variable) {
-  if (!wishes.numerics.empty()) (void)parse_name<ProgramNumerics>(wishes.numerics);
+                              const LaunchWishes& wishes, const FindVariable& variable) {
   if (!wishes.memory.empty()) (void)parse_bytes(wishes.memory);
   return Maker(content, runners, wishes, variable).make();
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "colltune/apply/open_mpi_algorithms.h"
 #include "colltune/vocabulary/decision_set.h"
 
 namespace colltune {
@@ -26,6 +27,11 @@ struct ExportScope {
 [[nodiscard]] ExportScope scope_of(const DecisionSet& set, std::string_view family,
                                    const std::function<std::string(const Decision&)>& why_left_out,
                                    const std::string& nothing);
+
+/// Throws Error(not_found) unless the decisions were measured with that very release of Open MPI:
+/// what another one does was not measured. `consumer` is what reads the file, for the message.
+void require_measured_with(const ExportScope& scope, OpenMpiRelease release,
+                           const std::string& consumer);
 
 /// What a file says about where it is from: the version of colltune, generation, digest,
 /// environment and regime.
