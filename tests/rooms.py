@@ -17,7 +17,7 @@ PRODUCT = ["proto", "kernels", "db", "daemon", "client"]
 
 # From the lowest room to the highest. A folder that is not named belongs to the room of the folder that it is in.
 ROOMS = [
-    "proto/vocabulary", "proto/model", "proto/table_file", "proto/nccl", "proto/apply", "proto/json", "proto/wire",
+    "proto/vocabulary", "proto/model", "proto/table_file", "proto/nccl", "proto/apply", "proto/json", "proto/trace", "proto/wire",
     "kernels/machine", "kernels/api", "kernels/arithmetic", "kernels/communication", "kernels/shared_memory", "kernels/schedule",
     "kernels/composition", "kernels/device_code", "kernels/device", "kernels/nccl_library", "kernels/nccl_calls",
     "kernels/mpi_library", "kernels/verification", "kernels/cpu", "kernels/cuda", "kernels/mpi", "kernels/nccl", "kernels",

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "colltune/trace/trace.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace colltune {
+namespace {
+
+constexpr bool are_alike() {
+  for (const auto& named : enum_names(Collective{}))
+    if (name_of(static_cast<TracedOperation>(named.value)) != named.name) return false;
+  return true;
+}
+static_assert(are_alike(), "the first traced operations are the collectives, with their names");
+
+/// The number in `worlds` of those that lie like `world`, whose communicators it gets.
+std::uint32_t add_world(std::vector<TracedWorld>& worlds, const TracedWorld& world) {
+  const auto found = std::ranges::find_if(worlds, [&](const TracedWorld& one) {
+    return one.ranks == world.ranks && one.nodes == world.nodes &&
+           one.ranks_per_node == world.ranks_per_node;
+  });
+  if (found == worlds.end()) {
+    worlds.push_back(world);
+    return static_cast<std::uint32_t>(worlds.size()) - 1;
+  }
+  found->communicators += world.communicators;
+  return static_cast<std::uint32_t>(found - worlds.begin());
+}
+
+}  // namespace
+
+std::optional<Collective> collective_of(TracedOperation operation) {
+  const auto number = static_cast<std::size_t>(operation);
+  if (number >= enum_names(Collective{}).size()) return {};
+  return static_cast<Collective>(number);
+}
+
+Bytes rounded_size(Bytes bytes) noexcept { return {std::bit_floor(bytes.value)}; }
+
+void CallCounts::add(std::uint32_t world, const TracedCall& call, const RankCalls& calls) {
+  TracedCall kind = call;
+  if (is_irregular(kind.operation) && !kind.is_rounded) {
+    kind.message_size = rounded_size(kind.message_size);
+    kind.is_rounded = true;
+  }
+  auto found = calls_.find({world, kind});
+  if (found == calls_.end() && calls_.size() >= most_exact && !kind.is_rounded) {
+    kind.message_size = rounded_size(kind.message_size);
+    kind.is_rounded = true;
+    found = calls_.find({world, kind});
+  }
+  if (found != calls_.end())
+    found->second.add(calls);
+  else if (calls_.size() < most)
+    calls_.emplace(std::pair(world, kind), calls);
+  else
+    not_kept_.add(calls);
+}
+
+std::vector<TracedCalls> CallCounts::list() const {
+  std::vector<TracedCalls> all;
+  for (const auto& [kind, calls] : calls_)
+    all.push_back({.world = kind.first, .call = kind.second, .by_ranks = calls});
+  return all;
+}
+
+Trace merged(const Trace& first, const Trace& second) {
+  Trace sum = first;
+  sum.rank_time += second.rank_time;
+  sum.worlds.clear();
+  CallCounts counts;
+  for (const Trace* const one : {&first, &second}) {
+    std::vector<std::uint32_t> numbers;
+    for (const TracedWorld& world : one->worlds) numbers.push_back(add_world(sum.worlds, world));
+    for (const TracedCalls& calls : one->calls)
+      counts.add(numbers.at(calls.world), calls.call, calls.by_ranks);
+    counts.add_not_kept(one->not_kept);
+  }
+  sum.calls = counts.list();
+  sum.not_kept = counts.not_kept();
+  return sum;
+}
+
+}  // namespace colltune
