@@ -22,6 +22,7 @@
 #include "commands/quarantine_command.h"
 #include "commands/show_command.h"
 #include "reports/report_command.h"
+#include "reports/trace_report.h"
 #include "run/run_command.h"
 #include "text/printable_output.h"
 
@@ -189,7 +190,7 @@ void add_check_export(CLI::App& program, CheckExportOptions& options) {
   nccl.callback([&options] { run_check_nccl(options, std::cout); });
 }
 
-void add_show(CLI::App& program, ShowOptions& options) {
+void add_show(CLI::App& program, ShowOptions& options, TraceOptions& trace_options) {
   CLI::App& command = *program.add_subcommand("show", "Print what a tuning database holds");
   command.require_subcommand(1);
   command.footer(with_example("colltune show decisions --db tuning.db"));
@@ -233,6 +234,14 @@ void add_show(CLI::App& program, ShowOptions& options) {
   add("quarantines", "The variants that are neither measured nor published for a key",
       run_show_quarantines)
       ->add_flag("--all", options.all, "also those that were released");
+  CLI::App& trace = *command.add_subcommand(
+      "trace", "Which collectives a recorded program called, and what decisions are worth to it");
+  trace.footer(with_example("colltune show trace trace.ctr --db tuning.db"));
+  trace.add_option("trace", trace_options.trace, "what 'colltune run --record' wrote")->required();
+  add_origin(trace, trace_options.origin);
+  trace.add_flag("--json", trace_options.json, "print one JSON object");
+  trace.add_flag("--wide", trace_options.is_wide, "tables as wide as they need to be [80 columns]");
+  trace.callback([&trace_options] { run_show_trace(trace_options, std::cout); });
 }
 
 void add_diff(CLI::App& program, DiffOptions& options) {
@@ -329,6 +338,9 @@ void add_run(CLI::App& program, RunOptions& options, int& code) {
   command.add_flag("--dry-run{sh}", options.dry_run,
                    "print the variables instead of launching: --dry-run=sh (also for sbatch), "
                    "--dry-run=kubernetes");
+  command.add_option("--record", options.trace,
+                     "write which collectives the program calls to this file, at its end; without "
+                     "decisions it runs as ever");
   command.add_option("--ab", options.comparisons,
                      "launch so many times with and without, by turns, and print how much faster");
   command.add_flag("--quiet", options.is_quiet, "say nothing, and no report at the program's end");
@@ -390,6 +402,7 @@ int main(int argc, char** argv) {
   std::vector<ExportOptions> export_options(export_formats().size());
   CheckExportOptions check_options;
   ShowOptions show_options;
+  TraceOptions trace_options;
   ImportOptions import_options;
   ReleaseOptions release_options;
   ReportOptions report_options;
@@ -406,7 +419,7 @@ int main(int argc, char** argv) {
   add_explain(program, explain_options);
   add_export(program, export_options);
   add_check_export(program, check_options);
-  add_show(program, show_options);
+  add_show(program, show_options, trace_options);
   add_report(program, report_options);
   add_import(program, import_options);
   add_diff(program, diff_options);

@@ -14,10 +14,10 @@
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/proc/proc.h"
-#include "opal/mca/pmix/pmix.h"
 #include "opal/runtime/opal_progress.h"
 
 #include "bridge.h"
+#include "peers.h"
 
 /* Below coll/cuda, which brings the data of devices into host memory first; above all that compute.
  */
@@ -76,40 +76,23 @@ static void destruct(colltune_module* module) {
 
 static OBJ_CLASS_INSTANCE(colltune_module, mca_coll_base_module_t, construct, destruct);
 
-/* Whether every rank of the communicator runs this with the same settings. Needs nothing of them
-   now: they said so when they started. The same on all ranks. */
+/* Whether every rank of the communicator runs this with the same settings. The same on all ranks. */
 static bool is_everywhere(struct ompi_communicator_t* comm) {
-  const char* const own = colltune_fingerprint();
-  const int ranks = ompi_comm_size(comm);
-  for (int rank = 0; rank < ranks; ++rank) {
-    ompi_proc_t* const proc = ompi_comm_peer_lookup(comm, rank);
-    char* theirs = NULL;
-    size_t bytes = 0;
-    /* A job that was spawned says nothing of itself here. */
-    int rc = OPAL_ERR_NOT_FOUND;
-    if (proc->super.proc_name.jobid == OMPI_PROC_MY_NAME->jobid)
-      OPAL_MODEX_RECV_STRING(rc, modex_key, &proc->super.proc_name, (uint8_t**)&theirs, &bytes);
-    const bool is_same = OPAL_SUCCESS == rc && NULL != theirs && bytes == strlen(own) + 1 &&
-                         0 == memcmp(own, theirs, bytes);
-    if (OPAL_SUCCESS == rc) free(theirs);
-    if (!is_same) {
-      if (0 == ompi_comm_rank(comm))
-        colltune_say(
-            "not all ranks of a communicator run with colltune, the same build and the same "
-            "settings");
-      return false;
-    }
-  }
-  return true;
+  if (colltune_all_told(comm, modex_key, colltune_fingerprint())) return true;
+  if (0 == ompi_comm_rank(comm))
+    colltune_say(
+        "not all ranks of a communicator run with colltune, the same build and the same settings");
+  return false;
 }
 
 /* Puts the functions below back in front for the collectives of which nothing of ours ever runs on
    this communicator: they then cost nothing. One collective stays, so that the communicator still
-   holds the module. */
+   holds the module. A component that came in front of us calls us as its lower one: it stays. */
 static void stand_aside(colltune_module* module, struct ompi_communicator_t* comm) {
   const colltune_executor* const executor = module->executor;
 #define STAND_ASIDE(name, collective)                                 \
-  if (NULL == executor || !colltune_is_used(executor, collective)) {  \
+  if (comm->c_coll->coll_##name##_module == &module->super &&         \
+      (NULL == executor || !colltune_is_used(executor, collective))) { \
     comm->c_coll->coll_##name = module->lower.name;                   \
     comm->c_coll->coll_##name##_module = module->lower.name##_module; \
     OBJ_RETAIN(module->lower.name##_module);                          \
@@ -509,10 +492,9 @@ static int open_component(void) {
   if (!colltune_open(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION)) return OMPI_ERR_NOT_AVAILABLE;
   /* Sent along with what every rank tells of itself during MPI_Init, so that the others can see it
    * without this rank's help. */
-  int rc = OPAL_SUCCESS;
-  const char* const own = colltune_fingerprint();
-  OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, modex_key, own, strlen(own) + 1);
-  return OPAL_SUCCESS == rc ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+  return OPAL_SUCCESS == colltune_tell(modex_key, colltune_fingerprint())
+             ? OMPI_SUCCESS
+             : OMPI_ERR_NOT_AVAILABLE;
 }
 
 static int close_component(void) {

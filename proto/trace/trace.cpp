@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "colltune/vocabulary/problem_form.h"
+
 namespace colltune {
 namespace {
 
@@ -38,18 +40,17 @@ std::optional<Collective> collective_of(TracedOperation operation) {
   return static_cast<Collective>(number);
 }
 
-Bytes rounded_size(Bytes bytes) noexcept { return {std::bit_floor(bytes.value)}; }
+TracedCall rounded(TracedCall call) noexcept {
+  call.message_size.value = std::bit_floor(call.message_size.value);
+  call.is_rounded = true;
+  return call;
+}
 
 void CallCounts::add(std::uint32_t world, const TracedCall& call, const RankCalls& calls) {
-  TracedCall kind = call;
-  if (is_irregular(kind.operation) && !kind.is_rounded) {
-    kind.message_size = rounded_size(kind.message_size);
-    kind.is_rounded = true;
-  }
+  TracedCall kind = is_irregular(call.operation) ? rounded(call) : call;
   auto found = calls_.find({world, kind});
-  if (found == calls_.end() && calls_.size() >= most_exact && !kind.is_rounded) {
-    kind.message_size = rounded_size(kind.message_size);
-    kind.is_rounded = true;
+  if (found == calls_.end() && calls_.size() >= most_exact) {
+    kind = rounded(kind);
     found = calls_.find({world, kind});
   }
   if (found != calls_.end())
@@ -65,6 +66,36 @@ std::vector<TracedCalls> CallCounts::list() const {
   for (const auto& [kind, calls] : calls_)
     all.push_back({.world = kind.first, .call = kind.second, .by_ranks = calls});
   return all;
+}
+
+TracedProblem problem_of(const TracedCall& call, const TracedWorld& world) {
+  TracedProblem found;
+  const auto collective = collective_of(call.operation);
+  if (is_irregular(call.operation))
+    found.why_not = Unserved::irregular;
+  else if (!collective)
+    found.why_not = Unserved::other_operation;
+  else if (call.is_nonblocking)
+    found.why_not = Unserved::nonblocking;
+  else if (world.ranks < 2)
+    found.why_not = Unserved::one_rank;
+  else if (world.ranks_per_node == 0)
+    found.why_not = Unserved::uneven_world;
+  else if (call.message_size.value == 0)
+    found.why_not = Unserved::no_data;
+  else if (shape_of(*collective).reduces && (!call.data_type || !call.reduce_op))
+    found.why_not = Unserved::other_numbers;
+  if (found.why_not) return found;
+  const bool is_whole = round_message_size(*collective, DataType::f32, call.message_size,
+                                           world.ranks) == call.message_size;
+  const bool reduces = shape_of(*collective).reduces;
+  const DataType moved = is_whole ? DataType::f32 : DataType::u8;
+  found.problem = {.collective = *collective,
+                   .data_type = reduces ? *call.data_type : moved,
+                   .reduce_op = reduces ? *call.reduce_op : ReduceOp::none,
+                   .message_size = call.message_size};
+  found.problem.in_place = has_one_buffer(found.problem);
+  return found;
 }
 
 Trace merged(const Trace& first, const Trace& second) {

@@ -80,9 +80,15 @@ class RunCommand : public testing::Cli {
   /// `colltune run` in an environment of `own` variables alone.
   [[nodiscard]] Result run(const std::vector<std::string>& options,
                            const std::vector<std::string>& own = {}) const {
+    std::vector<std::string> with_decisions{"--db", database};
+    with_decisions.insert(with_decisions.end(), options.begin(), options.end());
+    return run_without_decisions(with_decisions, own);
+  }
+  [[nodiscard]] Result run_without_decisions(const std::vector<std::string>& options,
+                                             const std::vector<std::string>& own = {}) const {
     std::vector<std::string> command{"/usr/bin/env", "-i", "HOME=" + folder.file("home")};
     command.insert(command.end(), own.begin(), own.end());
-    command.insert(command.end(), {root() + "/bin/colltune", "run", "--db", database});
+    command.insert(command.end(), {root() + "/bin/colltune", "run"});
     command.insert(command.end(), options.begin(), options.end());
     const std::string out = folder.file("run.out");
     const std::string errors = folder.file("run.errors");
@@ -238,6 +244,26 @@ TEST_F(RunCommand, RefusesWhatIsNone) {
   expect_failure(run({"--dry-run", "--files", folder.file("file") + "/below"}), 2,
                  "cannot be made");
   expect_failure(run({"--table", "t", "--dry-run"}), 2, "");
+}
+
+TEST_F(RunCommand, RecordsWithDecisionsAndWithout) {
+  install_component();
+  Result shown = run_without_decisions({"--dry-run", "--record", folder.file("t.ctr")});
+  EXPECT_EQ(shown.code, 2);
+  EXPECT_THAT(shown.errors, HasSubstr("--record: this installation has no recorder for Open MPI"));
+  std::ofstream(root() + "/lib/openmpi/mca_coll_colltune_recorder.so") << "x";
+  shown = run_without_decisions({"--dry-run", "--record", folder.file("t.ctr")});
+  EXPECT_EQ(shown.code, 0) << shown.errors;
+  EXPECT_EQ(shown.out, "export OMPI_MCA_mca_base_component_path='" + root() +
+                           "/lib/openmpi:SYSTEM_DEFAULT:USER_DEFAULT'\n"
+                           "export OMPI_MCA_coll_colltune_trace='" +
+                           folder.file("t.ctr") + "'\n");
+  fill_all();
+  shown = run({"--dry-run", "--record", folder.file("t.ctr")}, {"COLLTUNE_TRACE=mine"});
+  EXPECT_EQ(shown.code, 0) << shown.errors;
+  EXPECT_THAT(shown.out, HasSubstr("export OMPI_MCA_coll_colltune_table="));
+  EXPECT_THAT(shown.out, HasSubstr("export COLLTUNE_TRACE='" + folder.file("t.ctr") + "'\n"));
+  EXPECT_EQ(shown.out.find("component_path"), shown.out.rfind("component_path"));
 }
 
 }  // namespace

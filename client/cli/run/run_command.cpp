@@ -16,8 +16,8 @@
 #include "colltune/json/output_file.h"
 #include "colltune/vocabulary/error.h"
 #include "commands/export_table_command.h"
-#include "tuned_launch.h"
 #include "launched.h"
+#include "tuned_launch.h"
 
 namespace colltune {
 namespace {
@@ -46,6 +46,41 @@ void write_files(const TunedLaunch& launch, const fs::path& folder, std::ostream
     throw Error(StatusCode::failed_precondition,
                 fmt::format("the folder {} cannot be made: {}", folder.string(), error.message()));
   for (const auto& [file, content] : launch.files) write_output(file, content, log);
+}
+
+/// The file that a program writes at its end; what would stop it then is said now.
+fs::path trace_file(const std::string& typed) {
+  const fs::path file = fs::absolute(fs::path(typed));
+  std::error_code error;
+  if (fs::is_directory(file, error) || !fs::is_directory(file.parent_path(), error))
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("--record: {} must be a file's name in a folder that is there", typed));
+  return file;
+}
+
+/// What the options ask for.
+TunedLaunch launch_for(const RunOptions& options, const fs::path& folder) {
+  const Runners runners = find_runners(fs::read_symlink("/proc/self/exe"));
+  const Origin& origin = options.origin;
+  const bool has_decisions =
+      !origin.database.empty() || !origin.server.empty() || !origin.table.empty();
+  TunedLaunch launch;
+  if (has_decisions || options.trace.empty()) {
+    ExportOptions exported;
+    exported.origin = origin;
+    exported.environment = options.environment;
+    launch = make_tuned_launch(read_table_content(exported), runners,
+                               {.numerics = options.numerics,
+                                .memory = options.memory,
+                                .reports = !options.is_quiet && options.comparisons == 0,
+                                .folder = folder,
+                                .is_folder_everywhere = !options.files.empty(),
+                                .command = options.command},
+                               own_variable);
+  }
+  if (!options.trace.empty())
+    add_recording(launch, runners, trace_file(options.trace), own_variable);
+  return launch;
 }
 
 /// Runs the command by turns with its variables and without them.
@@ -94,27 +129,17 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
   if (options.command.empty() && options.dry_run.empty())
     throw Error(StatusCode::invalid_argument,
                 "no command to launch: name it after --, for example -- mpirun -n 2 ./program");
+  if (options.comparisons > 0 && !options.trace.empty())
+    throw Error(StatusCode::invalid_argument,
+                "--record and --ab: recording takes time, which the comparison would count");
   std::optional<HeldSignals> signals;
   if (options.comparisons > 0) signals.emplace();
-  ExportOptions exported;
-  exported.origin = options.origin;
-  exported.environment = options.environment;
-  const fs::path program = fs::read_symlink("/proc/self/exe");
   const fs::path folder =
       options.files.empty() ? cache_folder() : fs::absolute(fs::path(options.files));
-  const TunedLaunch tuned =
-      make_tuned_launch(read_table_content(exported), find_runners(program),
-                              {.numerics = options.numerics,
-                               .memory = options.memory,
-                               .reports = !options.is_quiet && options.comparisons == 0,
-                               .folder = folder,
-                               .is_folder_everywhere = !options.files.empty(),
-                               .command = options.command},
-                              own_variable);
-  const std::string script = options.dry_run.empty()
-                                 ? std::string()
-                                 : print_variables(tuned.variables, options.dry_run);
-  write_files(tuned, folder, log);
+  const TunedLaunch tuned = launch_for(options, folder);
+  const std::string script =
+      options.dry_run.empty() ? std::string() : print_variables(tuned.variables, options.dry_run);
+  if (!tuned.files.empty()) write_files(tuned, folder, log);
   if (!options.is_quiet)
     for (const std::string& line : tuned.lines) log << "colltune run: " << line << '\n';
   if (!options.dry_run.empty()) {

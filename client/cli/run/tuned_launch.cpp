@@ -29,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view component_file = "mca_coll_colltune.so";
+constexpr std::string_view recorder_file = "mca_coll_colltune_recorder.so";
 constexpr const char* component_path = "OMPI_MCA_mca_base_component_path";
 constexpr const char* rules_switch = "OMPI_MCA_coll_tuned_use_dynamic_rules";
 constexpr const char* rules_file = "OMPI_MCA_coll_tuned_dynamic_rules_filename";
@@ -55,6 +56,25 @@ std::size_t count_winners(const TableContent& content, std::string_view family,
         return one.family == family && one.verdict == Verdict::displaced && !one.ranked.empty() &&
                runs_so(one);
       }));
+}
+
+/// Lets Open MPI find our components beside its own.
+void add_component_path(Variables& variables, const Runners& runners,
+                        const FindVariable& variable) {
+  const char* const own = variable(component_path);
+  variables.emplace_back(component_path,
+                         runners.component_folder.string() + ':' +
+                             (own == nullptr ? "SYSTEM_DEFAULT:USER_DEFAULT" : std::string(own)));
+}
+
+/// A setting of our components, as mpirun passes it on to all hosts. A variable that the user has
+/// set would come before it, so that is set, too.
+void add_component_setting(Variables& variables, const std::string& name, const std::string& value,
+                           const FindVariable& variable) {
+  std::string own = "COLLTUNE_";
+  for (const char letter : name) own += static_cast<char>(std::toupper(letter));
+  if (variable(own.c_str()) != nullptr) variables.emplace_back(std::move(own), value);
+  variables.emplace_back("OMPI_MCA_coll_colltune_" + name, value);
 }
 
 /// What is said of a part that does nothing in this launch.
@@ -111,14 +131,8 @@ class Maker {
   void set(std::string name, std::string value) {
     made_.variables.emplace_back(std::move(name), std::move(value));
   }
-  /// A setting of the component, as mpirun passes it on to all hosts. A variable that the user has
-  /// set would come before it, so that is set, too.
   void set_component(const std::string& name, const std::string& value) {
-    std::string parameter = "OMPI_MCA_coll_colltune_" + name;
-    std::string variable = "COLLTUNE_";
-    for (const char letter : name) variable += static_cast<char>(std::toupper(letter));
-    if (is_set(variable.c_str())) set(std::move(variable), value);
-    set(std::move(parameter), value);
+    add_component_setting(made_.variables, name, value, variable_);
   }
   [[nodiscard]] bool is_set(const char* name) const { return variable_(name) != nullptr; }
 
@@ -131,10 +145,7 @@ class Maker {
     if (winners == 0) return {"", "colltune's kernels (none displaced the default)"};
     if (runners_.component_folder.empty())
       return {"", "colltune's kernels (this installation has no component for Open MPI)"};
-    const char* const own = variable_(component_path);
-    set(component_path,
-        runners_.component_folder.string() + ':' +
-            (own == nullptr ? std::string("SYSTEM_DEFAULT:USER_DEFAULT") : std::string(own)));
+    add_component_path(made_.variables, runners_, variable_);
     set_component("table", table.string());
     set_component("table_digest", digest_);
     if (!wishes_.numerics.empty()) set_component("numerics", wishes_.numerics);
@@ -232,6 +243,8 @@ Runners find_runners(const fs::path& program) {
   for (const char* const folder : {"lib/openmpi", COLLTUNE_LIBRARY_FOLDER "/colltune/openmpi"})
     if (runners.component_folder.empty() && fs::exists(root / folder / component_file))
       runners.component_folder = root / folder;
+  runners.has_recorder =
+      !runners.component_folder.empty() && fs::exists(runners.component_folder / recorder_file);
   for (const char* const folder : {"lib", COLLTUNE_LIBRARY_FOLDER})
     if (const fs::path file = root / folder / "libnccl-tuner-colltune.so";
         runners.nccl_tuner.empty() && fs::exists(file))
@@ -260,6 +273,21 @@ TunedLaunch make_tuned_launch(const TableContent& content, const Runners& runner
                               const LaunchWishes& wishes, const FindVariable& variable) {
   if (!wishes.memory.empty()) (void)parse_bytes(wishes.memory);
   return Maker(content, runners, wishes, variable).make();
+}
+
+void add_recording(TunedLaunch& launch, const Runners& runners, const fs::path& trace,
+                   const FindVariable& variable) {
+  if (!runners.has_recorder)
+    throw Error(StatusCode::failed_precondition,
+                fmt::format("--record: this installation has no recorder for Open MPI ({})",
+                            recorder_file));
+  if (std::ranges::none_of(launch.variables,
+                           [](const auto& one) { return one.first == component_path; }))
+    add_component_path(launch.variables, runners, variable);
+  add_component_setting(launch.variables, "trace", trace.string(), variable);
+  launch.lines.push_back(fmt::format(
+      "the program's collective calls are recorded in {}, which its first rank writes at the end",
+      trace.string()));
 }
 
 std::string print_variables(const Variables& variables, const std::string& form) {

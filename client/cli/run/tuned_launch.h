@@ -16,6 +16,7 @@ namespace colltune {
 struct Runners {
   std::filesystem::path component_folder;  ///< of mca_coll_colltune.so
   std::filesystem::path nccl_tuner;        ///< libnccl-tuner-colltune.so
+  bool has_recorder = false;               ///< mca_coll_colltune_recorder.so is there, too
 };
 /// Beside the program whose path is `program`: as built, or as installed.
 [[nodiscard]] Runners find_runners(const std::filesystem::path& program);
@@ -51,10 +52,14 @@ struct TunedLaunch {
 /// of the component are OMPI_MCA_ variables, which mpirun passes on to all hosts.
 ///
 /// Throws Error(not_found) if nothing of the table can run anywhere, with the reasons.
-[[nodiscard]] TunedLaunch make_tuned_launch(const TableContent& content,
-                                                        const Runners& runners,
-                                                        const LaunchWishes& wishes,
-                                                        const FindVariable& variable);
+[[nodiscard]] TunedLaunch make_tuned_launch(const TableContent& content, const Runners& runners,
+                                            const LaunchWishes& wishes,
+                                            const FindVariable& variable);
+
+/// Makes `launch` write which collectives its programs call to `trace`, in addition. Throws
+/// Error(failed_precondition) if this installation cannot.
+void add_recording(TunedLaunch& launch, const Runners& runners, const std::filesystem::path& trace,
+                   const FindVariable& variable);
 
 /// The variables as a script sets them: `sh` (also of sbatch scripts), or `kubernetes` (entries of
 /// a container's `env`). Throws Error(invalid_argument) for another form.

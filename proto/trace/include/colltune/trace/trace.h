@@ -14,6 +14,7 @@
 
 #include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/collective.h"
+#include "colltune/vocabulary/problem.h"
 
 namespace colltune {
 
@@ -223,8 +224,40 @@ class CallCounts {
   RankCalls not_kept_;
 };
 
-/// `bytes` rounded down to a power of two; 0 stays.
-[[nodiscard]] Bytes rounded_size(Bytes bytes) noexcept;
+/// Why no variant serves a call. Printed by name.
+enum class Unserved {
+  nonblocking = 0,
+  irregular = 1,
+  other_operation = 2,  ///< none of the collectives
+  one_rank = 3,
+  no_data = 4,
+  other_numbers = 5,  ///< a reduction whose type or operator is not in the vocabulary
+  uneven_world = 6,   ///< its nodes have unlike numbers of ranks, or are not known
+};
+constexpr std::array<Named<Unserved>, 7> enum_names(Unserved) {
+  using enum Unserved;
+  return {{{nonblocking, "nonblocking"},
+           {irregular, "irregular"},
+           {other_operation, "other operations"},
+           {one_rank, "one rank"},
+           {no_data, "no data"},
+           {other_numbers, "other types or operators"},
+           {uneven_world, "unevenly spread ranks"}}};
+}
+constexpr std::string_view enum_title(Unserved) { return "reason"; }
+
+/// A call as a problem that a sweep measures and a table answers, in its usual form; or why it is
+/// none.
+struct TracedProblem {
+  Problem problem;
+  std::optional<Unserved> why_not{};
+};
+/// What moves data is asked for in f32 where its bytes are whole elements for each rank, else in
+/// u8: the trace has no type of it.
+[[nodiscard]] TracedProblem problem_of(const TracedCall& call, const TracedWorld& world);
+
+/// The call with its size rounded down to a power of two; 0 stays.
+[[nodiscard]] TracedCall rounded(TracedCall call) noexcept;
 
 /// What two parts of a launch recorded, together: of its ranks, or of its communicators. Program,
 /// library, ranks and nodes are those of `first`.
