@@ -156,6 +156,14 @@ TEST(CallsInAPlan, OfAPlanOfOneWorldAreLeftOut) {
   EXPECT_THAT(cells_of(plan), ElementsAre("2x4 all_reduce f32 sum 64: 1"));
 }
 
+TEST(CallsInAPlan, WeightsAreShownWhereTheyDiffer) {
+  EXPECT_THAT(render_plan(plan_of(spec_with({reduction(64, 1), reduction(128, 3)}))),
+              AllOf(HasSubstr("all_reduce f64 sum 128 (75 % of the weight): ar"),
+                    HasSubstr("all_reduce f64 sum 64 (25 % of the weight): ar")));
+  EXPECT_THAT(render_plan(plan_of(spec_with({reduction(64, 3), reduction(128, 3)}))),
+              testing::Not(HasSubstr("weight")));
+}
+
 TEST(CallsInAPlan, CountAgainstTheLimit) {
   SweepSpec spec = spec_of();
   spec.collectives.clear();
