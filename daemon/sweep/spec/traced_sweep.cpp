@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -38,38 +39,57 @@ double time_of(const RankCalls& calls) {
   return std::max(1.0, static_cast<double>(calls.time.count()));
 }
 
-/// Whether `size` is whole elements of the type on each rank.
-bool is_whole(Collective collective, DataType type, Bytes size, int ranks) {
-  return round_message_size(collective, type, size, ranks) == size;
+WorldSpec spec_of(const TracedWorld& world) {
+  return {.nodes = world.nodes, .ranks_per_node = world.ranks_per_node};
 }
 
-/// The key of a traced call, or why it has none.
-struct KeyOrWhy {
-  std::optional<Key> key;
-  WhyNotTraced why = WhyNotTraced::other_operation;
-};
-
-KeyOrWhy key_of(const TracedCall& call, const TracedWorld& world) {
-  const auto no = [](WhyNotTraced why) { return KeyOrWhy{.key = {}, .why = why}; };
-  if (call.is_nonblocking) return no(WhyNotTraced::nonblocking);
-  if (is_irregular(call.operation)) return no(WhyNotTraced::irregular);
+/// Why a call is not measured; empty if it is.
+std::optional<WhyNotTraced> why_not(const TracedCall& call, const TracedWorld& world) {
+  if (call.is_nonblocking) return WhyNotTraced::nonblocking;
+  if (is_irregular(call.operation)) return WhyNotTraced::irregular;
   const std::optional<Collective> collective = collective_of(call.operation);
-  if (!collective) return no(WhyNotTraced::other_operation);
-  if (world.ranks < 2) return no(WhyNotTraced::one_rank);
-  if (world.nodes < 1 || world.ranks_per_node < 1) return no(WhyNotTraced::uneven_placement);
+  if (!collective) return WhyNotTraced::other_operation;
+  if (world.ranks < 2) return WhyNotTraced::one_rank;
+  if (world.nodes < 1 || world.ranks_per_node < 1) return WhyNotTraced::uneven_placement;
   const bool reduces = shape_of(*collective).reduces;
   if (reduces && (!call.data_type || !call.reduce_op || *call.reduce_op == ReduceOp::none))
-    return no(WhyNotTraced::not_in_vocabulary);
-  if (call.message_size > largest_size) return no(WhyNotTraced::too_large);
-  const bool is_f32 = is_whole(*collective, DataType::f32, call.message_size, world.ranks);
-  const DataType type = reduces ? *call.data_type : is_f32 ? DataType::f32 : DataType::u8;
-  const Bytes size = round_message_size(*collective, type, call.message_size, world.ranks);
-  if (size.value == 0) return no(WhyNotTraced::no_element);
-  return {.key = Key{*collective,
-                     type,
-                     reduces ? *call.reduce_op : ReduceOp::none,
-                     size,
-                     {.nodes = world.nodes, .ranks_per_node = world.ranks_per_node}}};
+    return WhyNotTraced::not_in_vocabulary;
+  if (call.message_size > largest_size) return WhyNotTraced::too_large;
+  const DataType smallest = reduces ? *call.data_type : DataType::u8;
+  if (round_message_size(*collective, smallest, call.message_size, world.ranks).value == 0)
+    return WhyNotTraced::no_element;
+  return {};
+}
+
+/// The types of what only moves data, which a trace does not know. One for all sizes of a
+/// collective in a world: of several types, a program is served from one alone.
+class TypesOfMoves {
+ public:
+  explicit TypesOfMoves(const Trace& trace) {
+    for (const TracedCalls& calls : trace.calls) {
+      const TracedWorld& world = trace.worlds.at(calls.world);
+      if (why_not(calls.call, world)) continue;
+      const Collective collective = collective_of(calls.call.operation).value();
+      const Bytes size = calls.call.message_size;
+      if (round_message_size(collective, DataType::f32, size, world.ranks) != size)
+        in_bytes_.emplace(collective, spec_of(world));
+    }
+  }
+  [[nodiscard]] DataType of(Collective collective, const TracedWorld& world) const {
+    return in_bytes_.contains({collective, spec_of(world)}) ? DataType::u8 : DataType::f32;
+  }
+
+ private:
+  std::set<std::pair<Collective, WorldSpec>> in_bytes_;  ///< some size is no whole f32 elements
+};
+
+/// The key of a call that is measured.
+Key key_of(const TracedCall& call, const TracedWorld& world, const TypesOfMoves& moves) {
+  const Collective collective = collective_of(call.operation).value();
+  const bool reduces = shape_of(collective).reduces;
+  const DataType type = reduces ? call.data_type.value() : moves.of(collective, world);
+  return {collective, type, reduces ? call.reduce_op.value() : ReduceOp::none,
+          round_message_size(collective, type, call.message_size, world.ranks), spec_of(world)};
 }
 
 /// The kinds of calls that share a key.
@@ -200,11 +220,13 @@ TracedSweep configuration_from(const Trace& trace, const std::string& trace_name
                                const std::optional<BaseConfiguration>& base) {
   TraceCoverage coverage{
       .program = trace.program, .ranks = trace.ranks, .nodes = trace.nodes, .left_out = {}};
+  const TypesOfMoves moves(trace);
   std::map<Key, PartOfTrace> by_key;
   for (const TracedCalls& calls : trace.calls) {
     const PartOfTrace part{.kinds = 1, .time_ns = time_of(calls.by_ranks)};
-    const auto [key, why] = key_of(calls.call, trace.worlds.at(calls.world));
-    add(key ? by_key[*key] : coverage.left_out[why], part);
+    const TracedWorld& world = trace.worlds.at(calls.world);
+    const auto why = why_not(calls.call, world);
+    add(why ? coverage.left_out[*why] : by_key[key_of(calls.call, world, moves)], part);
   }
   if (trace.not_kept.calls > 0)
     coverage.left_out[WhyNotTraced::not_kept].time_ns = time_of(trace.not_kept);

@@ -101,17 +101,30 @@ TEST(TracedSweep, MeasuresEachCallInItsWorldTheHeaviestFirst) {
                           "the recorded collective time, are measured"));
 }
 
-TEST(TracedSweep, WhatOnlyMovesDataIsWholeWordsOrBytes) {
-  const SweepSpec spec = spec_of(from({move(TracedOperation::all_gather, 24, 5us, three_ranks),
-                                       move(TracedOperation::all_gather, 16, 4us, three_ranks),
-                                       move(TracedOperation::broadcast, 6, 3us, three_ranks)}));
-  ASSERT_EQ(spec.calls.size(), 3U);
-  EXPECT_EQ(spec.calls[0].data_type, DataType::f32);
-  EXPECT_EQ(spec.calls[0].size, Bytes{24});
-  EXPECT_EQ(spec.calls[1].data_type, DataType::u8);  // 15 bytes are whole, 16 not
-  EXPECT_EQ(spec.calls[1].size, Bytes{15});
-  EXPECT_EQ(spec.calls[2].data_type, DataType::u8);
-  EXPECT_EQ(spec.calls[2].size, Bytes{6});
+TEST(TracedSweep, WhatOnlyMovesDataHasOneTypeForACollectiveInAWorld) {
+  TracedCalls nonblocking = move(TracedOperation::gather, 7, 1us);
+  nonblocking.call.is_nonblocking = true;
+  const SweepSpec spec = spec_of(from({
+      move(TracedOperation::all_gather, 24, 9us, three_ranks),  // 8 bytes from each rank
+      move(TracedOperation::all_gather, 16, 8us, three_ranks),  // 5, with one left over
+      move(TracedOperation::all_gather, 16, 7us),               // 8
+      move(TracedOperation::broadcast, 6, 6us),
+      move(TracedOperation::broadcast, 8, 5us),
+      move(TracedOperation::gather, 8, 4us),
+      move(TracedOperation::gather, 1, 3us),  // less than a byte of each: not measured
+      nonblocking,
+  }));
+  const auto moved = [](Collective collective, DataType type, std::uint64_t size) {
+    return testing::AllOf(testing::Field("collective", &CallSpec::collective, collective),
+                          testing::Field("type", &CallSpec::data_type, type),
+                          testing::Field("size", &CallSpec::size, Bytes{size}));
+  };
+  EXPECT_THAT(spec.calls, ElementsAre(moved(Collective::all_gather, DataType::u8, 24),
+                                      moved(Collective::all_gather, DataType::u8, 15),
+                                      moved(Collective::all_gather, DataType::f32, 16),
+                                      moved(Collective::broadcast, DataType::u8, 6),
+                                      moved(Collective::broadcast, DataType::u8, 8),
+                                      moved(Collective::gather, DataType::f32, 8)));
 }
 
 TEST(TracedSweep, KindsThatAreOneKeyAddUp) {

@@ -69,7 +69,8 @@ inline constexpr std::size_t most_traced_calls = 1024;
 ///
 /// Measured are blocking calls of the eight collectives with at least two ranks that lie evenly on
 /// known nodes, reductions with their type and operator. A trace does not know the type of what
-/// only moves data: f32 where the message is whole f32 elements for each rank, else u8.
+/// only moves data: f32 where all sizes of the collective in that world are whole f32 elements for
+/// each rank, else u8 for all of them, since of several types a program is served from one alone.
 ///
 /// Throws Error(not_found) with the reasons if nothing of the trace can be measured, and
 /// Error(invalid_argument) if `base` is wrong. `trace_name` is the trace's file, for errors.
