@@ -25,8 +25,8 @@ void check(const Trace& trace, const std::string& where) {
     throw Error(StatusCode::invalid_argument, fmt::format("{}: {}: {}", where, place, what));
   };
   if (trace.version != Trace::current_version)
-    refuse("/version",
-           fmt::format("{} is not known; allowed is {}", trace.version, Trace::current_version));
+    refuse("/version", fmt::format("{} is not known; allowed is {}", trace.version,
+                                   Trace::current_version));
   if (trace.ranks < 1 || trace.nodes < 1 || trace.nodes > trace.ranks)
     refuse("/ranks", fmt::format("{} ranks on {} nodes; a launch has at least one of each, and no "
                                  "more nodes than ranks",
@@ -101,9 +101,9 @@ Trace parse_trace(std::string_view text, const std::string& where) {
   try {
     value = json::parse(text);
   } catch (const json::exception& error) {
-    throw Error(
-        StatusCode::invalid_argument,
-        fmt::format("{}: no trace as 'colltune run --record' writes it: {}", where, error.what()));
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("{}: no trace as 'colltune run --record' writes it: {}", where,
+                            error.what()));
   }
   const Trace trace = from_json_value<Trace>(value, where + ": ");
   check(trace, where);
@@ -114,9 +114,8 @@ Trace load_trace(const std::string& path) {
   std::error_code error;
   std::ifstream file(path, std::ios::binary);
   if (!file || !std::filesystem::is_regular_file(path, error))
-    throw Error(
-        StatusCode::failed_precondition,
-        path + ": no file that can be read; give a trace that 'colltune run --record' wrote");
+    throw Error(StatusCode::failed_precondition,
+                path + ": no file that can be read; give a trace that 'colltune run --record' wrote");
   std::ostringstream text;
   text << file.rdbuf();
   return parse_trace(text.view(), path);

@@ -16,8 +16,8 @@
 #include "colltune/json/output_file.h"
 #include "colltune/vocabulary/error.h"
 #include "commands/export_table_command.h"
-#include "launched.h"
 #include "tuned_launch.h"
+#include "launched.h"
 
 namespace colltune {
 namespace {
@@ -104,15 +104,16 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
       options.files.empty() ? cache_folder() : fs::absolute(fs::path(options.files));
   const TunedLaunch tuned =
       make_tuned_launch(read_table_content(exported), find_runners(program),
-                        {.numerics = options.numerics,
-                         .memory = options.memory,
-                         .reports = !options.is_quiet && options.comparisons == 0,
-                         .folder = folder,
-                         .is_folder_everywhere = !options.files.empty(),
-                         .command = options.command},
-                        own_variable);
-  const std::string script =
-      options.dry_run.empty() ? std::string() : print_variables(tuned.variables, options.dry_run);
+                              {.numerics = options.numerics,
+                               .memory = options.memory,
+                               .reports = !options.is_quiet && options.comparisons == 0,
+                               .folder = folder,
+                               .is_folder_everywhere = !options.files.empty(),
+                               .command = options.command},
+                              own_variable);
+  const std::string script = options.dry_run.empty()
+                                 ? std::string()
+                                 : print_variables(tuned.variables, options.dry_run);
   write_files(tuned, folder, log);
   if (!options.is_quiet)
     for (const std::string& line : tuned.lines) log << "colltune run: " << line << '\n';

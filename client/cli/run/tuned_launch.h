@@ -51,9 +51,10 @@ struct TunedLaunch {
 /// of the component are OMPI_MCA_ variables, which mpirun passes on to all hosts.
 ///
 /// Throws Error(not_found) if nothing of the table can run anywhere, with the reasons.
-[[nodiscard]] TunedLaunch make_tuned_launch(const TableContent& content, const Runners& runners,
-                                            const LaunchWishes& wishes,
-                                            const FindVariable& variable);
+[[nodiscard]] TunedLaunch make_tuned_launch(const TableContent& content,
+                                                        const Runners& runners,
+                                                        const LaunchWishes& wishes,
+                                                        const FindVariable& variable);
 
 /// The variables as a script sets them: `sh` (also of sbatch scripts), or `kubernetes` (entries of
 /// a container's `env`). Throws Error(invalid_argument) for another form.

@@ -184,7 +184,7 @@ std::optional<Visit> VisitOrder::next(std::optional<nanoseconds> left) {
 }
 
 void VisitOrder::keep(const Visit& visit, std::span<const Measurement> measured,
-                  nanoseconds fixed_cost) {
+                      nanoseconds fixed_cost) {
   const double cost = to_do_.front().cost;
   const double claim = to_do_.front().claim;
   to_do_.pop_front();

@@ -31,6 +31,7 @@ constexpr double most_seconds = 600;
 // As in configs/quick.json.
 constexpr double default_precision = 0.01;
 constexpr double default_soak_seconds = 0.1;
+static_assert(most_traced_calls == 1024, "describe(WhyNotTraced::beyond_limit) says so");
 
 /// What becomes one key, but for its weight.
 using Key = std::tuple<Collective, DataType, ReduceOp, Bytes, WorldSpec>;
@@ -185,15 +186,15 @@ std::string_view describe(WhyNotTraced why) {
     case WhyNotTraced::one_rank:
       return "one rank only";
     case WhyNotTraced::uneven_placement:
-      return "unevenly or unknown placed ranks";
+      return "uneven or unknown placement";
     case WhyNotTraced::not_in_vocabulary:
-      return "unknown types or operators";
+      return "types or operators not in the vocabulary";
     case WhyNotTraced::no_element:
       return "less than one element for each rank";
     case WhyNotTraced::too_large:
       return "too large messages";
     case WhyNotTraced::beyond_limit:
-      return "beyond the heaviest";
+      return "beyond the 1024 heaviest";
     case WhyNotTraced::not_kept:
       return "not kept in the trace";
   }

@@ -208,7 +208,8 @@ TEST(TracedSweep, OfTooManyTheHeaviestAreMeasured) {
   EXPECT_EQ(spec.calls.front().weight, 1100);
   EXPECT_EQ(spec.calls.back().weight, 77);
   EXPECT_EQ(sweep.coverage.left_out.at(WhyNotTraced::beyond_limit).kinds, 76U);
-  EXPECT_THAT(describe(sweep.coverage).at(1), HasSubstr("beyond the heaviest 0.5 % (76 kinds)"));
+  EXPECT_THAT(describe(sweep.coverage).at(1),
+              HasSubstr("beyond the 1024 heaviest 0.5 % (76 kinds)"));
 }
 
 TEST(TracedSweep, TheSameTraceGivesTheSameTextInWhateverOrder) {
