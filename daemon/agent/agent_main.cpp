@@ -37,7 +37,6 @@
 #include "colltune/supervise/supervise.h"
 #include "colltune/supervise/supervision_lock.h"
 #include "colltune/sweep/spec/launch_environment.h"
-#include "colltune/sweep/spec/sweep_spec.h"
 #include "colltune/vocabulary/error.h"
 #include "colltune/vocabulary/printable.h"
 #include "commands/compat_command.h"
@@ -46,6 +45,7 @@
 #include "commands/series_command.h"
 #include "commands/store_failure_log.h"
 #include "commands/sweep_command.h"
+#include "commands/sweep_configuration.h"
 #include "launch/launch_agreement.h"
 #include "launch/mpi_control_plane.h"
 #include "launch/plugin_probe.h"
@@ -362,7 +362,7 @@ std::optional<colltune::SweepSpec> spec_of_launch(const std::vector<std::string>
   try {
     const colltune::SweepOptions sweep = parse_sweep(words->agents);
     require_database(sweep, database, "supervise");
-    return colltune::load_sweep_spec(sweep.configuration);
+    return colltune::load_configuration(sweep).spec;
   } catch (const CLI::ParseError&) {
     return std::nullopt;
   } catch (const Error& error) {
@@ -443,7 +443,7 @@ int run_confirm(colltune::ConfirmOptions options, const colltune::SupervisionLoc
     const colltune::SweepOptions sweep = parse_sweep(words->agents);
     // A sweep command without a database is taken to mean these decisions.
     if (sweep.database) require_database(sweep, options.database, "confirm");
-    const colltune::SweepSpec spec = colltune::load_sweep_spec(sweep.configuration);
+    const colltune::SweepSpec spec = colltune::load_configuration(sweep).spec;
     for (const auto& plugin : spec.plugins) options.plugins.emplace_back(plugin);
     if (!options.most_kept_waiting) options.most_kept_waiting = spec.decision.most_kept_waiting;
     options.plugins.insert(options.plugins.end(), sweep.plugins.begin(), sweep.plugins.end());

@@ -62,10 +62,17 @@ void add_rules(CLI::App& command, CapabilityRules& rules) {
 void add_sweep(CLI::App& app, SweepOptions& options) {
   CLI::App* sweep =
       app.add_subcommand("sweep", "run one synchronized sweep over what the configuration names");
-  sweep
-      ->add_option("--config", options.configuration,
-                   "sweep configuration (JSON); configs/README.md describes it")
-      ->required();
+  const auto* configuration =
+      sweep->add_option("--config", options.configuration,
+                        "sweep configuration (JSON); configs/README.md describes it");
+  auto* trace = sweep->add_option(
+      "--from", options.trace,
+      "measure just the calls of a program, heaviest first: a trace that 'colltune run --record' "
+      "wrote; --config then says how to measure, and may be left out");
+  sweep->callback([configuration, trace] {
+    if (configuration->count() == 0 && trace->count() == 0)
+      throw CLI::RequiredError("--config FILE or --from TRACE");
+  });
   sweep->add_option("--db", options.database,
                     "tuning database to add to; created where it is not there");
   sweep->add_option("--json", options.results,
@@ -81,7 +88,8 @@ void add_sweep(CLI::App& app, SweepOptions& options) {
           [&options](const std::string& name) { options.compat = parse_name<CompatTool>(name); },
           "measure in another benchmark's loop and print its table, to compare: osu, nccl-tests; "
           "nothing is decided or stored")
-      ->check(CLI::IsMember({"osu", "nccl-tests"}));
+      ->check(CLI::IsMember({"osu", "nccl-tests"}))
+      ->excludes(trace);
   sweep->add_flag("--wide", options.is_wide,
                   "print the table with all columns of nccl-tests [80 columns]");
   sweep->add_flag("--quiet", options.quiet, "no progress on stderr; errors and the result remain");
@@ -122,6 +130,7 @@ void add_sweep(CLI::App& app, SweepOptions& options) {
   sweep->footer(
       "Example:\n"
       "  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db\n"
+      "  mpirun -n 2 colltune-agent sweep --from trace.ctr --db tuning.db\n"
       "  colltune-agent sweep --dry-run --config configs/quick.json\n\n"
       "Exit codes: 0 done; 1 some variant was wrong or failed, or an internal error; 2 wrong input "
       "or state;\n"

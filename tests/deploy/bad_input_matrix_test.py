@@ -97,6 +97,11 @@ def configurations(folder):
     yield with_keys("negative_size", "-8", sizes=-8)
     yield with_keys("no_node", "/worlds/0/nodes", "found 0", worlds=[{"nodes": 0, "ranks_per_node": 2}])
     yield with_keys("negative_ranks", "/worlds/0/ranks_per_node", worlds=[{"nodes": 1, "ranks_per_node": -1}])
+    call = {"collective": "reduce", "type": "f64", "op": "sum", "size": "1KiB"}
+    yield with_keys("half_a_world", "/calls/0", "without 'ranks_per_node'", calls=[call | {"nodes": 1}])
+    yield with_keys("weight_of_nothing", "/calls/0/weight", "above 0", calls=[call | {"weight": 0}])
+    yield with_keys("call_of_several_sizes", "/calls/0/size", "64KiB", calls=[call | {"size": "1KiB,2KiB"}])
+    yield case("sizes_of_no_product", json.dumps({"version": 1, "calls": [call], "sizes": "8"}), "/sizes", "'collectives'")
     # What only the plan can find names the key alone.
     yield Case("configuration: no such implementation", 2, [r"nothing\*", "mpi.all_reduce", "/implementations/include"],
                [AGENT, "sweep", "--dry-run", "--config",
@@ -104,6 +109,14 @@ def configurations(folder):
     yield Case("configuration: larger world", 2, ["99 rank", "has 1 rank", "/worlds"],
                [AGENT, "sweep", "--dry-run", "--config",
                 write(folder / "world.json", GOOD | {"worlds": [{"nodes": 1, "ranks_per_node": 99}]})])
+    yield Case("configuration: call of a larger world", 2, ["/calls/0", "reduce f64 sum 1KiB", "has 1 rank", "at least 99 ranks"],
+               [AGENT, "sweep", "--dry-run", "--config",
+                write(folder / "call.json", {"version": 1, "calls": [call | {"nodes": 1, "ranks_per_node": 99}]})])
+    for name, text, pattern in [("empty", "", "no trace"), ("of another version", '{"version": 9}', "trace"),
+                                ("a configuration", json.dumps(GOOD), "'program' is missing")]:
+        path = folder / f"trace_{name.split()[-1]}.ctr"
+        path.write_text(text)
+        yield Case(f"trace: {name}", 2, [path.name, pattern], [AGENT, "sweep", "--dry-run", "--from", str(path)])
     yield Case("configuration: a folder", 2, [re.escape(str(folder)), "cannot be read"],
                [AGENT, "sweep", "--dry-run", "--config", str(folder)])
     yield Case("configuration: absent", 2, ["absent.json"], [AGENT, "sweep", "--dry-run", "--config", "absent.json"])

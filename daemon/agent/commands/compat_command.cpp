@@ -11,13 +11,13 @@
 
 #include "colltune/sweep/measure/measure.h"
 #include "launch/agreement.h"
+#include "sweep_configuration.h"
 
 namespace colltune {
 
 int run_compat_command(CompatTool tool, const SweepOptions& options, const AgentProcess& process) {
   ControlPlane& control = process.control;
-  SweepSpec spec =
-      share_sweep_spec(control, [&] { return load_sweep_spec(options.configuration); });
+  SweepSpec spec = share_configuration(control, options);
   // The tool has no twins. Nothing is decided from its times, so held-out sizes are ordinary sizes.
   spec.null_test = false;
   std::vector<std::filesystem::path> plugins(spec.plugins.begin(), spec.plugins.end());

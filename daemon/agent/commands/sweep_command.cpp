@@ -35,6 +35,7 @@
 #include "launch/launch_comparison.h"
 #include "launch/shared_gpus.h"
 #include "publication.h"
+#include "sweep_configuration.h"
 #include "sweep_in_parts.h"
 
 namespace colltune {
@@ -229,7 +230,11 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
                     std::chrono::duration<double>(plan.budget).count(),
                     std::chrono::duration<double>(elapsed).count()));
   fmt::print(stderr, "{}", describe_missing(missing, plan, outcome.end));
-  return exit_code_of(missing, has_fault(outcome.trials));
+  const int code = exit_code_of(missing, has_fault(outcome.trials));
+  if (options.trace && options.database && code == 0 && !options.quiet)
+    fmt::print(stderr, "what that is worth to the program: colltune show trace {} --db {}\n",
+               options.trace->string(), options.database->string());
+  return code;
 }
 
 /// Measures the next unmeasured key in this process, and no other. Collective.
@@ -294,8 +299,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   ControlPlane& control = process.control;
   const bool is_first = control.rank() == 0;
 
-  const SweepSpec spec =
-      share_sweep_spec(control, [&] { return load_sweep_spec(options.configuration); });
+  const SweepSpec spec = share_configuration(control, options);
   if (is_first && !spec.launch_environments.empty() && options.launch_of.series.empty())
     fmt::print(
         stderr,

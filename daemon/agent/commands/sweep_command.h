@@ -16,7 +16,8 @@ namespace colltune {
 
 /// The user's request for `colltune-agent sweep`.
 struct SweepOptions {
-  std::filesystem::path configuration;
+  std::filesystem::path configuration;         ///< empty: none; then there is a trace
+  std::optional<std::filesystem::path> trace;  ///< measure the calls of this trace
   std::optional<std::filesystem::path> database;
   std::optional<std::filesystem::path> results;  ///< JSON Lines
   std::optional<CompatTool> compat;              ///< use another benchmark's loop and table instead

@@ -21,9 +21,14 @@ constexpr double first_part = 0.25;
 // The share of a further pass that may be spent on anything other than its rounds.
 constexpr double most_overhead = 0.5;
 
+// However unlike the cells' weights are, the least of them still get enough for a decision, and the
+// heaviest no more than it can use.
+constexpr double least_favour = 0.25;
+constexpr double most_favour = 4;
+
 /// What a visit may cost relative to other visits of its pass: a fixed part for each variant, and a
 /// part that grows with the message.
-double weight_of(const Cell& cell, std::size_t variants) {
+double cost_of(const Cell& cell, std::size_t variants) {
   constexpr double fixed_ns = 4e6;      // a few thousand small calls
   constexpr double ns_per_byte = 10.0;  // a dozen rounds at about 1 GB/s
   return static_cast<double>(variants) *
@@ -40,6 +45,18 @@ std::size_t most_contenders_of(const Cell& cell) {
   return contenders;
 }
 
+/// By how much each cell's weight raises or lowers its visits' shares of the budget; 1 where all
+/// weights are alike.
+std::vector<double> favours_of(const SweepPlan& plan) {
+  double sum = 0;
+  for (const Cell& cell : plan.cells) sum += cell.weight;
+  const double mean = sum / static_cast<double>(plan.cells.size());
+  std::vector<double> favours;
+  for (const Cell& cell : plan.cells)
+    favours.push_back(std::clamp(cell.weight / mean, least_favour, most_favour));
+  return favours;
+}
+
 nanoseconds fraction_of(nanoseconds time, double fraction) {
   return nanoseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * fraction));
 }
@@ -47,7 +64,7 @@ nanoseconds fraction_of(nanoseconds time, double fraction) {
 }  // namespace
 
 VisitOrder::VisitOrder(const SweepPlan& plan, std::span<const Measurement> stored)
-    : plan_(plan), of_cell_(plan.cells.size()), passes_(plan.passes) {
+    : plan_(plan), favours_(favours_of(plan)), of_cell_(plan.cells.size()), passes_(plan.passes) {
   std::map<TuningKey, std::size_t> cells;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) cells.emplace(plan.cells[i].key, i);
   for (const Measurement& measurement : stored) {
@@ -83,7 +100,8 @@ std::vector<std::size_t> VisitOrder::contenders(std::size_t cell) const {
 void VisitOrder::begin_pass(int pass) {
   pass_ = pass;
   to_do_.clear();
-  weight_of_pass_ = 0;
+  cost_of_pass_ = 0;
+  claims_of_pass_ = 0;
   for (std::size_t i = 0; i < plan_.cells.size(); ++i) {
     const Cell& cell = plan_.cells[i];
     if (done_.contains({pass, i}) || (pass > 0 && cell.is_holdout)) continue;
@@ -92,11 +110,13 @@ void VisitOrder::begin_pass(int pass) {
       visit.variants = contenders(i);
       if (visit.variants.empty()) continue;  // no variant of the cell works any more
     }
-    visit.weight = weight_of(cell, pass == 0 ? cell.variants.size() : visit.variants.size());
-    weight_of_pass_ += visit.weight;
+    visit.cost = cost_of(cell, pass == 0 ? cell.variants.size() : visit.variants.size());
+    visit.claim = visit.cost * favours_[i];
+    cost_of_pass_ += visit.cost;
+    claims_of_pass_ += visit.claim;
     to_do_.push_back(std::move(visit));
   }
-  weight_left_ = weight_of_pass_;
+  claims_left_ = claims_of_pass_;
 }
 
 double VisitOrder::part_of(int pass) const {
@@ -105,39 +125,39 @@ double VisitOrder::part_of(int pass) const {
 }
 
 double VisitOrder::cost_rate() const {
-  const Spent& known = spent_later_.weight > 0 ? spent_later_ : spent_first_;
-  return known.weight > 0 ? static_cast<double>(known.fixed_cost.count()) / known.weight : 0;
+  const Spent& known = spent_later_.cost > 0 ? spent_later_ : spent_first_;
+  return known.cost > 0 ? static_cast<double>(known.fixed_cost.count()) / known.cost : 0;
 }
 
-int VisitOrder::worthwhile_passes(nanoseconds left, double weight) const {
+int VisitOrder::worthwhile_passes(nanoseconds left, double cost) const {
   if (left.count() <= 0) return 0;
   const double worthwhile = std::floor(static_cast<double>(left.count()) * most_overhead /
-                                       std::max(1.0, cost_rate() * weight));
+                                       std::max(1.0, cost_rate() * cost));
   return static_cast<int>(std::clamp(worthwhile, 0.0, double(plan_.passes)));
 }
 
 void VisitOrder::fit_passes(nanoseconds left) {
-  if (pass_ > 0 || spent_first_.weight == 0) return;
+  if (pass_ > 0 || spent_first_.cost == 0) return;
   // Who takes part in further passes is not known before this one ends, so the most possible are
   // assumed.
-  double weight = 0;
+  double cost = 0;
   for (const Cell& cell : plan_.cells)
-    if (!cell.is_holdout) weight += weight_of(cell, most_contenders_of(cell));
-  const double of_first = weight_of_pass_ > 0 ? first_part * weight_left_ / weight_of_pass_ : 0;
+    if (!cell.is_holdout) cost += cost_of(cell, most_contenders_of(cell));
+  const double of_first = claims_of_pass_ > 0 ? first_part * claims_left_ / claims_of_pass_ : 0;
   const double for_further = (1 - first_part) / (of_first + 1 - first_part);
-  passes_ = std::min(plan_.passes, 1 + worthwhile_passes(fraction_of(left, for_further), weight));
+  passes_ = std::min(plan_.passes, 1 + worthwhile_passes(fraction_of(left, for_further), cost));
 }
 
 void VisitOrder::begin_next_pass(std::optional<nanoseconds> left) {
   begin_pass(pass_ + 1);
   // The cost of a pass is known better now than when the first pass began.
-  if (!left || weight_of_pass_ == 0 || cost_rate() == 0) return;
-  passes_ = std::min(plan_.passes, pass_ + worthwhile_passes(*left, weight_of_pass_));
+  if (!left || cost_of_pass_ == 0 || cost_rate() == 0) return;
+  passes_ = std::min(plan_.passes, pass_ + worthwhile_passes(*left, cost_of_pass_));
   if (passes_ == pass_) to_do_.clear();
 }
 
 double VisitOrder::parts_left() const {
-  double parts = weight_of_pass_ > 0 ? part_of(pass_) * weight_left_ / weight_of_pass_ : 0;
+  double parts = claims_of_pass_ > 0 ? part_of(pass_) * claims_left_ / claims_of_pass_ : 0;
   for (int pass = pass_ + 1; pass < passes_; ++pass) parts += part_of(pass);
   return parts;
 }
@@ -149,7 +169,7 @@ std::optional<Visit> VisitOrder::next(std::optional<nanoseconds> left) {
   if (left) {
     if (left->count() <= 0) return {};
     const auto fits = std::ranges::find_if(to_do_, [&](const Planned& visit) {
-      return visit.weight * cost_rate() <= static_cast<double>(left->count());
+      return visit.cost * cost_rate() <= static_cast<double>(left->count());
     });
     if (fits == to_do_.end()) return {};
     std::rotate(to_do_.begin(), fits, fits + 1);
@@ -157,22 +177,23 @@ std::optional<Visit> VisitOrder::next(std::optional<nanoseconds> left) {
   const Planned& planned = to_do_.front();
   Visit visit{.cell = planned.cell, .pass = pass_, .variants = planned.variants};
   if (left) {
-    const double part = part_of(pass_) * planned.weight / weight_of_pass_;
+    const double part = part_of(pass_) * planned.claim / claims_of_pass_;
     visit.share = std::max(nanoseconds(1), fraction_of(*left, part / parts_left()));
   }
   return visit;
 }
 
 void VisitOrder::keep(const Visit& visit, std::span<const Measurement> measured,
-                  nanoseconds fixed_cost) {
-  const double weight = to_do_.front().weight;
+                      nanoseconds fixed_cost) {
+  const double cost = to_do_.front().cost;
+  const double claim = to_do_.front().claim;
   to_do_.pop_front();
   ++visits_done_;
   Spent& spent = pass_ == 0 ? spent_first_ : spent_later_;
   spent.fixed_cost += fixed_cost;
-  spent.weight += weight;
-  weight_left_ -= weight;
-  parts_done_ += part_of(pass_) * weight / weight_of_pass_;
+  spent.cost += cost;
+  claims_left_ -= claim;
+  parts_done_ += part_of(pass_) * claim / claims_of_pass_;
   for (const Measurement& measurement : measured) {
     of_cell_[visit.cell].push_back(measurements_.size());
     measurements_.push_back(measurement);

@@ -20,8 +20,10 @@ namespace colltune {
 ///
 /// The first pass visits every cell with all its variants and gets a quarter of the budget. The
 /// further passes get equal parts of the rest; they visit the cells that are not held out, with
-/// their contenders (contenders.h). A visit's share is its weight relative to what is left of its
-/// pass, so later visits gain what early ones save and lose what they overdraw. If further passes
+/// their contenders (contenders.h). A visit's share is its claim relative to what is left of its
+/// pass, so later visits gain what early ones save and lose what they overdraw. The claim is the
+/// estimate of what the visit costs, times its cell's weight relative to the mean of all cells, but
+/// at least a quarter and at most four times the estimate. If further passes
 /// would spend more than half of their time on anything but rounds (preparing, verifying, warming
 /// up), there are fewer of them. Their number is estimated from the costs of the visits so far,
 /// again before each pass.
@@ -61,34 +63,37 @@ class VisitOrder {
   struct Planned {
     std::size_t cell = 0;
     std::vector<std::size_t> variants;  ///< empty: all
-    double weight = 0;
+    double cost = 0;                    ///< estimate, relative to other visits
+    double claim = 0;  ///< to the budget: the cost, raised or lowered by the cell's weight
   };
   /// What visits took in addition to their rounds.
   struct Spent {
-    double weight = 0;  ///< of the visits
+    double cost = 0;  ///< of the visits, as estimated
     std::chrono::nanoseconds fixed_cost{};
   };
   void begin_pass(int pass);
   void begin_next_pass(std::optional<std::chrono::nanoseconds> left);
   /// Estimates from the first pass how many further passes there will be.
   void fit_passes(std::chrono::nanoseconds left);
-  /// How many passes of that weight stay within the limit on time not spent on rounds.
-  [[nodiscard]] int worthwhile_passes(std::chrono::nanoseconds left, double weight) const;
-  /// Nanoseconds not spent on rounds, per unit of weight; 0 before the first visit.
+  /// How many passes of that cost stay within the limit on time not spent on rounds.
+  [[nodiscard]] int worthwhile_passes(std::chrono::nanoseconds left, double cost) const;
+  /// Nanoseconds not spent on rounds, per unit of estimated cost; 0 before the first visit.
   [[nodiscard]] double cost_rate() const;
   [[nodiscard]] std::vector<std::size_t> contenders(std::size_t cell) const;
   [[nodiscard]] double part_of(int pass) const;
   [[nodiscard]] double parts_left() const;
 
   const SweepPlan& plan_;
+  std::vector<double> favours_;  ///< of the cells: claim over cost
   std::vector<Measurement> measurements_;
   std::vector<std::vector<std::size_t>> of_cell_;  ///< indices into measurements_
   std::set<std::pair<int, std::size_t>> done_;     ///< pass, cell
   int pass_ = 0;
   int passes_ = 1;             ///< planned at present
   std::deque<Planned> to_do_;  ///< of this pass
-  double weight_of_pass_ = 0;  ///< of all visits that it began with
-  double weight_left_ = 0;     ///< of the visits in to_do_
+  double cost_of_pass_ = 0;    ///< of all visits that it began with
+  double claims_of_pass_ = 0;  ///< likewise
+  double claims_left_ = 0;     ///< of the visits in to_do_
   std::size_t visits_done_ = 0;
   double parts_done_ = 0;  ///< of the visits passed to keep()
   Spent spent_first_;      ///< in the first pass

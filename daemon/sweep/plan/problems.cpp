@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 
 #include "colltune/vocabulary/problem_form.h"
@@ -27,22 +28,36 @@ std::vector<bool> places_of(const SweepSpec& spec, Collective collective) {
 
 class ProblemList {
  public:
-  ProblemList(const std::vector<Bytes>& sizes, int ranks) : sizes_(sizes), ranks_(ranks) {}
+  ProblemList(std::span<const Bytes> sizes, int ranks) : sizes_(sizes), ranks_(ranks) {}
 
   void add(Problem problem) {
     std::set<Bytes> rounded;
-    for (const Bytes size : sizes_) {
-      problem.message_size =
-          round_message_size(problem.collective, problem.data_type, size, ranks_);
-      if (problem.message_size.value == 0) {
-        Problem asked = problem;
-        asked.message_size = size;
-        skip(asked, fmt::format("{} is less than one {} element for each of {} rank(s)",
-                                format_bytes(size), name_of(problem.data_type), ranks_));
-      } else if (rounded.insert(problem.message_size).second) {
-        found_.problems.push_back(problem);
-      }
+    for (const Bytes size : sizes_)
+      if (set_size(problem, size) && rounded.insert(problem.message_size).second)
+        found_.problems.push_back({.problem = problem});
+  }
+  /// Adds what is not yet there, and gives all of it the weights of the calls.
+  void add_calls(std::span<const CallSpec> calls) {
+    std::map<Problem, double> weights;
+    std::vector<Problem> in_order;
+    for (const CallSpec& call : calls) {
+      Problem problem = in_its_form({.collective = call.collective,
+                                     .data_type = call.data_type,
+                                     .reduce_op = call.reduce_op});
+      if (!set_size(problem, call.size)) continue;
+      const auto [known, is_new] = weights.try_emplace(problem, 0.0);
+      known->second += call.weight;
+      if (is_new) in_order.push_back(problem);
     }
+    std::set<Problem> of_product;
+    for (AskedProblem& asked : found_.problems)
+      if (const auto named = weights.find(asked.problem); named != weights.end()) {
+        asked.weight = named->second;
+        of_product.insert(asked.problem);
+      }
+    for (const Problem& problem : in_order)
+      if (!of_product.contains(problem))
+        found_.problems.push_back({.problem = problem, .weight = weights.at(problem)});
   }
   void skip(const Problem& problem, std::string reason) {
     found_.skipped.push_back({.problem = problem, .reason = std::move(reason)});
@@ -50,15 +65,23 @@ class ProblemList {
   [[nodiscard]] Problems take() { return std::move(found_); }
 
  private:
-  const std::vector<Bytes>& sizes_;
+  /// False, with an entry among what is skipped, if `size` holds no element for some rank.
+  bool set_size(Problem& problem, Bytes size) {
+    problem.message_size = round_message_size(problem.collective, problem.data_type, size, ranks_);
+    if (problem.message_size.value > 0) return true;
+    Problem asked = problem;
+    asked.message_size = size;
+    skip(asked, fmt::format("{} is less than one {} element for each of {} rank(s)",
+                            format_bytes(size), name_of(problem.data_type), ranks_));
+    return false;
+  }
+
+  std::span<const Bytes> sizes_;
   int ranks_;
   Problems found_;
 };
 
-}  // namespace
-
-Problems problems_of(const SweepSpec& spec, const std::vector<Bytes>& sizes, int ranks) {
-  ProblemList list(sizes, ranks);
+void add_product(const SweepSpec& spec, int ranks, ProblemList& list) {
   for (const Collective collective : spec.collectives) {
     const bool reduces = shape_of(collective).reduces;
     const std::vector<ReduceOp> ops =
@@ -91,6 +114,14 @@ Problems problems_of(const SweepSpec& spec, const std::vector<Bytes>& sizes, int
           list.add(problem);
         }
   }
+}
+
+}  // namespace
+
+Problems problems_of(const WorldRequest& request) {
+  ProblemList list(request.sizes, request.ranks);
+  if (!request.sizes.empty()) add_product(request.spec, request.ranks, list);
+  list.add_calls(request.calls);
   return list.take();
 }
 
@@ -101,12 +132,13 @@ Extent extent_of(const SweepSpec& spec, std::size_t worlds) {
   const std::size_t sizes = spec.sizes.size() + spec.holdout_sizes.size();
   const std::size_t operations =
       spec.collectives.size() * spec.reduce_ops.size() + spec.meshes.size();
-  return {.keys = worlds * operations * spec.data_types.size() * sizes * modes,
+  return {.keys = worlds * operations * spec.data_types.size() * sizes * modes + spec.calls.size(),
           .factors = fmt::format(
               "{} worlds x ({} collectives x {} ops + {} meshes) x {} types x {} sizes x {} buffer "
-              "modes",
+              "modes{}",
               worlds, spec.collectives.size(), spec.reduce_ops.size(), spec.meshes.size(),
-              spec.data_types.size(), sizes, modes)};
+              spec.data_types.size(), sizes, modes,
+              spec.calls.empty() ? std::string() : fmt::format(" + {} calls", spec.calls.size()))};
 }
 
 }  // namespace colltune

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,18 +17,31 @@ struct SkippedProblem {
   std::string reason;
 };
 
+struct AskedProblem {
+  Problem problem;
+  double weight = 1;  ///< Cell::weight
+};
+
 struct Problems {
-  std::vector<Problem> problems;
+  std::vector<AskedProblem> problems;
   std::vector<SkippedProblem> skipped;
 };
 
-/// The problems that a configuration asks of a world of `ranks`: the product of its axes in their
-/// order, with `sizes` rounded to whole elements, each once. Pure.
-[[nodiscard]] Problems problems_of(const SweepSpec& spec, const std::vector<Bytes>& sizes,
-                                   int ranks);
+/// What is asked of one world.
+struct WorldRequest {
+  const SweepSpec& spec;
+  int ranks = 0;
+  std::span<const Bytes> sizes = {};  ///< of the product; none where it is not asked for here
+  std::span<const CallSpec> calls = {};
+};
 
-/// Upper bound on the keys of `worlds` worlds, before anything is rounded or skipped; with the
-/// factors, for a person.
+/// The problems of a world, with sizes rounded to whole elements, each once: the product of the
+/// configuration's axes in their order, each with a weight of 1, then the calls that are not among
+/// them. A problem that calls name has the sum of their weights. Pure.
+[[nodiscard]] Problems problems_of(const WorldRequest& request);
+
+/// Upper bound on the keys of the calls, and of the product in `worlds` worlds, before anything is
+/// rounded or skipped; with the factors, for a person.
 struct Extent {
   std::size_t keys = 0;
   std::string factors;

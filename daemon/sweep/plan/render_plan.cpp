@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,17 @@ std::vector<std::string> words_of(std::string_view text) {
     text.remove_prefix(std::min(text.size(), end + 1));
   }
   return words;
+}
+
+/// The sum of all weights; empty in a plan whose weights are alike.
+std::optional<double> sum_of_weights(const SweepPlan& plan) {
+  double sum = 0;
+  bool is_alike = true;
+  for (const Cell& cell : plan.cells) {
+    sum += cell.weight;
+    is_alike = is_alike && cell.weight == plan.cells.front().weight;
+  }
+  return is_alike ? std::nullopt : std::optional(sum);
 }
 
 std::vector<std::string> variants_of(const Cell& cell) {
@@ -90,9 +102,12 @@ std::string render_plan(const SweepPlan& plan) {
   for (const auto& world : plan.worlds)
     text += fmt::format("  {}: {} rank(s)\n", describe(world.topology), world.ranks.size());
   text += "\nMeasured (* is the baseline, ** the same once more, for the null test):\n";
-  for (const auto& cell : plan.cells)
-    text += wrapped("  " + describe_in_world(plan, cell.world, cell.key.problem) + ":",
-                    variants_of(cell));
+  const std::optional<double> weights = sum_of_weights(plan);
+  for (const auto& cell : plan.cells) {
+    std::string key = "  " + describe_in_world(plan, cell.world, cell.key.problem);
+    if (weights) key += fmt::format(" ({:.3g} % of the weight)", 100 * cell.weight / *weights);
+    text += wrapped(key + ":", variants_of(cell));
+  }
   if (!plan.skipped.empty()) text += "\nSkipped:\n" + render_skipped(plan);
   return text;
 }

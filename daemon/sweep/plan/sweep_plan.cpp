@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -40,19 +41,62 @@ void check_extent(const SweepSpec& spec, std::size_t worlds) {
     fail_too_many(fmt::format("{} keys ({})", extent.keys, extent.factors));
 }
 
-std::vector<PlannedWorld> worlds_of(const SweepSpec& spec, const Availability& availability,
-                                    const Findings& findings) {
-  if (findings.world != nullptr) return {*findings.world};
+/// The worlds that a configuration names, and what it asks of them.
+struct NamedWorlds {
   std::vector<PlannedWorld> worlds;
-  if (spec.worlds.empty()) add_world(worlds, availability, node_major_ranks(availability));
-  for (const auto& world : spec.worlds)
-    add_world(worlds, availability, ranks_of_world(availability, world));
-  return worlds;
+  std::size_t of_product = 0;                            ///< the first ones, which get the product
+  std::map<std::size_t, std::vector<CallSpec>> calls{};  ///< by index into `worlds`
+};
+
+/// Throws Error(invalid_argument), with the call, for a world larger than the launch.
+std::vector<int> ranks_of_call(const SweepSpec& spec, std::size_t number,
+                               const Availability& availability) {
+  const CallSpec& call = spec.calls[number];
+  if (!call.world) return node_major_ranks(availability);
+  const WorldSpec& world = *call.world;
+  try {
+    return ranks_of_world(
+        availability, world,
+        fmt::format("launch as the program was launched: at least {} ranks, {} on each of {} "
+                    "node(s); or leave out the calls of this world",
+                    std::int64_t{world.nodes} * world.ranks_per_node, world.ranks_per_node,
+                    world.nodes));
+  } catch (const Error& error) {
+    const Problem problem{.collective = call.collective,
+                          .data_type = call.data_type,
+                          .reduce_op = call.reduce_op,
+                          .message_size = call.size};
+    throw Error(error.code(),
+                fmt::format("/calls/{} ({}): {}", number, describe(problem), error.what()));
+  }
 }
 
-/// Adds partial worlds. For each set of kinds that supports a variant which was skipped because
-/// others do not, it adds the world of these ranks if there are several. Then it adds the sets of
-/// ranks that can do the same (`like_ranks`), which may be groups.
+NamedWorlds worlds_of(const SweepSpec& spec, const Availability& availability,
+                      const Findings& findings) {
+  if (findings.world != nullptr) return {.worlds = {*findings.world}, .of_product = 1};
+  NamedWorlds named;
+  std::vector<PlannedWorld>& worlds = named.worlds;
+  const bool has_product = !spec.collectives.empty() || !spec.meshes.empty();
+  if (has_product && spec.worlds.empty())
+    add_world(worlds, availability, node_major_ranks(availability));
+  for (const auto& world : spec.worlds)
+    add_world(worlds, availability, ranks_of_world(availability, world));
+  named.of_product = worlds.size();
+  for (std::size_t i = 0; i < spec.calls.size(); ++i) {
+    std::vector<int> ranks = ranks_of_call(spec, i, availability);
+    auto world = std::ranges::find(worlds, ranks, &PlannedWorld::ranks);
+    if (world == worlds.end()) {
+      add_world(worlds, availability, std::move(ranks));
+      world = std::prev(worlds.end());
+    }
+    named.calls[static_cast<std::size_t>(world - worlds.begin())].push_back(spec.calls[i]);
+  }
+  return named;
+}
+
+/// Adds partial worlds of those with the product. For each set of kinds that supports a variant
+/// which was skipped because others do not, it adds the world of these ranks if there are several.
+/// Then it adds the sets of ranks that can do the same (`like_ranks`), which may be groups.
 void add_partial_worlds(const std::vector<Skipped>& skipped,
                         const std::set<std::vector<int>>& like_ranks,
                         const Availability& availability, std::vector<PlannedWorld>& worlds) {
@@ -101,7 +145,7 @@ void add_twin(Cell& cell) {
 std::string why_no_cell(const Cell& cell, std::span<const Cell> cells) {
   if (cell.is_holdout &&
       std::ranges::any_of(cells, [&](const Cell& other) { return other.key == cell.key; }))
-    return "this held-out size is one of the sizes, once rounded";
+    return "this held-out size is one of the sizes, or of the calls', once rounded";
   if (cell.key.problem.registered && cell.key.topology.nodes > 1)
     return "registered buffers need ranks that share one node";
   return {};
@@ -110,9 +154,15 @@ std::string why_no_cell(const Cell& cell, std::span<const Cell> cells) {
 /// A plan while it grows, cell by cell.
 struct Draft {
   SweepPlan plan;
-  std::set<std::vector<int>> like_ranks{};  ///< of any world and problem so far
+  std::size_t of_product = 0;  ///< as in NamedWorlds, before partial worlds were added
+  std::size_t named = 0;       ///< worlds that the configuration names; partial ones follow
+  std::map<std::size_t, std::vector<CallSpec>> calls{};
+  std::set<std::vector<int>> like_ranks{};  ///< of any world with the product, and any problem
   std::size_t trials = 0;
 
+  [[nodiscard]] bool has_product(std::size_t world) const {
+    return world < of_product || world >= named;
+  }
   void skip(int world, const Problem& problem, std::string reason) {
     plan.skipped.push_back({.world = world, .problem = problem, .reason = std::move(reason)});
   }
@@ -126,7 +176,8 @@ void add_cell(const PlanInputs& inputs, Cell cell, ParameterOverrides& overrides
   Candidates candidates = candidates_of(
       inputs, draft.plan.worlds[static_cast<std::size_t>(cell.world)], cell, answers, overrides);
   std::ranges::move(candidates.skipped, std::back_inserter(draft.plan.skipped));
-  draft.like_ranks.merge(candidates.like_ranks);
+  if (draft.has_product(static_cast<std::size_t>(cell.world)))
+    draft.like_ranks.merge(candidates.like_ranks);
   cell.variants = std::move(candidates.variants);
   if (cell.variants.empty())
     return draft.skip(cell.world, cell.key.problem,
@@ -156,10 +207,14 @@ void add_cells(const PlanInputs& inputs, const std::string& environment_digest, 
   for (std::size_t world = first; world < draft.plan.worlds.size(); ++world) {
     const Topology topology = draft.plan.worlds[world].topology;
     const int number = static_cast<int>(world);
-    Problems asked = problems_of(inputs.spec, sizes, topology.ranks);
+    WorldRequest request{.spec = inputs.spec, .ranks = topology.ranks};
+    if (draft.has_product(world)) request.sizes = sizes;
+    if (const auto calls = draft.calls.find(world); !is_holdout && calls != draft.calls.end())
+      request.calls = calls->second;
+    Problems asked = problems_of(request);
     for (SkippedProblem& skipped : asked.skipped)
       draft.skip(number, skipped.problem, std::move(skipped.reason));
-    for (const Problem& problem : asked.problems)
+    for (const auto& [problem, weight] : asked.problems)
       add_cell(inputs,
                {.world = number,
                 .key = {.problem = problem,
@@ -167,7 +222,8 @@ void add_cells(const PlanInputs& inputs, const std::string& environment_digest, 
                         .environment_digest = environment_digest,
                         .calling = calling_in(inputs, draft.plan.worlds[world], problem),
                         .input = inputs.spec.input_mode},
-                .is_holdout = is_holdout},
+                .is_holdout = is_holdout,
+                .weight = weight},
                overrides, draft);
   }
 }
@@ -203,7 +259,8 @@ SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
   for (const Quarantined& entry : findings.quarantined)
     inputs.quarantined.emplace(std::pair(entry.key_digest, entry.variant), entry.reason);
   ParameterOverrides overrides(spec.parameters);
-  Draft draft{.plan = {.worlds = worlds_of(spec, availability, findings),
+  NamedWorlds named = worlds_of(spec, availability, findings);
+  Draft draft{.plan = {.worlds = std::move(named.worlds),
                        .cells = {},
                        .skipped = {},
                        .budget = spec.budget,
@@ -213,16 +270,24 @@ SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
                        .soak = spec.soak,
                        .input_mode = spec.input_mode,
                        .synchronization = spec.synchronization,
-                       .decision = spec.decision}};
-  check_extent(spec, draft.plan.worlds.size());
+                       .decision = spec.decision},
+              .of_product = named.of_product,
+              .calls = std::move(named.calls)};
+  draft.named = draft.plan.worlds.size();
+  check_extent(spec, draft.of_product);
   add_cells(inputs, environment_digest, 0, false, overrides, draft);
   if (spec.partial_worlds) {
-    const std::size_t whole_worlds = draft.plan.worlds.size();
-    add_partial_worlds(draft.plan.skipped, std::exchange(draft.like_ranks, {}), availability,
+    std::vector<Skipped> of_product;
+    std::ranges::copy_if(draft.plan.skipped, std::back_inserter(of_product), [&](const auto& one) {
+      return draft.has_product(static_cast<std::size_t>(one.world));
+    });
+    add_partial_worlds(of_product, std::exchange(draft.like_ranks, {}), availability,
                        draft.plan.worlds);
-    check_extent(spec, draft.plan.worlds.size());
-    add_cells(inputs, environment_digest, whole_worlds, false, overrides, draft);
+    check_extent(spec, draft.of_product + draft.plan.worlds.size() - draft.named);
+    add_cells(inputs, environment_digest, draft.named, false, overrides, draft);
   }
+  // A budget that ends early has then measured what matters most.
+  std::ranges::stable_sort(draft.plan.cells, std::greater{}, &Cell::weight);
   add_cells(inputs, environment_digest, 0, true, overrides, draft);
   overrides.check_all_known();
   return std::move(draft.plan);

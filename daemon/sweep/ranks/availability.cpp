@@ -73,13 +73,14 @@ std::vector<int> node_major_ranks(const Availability& availability) {
   return ranks;
 }
 
-std::vector<int> ranks_of_world(const Availability& availability, const WorldSpec& world) {
+std::vector<int> ranks_of_world(const Availability& availability, const WorldSpec& world,
+                                std::string_view remedy) {
   const auto nodes = ranks_by_node(availability);
   const auto refuse = [&](const std::string& launch) {
     throw Error(StatusCode::invalid_argument,
                 fmt::format("the world of {} node(s) with {} rank(s) each is larger than the "
-                            "launch, which has {}; start more ranks, or make /worlds smaller",
-                            world.nodes, world.ranks_per_node, launch));
+                            "launch, which has {}; {}",
+                            world.nodes, world.ranks_per_node, launch, remedy));
   };
   if (static_cast<std::size_t>(world.nodes) > nodes.size())
     refuse(fmt::format("{} node(s) with {} rank(s) in all", nodes.size(), availability.ranks()));

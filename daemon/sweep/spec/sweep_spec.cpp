@@ -13,6 +13,7 @@
 #include "checked_json.h"
 #include "colltune/json/json.h"
 #include "colltune/vocabulary/series_launch.h"
+#include "configuration_form.h"
 #include "control/shared_result.h"
 
 namespace colltune {
@@ -33,9 +34,6 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-// Limit on a message: 1 TiB. What a sweep computes from a size, times the number of ranks or of
-// buffers, then stays far below 2^63.
-constexpr Bytes largest_size{std::uint64_t{1} << 40U};
 // A sweep of more sizes would take years.
 constexpr std::size_t most_sizes = 4096;
 
@@ -119,6 +117,72 @@ void read_holdout(const json& root, const std::string& where, SweepSpec& spec) {
       throw Error(StatusCode::invalid_argument,
                   where + ": " + format_bytes(size) +
                       " is one of /sizes as well; held-out sizes are those that do not decide");
+}
+
+Bytes read_size(const json& value, const std::string& where) {
+  try {
+    const Bytes size = value.is_string() ? parse_bytes(value.get_ref<const std::string&>())
+                                         : from_json_value<Bytes>(value, where);
+    check_sizes({size});
+    return size;
+  } catch (const Error& error) {
+    throw Error(error.code(), where + ": " + error.what());
+  }
+}
+
+CallSpec read_call(const json& item, const std::string& where) {
+  const auto fail = [&](const std::string& what) {
+    throw Error(StatusCode::invalid_argument, where + ": " + what);
+  };
+  CallSpec call{
+      .collective = from_json_value<Collective>(item.at("collective"), where + "/collective"),
+      .data_type = from_json_value<DataType>(item.at("type"), where + "/type"),
+      .size = read_size(item.at("size"), where + "/size"),
+      .weight = item.value("weight", 1.0)};
+  const std::string name(name_of(call.collective));
+  const bool reduces = shape_of(call.collective).reduces;
+  if (reduces && !item.contains("op"))
+    fail("key 'op' is missing; " + name + " reduces, and needs one of sum, prod, min, max, avg");
+  if (!reduces && item.contains("op"))
+    fail("key 'op' stands there, and " + name + " does not reduce; leave it out");
+  if (reduces) call.reduce_op = from_json_value<ReduceOp>(item.at("op"), where + "/op");
+  const bool has_nodes = item.contains("nodes");
+  if (has_nodes != item.contains("ranks_per_node"))
+    fail(std::string(has_nodes ? "'nodes' stands there without 'ranks_per_node'"
+                               : "'ranks_per_node' stands there without 'nodes'") +
+         "; give both, or neither for the whole launch");
+  if (has_nodes)
+    call.world = WorldSpec{.nodes = item.at("nodes").get<int>(),
+                           .ranks_per_node = item.at("ranks_per_node").get<int>()};
+  return call;
+}
+
+std::vector<CallSpec> read_calls(const json& list, const std::string& where) {
+  std::vector<CallSpec> calls;
+  for (const json& item : list)
+    calls.push_back(read_call(item, where + "/" + std::to_string(calls.size())));
+  return calls;
+}
+
+/// Throws unless there is something to measure, with all that it needs and nothing that would have
+/// no effect.
+void check_what_is_measured(const json& root, const std::string& file_name) {
+  const auto fail = [&](const std::string& what) {
+    throw Error(StatusCode::invalid_argument, file_name + ": /" + what);
+  };
+  const bool has_product =
+      std::ranges::any_of(keys_of_products, [&](auto key) { return root.contains(key); });
+  if (!has_product && !root.contains(key_of_calls))
+    fail(
+        ": nothing to measure: give 'collectives', a list of collectives, 'meshes', a list of "
+        "reductions over process meshes, or 'calls', a list of single calls");
+  if (has_product && !root.contains("sizes"))
+    fail(": key 'sizes' is missing; 'collectives' and 'meshes' are measured at these sizes");
+  for (const std::string_view key : keys_of_the_lists)
+    if (!has_product && root.contains(key))
+      fail(std::string(key) +
+           ": there are neither 'collectives' nor 'meshes' that it could belong to; each of "
+           "'calls' says for itself what it is");
 }
 
 std::vector<MeshReduction> read_meshes(const json& list, const std::string& where) {
@@ -213,16 +277,13 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   const auto place = [&](const std::string& key) { return file_name + ": /" + key; };
   SweepSpec spec;
   spec.text = std::string(text);
-  if (!root.contains("collectives") && !root.contains("meshes"))
-    throw Error(StatusCode::invalid_argument,
-                file_name +
-                    ": /: nothing to measure: give 'collectives', a list of collectives, or "
-                    "'meshes', a list of reductions over process meshes");
+  check_what_is_measured(root, file_name);
   if (root.contains("collectives"))
     spec.collectives =
         from_json_value<std::vector<Collective>>(root.at("collectives"), place("collectives"));
   if (root.contains("meshes")) spec.meshes = read_meshes(root.at("meshes"), place("meshes"));
-  spec.sizes = read_sizes(root.at("sizes"), place("sizes"));
+  if (root.contains("calls")) spec.calls = read_calls(root.at("calls"), place("calls"));
+  if (root.contains("sizes")) spec.sizes = read_sizes(root.at("sizes"), place("sizes"));
   if (root.contains("types"))
     spec.data_types = from_json_value<std::vector<DataType>>(root.at("types"), place("types"));
   if (root.contains("ops"))
@@ -285,7 +346,7 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   return spec;
 }
 
-SweepSpec load_sweep_spec(const std::filesystem::path& path) {
+std::string read_configuration(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   // A device or a pipe may never end.
@@ -302,7 +363,11 @@ SweepSpec load_sweep_spec(const std::filesystem::path& path) {
                 path.string() +
                     ": the configuration cannot be read; give the path of a JSON file "
                     "such as configs/quick.json");
-  return parse_sweep_spec(text.view(), path.string());
+  return std::move(text).str();
+}
+
+SweepSpec load_sweep_spec(const std::filesystem::path& path) {
+  return parse_sweep_spec(read_configuration(path), path.string());
 }
 
 SweepSpec share_sweep_spec(ControlPlane& control, const std::function<SweepSpec()>& load) {

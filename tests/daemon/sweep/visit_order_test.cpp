@@ -84,6 +84,40 @@ TEST(VisitOrder, ACellsShareFollowsItsVariantsAndItsMessage) {
   EXPECT_THAT(shares_of(plan, 800ms), ElementsAre(200, 600));
 }
 
+TEST(VisitOrder, ACellsShareFollowsItsWeightWithinLimits) {
+  SweepPlan plan = plan_of(2, 1);
+  plan.cells[0].weight = 3;
+  EXPECT_THAT(shares_of(plan, 800ms), ElementsAre(600, 200));
+  // A quarter of the mean at least, four times the mean at most.
+  plan.cells[0].weight = 1e18;
+  EXPECT_THAT(shares_of(plan, 900ms), ElementsAre(800, 100));
+  plan = plan_of(11, 1);
+  plan.cells[0].weight = 1000;
+  EXPECT_THAT(shares_of(plan, 650ms), ElementsAre(400, 25, 25, 25, 25, 25, 25, 25, 25, 25, 25));
+  // What is alike, however large, changes nothing.
+  plan = plan_of(2, 3);
+  for (Cell& cell : plan.cells) cell.weight = 7e9;
+  EXPECT_THAT(shares_of(plan, 1600ms), ElementsAre(200, 200, 300, 300, 300, 300));
+}
+
+TEST(VisitOrder, WeightsChangeSharesInEveryPassAndNotItsSum) {
+  SweepPlan plan = plan_of(2, 3);
+  plan.cells[0].weight = 3;
+  EXPECT_THAT(shares_of(plan, 1600ms), ElementsAre(300, 100, 450, 150, 450, 150));
+}
+
+TEST(VisitOrder, WhatAVisitCostsDoesNotDependOnItsWeight) {
+  // As ACellThatDoesNotFitGivesWay: the first visit matters eight times as much as the second.
+  SweepPlan plan = plan_of(3, 1);
+  plan.cells[0].weight = 8;
+  plan.cells[1].key.problem.message_size = {2'000'000};  // six times the cost
+  VisitOrder order(plan, {});
+  order.keep(*order.next(1000ms), {}, 50ms);
+  EXPECT_EQ(order.next(300ms)->cell, 1u);
+  EXPECT_EQ(order.next(299ms)->cell, 2u);
+  EXPECT_EQ(order.next(49ms), std::nullopt);
+}
+
 TEST(VisitOrder, WhatAVisitSavesTheOthersGet) {
   const SweepPlan plan = plan_of(2, 2);
   VisitOrder order(plan, {});

@@ -198,7 +198,10 @@ TEST(SweepSpec, UnknownKeysNameThePathAndTheAllowedOnes) {
 
 TEST(SweepSpec, MissingKeysAreNamed) {
   EXPECT_EQ(spec_error(R"({"version": 1, "collectives": ["reduce"]})"),
-            "my.json: /: key 'sizes' is missing; required are version, sizes");
+            "my.json: /: key 'sizes' is missing; 'collectives' and 'meshes' are measured at these "
+            "sizes");
+  EXPECT_EQ(spec_error(R"({"collectives": ["reduce"], "sizes": "8"})"),
+            "my.json: /: key 'version' is missing; required are version");
   EXPECT_EQ(spec_error(with(R"("worlds": [{"nodes": 1}])")),
             "my.json: /worlds/0: key 'ranks_per_node' is missing; required are nodes, "
             "ranks_per_node");
@@ -435,6 +438,12 @@ TEST(SweepSchema, ListsTheNamesOfTheVocabulary) {
   auto ops = names(ReduceOp{});
   std::erase(ops, "none");
   EXPECT_EQ(listed("ops"), ops);
+  const auto of_call = [&](const char* key) {
+    return properties.at("calls").at("items").at("properties").at(key).at("enum");
+  };
+  EXPECT_EQ(of_call("collective"), properties.at("collectives").at("items").at("enum"));
+  EXPECT_EQ(of_call("type"), properties.at("types").at("items").at("enum"));
+  EXPECT_EQ(of_call("op"), properties.at("ops").at("items").at("enum"));
 }
 
 TEST(ShareSweepSpec, AllRanksGetRankZerosOrItsError) {

@@ -74,7 +74,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("supporting_kinds", self.supporting_kinds);
 }
 
-/// One key and the variants that race for it: the baseline first, then its twin.
+/// One key and the variants that race for it: the baseline first, then its twin. Among those that
+/// decide, cells of more weight come first.
 struct Cell {
   int world = 0;  ///< index into SweepPlan::worlds
   TuningKey key;
@@ -83,6 +84,8 @@ struct Cell {
   /// include those that the table may answer at this size: those of the next smaller and the next
   /// larger size.
   bool is_holdout = false;
+  /// How much the key matters beside the plan's others: that of its calls, else 1.
+  double weight = 1;
 
   friend bool operator==(const Cell&, const Cell&) = default;
 };
@@ -93,6 +96,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("key", self.key);
   visit("variants", self.variants);
   visit("is_holdout", self.is_holdout);
+  visit("weight", self.weight);
 }
 
 /// What is not measured, and why.
@@ -167,7 +171,8 @@ struct Findings {
   std::span<const Decision> decisions = {};
   /// Compositions to measure again: each is tried for every problem that it fits,
   std::span<const Composition> compositions = {};
-  /// but in this world alone if it is set; it replaces the configuration's worlds.
+  /// but in this world alone if it is set; it replaces the configuration's worlds, and its calls
+  /// are left out.
   const PlannedWorld* world = nullptr;
 };
 

@@ -47,9 +47,10 @@ struct Availability {
 /// All ranks of the launch, node by node: the order from which worlds are made.
 [[nodiscard]] std::vector<int> node_major_ranks(const Availability& availability);
 /// The ranks of a sub-world in node-major order. Throws Error(invalid_argument) if the launch is
-/// too small; the message names both sizes.
-[[nodiscard]] std::vector<int> ranks_of_world(const Availability& availability,
-                                              const WorldSpec& world);
+/// too small; the message names both sizes, and ends with `remedy`.
+[[nodiscard]] std::vector<int> ranks_of_world(
+    const Availability& availability, const WorldSpec& world,
+    std::string_view remedy = "start more ranks, or make /worlds smaller");
 
 /// The topology of these ranks of the launch. `ranks` must not be empty. Placement follows from the
 /// capabilities "cpu.cores" and "device.ranks"; ranks of the launch beyond `ranks` sleep and do not

@@ -50,6 +50,29 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("ranks_per_node", self.ranks_per_node);
 }
 
+/// A single call to be measured: out of place (a broadcast in its one buffer), in buffers that are
+/// not registered, not captured.
+struct CallSpec {
+  Collective collective = Collective::all_reduce;
+  DataType data_type = DataType::f32;
+  ReduceOp reduce_op = ReduceOp::none;  ///< `none` exactly if the collective does not reduce
+  Bytes size;                           ///< as asked for; the plan rounds it to whole elements
+  std::optional<WorldSpec> world;       ///< empty: the whole launch
+  double weight = 1;                    ///< how much it matters, relative to the other calls; > 0
+
+  friend auto operator<=>(const CallSpec&, const CallSpec&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, CallSpec>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("collective", self.collective);
+  visit("data_type", self.data_type);
+  visit("reduce_op", self.reduce_op);
+  visit("size_bytes", self.size);
+  visit("world", self.world);
+  visit("weight", self.weight);
+}
+
 /// Values that a parameter takes instead of those of the search space, for implementations that
 /// match `pattern`. Values are written as in a variant's printed form.
 struct ParameterOverride {
@@ -82,17 +105,18 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("time_ns", self.time);
 }
 
-/// What the user asks for: the lists form a product. Each key of the configuration file is one
-/// field; `configs/README.md` describes them.
+/// What the user asks for: the lists form a product, and `calls` stand beside it. Each key of the
+/// configuration file is one field; `configs/README.md` describes them.
 struct SweepSpec {
   std::vector<Collective> collectives;
   std::vector<MeshReduction> meshes;  ///< reductions over a process mesh, in addition to the
                                       ///< collectives
+  std::vector<CallSpec> calls;        ///< in addition to the product; never held out
   std::vector<DataType> data_types{DataType::f32};
   std::vector<ReduceOp> reduce_ops{
       ReduceOp::sum};             ///< ignored by collectives without one or with their own
   std::vector<Bytes> sizes;       ///< ascending, each once
-  std::vector<WorldSpec> worlds;  ///< empty: the whole launch
+  std::vector<WorldSpec> worlds;  ///< of the product; empty: the whole launch
   /// Whether ranks that can do more than the rest of their world also form a world of their own.
   bool partial_worlds = false;
   /// How ranks that cannot all run one variant may run a call together; ascending.
@@ -128,6 +152,7 @@ requires std::same_as<std::remove_const_t<Self>, SweepSpec>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("collectives", self.collectives);
   visit("meshes", self.meshes);
+  visit("calls", self.calls);
   visit("data_types", self.data_types);
   visit("reduce_ops", self.reduce_ops);
   visit("sizes", self.sizes);
@@ -160,7 +185,10 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// Reads and checks a configuration. Throws Error(invalid_argument) that names the file, the place
 /// (JSON path, or line and column), what was found and what is allowed.
 [[nodiscard]] SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name);
-/// The same from a file. Throws Error(failed_precondition) if it cannot be read.
+/// The text of a configuration file. Throws Error(failed_precondition) if it cannot be read, or
+/// Error(not_found) if it is a device.
+[[nodiscard]] std::string read_configuration(const std::filesystem::path& path);
+/// Reads a configuration's file and parses it.
 [[nodiscard]] SweepSpec load_sweep_spec(const std::filesystem::path& path);
 
 /// Collective: `load` runs on rank 0 alone; all ranks get its result or throw its Error.
