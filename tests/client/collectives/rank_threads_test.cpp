@@ -333,6 +333,35 @@ TEST(Collectives, PrintsTheReportOfRank0IfAsked) {
   EXPECT_THAT(printed, ::testing::Not(HasSubstr("rank 1")));
 }
 
+TEST(Collectives, ReportsTheTimesOfItsCalls) {
+  const TableOnDisk table(table_for(2));
+  EXPECT_THAT(
+      on_threads(2, {.table = table.path()},
+                 [](Collectives& collectives) {
+                   EXPECT_THAT(collectives.report(), ::testing::Not(HasSubstr("Estimated from")));
+                   for (int i = 0; i < 5; ++i) sum_once(collectives);
+                   EXPECT_THAT(collectives.report(), HasSubstr("Estimated from 5 calls"));
+                   std::array<std::int32_t, 6> own{1, 1, 1, 1, 1, 1};
+                   std::array<std::int32_t, 6> all{};
+                   PersistentCall call =
+                       collectives.prepare({Collective::all_gather, DataType::i32, ReduceOp::none,
+                                            0, 3, own.data(), all.data()});
+                   for (int i = 0; i < 6; ++i) {
+                     call.start();
+                     call.wait();
+                   }
+                   const std::string report = collectives.report();
+                   EXPECT_THAT(report, HasSubstr("Estimated from 11 calls"));
+                   EXPECT_THAT(report, HasSubstr(" ms in persistent ones; of it "));
+                   EXPECT_THAT(report, HasSubstr("6 persistent calls, "));
+                   EXPECT_THAT(report,
+                               HasSubstr(call.variant().empty() ? "left to the library: all_gather"
+                                                                : call.variant()));
+                   EXPECT_THAT(report, HasSubstr("Setting up communicators took "));
+                 }),
+      Each(""));
+}
+
 TEST(Collectives, FailsOnAllRanksWithoutTheTable) {
   EXPECT_THAT(on_threads(3, {.table = "/nowhere/cluster.ctt"}, sum_once),
               Each(AllOf(StartsWith("9: "), HasSubstr("/nowhere/cluster.ctt"))));

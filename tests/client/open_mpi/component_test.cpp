@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,33 @@ TEST_F(Component, WaitsForARankHoweverLate) {
   const Ended ended = run(with(with(launch(3), on()), {EDGE_PROGRAM, "stopped", seconds}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
   EXPECT_THAT(ended.out, HasSubstr("stopped: right"));
+}
+
+TEST_F(Component, ReportsHowLongCallsTook) {
+  // By kernels of ours, and by the library.
+  for (const char* const numerics : {"any", "library"}) {
+    const Ended ended = run(with(with(with(launch(3), on()), set("COLLTUNE_NUMERICS", numerics)),
+                                 {EDGE_PROGRAM, "late"}));
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+    double late = 0;
+    double all = 0;
+    ASSERT_EQ(std::sscanf(ended.out.c_str(), "late %lf all %lf", &late, &all), 2) << ended.out;
+    double ours = 0;
+    double library = 0;
+    const std::string::size_type times = ended.errors.find("waits for others included: ");
+    ASSERT_NE(times, std::string::npos) << ended.errors;
+    ASSERT_EQ(std::sscanf(ended.errors.c_str() + times,
+                          "waits for others included: %lf ms in ours, %lf ms in the library's",
+                          &ours, &library),
+              2)
+        << ended.errors;
+    EXPECT_GT(ours + library, late / 2) << ended.errors;
+    EXPECT_LT(ours + library, all + 0.01) << ended.errors;
+    EXPECT_THAT(ended.errors, HasSubstr("Estimated from 6 calls that were timed"));
+    if (std::string(numerics) == "library") {
+      EXPECT_EQ(ours, 0);
+    }
+  }
 }
 
 TEST_F(Component, LeavesAKilledRankToTheLauncher) {
