@@ -334,32 +334,27 @@ TEST(Collectives, PrintsTheReportOfRank0IfAsked) {
 }
 
 TEST(Collectives, ReportsTheTimesOfItsCalls) {
-  const TableOnDisk table(table_for(2));
-  EXPECT_THAT(
-      on_threads(2, {.table = table.path()},
-                 [](Collectives& collectives) {
-                   EXPECT_THAT(collectives.report(), ::testing::Not(HasSubstr("Estimated from")));
-                   for (int i = 0; i < 5; ++i) sum_once(collectives);
-                   EXPECT_THAT(collectives.report(), HasSubstr("Estimated from 5 calls"));
-                   std::array<std::int32_t, 6> own{1, 1, 1, 1, 1, 1};
-                   std::array<std::int32_t, 6> all{};
-                   PersistentCall call =
-                       collectives.prepare({Collective::all_gather, DataType::i32, ReduceOp::none,
-                                            0, 3, own.data(), all.data()});
-                   for (int i = 0; i < 6; ++i) {
-                     call.start();
-                     call.wait();
-                   }
-                   const std::string report = collectives.report();
-                   EXPECT_THAT(report, HasSubstr("Estimated from 11 calls"));
-                   EXPECT_THAT(report, HasSubstr(" ms in persistent ones; of it "));
-                   EXPECT_THAT(report, HasSubstr("6 persistent calls, "));
-                   EXPECT_THAT(report,
-                               HasSubstr(call.variant().empty() ? "left to the library: all_gather"
-                                                                : call.variant()));
-                   EXPECT_THAT(report, HasSubstr("Setting up communicators took "));
-                 }),
-      Each(""));
+  EXPECT_THAT(on_threads(2, {},
+                         [](Collectives& collectives) {
+                           for (int i = 0; i < 5; ++i) sum_once(collectives);
+                           EXPECT_THAT(collectives.report(), HasSubstr("Estimated from 5 calls"));
+                           const std::array<float, 3> own{1, 1, 1};
+                           std::array<float, 6> all{};
+                           PersistentCall call =
+                               collectives.prepare({.collective = Collective::all_gather,
+                                                    .count = own.size(),
+                                                    .send = own.data(),
+                                                    .receive = all.data()});
+                           for (int i = 0; i < 6; ++i) {
+                             call.start();
+                             call.wait();
+                           }
+                           EXPECT_THAT(collectives.report(),
+                                       AllOf(HasSubstr("Estimated from 11 calls"),
+                                             HasSubstr("6 persistent calls, "),
+                                             HasSubstr("each  left to the library: all_gather")));
+                         }),
+              Each(""));
 }
 
 TEST(Collectives, FailsOnAllRanksWithoutTheTable) {
