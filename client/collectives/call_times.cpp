@@ -29,9 +29,8 @@ CallTimes& CallTimes::operator+=(const CallTimes& other) noexcept {
 }
 
 Mean CallTimes::mean() const noexcept {
-  const std::uint64_t later = calls > first_calls ? calls - first_calls : 0;
-  if (later > 0) return Mean(all - of_first) / static_cast<double>(later);
-  return first_calls > 0 ? Mean(of_first) / static_cast<double>(first_calls) : Mean{};
+  if (calls <= first_calls) return {};
+  return Mean(all - of_first) / static_cast<double>(calls - first_calls);
 }
 
 CallTimes CallSamples::estimate() const noexcept {

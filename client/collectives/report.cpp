@@ -16,8 +16,9 @@ double in_ms(std::chrono::nanoseconds time) { return static_cast<double>(time.co
 /// ", 12.345 ms, 0.081 us each"; nothing if no call was timed.
 std::string time_text(const CallTimes& times) {
   if (times.timed == 0) return {};
-  return fmt::format(", {:>10.3f} ms, {:>8.3f} us each", in_ms(times.all),
-                     times.mean().count() / 1e3);
+  const std::string all = fmt::format(", {:>10.3f} ms", in_ms(times.all));
+  if (times.calls <= times.first_calls) return all + fmt::format(", {:>11} each", "-");
+  return all + fmt::format(", {:>8.3f} us each", times.mean().count() / 1e3);
 }
 
 }  // namespace

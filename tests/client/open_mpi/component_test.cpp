@@ -48,6 +48,25 @@ TEST_F(Component, ServesFortranByAllItsBindings) {
   }
 }
 
+class RandomFortran : public Component, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, RandomFortran, ::testing::Values(2, 3, 4));
+
+TEST_P(RandomFortran, GetsWhatTheLibraryWouldGiveIt) {
+  const std::string calls = is_full_run() ? "100000" : "400";
+  for (const std::string program : {RANDOM_FORTRAN_PROGRAMS}) {
+    if (program.empty()) GTEST_SKIP() << "there is no Fortran compiler of MPI";
+    const Ended ended =
+        run(with(with(launch(GetParam()), on()), {program, calls, std::to_string(GetParam())}));
+    EXPECT_EQ(ended.code, 0) << program << ended.out << ended.errors;
+    EXPECT_THAT(ended.out, HasSubstr(calls + " calls, right"));
+    // A reduce's kernels are not those of reduce_scatter.
+    for (const char* ran : {"all_reduce_", "all_gather_", "reduce_scatter_", "broadcast_",
+                            "reduce_[^s]", "all_to_all_", "gather_", "scatter_"})
+      EXPECT_THAT(ended.errors, ::testing::ContainsRegex(std::string(" ms less  cpu\\.") + ran))
+          << program;
+  }
+}
+
 TEST_F(Component, LetsTheLibraryGoOnWhileARankWaits) {
   const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "progress"}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;

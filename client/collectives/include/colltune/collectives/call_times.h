@@ -17,7 +17,7 @@ struct CallTimes {
   std::chrono::nanoseconds of_first{};  ///< the time of those, which prepare; part of `all`
 
   CallTimes& operator+=(const CallTimes& other) noexcept;
-  /// The mean of the calls behind the first ones, or of those if there are no others.
+  /// The mean of the calls behind the first ones; 0 if there are no others.
   [[nodiscard]] std::chrono::duration<double, std::nano> mean() const noexcept;
 };
 
