@@ -185,6 +185,24 @@ TEST_F(Component, LeavesFloatsToTheLibraryWhereItsOrderIsDemanded) {
   EXPECT_THAT(ended.errors, Not(HasSubstr("less  cpu.all_reduce")));
 }
 
+TEST_F(Component, RunsTheNextBestUnlessTheLibraryFollowsRules) {
+  const TemporaryFolder folder;
+  const std::string table = folder.file("table");
+  ASSERT_EQ(run({PLANTED_TABLE, table, "1", "library_wins", "1x2"}).code, 0);
+  const std::vector<std::string> with_table =
+      with(with(launch(2), on()), set("COLLTUNE_TABLE", table));
+  const Ended next = run(with(with_table, {RANDOM_PROGRAM, "500", "3"}));
+  EXPECT_EQ(next.code, 0) << next.out << next.errors;
+  EXPECT_THAT(next.out, HasSubstr("500 calls, right"));
+  EXPECT_THAT(next.errors, HasSubstr(" less  cpu.all_reduce"));
+  const Ended ruled = run(
+      with(with_table, {"--mca", "coll_tuned_use_dynamic_rules", "1", RANDOM_PROGRAM, "500", "3"}));
+  EXPECT_EQ(ruled.code, 0) << ruled.out << ruled.errors;
+  EXPECT_THAT(ruled.errors, HasSubstr("mpi.all_reduce_tuned{algorithm=linear} of all_reduce f32: "
+                                      "no kernel of ours"));
+  EXPECT_THAT(ruled.errors, HasSubstr("nothing of the table runs there"));
+}
+
 TEST_F(Component, StandsBackWhereNotAllRanksHaveIt) {
   // Two programs in one launch: one of them has no table.
   const Ended ended = run(with(with(with(launch(1), on()), {EDGE_PROGRAM, "children", ":", "-n",
