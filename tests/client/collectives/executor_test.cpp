@@ -214,14 +214,16 @@ TEST(Executor, GoesOnWithOtherWorkWhileItWaits) {
 }
 
 std::atomic<std::int64_t> fake_time{0};
-std::chrono::nanoseconds fake_now() { return std::chrono::nanoseconds(fake_time.load()); }
+std::atomic<int> readings{0};  // of the first rank
+thread_local bool is_first_rank = false;
+std::chrono::nanoseconds fake_now() {
+  const std::chrono::nanoseconds now(fake_time.load());
+  if (is_first_rank) ++readings;
+  return now;
+}
 
 TEST(Executor, TimesItsCallsWithTheWaitForALateRank) {
-  struct Counting final : WhileWaiting {
-    void go_on() override { ++turns; }
-    std::atomic<int> turns{0};
-  } counting;
-  AbortFlag abort(counting);
+  AbortFlag abort;
   auto world = make_thread_world(2, abort);
   static const Implementations catalogue = make_host_catalogue();
   const Choices choices =
@@ -231,12 +233,13 @@ TEST(Executor, TimesItsCallsWithTheWaitForALateRank) {
   for (std::size_t rank = 0; rank < 2; ++rank)
     threads.emplace_back([&, rank] {
       Executor executor(std::move(world[rank]), catalogue, choices, fake_now);
+      executor.communicator().barrier(never);
+      is_first_rank = rank == 0;
       for (int call = 0; call < 5; ++call) {
-        const int before = counting.turns;
-        while (rank == 1 && counting.turns == before) std::this_thread::yield();
+        // The last rank comes 2 ms after the first one has begun: one reading, another at the end.
+        while (rank == 1 && readings < 2 * call + 1) std::this_thread::yield();
         if (rank == 1) fake_time += 2'000'000;
         EXPECT_TRUE(sum(executor, 4, 1, 2));
-        executor.communicator().barrier(never);
       }
       if (rank == 1) return;
       EXPECT_FALSE(sum(executor, 1000, 1, 2));
