@@ -50,8 +50,11 @@ Decided decide(const ProgramSettings& settings, const Communicator& communicator
     throw Error(StatusCode::failed_precondition,
                 fmt::format("{} has the digest {}, not COLLTUNE_TABLE_DIGEST={}", settings.table,
                             table.digest(), settings.table_digest));
-  for (std::size_t i = 0; i < callings.size(); ++i)
-    decided.of_calling[i] = choose_from(table, ranks, settings.numerics, catalogue, callings[i]);
+  for (std::size_t i = 0; i < callings.size(); ++i) {
+    ProgramCalling calling = callings[i];
+    calling.library_follows_rules = settings.library_follows_rules;
+    decided.of_calling[i] = choose_from(table, ranks, settings.numerics, catalogue, calling);
+  }
   if (needed.meshes)
     decided.meshes =
         choose_meshes(table, ranks, communicator.nodes(), settings.numerics, catalogue);

@@ -14,6 +14,7 @@
 #include "choosing.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/vocabulary/problem_form.h"
+#include "proven_variants.h"
 
 namespace colltune {
 namespace {
@@ -44,6 +45,7 @@ class Chooser {
   Chooser(const TableFile& table, const ProgramRanks& ranks, ProgramNumerics numerics,
           const Implementations& catalogue, const ProgramCalling& calling)
       : view_(table.view()),
+        proven_(table, calling.library_follows_rules),
         ranks_(ranks),
         numerics_(numerics),
         catalogue_(catalogue),
@@ -126,17 +128,64 @@ class Chooser {
 
   void choose_bucket(TableView::Group group, Choices::Row& row, Bytes low, Bytes high) {
     const Bytes middle{low.value + (high.value - low.value) / 2};
-    std::optional<TableAnswer> chosen;
+    std::vector<TableAnswer> answers;
     for (const Bytes size : {low, high, middle}) {
       const auto answer = view_.find(group, size);
       if (!answer || answer->verdict != Verdict::displaced || answer->is_baseline ||
           answer->baseline == table_file::none)
         return;
       if (answer->source != Source::measured && answer->source != Source::interpolated) return;
-      chosen = answer;
+      answers.push_back(*answer);
     }
-    const std::string text(view_.variant(chosen->variant).text);
+    const TableAnswer& at_middle = answers.back();
+    const std::string text(view_.variant(at_middle.variant).text);
     const Variant variant = parse_variant(text);
+    const std::string why = why_not_between(row, low, high, variant);
+    if (why.empty())
+      add_choice(row, high, variant, at_middle.baseline_time() - at_middle.time());
+    else if (!choose_next_best(group, row, low, high, answers))
+      ++left_out_[fmt::format("{} of {} {}: {}", text, name_of(row.collective),
+                              name_of(row.data_type), why)];
+  }
+
+  /// The same with the fastest of the other variants that were proven at all the measured sizes
+  /// that the answers are based on. Returns whether there is one.
+  bool choose_next_best(TableView::Group group, Choices::Row& row, Bytes low, Bytes high,
+                        const std::vector<TableAnswer>& answers) {
+    std::vector<Bytes> sizes;
+    for (const TableAnswer& answer : answers)
+      for (const std::uint64_t size : {answer.range->from, answer.range->to})
+        if (std::ranges::find(sizes, Bytes{size}) == sizes.end()) sizes.push_back({size});
+    for (const ProvenVariant& one : proven_.at(group, sizes)) {
+      if (low < one.smallest || (one.largest.value != 0 && high > one.largest) ||
+          !why_not_between(row, low, high, one.variant).empty())
+        continue;
+      TableAnswer answer = answers.back();
+      table_file::RangeRecord range = *answer.range;
+      range.time_from = one.times.at({range.from}).count();
+      range.time_to = one.times.at({range.to}).count();
+      answer.range = &range;
+      add_choice(row, high, one.variant, answer.baseline_time() - answer.time());
+      return true;
+    }
+    return false;
+  }
+
+  /// Chooses the variant in the last bucket of `row`, which ends at `high`.
+  void add_choice(Choices::Row& row, Bytes high, const Variant& variant,
+                  std::chrono::nanoseconds saved) {
+    auto& entries = choices_.entries;
+    auto entry = std::ranges::find(entries, variant, &Choices::Entry::variant);
+    if (entry == entries.end())
+      entry = entries.insert(entry, {.variant = variant, .capacity = high});
+    entry->capacity = std::max(entry->capacity, high);
+    row.choices.back() = static_cast<std::uint16_t>(entry - entries.begin() + 1);
+    row.savings.back() = saved;
+  }
+
+  /// Why the ranks cannot run the variant in calls of all these sizes; empty if they can.
+  [[nodiscard]] std::string why_not_between(const Choices::Row& row, Bytes low, Bytes high,
+                                            const Variant& variant) const {
     Problem problem{.collective = row.collective,
                     .data_type = row.data_type,
                     .reduce_op = row.reduce_op,
@@ -144,19 +193,7 @@ class Chooser {
                     .registered = calling_.registered};
     std::string why = why_not(problem, variant);
     problem.message_size = high;
-    if (why.empty()) why = why_not(problem, variant);
-    if (!why.empty()) {
-      ++left_out_[fmt::format("{} of {} {}: {}", text, name_of(row.collective),
-                              name_of(row.data_type), why)];
-      return;
-    }
-    auto& entries = choices_.entries;
-    auto entry = std::ranges::find(entries, variant, &Choices::Entry::variant);
-    if (entry == entries.end())
-      entry = entries.insert(entry, {.variant = variant, .capacity = high});
-    entry->capacity = std::max(entry->capacity, high);
-    row.choices.back() = static_cast<std::uint16_t>(entry - entries.begin() + 1);
-    row.savings.back() = chosen->baseline_time() - chosen->time();
+    return why.empty() ? why_not(problem, variant) : why;
   }
 
   /// Why the ranks cannot run the variant in calls of this size; empty if they can.
@@ -176,6 +213,7 @@ class Chooser {
   }
 
   const TableView& view_;
+  ProvenVariants proven_;
   const ProgramRanks& ranks_;
   ProgramNumerics numerics_;
   const Implementations& catalogue_;

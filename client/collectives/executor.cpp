@@ -130,14 +130,15 @@ void CallLog::compare() const {
 }
 
 Executor::Executor(std::unique_ptr<Communicator> communicator, const Implementations& catalogue,
-                   Choices choices)
+                   Choices choices, CallTimer::Now clock)
     : communicator_(std::move(communicator)),
       catalogue_(catalogue),
       choices_(std::move(choices)),
       rows_(collectives * types * operators),
       log_(*communicator_, never),
       prepared_(choices_.entries.size()),
-      tallies_(choices_.entries.size()) {
+      tallies_(choices_.entries.size()),
+      timer_(clock) {
   for (const Choices::Row& row : choices_.rows)
     rows_[kind_of(row.collective, row.data_type, row.reduce_op)] = &row;
 }
@@ -152,12 +153,12 @@ std::uint16_t Executor::begin(const ProgramCall& call) noexcept {
     if (const std::uint16_t choice = row->choices[bucket];
         choice != Choices::library && !prepared_[choice - 1U].has_failed) {
       Tally& tally = tallies_[choice - 1U];
-      ++tally.calls;
       tally.saved += row->savings[bucket];
+      timer_.begin(tally.made);
       return choice;
     }
   }
-  ++left_[static_cast<std::size_t>(call.collective)];
+  leave(call.collective);
   return Choices::library;
 }
 
@@ -203,9 +204,11 @@ bool Executor::prepare(std::uint16_t choice) {
   } catch (const Error& error) {  // on all ranks or none
     one.has_failed = true;
     failures_.push_back(fmt::format("{}: {}", to_string(entry.variant), error.what()));
+    timer_.end();  // the time of the attempt stays in the tally
     Tally& tally = tallies_[choice - 1U];
-    --tally.calls;
-    ++left_[static_cast<std::size_t>(call_.problem.collective)];
+    --tally.made.calls;
+    tally.saved = {};
+    leave(call_.problem.collective);
     return false;
   }
 }

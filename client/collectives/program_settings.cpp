@@ -5,6 +5,11 @@
 
 #include <fmt/format.h>
 
+<<<<<<< HEAD
+=======
+#include <algorithm>
+#include <array>
+>>>>>>> wt_a
 #include <string_view>
 
 #include "colltune/collectives/build_id.h"
@@ -39,6 +44,14 @@ ProgramSettings read_program_settings(const std::function<const char*(const char
     if (text != "0" && text != "1") refuse("COLLTUNE_REPORT", text, "0 or 1");
     settings.reports = text == "1";
   }
+  for (const char* const name :
+       {"OMPI_MCA_coll_tuned_dynamic_rules_filename", "OMPI_MCA_coll_han_dynamic_rules_filename"})
+    settings.library_follows_rules |= !value(name).empty();
+  // As Open MPI reads a switch.
+  constexpr std::array<std::string_view, 7> off{"", "0", "f", "false", "n", "no", "disabled"};
+  for (const char* const name :
+       {"OMPI_MCA_coll_tuned_use_dynamic_rules", "OMPI_MCA_coll_han_use_dynamic_file_rules"})
+    settings.library_follows_rules |= std::ranges::find(off, value(name)) == off.end();
   return settings;
 }
 

@@ -143,6 +143,7 @@ void colltune_say(const char* why) {
 colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
   return guarded<colltune_executor*>(nullptr, [&] {
     auto made = std::make_unique<colltune_executor>(progress);
+    const auto begun = CallTimer::steady_now();
     SetUp done;
     try {
       done = set_up(comm, made->abort_flag, process->settings, process->catalogue);
@@ -162,6 +163,10 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
     made->executor = std::move(done.executor);
     if (made->executor == nullptr) return static_cast<colltune_executor*>(nullptr);
     made->meanwhile.watch(made->executor.get());
+    {
+      const std::lock_guard lock(process->mutex);
+      process->report.add_set_up(CallTimer::steady_now() - begun);
+    }
     return made.release();
   });
 }
@@ -223,12 +228,20 @@ colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
         .send = {static_cast<const std::byte*>(buffers->send), buffers->send_bytes},
         .receive = {static_cast<std::byte*>(buffers->receive), buffers->receive_bytes}};
     if (executor->executor->run(static_cast<std::uint16_t>(choice), executor->call,
-                                buffers->in_place, own))
+                                buffers->in_place, own)) {
+      if (!buffers->is_copied_back) executor->executor->finish();
       return COLLTUNE_DONE;
+    }
     if (executor->executor->rank() == 0) say_first_failure(executor->executor->failures().back());
     return COLLTUNE_LEFT;
   });
 }
+
+void colltune_leave(colltune_executor* executor, colltune_collective collective) {
+  executor->executor->leave(static_cast<Collective>(collective));
+}
+
+void colltune_finish(colltune_executor* executor) { executor->executor->finish(); }
 
 void* colltune_memory(colltune_executor* executor, int which, std::size_t bytes) {
   return guarded<void*>(nullptr, [&] {

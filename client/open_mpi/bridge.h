@@ -69,10 +69,16 @@ struct colltune_buffers {
   void* receive;
   size_t receive_bytes;
   bool in_place;
+  bool is_copied_back; /* what was received, after the call: colltune_finish follows then */
 };
-/* The call that was begun last. */
+/* The call that was begun last; it is over when it is done. */
 enum colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
                                    const struct colltune_buffers* buffers);
+
+/* A call that is the library's, though it could be begun. */
+void colltune_leave(colltune_executor* executor, enum colltune_collective collective);
+/* The call that was begun last, or left, is over. */
+void colltune_finish(colltune_executor* executor);
 
 /* Memory of the executor that lives until the next call; null if there is none. `which`: 0 or 1. */
 void* colltune_memory(colltune_executor* executor, int which, size_t bytes);

@@ -27,9 +27,9 @@
 
 static char modex_key[] = "colltune.coll";
 
-/* Set while this thread is in our code: the collectives that we call there, on the user's
-   communicator and on ours, are the library's and do not count. Initial-exec: every call reads it,
-   and a call for its address would take longer than the rest. */
+/* Set while this thread is in our code, or in a collective that was passed on: the collectives that
+   are called there, on the user's communicator and on ours, are the library's and do not count.
+   Initial-exec: every call reads it, and a call for its address would take longer than the rest. */
 static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) = false;
 
 #define FUNCTIONS(each)                                                                       \
@@ -127,6 +127,19 @@ static int result_of(enum colltune_outcome outcome) {
   return COLLTUNE_DONE == outcome ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
+/* Around the library's own collective, which may be made of others on the same communicator: they
+   are part of it. */
+static inline void pass_on(const colltune_executor* executor) {
+  if (NULL != executor) is_inside = true;
+}
+static inline int passed_on(colltune_executor* executor, int result) {
+  if (NULL != executor) {
+    is_inside = false;
+    colltune_finish(executor);
+  }
+  return result;
+}
+
 /* The first call of a variant makes memory, and communicators if there are several nodes. */
 static enum colltune_outcome run(colltune_executor* executor, unsigned choice,
                                  const struct colltune_buffers* buffers) {
@@ -167,7 +180,6 @@ static struct plain plain_of(colltune_executor* executor, int which, const void*
 
 static int take_back(struct plain plain, void* user, size_t count, struct ompi_datatype_t* type,
                      struct ompi_communicator_t* comm) {
-  if (!plain.is_copy) return MPI_SUCCESS;
   int position = 0;
   return PMPI_Unpack(plain.bytes, (int)bytes_of(type, count), &position, user, (int)count, type,
                      comm);
@@ -195,7 +207,7 @@ static enum colltune_outcome move(colltune_executor* executor, unsigned choice,
                                   const struct move* of, struct ompi_communicator_t* comm) {
   struct plain from = {NULL, false};
   struct plain to = {NULL, false};
-  struct colltune_buffers buffers = {NULL, 0, NULL, 0, of->in_place};
+  struct colltune_buffers buffers = {.in_place = of->in_place};
   if (of->send.count > 0) {
     from = plain_of(executor, 0, of->send.buffer, of->send.count, of->send.type, true, comm);
     buffers.send_bytes = bytes_of(of->send.type, of->send.count);
@@ -214,6 +226,7 @@ static enum colltune_outcome move(colltune_executor* executor, unsigned choice,
   }
   buffers.send = from.bytes;
   buffers.receive = to.bytes;
+  buffers.is_copied_back = to.is_copy;
   if (of->inner > 0 && 0 == of->send.count) {
     buffers.send = (const char*)to.bytes + of->offset;
     buffers.send_bytes = of->inner;
@@ -222,11 +235,11 @@ static enum colltune_outcome move(colltune_executor* executor, unsigned choice,
     buffers.receive_bytes = of->inner;
   }
   const enum colltune_outcome outcome = run(executor, choice, &buffers);
-  if (COLLTUNE_DONE == outcome && to.is_copy &&
-      MPI_SUCCESS !=
-          take_back(to, (void*)of->receive.buffer, of->receive.count, of->receive.type, comm))
-    return COLLTUNE_FAILED;
-  return outcome;
+  if (COLLTUNE_DONE != outcome || !to.is_copy) return outcome;
+  const int rc =
+      take_back(to, (void*)of->receive.buffer, of->receive.count, of->receive.type, comm);
+  colltune_finish(executor);
+  return MPI_SUCCESS == rc ? outcome : COLLTUNE_FAILED;
 }
 
 static int colltune_bcast(void* buffer, int count, struct ompi_datatype_t* type, int root,
@@ -244,7 +257,9 @@ static int colltune_bcast(void* buffer, int count, struct ompi_datatype_t* type,
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.bcast(buffer, count, type, root, comm, module->lower.bcast_module);
+  pass_on(executor);
+  return passed_on(
+      executor, module->lower.bcast(buffer, count, type, root, comm, module->lower.bcast_module));
 }
 
 static int colltune_allgather(const void* send, int send_count, struct ompi_datatype_t* send_type,
@@ -270,8 +285,10 @@ static int colltune_allgather(const void* send, int send_count, struct ompi_data
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.allgather(send, send_count, send_type, receive, receive_count, receive_type,
-                                 comm, module->lower.allgather_module);
+  pass_on(executor);
+  return passed_on(executor,
+                   module->lower.allgather(send, send_count, send_type, receive, receive_count,
+                                           receive_type, comm, module->lower.allgather_module));
 }
 
 static int colltune_alltoall(const void* send, int send_count, struct ompi_datatype_t* send_type,
@@ -295,8 +312,10 @@ static int colltune_alltoall(const void* send, int send_count, struct ompi_datat
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.alltoall(send, send_count, send_type, receive, receive_count, receive_type,
-                                comm, module->lower.alltoall_module);
+  pass_on(executor);
+  return passed_on(executor,
+                   module->lower.alltoall(send, send_count, send_type, receive, receive_count,
+                                          receive_type, comm, module->lower.alltoall_module));
 }
 
 static int colltune_gather(const void* send, int send_count, struct ompi_datatype_t* send_type,
@@ -326,8 +345,10 @@ static int colltune_gather(const void* send, int send_count, struct ompi_datatyp
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.gather(send, send_count, send_type, receive, receive_count, receive_type,
-                              root, comm, module->lower.gather_module);
+  pass_on(executor);
+  return passed_on(executor,
+                   module->lower.gather(send, send_count, send_type, receive, receive_count,
+                                        receive_type, root, comm, module->lower.gather_module));
 }
 
 static int colltune_scatter(const void* send, int send_count, struct ompi_datatype_t* send_type,
@@ -356,8 +377,10 @@ static int colltune_scatter(const void* send, int send_count, struct ompi_dataty
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.scatter(send, send_count, send_type, receive, receive_count, receive_type,
-                               root, comm, module->lower.scatter_module);
+  pass_on(executor);
+  return passed_on(executor,
+                   module->lower.scatter(send, send_count, send_type, receive, receive_count,
+                                         receive_type, root, comm, module->lower.scatter_module));
 }
 
 /* Predefined operators take predefined types alone, which are contiguous. */
@@ -373,14 +396,15 @@ static int colltune_allreduce(const void* send, void* receive, int count,
     if (0 != choice) {
       const bool in_place = MPI_IN_PLACE == send;
       const size_t bytes = bytes_of(type, (size_t)count);
-      const struct colltune_buffers buffers = {in_place ? receive : send, bytes, receive, bytes,
-                                               in_place};
+      const struct colltune_buffers buffers = {
+          in_place ? receive : send, bytes, receive, bytes, in_place, false};
       const enum colltune_outcome outcome = run(executor, choice, &buffers);
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.allreduce(send, receive, count, type, op, comm,
-                                 module->lower.allreduce_module);
+  pass_on(executor);
+  return passed_on(executor, module->lower.allreduce(send, receive, count, type, op, comm,
+                                                     module->lower.allreduce_module));
 }
 
 static int colltune_reduce(const void* send, void* receive, int count, struct ompi_datatype_t* type,
@@ -395,15 +419,16 @@ static int colltune_reduce(const void* send, void* receive, int count, struct om
       const bool is_root = module->rank == root;
       const bool in_place = is_root && MPI_IN_PLACE == send;
       const size_t bytes = bytes_of(type, (size_t)count);
-      const struct colltune_buffers buffers = {in_place ? receive : send, bytes,
-                                               is_root ? receive : NULL, is_root ? bytes : 0,
-                                               in_place};
+      const struct colltune_buffers buffers = {
+          in_place ? receive : send, bytes,    is_root ? receive : NULL,
+          is_root ? bytes : 0,       in_place, false};
       const enum colltune_outcome outcome = run(executor, choice, &buffers);
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  return module->lower.reduce(send, receive, count, type, op, root, comm,
-                              module->lower.reduce_module);
+  pass_on(executor);
+  return passed_on(executor, module->lower.reduce(send, receive, count, type, op, root, comm,
+                                                  module->lower.reduce_module));
 }
 
 /* Runs a reduce_scatter of `count` elements for each rank. */
@@ -422,10 +447,13 @@ static enum colltune_outcome scatter_reduced(colltune_module* module, colltune_e
     colltune_say("no memory for the result of MPI_Reduce_scatter in place");
     return COLLTUNE_FAILED;
   }
-  const struct colltune_buffers buffers = {in_place ? receive : send, block * ranks, result, block,
-                                           false};
+  const struct colltune_buffers buffers = {
+      in_place ? receive : send, block * ranks, result, block, false, in_place};
   const enum colltune_outcome outcome = run(executor, choice, &buffers);
-  if (COLLTUNE_DONE == outcome && in_place) memcpy(receive, result, block);
+  if (COLLTUNE_DONE == outcome && in_place) {
+    memcpy(receive, result, block);
+    colltune_finish(executor);
+  }
   return outcome;
 }
 
@@ -440,8 +468,10 @@ static int colltune_reduce_scatter_block(const void* send, void* receive, int co
         scatter_reduced(module, executor, send, receive, (size_t)count, type, op);
     if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
-  return module->lower.reduce_scatter_block(send, receive, count, type, op, comm,
-                                            module->lower.reduce_scatter_block_module);
+  pass_on(executor);
+  return passed_on(executor,
+                   module->lower.reduce_scatter_block(send, receive, count, type, op, comm,
+                                                      module->lower.reduce_scatter_block_module));
 }
 
 static int colltune_reduce_scatter(const void* send, void* receive, const int* counts,
@@ -456,9 +486,12 @@ static int colltune_reduce_scatter(const void* send, void* receive, const int* c
     const enum colltune_outcome outcome =
         scatter_reduced(module, executor, send, receive, (size_t)counts[0], type, op);
     if (COLLTUNE_LEFT != outcome) return result_of(outcome);
+  } else if (NULL != executor) {
+    colltune_leave(executor, COLLTUNE_REDUCE_SCATTER);
   }
-  return module->lower.reduce_scatter(send, receive, counts, type, op, comm,
-                                      module->lower.reduce_scatter_module);
+  pass_on(executor);
+  return passed_on(executor, module->lower.reduce_scatter(send, receive, counts, type, op, comm,
+                                                          module->lower.reduce_scatter_module));
 }
 
 static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {

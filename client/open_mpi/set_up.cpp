@@ -33,8 +33,8 @@ SetUp set_up(MPI_Comm comm, AbortFlag& abort_flag, const ProgramSettings& settin
   if (settings.reports || choices.rows.empty())
     for (const std::string& line : choices.left_out) done.lines.push_back("not used: " + line);
   if (choices.rows.empty()) return done;
-  done.executor =
-      std::make_unique<Executor>(std::move(communicator), catalogue, std::move(choices));
+  done.executor = std::make_unique<Executor>(std::move(communicator), catalogue, std::move(choices),
+                                             settings.reports ? CallTimer::steady_now : nullptr);
   return done;
 }
 

@@ -70,12 +70,24 @@ function(colltune_library name)
   target_compile_features(${name} PUBLIC cxx_std_20)
 endfunction()
 
+# colltune_find_kernels(TARGET FOLDER): TARGET, which is installed in FOLDER of the prefix, finds the kernels of the same prefix
+# if they are a shared library.
+function(colltune_find_kernels target folder)
+  if(COLLTUNE_SHARED_KERNELS)
+    set(from "${CMAKE_INSTALL_PREFIX}/${folder}")
+    set(to "${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}")
+    cmake_path(RELATIVE_PATH to BASE_DIRECTORY "${from}")
+    set_property(TARGET ${target} PROPERTY INSTALL_RPATH "$ORIGIN/${to}")
+  endif()
+endfunction()
+
 # colltune_program(NAME SOURCES … LINK …): an installed executable.
 function(colltune_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE colltune_options ${ARG_LINK})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+  colltune_find_kernels(${name} ${CMAKE_INSTALL_BINDIR})
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 

@@ -70,31 +70,30 @@ std::vector<TracedCalls> CallCounts::list() const {
 
 TracedProblem problem_of(const TracedCall& call, const TracedWorld& world) {
   TracedProblem found;
+  const auto refuse = [&](Unserved why) {
+    found.why_not = why;
+    return found;
+  };
+  if (call.is_nonblocking) return refuse(Unserved::nonblocking);
+  if (is_irregular(call.operation)) return refuse(Unserved::irregular);
   const auto collective = collective_of(call.operation);
-  if (is_irregular(call.operation))
-    found.why_not = Unserved::irregular;
-  else if (!collective)
-    found.why_not = Unserved::other_operation;
-  else if (call.is_nonblocking)
-    found.why_not = Unserved::nonblocking;
-  else if (world.ranks < 2)
-    found.why_not = Unserved::one_rank;
-  else if (world.ranks_per_node == 0)
-    found.why_not = Unserved::uneven_world;
-  else if (call.message_size.value == 0)
-    found.why_not = Unserved::no_data;
-  else if (shape_of(*collective).reduces && (!call.data_type || !call.reduce_op))
-    found.why_not = Unserved::other_numbers;
-  if (found.why_not) return found;
-  const bool is_whole = round_message_size(*collective, DataType::f32, call.message_size,
-                                           world.ranks) == call.message_size;
+  if (!collective) return refuse(Unserved::other_operation);
+  if (world.ranks < 2) return refuse(Unserved::one_rank);
+  if (world.nodes < 1 || world.ranks_per_node < 1) return refuse(Unserved::uneven_placement);
   const bool reduces = shape_of(*collective).reduces;
-  const DataType moved = is_whole ? DataType::f32 : DataType::u8;
+  if (reduces && (!call.data_type || !call.reduce_op || *call.reduce_op == ReduceOp::none))
+    return refuse(Unserved::not_in_vocabulary);
+  const auto rounded_to = [&](DataType type) {
+    return round_message_size(*collective, type, call.message_size, world.ranks);
+  };
+  DataType type = reduces ? *call.data_type : DataType::f32;
+  if (!reduces && rounded_to(type) != call.message_size) type = DataType::u8;
   found.problem = {.collective = *collective,
-                   .data_type = reduces ? *call.data_type : moved,
+                   .data_type = type,
                    .reduce_op = reduces ? *call.reduce_op : ReduceOp::none,
-                   .message_size = call.message_size};
-  found.problem.in_place = has_one_buffer(found.problem);
+                   .message_size = rounded_to(type)};
+  if (found.problem.message_size.value == 0) return refuse(Unserved::no_element);
+  found.problem = in_its_form(found.problem);
   return found;
 }
 

@@ -131,12 +131,12 @@ TEST(Traces, AreProblemsOrSayWhyNot) {
   EXPECT_EQ(why(call), Unserved::nonblocking);
   call = sum_of(8);
   call.data_type.reset();
-  EXPECT_EQ(why(call), Unserved::other_numbers);
+  EXPECT_EQ(why(call), Unserved::not_in_vocabulary);
   EXPECT_EQ(why({.operation = TracedOperation::scatter_v}), Unserved::irregular);
   EXPECT_EQ(why({.operation = TracedOperation::barrier}), Unserved::other_operation);
-  EXPECT_EQ(why({.operation = TracedOperation::gather}), Unserved::no_data);
+  EXPECT_EQ(why({.operation = TracedOperation::gather}), Unserved::no_element);
   EXPECT_EQ(why(sum_of(8), {.ranks = 1, .nodes = 1, .ranks_per_node = 1}), Unserved::one_rank);
-  EXPECT_EQ(why(sum_of(8), {.ranks = 3, .nodes = 2}), Unserved::uneven_world);
+  EXPECT_EQ(why(sum_of(8), {.ranks = 3, .nodes = 2}), Unserved::uneven_placement);
 }
 
 /// The error of a text in which `from` is replaced by `to`.

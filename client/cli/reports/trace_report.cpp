@@ -27,6 +27,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+constexpr const char* not_measured = "not measured";
+
 /// What the decisions say of calls of one kind.
 struct Worth {
   std::string unserved;             ///< why nothing of the table runs; then the rest is empty
@@ -58,22 +60,31 @@ class Judge {
     const TracedProblem asked = problem_of(calls.call, world);
     if (asked.why_not)
       return {.unserved = fmt::format("no variant serves it ({})", name_of(*asked.why_not))};
-    for (const Placement placement : {Placement::dedicated, Placement::oversubscribed}) {
-      try {
-        const LookupAnswer answer = table_.find({.problem = asked.problem,
-                                                 .nodes = world.nodes,
-                                                 .ranks_per_node = world.ranks_per_node,
-                                                 .placement = placement});
-        if (answer.source != Source::measured && answer.source != Source::interpolated) continue;
-        return judged(answer.decision, calls, launched);
-      } catch (const Error& error) {
-        if (error.code() != StatusCode::not_found) throw;
-      }
-    }
-    return {.unserved = "not measured"};
+    Problem in_bytes = asked.problem;
+    if (!shape_of(in_bytes.collective).reduces) in_bytes.data_type = DataType::u8;
+    // Which of them was measured, the trace does not say.
+    for (const Problem& problem : {asked.problem, in_bytes})
+      for (const Placement placement : {Placement::dedicated, Placement::oversubscribed})
+        if (const auto decision = find(problem, world, placement))
+          return judged(*decision, calls, launched);
+    return {.unserved = not_measured};
   }
 
  private:
+  [[nodiscard]] std::optional<Decision> find(const Problem& problem, const TracedWorld& world,
+                                             Placement placement) const {
+    try {
+      LookupAnswer answer = table_.find({.problem = problem,
+                                         .nodes = world.nodes,
+                                         .ranks_per_node = world.ranks_per_node,
+                                         .placement = placement});
+      if (answer.source == Source::measured || answer.source == Source::interpolated)
+        return std::move(answer.decision);
+    } catch (const Error& error) {
+      if (error.code() != StatusCode::not_found) throw;
+    }
+    return {};
+  }
   [[nodiscard]] Worth judged(const Decision& decision, const TracedCalls& calls,
                              int launched) const {
     Worth worth;
@@ -155,28 +166,26 @@ std::string head_text(const Trace& trace) {
   for (const TracedCalls& calls : trace.calls)
     if (const auto why = problem_of(calls.call, trace.worlds[calls.world]).why_not)
       unserved[*why] += calls.by_ranks.time;
-  nanoseconds served = inside - trace.not_kept.time;
+  if (trace.not_kept.calls > 0) unserved[Unserved::not_kept] = trace.not_kept.time;
+  nanoseconds served = inside;
   std::string list;
   for (const auto& [why, time] : unserved) {
     served -= time;
-    list += fmt::format(", {} {:.1f} %", name_of(why), percent(time, inside));
+    list += fmt::format("{}{} {:.1f} %", list.empty() ? "; of others: " : ", ", name_of(why),
+                        percent(time, inside));
   }
-  if (trace.not_kept.calls > 0)
-    list += fmt::format(", kinds beyond the first {} {:.1f} %", CallCounts::most,
-                        percent(trace.not_kept.time, inside));
   return text +
-         fmt::format("  {:.1f} % of the time in collectives is of calls that variants serve{}{}\n",
-                     percent(served, inside),
-                     list.empty() ? "" : "; of others: ", list.empty() ? "" : list.substr(2));
+         fmt::format("  {:.1f} % of the time in collectives is of calls that variants serve{}\n",
+                     percent(served, inside), list);
 }
 
 std::string worth_text(const Trace& trace, const std::vector<Judged>& all) {
   nanoseconds run{};
   nanoseconds not_run{};
-  nanoseconds not_measured{};
+  nanoseconds unmeasured{};
   for (const Judged& one : all) {
     (one.worth.is_run() ? run : not_run) += one.worth.saved;
-    if (one.worth.unserved == "not measured") not_measured += one.calls->by_ranks.time;
+    if (one.worth.unserved == not_measured) unmeasured += one.calls->by_ranks.time;
   }
   const nanoseconds inside = recorded_time(trace);
   std::string text = fmt::format(
@@ -186,9 +195,9 @@ std::string worth_text(const Trace& trace, const std::vector<Judged>& all) {
   if (not_run.count() > 0)
     text += fmt::format("; winners that no command of ours runs would save {:.3f} ms more",
                         milliseconds(not_run));
-  if (not_measured.count() > 0)
+  if (unmeasured.count() > 0)
     text += fmt::format("; not measured: {:.1f} % of the time in collectives",
-                        percent(not_measured, inside));
+                        percent(unmeasured, inside));
   return text + '\n';
 }
 

@@ -136,7 +136,7 @@ class PersistentCall::Impl {
     if (is_under_way_)
       throw Error(StatusCode::failed_precondition,
                   describe(prepared_.checked.program) + " is under way; wait for it first");
-    if (prepared_.operation != nullptr) of_->start(*prepared_.operation, prepared_.checked.program);
+    if (prepared_.operation != nullptr) of_->start(prepared_);
     is_under_way_ = true;
   }
   void wait() {
@@ -145,7 +145,7 @@ class PersistentCall::Impl {
                   describe(prepared_.checked.program) + " was not started");
     is_under_way_ = false;
     if (prepared_.operation != nullptr)
-      of_->wait(*prepared_.operation);
+      of_->wait(prepared_);
     else if (of_->size() == 1)
       Collectives::Impl::move_alone(prepared_.checked, prepared_.own);
   }

@@ -64,13 +64,14 @@ Collectives::Impl::Impl(OneRankParts parts, Agreement& agreement, const ProgramS
     : parts_(std::move(parts)),
       rank_(parts_.communicator->rank()),
       ranks_(parts_.communicator->size()) {
+  const auto begun = CallTimer::steady_now();
   AgreedChoices agreed =
       agree_on_choices(*parts_.communicator, agreement, settings, *parts_.catalogue,
                        {.callings = callings, .meshes = true});
   if (agreed.table_error) throw *agreed.table_error;
   if (agreed.are_unlike) notes_.emplace_back("the ranks run on unlike processors: no winner runs");
   executor_ = std::make_unique<Executor>(std::move(parts_.communicator), *parts_.catalogue,
-                                         std::move(agreed.of_calling[0]));
+                                         std::move(agreed.of_calling[0]), CallTimer::steady_now);
   for (const std::string& line : executor_->choices().left_out)
     notes_.push_back("not used: " + line);
   persistent_ = std::move(agreed.of_calling[1]);
@@ -79,6 +80,7 @@ Collectives::Impl::Impl(OneRankParts parts, Agreement& agreement, const ProgramS
   for (const std::string& line : meshes_.left_out) notes_.push_back("not used: " + line);
   plain_ = std::make_unique<PlainCalls>(parts_.plain, executor_->communicator());
   parts_.waits->meanwhile.watch(executor_.get());
+  set_up_ = CallTimer::steady_now() - begun;
 }
 
 Collectives::Impl::~Impl() {
@@ -143,8 +145,10 @@ void Collectives::Impl::run(const CollectiveCall& call) {
   const std::uint16_t choice = executor_->begin(checked.program);
   if (choice != Choices::library && attempt(true, [&] {
         return executor_->run(choice, checked.program, own.in_place, own.buffers);
-      }))
+      })) {
+    executor_->finish();
     return;
+  }
   const Call next = kernel_call(checked, own);
   plain_->check(next.problem);
   Operation* const operation = attempt_together(true, [&] { return &plain_->next(next); });
@@ -152,6 +156,7 @@ void Collectives::Impl::run(const CollectiveCall& call) {
     operation->start();
     operation->wait(never);
   });
+  executor_->finish();
 }
 
 bool Collectives::Impl::is_registered(const CallBuffers& buffers) const {
@@ -229,6 +234,7 @@ Collectives::Impl::Prepared Collectives::Impl::prepare(const CollectiveCall& cal
       prepared.operation = prepare_winner(persistent_, kernels, checked.program, prepared.variant);
     if (prepared.operation == nullptr) prepared.operation = plain_->prepare(kernels);
   });
+  count(prepared, std::string(name_of(checked.program.collective)));
   return prepared;
 }
 
@@ -287,19 +293,30 @@ Collectives::Impl::Prepared Collectives::Impl::prepare(const MeshReductionCall& 
     if (prepared.operation == nullptr)
       prepared.operation = make_step_chain(*subgroups_, kernels, parts_.plain);
   });
+  count(prepared, "mesh_reduce");
   return prepared;
 }
 
-void Collectives::Impl::start(Operation& operation, const ProgramCall& call) {
-  require_whole();
-  executor_->note(call);
-  attempt(true, [&] { operation.start(); });
+void Collectives::Impl::count(Prepared& prepared, const std::string& plain) {
+  prepared.timer = CallTimer(CallTimer::steady_now, ++persistent_calls_);
+  prepared.samples = &persistent_samples_[prepared.variant.empty() ? "left to the library: " + plain
+                                                                   : prepared.variant];
 }
 
-void Collectives::Impl::wait(Operation& operation) {
+void Collectives::Impl::start(Prepared& prepared) {
   require_whole();
+  prepared.timer.begin(*prepared.samples);
+  executor_->note(prepared.checked.program);
+  attempt(true, [&] { prepared.operation->start(); });
+  prepared.timer.pause();
+}
+
+void Collectives::Impl::wait(Prepared& prepared) {
+  require_whole();
+  prepared.timer.go_on();
   parts_.waits->meanwhile.begin();
-  attempt(true, [&] { operation.wait(never); });
+  attempt(true, [&] { prepared.operation->wait(never); });
+  prepared.timer.end();
 }
 
 std::unique_ptr<SymmetricMemory> Collectives::Impl::allocate(Bytes bytes) {
@@ -312,6 +329,9 @@ std::unique_ptr<SymmetricMemory> Collectives::Impl::allocate(Bytes bytes) {
 std::string Collectives::Impl::report() const {
   Report report;
   report.add(*executor_);
+  for (const auto& [ran_by, samples] : persistent_samples_)
+    if (samples.calls > 0) report.add_persistent(ran_by, samples.estimate());
+  report.add_set_up(set_up_);
   std::string text = report.text(rank_);
   for (const std::string& note : notes_) text += "\n  " + note;
   return text;

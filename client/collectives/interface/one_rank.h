@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "call_check.h"
 #include "colltune/collectives/agreed_choices.h"
+#include "colltune/collectives/call_times.h"
 #include "colltune/collectives/collectives.h"
 #include "colltune/collectives/executor.h"
 #include "colltune/collectives/meanwhile.h"
@@ -64,12 +67,14 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
     OwnBuffers own{};
     std::unique_ptr<Operation> operation;  ///< null: the rank is alone, or the message empty
     std::string variant;
+    CallTimer timer{};
+    CallSamples* samples = nullptr;  ///< of what it is run by; null if there is no operation
   };
   [[nodiscard]] Prepared prepare(const CollectiveCall& call);
   [[nodiscard]] Prepared prepare(const MeshReductionCall& call);
-  /// For a persistent call that starts or is waited for.
-  void start(Operation & operation, const ProgramCall& call);
-  void wait(Operation & operation);
+  /// For a persistent call that starts or is waited for, which has an operation.
+  void start(Prepared & prepared);
+  void wait(Prepared & prepared);
   /// A call of which this rank is the only one.
   static void move_alone(const CheckedCall& checked, const OwnBuffers& own);
 
@@ -88,6 +93,8 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   /// Collective: checks this rank's part of `call`. Throws Error(invalid_argument) on all ranks if
   /// it is not valid on one.
   [[nodiscard]] Buffers agree_on_buffers(const CollectiveCall& call, Prepared& prepared);
+  /// Where the times of a persistent call go; `plain`: what it is if it has no variant.
+  void count(Prepared & prepared, const std::string& plain);
   [[nodiscard]] bool is_registered(const CallBuffers& buffers) const;
   /// Collective: the winner among `choices`, prepared; null if there is none.
   [[nodiscard]] std::unique_ptr<Operation> prepare_winner(
@@ -104,6 +111,9 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   Choices registered_;
   MeshChoices meshes_;
   std::vector<std::string> notes_;
+  std::map<std::string, CallSamples> persistent_samples_;  ///< by what runs the calls
+  std::uint64_t persistent_calls_ = 0;                     ///< that were prepared
+  std::chrono::nanoseconds set_up_{};                      ///< how long it took
   std::unique_ptr<PlainCalls> plain_;
   std::unique_ptr<Subgroups> subgroups_;  ///< of mesh reductions; null: there was none yet
   std::string broken_;                    ///< why no further call can be made

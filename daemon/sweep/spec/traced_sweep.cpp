@@ -31,7 +31,6 @@ constexpr double most_seconds = 600;
 // As in configs/quick.json.
 constexpr double default_precision = 0.01;
 constexpr double default_soak_seconds = 0.1;
-static_assert(most_traced_calls == 1024, "describe(WhyNotTraced::beyond_limit) says so");
 
 /// What becomes one key, but for its weight.
 using Key = std::tuple<Collective, DataType, ReduceOp, Bytes, WorldSpec>;
@@ -45,20 +44,9 @@ WorldSpec spec_of(const TracedWorld& world) {
 }
 
 /// Why a call is not measured; empty if it is.
-std::optional<WhyNotTraced> why_not(const TracedCall& call, const TracedWorld& world) {
-  if (call.is_nonblocking) return WhyNotTraced::nonblocking;
-  if (is_irregular(call.operation)) return WhyNotTraced::irregular;
-  const std::optional<Collective> collective = collective_of(call.operation);
-  if (!collective) return WhyNotTraced::other_operation;
-  if (world.ranks < 2) return WhyNotTraced::one_rank;
-  if (world.nodes < 1 || world.ranks_per_node < 1) return WhyNotTraced::uneven_placement;
-  const bool reduces = shape_of(*collective).reduces;
-  if (reduces && (!call.data_type || !call.reduce_op || *call.reduce_op == ReduceOp::none))
-    return WhyNotTraced::not_in_vocabulary;
-  if (call.message_size > largest_size) return WhyNotTraced::too_large;
-  const DataType smallest = reduces ? *call.data_type : DataType::u8;
-  if (round_message_size(*collective, smallest, call.message_size, world.ranks).value == 0)
-    return WhyNotTraced::no_element;
+std::optional<Unserved> why_not(const TracedCall& call, const TracedWorld& world) {
+  if (const auto why = problem_of(call, world).why_not) return why;
+  if (call.message_size > largest_size) return Unserved::too_large;
   return {};
 }
 
@@ -86,11 +74,12 @@ class TypesOfMoves {
 
 /// The key of a call that is measured.
 Key key_of(const TracedCall& call, const TracedWorld& world, const TypesOfMoves& moves) {
-  const Collective collective = collective_of(call.operation).value();
-  const bool reduces = shape_of(collective).reduces;
-  const DataType type = reduces ? call.data_type.value() : moves.of(collective, world);
-  return {collective, type, reduces ? call.reduce_op.value() : ReduceOp::none,
-          round_message_size(collective, type, call.message_size, world.ranks), spec_of(world)};
+  const Problem problem = problem_of(call, world).problem;
+  const DataType type = shape_of(problem.collective).reduces ? problem.data_type
+                                                             : moves.of(problem.collective, world);
+  return {problem.collective, type, problem.reduce_op,
+          round_message_size(problem.collective, type, call.message_size, world.ranks),
+          spec_of(world)};
 }
 
 /// The kinds of calls that share a key.
@@ -156,15 +145,18 @@ std::string percent(double part, double all) {
 
 /// "nonblocking 2.0 %, irregular 0.9 %": the longest first.
 std::string describe_left_out(const TraceCoverage& coverage) {
-  std::vector<std::pair<WhyNotTraced, PartOfTrace>> parts(coverage.left_out.begin(),
-                                                          coverage.left_out.end());
+  std::vector<std::pair<Unserved, PartOfTrace>> parts(coverage.left_out.begin(),
+                                                      coverage.left_out.end());
   std::ranges::stable_sort(parts, std::greater{},
                            [](const auto& one) { return one.second.time_ns; });
   std::string text;
   for (const auto& [why, part] : parts) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", describe(why),
+    const std::string name = why == Unserved::beyond_limit
+                                 ? fmt::format("beyond the {} heaviest", most_traced_calls)
+                                 : std::string(name_of(why));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
                         percent(part.time_ns, all_time(coverage)));
-    if (why == WhyNotTraced::beyond_limit) text += fmt::format(" ({} kinds)", part.kinds);
+    if (why == Unserved::beyond_limit) text += fmt::format(" ({} kinds)", part.kinds);
   }
   return text;
 }
@@ -174,32 +166,6 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
 }
 
 }  // namespace
-
-std::string_view describe(WhyNotTraced why) {
-  switch (why) {
-    case WhyNotTraced::nonblocking:
-      return "nonblocking";
-    case WhyNotTraced::irregular:
-      return "irregular";
-    case WhyNotTraced::other_operation:
-      return "other operations";
-    case WhyNotTraced::one_rank:
-      return "one rank only";
-    case WhyNotTraced::uneven_placement:
-      return "uneven or unknown placement";
-    case WhyNotTraced::not_in_vocabulary:
-      return "types or operators not in the vocabulary";
-    case WhyNotTraced::no_element:
-      return "less than one element for each rank";
-    case WhyNotTraced::too_large:
-      return "too large messages";
-    case WhyNotTraced::beyond_limit:
-      return "beyond the 1024 heaviest";
-    case WhyNotTraced::not_kept:
-      return "not kept in the trace";
-  }
-  return "unknown";
-}
 
 std::vector<std::string> describe(const TraceCoverage& coverage) {
   const std::string who = fmt::format(
@@ -230,14 +196,14 @@ TracedSweep configuration_from(const Trace& trace, const std::string& trace_name
     add(why ? coverage.left_out[*why] : by_key[key_of(calls.call, world, moves)], part);
   }
   if (trace.not_kept.calls > 0)
-    coverage.left_out[WhyNotTraced::not_kept].time_ns = time_of(trace.not_kept);
+    coverage.left_out[Unserved::not_kept].time_ns = time_of(trace.not_kept);
 
   std::vector<TracedKey> keys;
   for (const auto& [key, part] : by_key) keys.push_back({.key = key, .part = part});
   std::ranges::stable_sort(keys, std::greater{},
                            [](const TracedKey& traced) { return traced.part.time_ns; });
   while (keys.size() > most_traced_calls) {
-    add(coverage.left_out[WhyNotTraced::beyond_limit], keys.back().part);
+    add(coverage.left_out[Unserved::beyond_limit], keys.back().part);
     keys.pop_back();
   }
   for (const TracedKey& traced : keys) add(coverage.measured, traced.part);

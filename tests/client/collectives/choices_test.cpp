@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
+#include "colltune/collectives/program_settings.h"
 #include "colltune/kernels/arithmetic/copy.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/table/decision_table.h"
@@ -84,8 +86,30 @@ class ChoicesOfATable : public ::testing::Test {
     return set_.decisions.back();
   }
 
+  /// The library's variant `theirs` wins, the kernels `ours` are ranked behind it with these times
+  /// against the baseline's 2000 ns; those that take longer behind the baseline.
+  void decide_for_theirs(std::uint64_t size,
+                         std::vector<std::pair<const char*, std::chrono::nanoseconds>> ours,
+                         const char* theirs = "mpi.all_reduce_tuned{algorithm=ring}") {
+    Decision& decision = decide(Collective::all_reduce, size, theirs);
+    decision.ranked[0].family = "mpi";
+    decision.ranked[0].speedup_over_baseline = 4;
+    for (const auto& [text, time] : ours) {
+      RankedVariant one{.variant = parse_variant(text),
+                        .family = "colltune",
+                        .median = time,
+                        .low = time,
+                        .high = time,
+                        .speedup_over_baseline = 2000.0 / static_cast<double>(time.count()),
+                        .numeric_class = NumericClass::rank_order};
+      const auto baseline = std::ranges::find_if(decision.ranked, &RankedVariant::is_baseline);
+      decision.ranked.insert(time < 2us ? baseline : decision.ranked.end(), std::move(one));
+    }
+  }
+
   [[nodiscard]] Choices choose(const ProgramRanks& ranks = plain_ranks(),
-                               ProgramNumerics numerics = ProgramNumerics::same_bits) {
+                               ProgramNumerics numerics = ProgramNumerics::same_bits,
+                               const ProgramCalling& calling = {}) {
     set_.generation.number = 7;
     set_.environments = {{environment, Environment{}}};
     const DecisionTable table(set_);
@@ -93,7 +117,7 @@ class ChoicesOfATable : public ::testing::Test {
                                        .environment_digest = environment,
                                        .groups = table.answer_groups()}),
                          "table");
-    return choose_from(file, ranks, numerics, catalogue_);
+    return choose_from(file, ranks, numerics, catalogue_, calling);
   }
 
   static std::uint16_t at(const Choices::Row& row, std::uint64_t size) {
@@ -144,6 +168,90 @@ TEST_F(ChoicesOfATable, LeaveTheLibraryWhatItKeeps) {
   EXPECT_EQ(at(row, 1024), 1) << "alone in its bucket";
   for (const std::uint64_t size : {1025, 2000, 4096, 9000, 16384, 40000})
     EXPECT_EQ(at(row, size), Choices::library) << size;
+}
+
+TEST_F(ChoicesOfATable, AreTheNextBestWhereALibrarysVariantWins) {
+  for (const std::uint64_t size : {1024, 4096})
+    decide_for_theirs(size, {{two_shot, 800ns}, {one_shot, 1600ns}});
+  const Choices choices = choose();
+  EXPECT_THAT(choices.left_out, IsEmpty());
+  ASSERT_EQ(choices.rows.size(), 1U);
+  ASSERT_EQ(choices.entries.size(), 1U);
+  EXPECT_EQ(choices.entries[0].variant, parse_variant(two_shot));
+  const Choices::Row& row = choices.rows.front();
+  for (const std::uint64_t size : {1024, 3000, 4096}) {
+    EXPECT_EQ(at(row, size), 1) << size;
+    EXPECT_NEAR(row.savings[bucket_of(size)].count(), 1200, 1);
+  }
+}
+
+TEST_F(ChoicesOfATable, LeaveALibrarysVariantToItsRules) {
+  for (const std::uint64_t size : {1024, 4096}) decide_for_theirs(size, {{two_shot, 800ns}});
+  const Choices choices = choose(plain_ranks(), ProgramNumerics::same_bits,
+                                 ProgramCalling{.library_follows_rules = true});
+  EXPECT_THAT(choices.rows, IsEmpty());
+  EXPECT_THAT(choices.left_out,
+              Contains(HasSubstr("mpi.all_reduce_tuned{algorithm=ring} of all_reduce f32: no "
+                                 "kernel of ours")));
+}
+
+TEST_F(ChoicesOfATable, DoNotComeBehindALibrarysVariantInItsRules) {
+  // The winner is one of ours that cannot run; the library's rules have the next one.
+  decide_for_theirs(1024, {{"mpi.all_reduce_tuned{algorithm=linear}", 700ns}, {two_shot, 800ns}},
+                    "cpu.all_reduce_one_shot{access=cma,chunk=0,slots=4,stores=cached}");
+  EXPECT_THAT(choose(plain_ranks(), ProgramNumerics::same_bits,
+                     ProgramCalling{.library_follows_rules = true})
+                  .rows,
+              IsEmpty());
+  EXPECT_EQ(choose().rows.size(), 1U);
+}
+
+TEST_F(ChoicesOfATable, AreNextBestOnlyWhereProvenAtAllSizesAround) {
+  decide_for_theirs(1024, {{one_shot, 1000ns}, {two_shot, 1500ns}});
+  decide_for_theirs(4096, {{two_shot, 1500ns}, {one_shot, 2500ns}});
+  decide_for_theirs(16384, {{one_shot, 2500ns}, {two_shot, 3000ns}});
+  const Choices choices = choose();
+  ASSERT_EQ(choices.rows.size(), 1U);
+  const Choices::Row& row = choices.rows.front();
+  const auto variant_at = [&](std::uint64_t size) {
+    const std::uint16_t choice = at(row, size);
+    return choice == Choices::library ? Variant{} : choices.entries[choice - 1U].variant;
+  };
+  EXPECT_EQ(variant_at(1024), parse_variant(one_shot));
+  EXPECT_EQ(variant_at(3000), parse_variant(two_shot)) << "the faster one is not proven at 4 KiB";
+  EXPECT_EQ(variant_at(4096), parse_variant(two_shot));
+  EXPECT_EQ(variant_at(9000), Variant{});
+  EXPECT_EQ(variant_at(16384), Variant{}) << "behind the baseline";
+}
+
+TEST_F(ChoicesOfATable, AreTheNextBestThatTheRanksCanRun) {
+  decide_for_theirs(1024,
+                    {{"cpu.all_reduce_one_shot{access=cma,chunk=0,slots=4,stores=cached}", 500ns},
+                     {"cuda.all_reduce_chain", 600ns},
+                     {one_shot, 900ns}});
+  const Choices choices = choose();
+  ASSERT_EQ(choices.entries.size(), 1U);
+  EXPECT_EQ(choices.entries[0].variant, parse_variant(one_shot));
+}
+
+TEST(ProgramSettings, SeeWhetherTheLibraryFollowsRules) {
+  const auto follows = [](const std::string& name, const char* value) {
+    return read_program_settings([&](const char* asked) { return asked == name ? value : nullptr; })
+        .library_follows_rules;
+  };
+  EXPECT_FALSE(follows("COLLTUNE_TABLE", "table"));
+  for (const char* const file :
+       {"OMPI_MCA_coll_tuned_dynamic_rules_filename", "OMPI_MCA_coll_han_dynamic_rules_filename"}) {
+    EXPECT_TRUE(follows(file, "rules.conf"));
+    EXPECT_FALSE(follows(file, ""));
+  }
+  for (const char* const rules :
+       {"OMPI_MCA_coll_tuned_use_dynamic_rules", "OMPI_MCA_coll_han_use_dynamic_file_rules"}) {
+    EXPECT_TRUE(follows(rules, "1"));
+    EXPECT_TRUE(follows(rules, "true"));
+    EXPECT_FALSE(follows(rules, "0"));
+    EXPECT_FALSE(follows(rules, "false"));
+  }
 }
 
 TEST_F(ChoicesOfATable, OfCollectivesThatMoveDataAreForBytes) {

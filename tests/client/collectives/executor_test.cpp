@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "colltune/collectives/report.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/communication/thread_communicator.h"
 
@@ -71,7 +72,10 @@ bool sum(Executor& executor, std::size_t count, float own, float expected, bool 
                          .reduce_op = ReduceOp::sum,
                          .message_size = {count * sizeof(float)}};
   const std::uint16_t choice = executor.begin(call);
-  if (choice == Choices::library) return false;
+  if (choice == Choices::library) {
+    executor.finish();
+    return false;
+  }
   std::vector<float> send(count, own);
   std::vector<float> receive(count);
   std::vector<float>& from = in_place ? receive : send;
@@ -80,6 +84,7 @@ bool sum(Executor& executor, std::size_t count, float own, float expected, bool 
                     {.send = std::as_bytes(std::span(from)),
                      .receive = std::as_writable_bytes(std::span(receive))}))
     return false;
+  executor.finish();
   for (const float got : receive) EXPECT_EQ(got, expected);
   return true;
 }
@@ -97,10 +102,10 @@ TEST(Executor, RunsEachSizeByItsVariant) {
                                EXPECT_TRUE(sum(executor, count, own, all, in_place)) << count;
                            EXPECT_FALSE(sum(executor, 16385, own, all))
                                << "beyond what was measured";
-                           EXPECT_EQ(executor.tallies()[0].calls, 6U);
-                           EXPECT_EQ(executor.tallies()[1].calls, 6U);
+                           EXPECT_EQ(executor.tallies()[0].made.calls, 6U);
+                           EXPECT_EQ(executor.tallies()[1].made.calls, 6U);
                            EXPECT_EQ(executor.tallies()[0].saved.count(), 60);
-                           EXPECT_EQ(executor.left()[0], 1U);
+                           EXPECT_EQ(executor.left()[0].calls, 1U);
                          }),
                 ::testing::Each(""));
 }
@@ -140,8 +145,8 @@ TEST(Executor, LeavesToTheLibraryWhatItCannotPrepare) {
                          EXPECT_FALSE(sum(executor, 4, 1, 2));
                          EXPECT_FALSE(sum(executor, 4, 1, 2)) << "and does not try again";
                          EXPECT_EQ(executor.failures().size(), 1U);
-                         EXPECT_EQ(executor.left()[0], 2U);
-                         EXPECT_EQ(executor.tallies()[0].calls, 0U);
+                         EXPECT_EQ(executor.left()[0].calls, 2U);
+                         EXPECT_EQ(executor.tallies()[0].made.calls, 0U);
                        }),
               ::testing::Each(""));
 }
@@ -206,6 +211,56 @@ TEST(Executor, GoesOnWithOtherWorkWhileItWaits) {
       while (rank == 1 && counting.turns == before) std::this_thread::yield();
       EXPECT_TRUE(sum(executor, 4, 1, 2));
     });
+}
+
+std::atomic<std::int64_t> fake_time{0};
+std::atomic<int> readings{0};  // of the first rank
+thread_local bool is_first_rank = false;
+std::chrono::nanoseconds fake_now() {
+  const std::chrono::nanoseconds now(fake_time.load());
+  if (is_first_rank) ++readings;
+  return now;
+}
+
+TEST(Executor, TimesItsCallsWithTheWaitForALateRank) {
+  AbortFlag abort;
+  auto world = make_thread_world(2, abort);
+  static const Implementations catalogue = make_host_catalogue();
+  const Choices choices =
+      choices_of(Collective::all_reduce, DataType::f32, ReduceOp::sum, {{low_latency, 256}});
+  std::string text;
+  std::vector<std::jthread> threads;
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      Executor executor(std::move(world[rank]), catalogue, choices, fake_now);
+      executor.communicator().barrier(never);
+      is_first_rank = rank == 0;
+      for (int call = 0; call < 5; ++call) {
+        // The last rank comes 2 ms after the first one has begun: one reading, another at the end.
+        while (rank == 1 && readings < 2 * call + 1) std::this_thread::yield();
+        if (rank == 1) fake_time += 2'000'000;
+        EXPECT_TRUE(sum(executor, 4, 1, 2));
+      }
+      if (rank == 1) return;
+      EXPECT_FALSE(sum(executor, 1000, 1, 2));
+      const CallTimes times = executor.tallies()[0].made.estimate();
+      EXPECT_EQ(times.calls, 5U);
+      EXPECT_EQ(times.timed, 5U);
+      EXPECT_EQ(times.of_first, std::chrono::milliseconds(2));
+      EXPECT_EQ(times.all, std::chrono::milliseconds(10));
+      EXPECT_EQ(executor.left()[0].estimate().timed, 1U);
+      Report report;
+      report.add(executor);
+      report.add_set_up(std::chrono::milliseconds(3));
+      text = report.text();
+    });
+  threads.clear();
+  EXPECT_THAT(text, HasSubstr("10.000 ms in ours, 0.000 ms in the library's; of it 2.000 ms in "
+                              "first calls"));
+  EXPECT_THAT(text, HasSubstr("Estimated from 6 calls"));
+  EXPECT_THAT(text, HasSubstr("Setting up communicators took 3.000 ms"));
+  EXPECT_THAT(text, HasSubstr("5 calls,     10.000 ms, 2000.000 us each,"));
+  EXPECT_THAT(text, HasSubstr("1 calls left to the library: all_reduce,"));
 }
 
 }  // namespace

@@ -177,13 +177,16 @@ class Planter {
       time += 1us;
       return decision.ranked.back();
     };
+    const std::string library = "mpi." + std::string(name_of(problem.collective));
+    if (calls_.library_wins)
+      rank(parse_variant(library + "_tuned{algorithm=linear}"), "mpi", false);
     for (const auto& [implementation, variant] : ranked) {
       RankedVariant& one = rank(variant, implementation->family(), false);
       one.speedup_over_baseline = 2;
       one.numeric_class = implementation->numerics(problem, variant).numeric_class;
       one.limits = implementation->limits(variant);
     }
-    rank({"mpi." + std::string(name_of(problem.collective)), {}}, "mpi", true);
+    rank({library, {}}, "mpi", true);
     decision.verdict = Verdict::displaced;
     decisions_.push_back(std::move(decision));
   }

@@ -333,6 +333,30 @@ TEST(Collectives, PrintsTheReportOfRank0IfAsked) {
   EXPECT_THAT(printed, ::testing::Not(HasSubstr("rank 1")));
 }
 
+TEST(Collectives, ReportsTheTimesOfItsCalls) {
+  EXPECT_THAT(on_threads(2, {},
+                         [](Collectives& collectives) {
+                           for (int i = 0; i < 5; ++i) sum_once(collectives);
+                           EXPECT_THAT(collectives.report(), HasSubstr("Estimated from 5 calls"));
+                           const std::array<float, 3> own{1, 1, 1};
+                           std::array<float, 6> all{};
+                           PersistentCall call =
+                               collectives.prepare({.collective = Collective::all_gather,
+                                                    .count = own.size(),
+                                                    .send = own.data(),
+                                                    .receive = all.data()});
+                           for (int i = 0; i < 6; ++i) {
+                             call.start();
+                             call.wait();
+                           }
+                           EXPECT_THAT(collectives.report(),
+                                       AllOf(HasSubstr("Estimated from 11 calls"),
+                                             HasSubstr("6 persistent calls, "),
+                                             HasSubstr("each  left to the library: all_gather")));
+                         }),
+              Each(""));
+}
+
 TEST(Collectives, FailsOnAllRanksWithoutTheTable) {
   EXPECT_THAT(on_threads(3, {.table = "/nowhere/cluster.ctt"}, sum_once),
               Each(AllOf(StartsWith("9: "), HasSubstr("/nowhere/cluster.ctt"))));

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,25 @@ TEST_F(Component, ServesFortranByAllItsBindings) {
   }
 }
 
+class RandomFortran : public Component, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, RandomFortran, ::testing::Values(2, 3, 4));
+
+TEST_P(RandomFortran, GetsWhatTheLibraryWouldGiveIt) {
+  const std::string calls = is_full_run() ? "100000" : "400";
+  for (const std::string program : {RANDOM_FORTRAN_PROGRAMS}) {
+    if (program.empty()) GTEST_SKIP() << "there is no Fortran compiler of MPI";
+    const Ended ended =
+        run(with(with(launch(GetParam()), on()), {program, calls, std::to_string(GetParam())}));
+    EXPECT_EQ(ended.code, 0) << program << ended.out << ended.errors;
+    EXPECT_THAT(ended.out, HasSubstr(calls + " calls, right"));
+    // A reduce's kernels are not those of reduce_scatter.
+    for (const char* ran : {"all_reduce_", "all_gather_", "reduce_scatter_", "broadcast_",
+                            "reduce_[^s]", "all_to_all_", "gather_", "scatter_"})
+      EXPECT_THAT(ended.errors, ::testing::ContainsRegex(std::string(" ms less  cpu\\.") + ran))
+          << program;
+  }
+}
+
 TEST_F(Component, LetsTheLibraryGoOnWhileARankWaits) {
   const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "progress"}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
@@ -58,6 +78,33 @@ TEST_F(Component, WaitsForARankHoweverLate) {
   const Ended ended = run(with(with(launch(3), on()), {EDGE_PROGRAM, "stopped", seconds}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
   EXPECT_THAT(ended.out, HasSubstr("stopped: right"));
+}
+
+TEST_F(Component, ReportsHowLongCallsTook) {
+  // By kernels of ours, and by the library.
+  for (const char* const numerics : {"any", "library"}) {
+    const Ended ended = run(with(with(with(launch(3), on()), set("COLLTUNE_NUMERICS", numerics)),
+                                 {EDGE_PROGRAM, "late"}));
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+    double late = 0;
+    double all = 0;
+    ASSERT_EQ(std::sscanf(ended.out.c_str(), "late %lf all %lf", &late, &all), 2) << ended.out;
+    double ours = 0;
+    double library = 0;
+    const std::string::size_type times = ended.errors.find("waits for others included: ");
+    ASSERT_NE(times, std::string::npos) << ended.errors;
+    ASSERT_EQ(std::sscanf(ended.errors.c_str() + times,
+                          "waits for others included: %lf ms in ours, %lf ms in the library's",
+                          &ours, &library),
+              2)
+        << ended.errors;
+    EXPECT_GT(ours + library, late / 2) << ended.errors;
+    EXPECT_LT(ours + library, all + 0.01) << ended.errors;
+    EXPECT_THAT(ended.errors, HasSubstr("Estimated from 6 calls that were timed"));
+    if (std::string(numerics) == "library") {
+      EXPECT_EQ(ours, 0);
+    }
+  }
 }
 
 TEST_F(Component, LeavesAKilledRankToTheLauncher) {
@@ -136,6 +183,24 @@ TEST_F(Component, LeavesFloatsToTheLibraryWhereItsOrderIsDemanded) {
   EXPECT_THAT(ended.errors, HasSubstr("its order of adding would not be the library's"));
   EXPECT_THAT(ended.errors, HasSubstr("calls left to the library: all_reduce"));
   EXPECT_THAT(ended.errors, Not(HasSubstr("less  cpu.all_reduce")));
+}
+
+TEST_F(Component, RunsTheNextBestUnlessTheLibraryFollowsRules) {
+  const TemporaryFolder folder;
+  const std::string table = folder.file("table");
+  ASSERT_EQ(run({PLANTED_TABLE, table, "1", "library_wins", "1x2"}).code, 0);
+  const std::vector<std::string> with_table =
+      with(with(launch(2), on()), set("COLLTUNE_TABLE", table));
+  const Ended next = run(with(with_table, {RANDOM_PROGRAM, "500", "3"}));
+  EXPECT_EQ(next.code, 0) << next.out << next.errors;
+  EXPECT_THAT(next.out, HasSubstr("500 calls, right"));
+  EXPECT_THAT(next.errors, HasSubstr(" less  cpu.all_reduce"));
+  const Ended ruled = run(
+      with(with_table, {"--mca", "coll_tuned_use_dynamic_rules", "1", RANDOM_PROGRAM, "500", "3"}));
+  EXPECT_EQ(ruled.code, 0) << ruled.out << ruled.errors;
+  EXPECT_THAT(ruled.errors, HasSubstr("mpi.all_reduce_tuned{algorithm=linear} of all_reduce f32: "
+                                      "no kernel of ours"));
+  EXPECT_THAT(ruled.errors, HasSubstr("nothing of the table runs there"));
 }
 
 TEST_F(Component, StandsBackWhereNotAllRanksHaveIt) {

@@ -81,6 +81,27 @@ void stopped(int seconds) {
   sums(MPI_COMM_WORLD, 20);
 }
 
+/// The last rank comes late to calls of which all are timed. The first rank says how long it was in
+/// those to which it came late, and in all that can be timed.
+void late() {
+  double late_calls = 0;
+  double all_calls = 0;
+  for (int i = 0; i < 8; ++i) {
+    int told = 0;
+    if (i > 2 && rank == 0) MPI_Send(&told, 1, MPI_INT, ranks - 1, 1, MPI_COMM_WORLD);
+    if (i > 2 && rank == ranks - 1) {
+      MPI_Recv(&told, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      ::usleep(50'000);
+    }
+    const double begun = MPI_Wtime();
+    sum(MPI_COMM_WORLD, 16);
+    const double took = MPI_Wtime() - begun;
+    if (i > 2) late_calls += took;
+    if (i > 1) all_calls += took;
+  }
+  if (rank == 0) std::printf("late %.3f all %.3f\n", late_calls * 1e3, all_calls * 1e3);
+}
+
 /// The ranks make unlike calls, which MPI forbids.
 void mismatch() {
   std::vector<float> send(1024);
@@ -183,7 +204,8 @@ int main(int argc, char** argv) {
                   &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  sums(MPI_COMM_WORLD, 10);
+  if (what == "late") late();  // of its first calls all are timed
+  sums(MPI_COMM_WORLD, what == "late" ? 0 : 10);
   if (what == "progress") progress();
   if (what == "stopped") stopped(number);
   if (what == "killed") {

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: The colltune authors
 # SPDX-License-Identifier: Apache-2.0
 # Installs BUILD into a new prefix under WORK, takes the examples out of README, and configures, builds and runs them as
-# a user would: cmake -DBUILD=… -DREADME=… -DWORK=… -DGENERATOR=… -P run.cmake
+# a user would: cmake -DBUILD=… -DREADME=… -DWORK=… -DGENERATOR=… -DC_COMPILER=… -DCXX_COMPILER=… -P run.cmake
 
 include("${CMAKE_CURRENT_LIST_DIR}/examples.cmake")
 
-# Runs a program that finds no daemon: it must say so and end with the code given.
+# Runs a program that finds no daemon: it must say so and end with the code given. Behind these: what it is run by.
 function(expect_unreachable program code)
   set(address "unix:${WORK}/nobody.sock")
-  execute_process(COMMAND "${program}" "${address}" RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors
+  execute_process(COMMAND ${ARGN} "${program}" "${address}" RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors
                   TIMEOUT 20)
   if(NOT status EQUAL ${code} OR NOT errors MATCHES "no colltuned answers at unix:" OR NOT output STREQUAL "")
     message(FATAL_ERROR "${program} ended with ${status}, printed '${output}' and '${errors}'")
@@ -39,4 +39,16 @@ expect_unreachable("${WORK}/app/build/ask" 4)
 expect_unreachable("${WORK}/app/build/ask_c" 14)
 
 run_step("${prefix}/bin/colltune" --version)
+
+# The same by pkg-config, in a prefix that was moved.
+file(RENAME "${prefix}" "${WORK}/moved")
+file(GLOB library "${WORK}/moved/lib*/libcolltune_client.so" "${WORK}/moved/lib*/*/libcolltune_client.so")
+cmake_path(GET library PARENT_PATH libraries)
+set(found ${CMAKE_COMMAND} -E env "LD_LIBRARY_PATH=${libraries}:$ENV{LD_LIBRARY_PATH}")
+build_by_pkg_config(colltune-client "${WORK}/moved" "${WORK}/ask" "${WORK}/app/ask.cpp" "${CXX_COMPILER}" -std=c++20)
+if(EXISTS "${WORK}/ask")
+  build_by_pkg_config(colltune-client "${WORK}/moved" "${WORK}/ask_c" "${WORK}/app/ask.c" "${C_COMPILER}")
+  expect_unreachable("${WORK}/ask" 4 ${found})
+  expect_unreachable("${WORK}/ask_c" 14 ${found})
+endif()
 file(REMOVE_RECURSE "${WORK}")

@@ -99,13 +99,17 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 struct ProgramCalling {
   Calling calling = default_calling;
   bool registered = false;  ///< their buffers lie in symmetric memory; of persistent calls alone
+  /// What is left to the library runs by rules that were made of a table.
+  bool library_follows_rules = false;
 
   friend bool operator==(const ProgramCalling&, const ProgramCalling&) = default;
 };
 
 /// What `table` says for these ranks: a winner of ours in every bucket in which it was proven to be
 /// faster than the library's own call at the sizes that are measured there and around, and that
-/// every rank can run; where `calling` is `each`, in any call (Operation::rebind). `catalogue` is
+/// every rank can run; where `calling` is `each`, in any call (Operation::rebind). Where the winner
+/// is none of these, the fastest variant of those that are and that were proven likewise, unless
+/// the library follows rules and the table ranks a variant of the library before it. `catalogue` is
 /// make_host_catalogue(). Nothing else runs: the table answers for what was measured with the same
 /// ranks, calls of the same data type and operator that were made likewise, and input that was
 /// rewritten (`default_input`), not in place. In place, where the data lie and the root do not

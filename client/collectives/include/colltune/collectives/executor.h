@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "colltune/collectives/call_times.h"
 #include "colltune/collectives/choices.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/implementation.h"
@@ -60,16 +61,16 @@ class CallLog {
 /// one communicator at a time.
 class Executor {
  public:
-  /// How many calls of one kind ran, on this rank.
+  /// The calls that one variant ran, on this rank.
   struct Tally {
-    std::uint64_t calls = 0;
+    CallSamples made;
     std::chrono::nanoseconds saved{};  ///< as measured by the sweep, not here
   };
 
   /// Collective. `communicator` has an abort flag that lets the library go on; `catalogue` outlives
-  /// this.
+  /// this. `clock` times some of the calls; null: none.
   Executor(std::unique_ptr<Communicator> communicator, const Implementations& catalogue,
-           Choices choices);
+           Choices choices, CallTimer::Now clock = nullptr);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   ~Executor();
@@ -80,25 +81,30 @@ class Executor {
   [[nodiscard]] const Choices& choices() const { return choices_; }
 
   /// Begins a call: writes it down and returns its choice, Choices::library or one for `run`. The
-  /// same on all ranks.
+  /// same on all ranks. `finish` ends it.
   [[nodiscard]] std::uint16_t begin(const ProgramCall& call) noexcept;
   /// Writes down a call that is not made by `begin`, such as the start of a persistent one.
   void note(const ProgramCall& call) noexcept { log_.write(call); }
   /// CallLog::end: ranks of this node that wait for this one for long throw.
   void end(bool in_call) noexcept { log_.end(in_call); }
   /// A call that no choice can be for, since the kernels lack its type or operator.
-  void leave(Collective collective) noexcept { ++left_[static_cast<std::size_t>(collective)]; }
+  /// `finish` ends it, too.
+  void leave(Collective collective) noexcept {
+    timer_.begin(left_[static_cast<std::size_t>(collective)]);
+  }
   /// Runs the call on these buffers (CallBuffers); waits as long as it takes. Returns false if all
   /// ranks leave it to the library after all, since one lacks the memory. Throws Error if the ranks
   /// make different calls.
   [[nodiscard]] bool run(std::uint16_t choice, const ProgramCall& call, bool in_place,
                          const CallBuffers& buffers);
+  /// The call that was begun last, or left, is over on this rank.
+  void finish() noexcept { timer_.end(); }
   /// Compares this rank's call with the others'; to be called now and then by who waits for long.
   void compare_calls() const { log_.compare(); }
   /// For each entry of the choices.
   [[nodiscard]] const std::vector<Tally>& tallies() const { return tallies_; }
   /// Calls left to the library, by collective.
-  [[nodiscard]] const std::array<std::uint64_t, enum_names(Collective{}).size()>& left() const {
+  [[nodiscard]] const std::array<CallSamples, enum_names(Collective{}).size()>& left() const {
     return left_;
   }
   /// Why entries do not run after all; for a person.
@@ -121,7 +127,8 @@ class Executor {
   Call call_;  ///< the latest that was no repetition
   std::vector<Prepared> prepared_;
   std::vector<Tally> tallies_;
-  std::array<std::uint64_t, enum_names(Collective{}).size()> left_{};
+  std::array<CallSamples, enum_names(Collective{}).size()> left_{};
+  CallTimer timer_;
   std::vector<std::string> failures_;
 };
 

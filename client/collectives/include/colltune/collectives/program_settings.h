@@ -17,6 +17,9 @@ struct ProgramSettings {
                << 20U};  ///< COLLTUNE_MEMORY: symmetric memory of each rank and communicator
   ProgramNumerics numerics = ProgramNumerics::same_bits;  ///< COLLTUNE_NUMERICS
   bool reports = false;                                   ///< COLLTUNE_REPORT=1
+  /// Open MPI reads a file of rules: OMPI_MCA_coll_tuned_ and coll_han_dynamic_rules_filename, or
+  /// what switches such rules on, is set.
+  bool library_follows_rules = false;
 };
 
 /// Throws Error(invalid_argument) that names the variable, its value and what is allowed.

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "colltune/collectives/call_times.h"
 #include "colltune/collectives/executor.h"
 
 namespace colltune {
@@ -17,15 +18,28 @@ class Report {
  public:
   /// Adds the calls of a communicator that ends.
   void add(const Executor& executor);
-  /// For a person: what ran how often on this `rank`, what was left to the library, and what was
-  /// saved by the table's times.
+  /// Adds persistent calls of it; `ran_by`: a variant, or what stands for the library's own.
+  void add_persistent(const std::string& ran_by, const CallTimes& times);
+  /// Adds the time in which a communicator was set up.
+  void add_set_up(std::chrono::nanoseconds took) { set_up_ += took; }
+  /// For a person: what ran how often on this `rank` and how long it took there, what was left to
+  /// the library, and what was saved by the table's times.
   [[nodiscard]] std::string text(int rank = 0) const;
 
  private:
+  /// The calls of a variant.
+  struct Ran {
+    CallTimes times;
+    std::chrono::nanoseconds saved{};
+  };
+  [[nodiscard]] std::string times_text() const;
+
   int communicators_ = 0;
-  std::map<std::string, Executor::Tally> ran_;
-  std::array<std::uint64_t, enum_names(Collective{}).size()> left_{};
+  std::map<std::string, Ran> ran_;
+  std::array<CallTimes, enum_names(Collective{}).size()> left_{};
+  std::map<std::string, CallTimes> persistent_;
   std::map<std::string, std::uint64_t> failures_;
+  std::chrono::nanoseconds set_up_{};
   std::string source_;
 };
 

@@ -224,25 +224,31 @@ class CallCounts {
   RankCalls not_kept_;
 };
 
-/// Why no variant serves a call. Printed by name.
+/// Why calls are not measured, or no variant serves them. Printed by name.
 enum class Unserved {
-  nonblocking = 0,
-  irregular = 1,
-  other_operation = 2,  ///< none of the collectives
-  one_rank = 3,
-  no_data = 4,
-  other_numbers = 5,  ///< a reduction whose type or operator is not in the vocabulary
-  uneven_world = 6,   ///< its nodes have unlike numbers of ranks, or are not known
+  nonblocking,
+  irregular,
+  other_operation,    ///< none of the eight collectives
+  one_rank,           ///< the communicator's only one
+  uneven_placement,   ///< or unknown
+  not_in_vocabulary,  ///< the type or the operator of a reduction
+  no_element,         ///< less than one element for each rank
+  too_large,          ///< larger than any size of a configuration
+  beyond_limit,       ///< lighter than the most that a sweep takes of a trace
+  not_kept,           ///< the trace counts them without saying what they were
 };
-constexpr std::array<Named<Unserved>, 7> enum_names(Unserved) {
+constexpr std::array<Named<Unserved>, 10> enum_names(Unserved) {
   using enum Unserved;
   return {{{nonblocking, "nonblocking"},
            {irregular, "irregular"},
            {other_operation, "other operations"},
-           {one_rank, "one rank"},
-           {no_data, "no data"},
-           {other_numbers, "other types or operators"},
-           {uneven_world, "unevenly spread ranks"}}};
+           {one_rank, "one rank only"},
+           {uneven_placement, "uneven or unknown placement"},
+           {not_in_vocabulary, "types or operators not in the vocabulary"},
+           {no_element, "less than one element for each rank"},
+           {too_large, "too large messages"},
+           {beyond_limit, "beyond the limit"},
+           {not_kept, "not kept in the trace"}}};
 }
 constexpr std::string_view enum_title(Unserved) { return "reason"; }
 
@@ -253,7 +259,7 @@ struct TracedProblem {
   std::optional<Unserved> why_not{};
 };
 /// What moves data is asked for in f32 where its bytes are whole elements for each rank, else in
-/// u8: the trace has no type of it.
+/// u8: the trace has no type of it. A reduction's size is rounded down to whole elements.
 [[nodiscard]] TracedProblem problem_of(const TracedCall& call, const TracedWorld& world);
 
 /// The call with its size rounded down to a power of two; 0 stays.

@@ -13,21 +13,6 @@
 
 namespace colltune {
 
-/// Why a sweep does not measure calls of a trace.
-enum class WhyNotTraced {
-  nonblocking,
-  irregular,
-  other_operation,    ///< none of the eight collectives
-  one_rank,           ///< the communicator's only one
-  uneven_placement,   ///< or unknown
-  not_in_vocabulary,  ///< the type or the operator of a reduction
-  no_element,         ///< less than one element for each rank
-  too_large,          ///< larger than any size of a configuration
-  beyond_limit,       ///< lighter than the most that a sweep takes of a trace
-  not_kept,           ///< the trace counts them without saying what they were
-};
-[[nodiscard]] std::string_view describe(WhyNotTraced why);
-
 /// Some calls of a trace, together.
 struct PartOfTrace {
   std::size_t kinds = 0;  ///< entries of Trace::calls; of calls that were not kept, 0
@@ -41,7 +26,7 @@ struct TraceCoverage {
   int nodes = 0;
   std::size_t keys = 0;  ///< that are measured; kinds that differ only by rounding share one
   PartOfTrace measured;
-  std::map<WhyNotTraced, PartOfTrace> left_out;
+  std::map<Unserved, PartOfTrace> left_out;
 };
 /// For a person, in lines; the shares are of the time in all recorded collectives.
 [[nodiscard]] std::vector<std::string> describe(const TraceCoverage& coverage);
