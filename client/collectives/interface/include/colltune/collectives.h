@@ -107,8 +107,9 @@ void colltune_collectives_free(colltune_collectives* collectives);
 /* -1 of NULL. */
 int colltune_collectives_rank(const colltune_collectives* collectives);
 int colltune_collectives_size(const colltune_collectives* collectives);
-/* For a person: what ran how often on this rank, what was saved by the table's times, what did not
- * run and why. Belongs to `collectives`, until the next such call; NULL of NULL or without memory.
+/* For a person: what ran how often on this rank and how long it took there, what was saved by the
+ * table's times, what did not run and why. Belongs to `collectives`, until the next such call; NULL
+ * of NULL or without memory.
  */
 const char* colltune_collectives_report(colltune_collectives* collectives);
 

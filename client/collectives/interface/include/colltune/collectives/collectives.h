@@ -158,8 +158,9 @@ class [[gnu::visibility("default")]] Collectives {
   /// lacks it, Error(invalid_argument) if there are none or the ranks ask for different amounts.
   [[nodiscard]] SymmetricBuffer allocate(Bytes bytes);
 
-  /// For a person: what ran how often on this rank, what the table's winners saved by its times,
-  /// what did not run and why. Persistent calls are not counted.
+  /// For a person: what ran how often on this rank and how long it took there (estimated from some
+  /// of the calls), what the table's winners saved by its times, what did not run and why. Of
+  /// persistent calls, which have lines of their own, nothing is said of what they saved.
   [[nodiscard]] std::string report() const;
 
   class Impl;
