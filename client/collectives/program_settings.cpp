@@ -5,11 +5,8 @@
 
 #include <fmt/format.h>
 
-<<<<<<< HEAD
-=======
 #include <algorithm>
 #include <array>
->>>>>>> wt_a
 #include <string_view>
 
 #include "colltune/collectives/build_id.h"

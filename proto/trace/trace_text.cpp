@@ -105,7 +105,10 @@ Trace parse_trace(std::string_view text, const std::string& where) {
         StatusCode::invalid_argument,
         fmt::format("{}: no trace as 'colltune run --record' writes it: {}", where, error.what()));
   }
-  const Trace trace = from_json_value<Trace>(value, where + ": ");
+  if (!value.is_object())
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("{}: no trace as 'colltune run --record' writes it: not one object", where));
+  const Trace trace = from_json_value<Trace>(value, where + ":");
   check(trace, where);
   return trace;
 }

@@ -158,7 +158,7 @@ TEST(Traces, ThatAreWrongAreRefusedWithThePlace) {
   EXPECT_THAT(error_with("\"version\":1", "\"version\":2"),
               HasSubstr("t.ctr: /version: 2 is not known; allowed is 1"));
   EXPECT_THAT(error_with("\"operation\":\"all_reduce\"", "\"operation\":\"allreduce\""),
-              HasSubstr("t.ctr: /calls/0/call/operation: unknown traced operation 'allreduce'; "
+              HasSubstr("t.ctr:/calls/0/call/operation: unknown traced operation 'allreduce'; "
                         "allowed are all_reduce"));
   EXPECT_THAT(error_with("\"world\":0", "\"world\":1"),
               HasSubstr("t.ctr: /calls/0/world: 1 is none of the 1 worlds"));

@@ -154,21 +154,21 @@ TEST(TracedSweep, WhatIsNotMeasuredHasAReason) {
   any_type.call.data_type.reset();
   TracedCalls any_op = reduction(64, 1us);
   any_op.call.reduce_op.reset();
-  const std::vector<std::pair<TracedCalls, WhyNotTraced>> cases{
-      {nonblocking, WhyNotTraced::nonblocking},
-      {move(TracedOperation::all_to_all_v, 64, 1us), WhyNotTraced::irregular},
-      {move(TracedOperation::neighbor_all_gather_v, 64, 1us), WhyNotTraced::irregular},
-      {move(TracedOperation::barrier, 0, 1us), WhyNotTraced::other_operation},
-      {move(TracedOperation::scan, 64, 1us), WhyNotTraced::other_operation},
-      {reduction(64, 1us, alone), WhyNotTraced::one_rank},
-      {reduction(64, 1us, uneven), WhyNotTraced::uneven_placement},
-      {reduction(64, 1us, nowhere), WhyNotTraced::uneven_placement},
-      {any_type, WhyNotTraced::not_in_vocabulary},
-      {any_op, WhyNotTraced::not_in_vocabulary},
-      {reduction(0, 1us), WhyNotTraced::no_element},
-      {reduction(7, 1us), WhyNotTraced::no_element},
-      {move(TracedOperation::all_gather, 1, 1us), WhyNotTraced::no_element},
-      {reduction(std::uint64_t{1} << 41U, 1us), WhyNotTraced::too_large}};
+  const std::vector<std::pair<TracedCalls, Unserved>> cases{
+      {nonblocking, Unserved::nonblocking},
+      {move(TracedOperation::all_to_all_v, 64, 1us), Unserved::irregular},
+      {move(TracedOperation::neighbor_all_gather_v, 64, 1us), Unserved::irregular},
+      {move(TracedOperation::barrier, 0, 1us), Unserved::other_operation},
+      {move(TracedOperation::scan, 64, 1us), Unserved::other_operation},
+      {reduction(64, 1us, alone), Unserved::one_rank},
+      {reduction(64, 1us, uneven), Unserved::uneven_placement},
+      {reduction(64, 1us, nowhere), Unserved::uneven_placement},
+      {any_type, Unserved::not_in_vocabulary},
+      {any_op, Unserved::not_in_vocabulary},
+      {reduction(0, 1us), Unserved::no_element},
+      {reduction(7, 1us), Unserved::no_element},
+      {move(TracedOperation::all_gather, 1, 1us), Unserved::no_element},
+      {reduction(std::uint64_t{1} << 41U, 1us), Unserved::too_large}};
   for (const auto& [left_out, why] : cases) {
     const TracedSweep sweep = from({reduction(64, 3us), left_out});
     EXPECT_EQ(spec_of(sweep).calls.size(), 1U) << describe(why);
@@ -207,7 +207,7 @@ TEST(TracedSweep, OfTooManyTheHeaviestAreMeasured) {
   ASSERT_EQ(spec.calls.size(), most_traced_calls);
   EXPECT_EQ(spec.calls.front().weight, 1100);
   EXPECT_EQ(spec.calls.back().weight, 77);
-  EXPECT_EQ(sweep.coverage.left_out.at(WhyNotTraced::beyond_limit).kinds, 76U);
+  EXPECT_EQ(sweep.coverage.left_out.at(Unserved::beyond_limit).kinds, 76U);
   EXPECT_THAT(describe(sweep.coverage).at(1),
               HasSubstr("beyond the 1024 heaviest 0.5 % (76 kinds)"));
 }
