@@ -171,16 +171,16 @@ TEST(TracedSweep, WhatIsNotMeasuredHasAReason) {
       {reduction(std::uint64_t{1} << 41U, 1us), Unserved::too_large}};
   for (const auto& [left_out, why] : cases) {
     const TracedSweep sweep = from({reduction(64, 3us), left_out});
-    EXPECT_EQ(spec_of(sweep).calls.size(), 1U) << describe(why);
-    ASSERT_EQ(sweep.coverage.left_out.size(), 1U) << describe(why);
+    EXPECT_EQ(spec_of(sweep).calls.size(), 1U) << name_of(why);
+    ASSERT_EQ(sweep.coverage.left_out.size(), 1U) << name_of(why);
     EXPECT_EQ(sweep.coverage.left_out.begin()->first, why)
-        << describe(sweep.coverage.left_out.begin()->first) << ", not " << describe(why);
+        << name_of(sweep.coverage.left_out.begin()->first) << ", not " << name_of(why);
     EXPECT_EQ(sweep.coverage.left_out.begin()->second.kinds, 1U);
     EXPECT_EQ(sweep.coverage.left_out.begin()->second.time_ns, 1000);
     EXPECT_THAT(
         describe(sweep.coverage),
         ElementsAre(HasSubstr("1 kind of calls, 75.0 % of the recorded collective time, is"),
-                    "not measured: " + std::string(describe(why)) + " 25.0 %"));
+                    "not measured: " + std::string(name_of(why)) + " 25.0 %"));
   }
 }
 
