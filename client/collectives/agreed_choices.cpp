@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "colltune/collectives/executor.h"
@@ -61,35 +64,94 @@ Decided decide(const ProgramSettings& settings, const Communicator& communicator
   return decided;
 }
 
+/// All that rank 0 decides by, as text.
+std::string question(const ProgramSettings& settings, const Communicator& communicator,
+                     const ProgramRanks& ranks, const NeededChoices& needed) {
+  std::string text =
+      fmt::format("{}\n{}\n{}\n{} {}\n{}\n{}", settings.table, settings.table_digest,
+                  name_of(settings.numerics), settings.library_follows_rules, needed.meshes,
+                  to_json_value(ranks.topology).dump(), text_of(ranks.capability));
+  for (const ProgramCalling& calling : needed.callings)
+    text += fmt::format("\n{} {}", name_of(calling.calling), calling.registered);
+  for (const int node : communicator.nodes()) text += fmt::format(" {}", node);
+  return text;
+}
+
+/// Makes room for another entry: worlds that are used again are soon known again.
+template <class Map>
+void make_room(Map& known) {
+  constexpr std::size_t most = 16;
+  if (known.size() >= most) known.clear();
+}
+
 }  // namespace
+
+struct ChoiceCache::Known {
+  std::mutex mutex;
+  // Guarded by mutex. Of rank 0, and of all ranks.
+  std::map<std::string, std::string> packed;  ///< by question
+  std::map<std::string, std::shared_ptr<const Decided>> of_packed;
+};
+
+ChoiceCache::ChoiceCache() : known_(std::make_unique<Known>()) {}
+ChoiceCache::~ChoiceCache() = default;
+ChoiceCache::ChoiceCache(ChoiceCache&&) noexcept = default;
+ChoiceCache& ChoiceCache::operator=(ChoiceCache&&) noexcept = default;
 
 AgreedChoices agree_on_choices(Communicator& communicator, Agreement& agreement,
                                const ProgramSettings& settings, const Implementations& catalogue,
-                               const NeededChoices& needed) {
+                               const NeededChoices& needed, ChoiceCache& cache) {
   const ProgramRanks ranks = ranks_of(communicator, detect_host_capability(communicator, never));
   const std::vector<std::string> all = agreement.gather(digest_of_text(text_of(ranks.capability)));
   AgreedChoices agreed{.of_calling = std::vector<Choices>(needed.callings.size())};
   agreed.are_unlike = std::ranges::adjacent_find(all, std::ranges::not_equal_to{}) != all.end();
   if (agreed.are_unlike) return agreed;
-  std::string text;
+  ChoiceCache::Known& known = *cache.known_;
+  std::string packed;
   if (communicator.rank() == 0) {
-    Decided decided;
-    try {
-      decided = decide(settings, communicator, ranks, catalogue, needed);
-    } catch (const Error& error) {
-      decided = {.error = error.what(), .code = static_cast<std::int64_t>(error.code())};
-    } catch (const std::exception& error) {
-      decided = {.error = error.what(), .code = static_cast<std::int64_t>(StatusCode::internal)};
+    const std::string asked = question(settings, communicator, ranks, needed);
+    {
+      const std::lock_guard lock(known.mutex);
+      if (const auto found = known.packed.find(asked); found != known.packed.end())
+        packed = found->second;
     }
-    text = to_json_value(decided).dump();
+    if (packed.empty()) {
+      Decided decided;
+      try {
+        decided = decide(settings, communicator, ranks, catalogue, needed);
+      } catch (const Error& error) {
+        decided = {.error = error.what(), .code = static_cast<std::int64_t>(error.code())};
+      } catch (const std::exception& error) {
+        decided = {.error = error.what(), .code = static_cast<std::int64_t>(StatusCode::internal)};
+      }
+      nlohmann::json::to_cbor(to_json_value(decided), packed);
+      // A table that cannot be read now may be there later.
+      if (decided.error.empty()) {
+        const std::lock_guard lock(known.mutex);
+        make_room(known.packed);
+        known.packed.emplace(asked, packed);
+      }
+    }
   }
-  text = agreement.share(std::move(text));
-  auto decided = from_json_value<Decided>(nlohmann::json::parse(text), "what rank 0 decided");
-  if (decided.error.empty()) {
-    agreed.of_calling = std::move(decided.of_calling);
-    agreed.meshes = std::move(decided.meshes);
+  packed = agreement.share(std::move(packed));
+  std::shared_ptr<const Decided> decided;
+  {
+    const std::lock_guard lock(known.mutex);
+    if (const auto found = known.of_packed.find(packed); found != known.of_packed.end())
+      decided = found->second;
+  }
+  if (decided == nullptr) {
+    decided = std::make_shared<const Decided>(
+        from_json_value<Decided>(nlohmann::json::from_cbor(packed), "what rank 0 decided"));
+    const std::lock_guard lock(known.mutex);
+    make_room(known.of_packed);
+    known.of_packed.emplace(packed, decided);
+  }
+  if (decided->error.empty()) {
+    agreed.of_calling = decided->of_calling;
+    agreed.meshes = decided->meshes;
   } else {
-    agreed.table_error.emplace(static_cast<StatusCode>(decided.code), decided.error);
+    agreed.table_error.emplace(static_cast<StatusCode>(decided->code), decided->error);
   }
   return agreed;
 }

@@ -53,6 +53,7 @@ struct Process {
   ProgramSettings settings;
   std::string fingerprint;
   Implementations catalogue = make_host_catalogue();
+  ChoiceCache choices;
   Report report;
   std::mutex mutex;
   std::set<std::string> said;  // guarded by mutex, as `report` and the next are
@@ -146,7 +147,8 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
     const auto begun = CallTimer::steady_now();
     SetUp done;
     try {
-      done = set_up(comm, made->abort_flag, process->settings, process->catalogue);
+      done =
+          set_up(comm, made->abort_flag, process->settings, process->catalogue, process->choices);
     } catch (const Error& error) {  // on all ranks
       int rank = 0;
       PMPI_Comm_rank(comm, &rank);

@@ -5,19 +5,18 @@
 
 #include <array>
 
-#include "colltune/collectives/agreed_choices.h"
 #include "colltune/kernels/mpi_library/mpi_communicator.h"
 
 namespace colltune {
 
 SetUp set_up(MPI_Comm comm, AbortFlag& abort_flag, const ProgramSettings& settings,
-             const Implementations& catalogue) {
+             const Implementations& catalogue, ChoiceCache& cache) {
   auto communicator = make_program_communicator(&comm, abort_flag, settings.memory);
   SetUp done{.rank = communicator->rank()};
   const auto agreement = make_mpi_agreement(communicator->native_mpi());
   constexpr std::array ordinary{ProgramCalling{}};
-  AgreedChoices agreed =
-      agree_on_choices(*communicator, *agreement, settings, catalogue, {.callings = ordinary});
+  AgreedChoices agreed = agree_on_choices(*communicator, *agreement, settings, catalogue,
+                                          {.callings = ordinary}, cache);
   if (agreed.are_unlike) {
     done.lines.push_back(
         "the ranks of a communicator run on unlike processors: the library's own collectives run "

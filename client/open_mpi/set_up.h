@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "colltune/collectives/agreed_choices.h"
 #include "colltune/collectives/executor.h"
 #include "colltune/collectives/program_settings.h"
 
@@ -23,6 +24,6 @@ struct SetUp {
 /// Collective: rank 0 of `comm` reads the table and decides for all. Waits as the library does.
 /// Throws Error on all ranks or none.
 [[nodiscard]] SetUp set_up(MPI_Comm comm, AbortFlag& abort_flag, const ProgramSettings& settings,
-                           const Implementations& catalogue);
+                           const Implementations& catalogue, ChoiceCache& cache);
 
 }  // namespace colltune

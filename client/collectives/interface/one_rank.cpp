@@ -65,9 +65,10 @@ Collectives::Impl::Impl(OneRankParts parts, Agreement& agreement, const ProgramS
       rank_(parts_.communicator->rank()),
       ranks_(parts_.communicator->size()) {
   const auto begun = CallTimer::steady_now();
+  ChoiceCache cache;  // each object has a table of its own
   AgreedChoices agreed =
       agree_on_choices(*parts_.communicator, agreement, settings, *parts_.catalogue,
-                       {.callings = callings, .meshes = true});
+                       {.callings = callings, .meshes = true}, cache);
   if (agreed.table_error) throw *agreed.table_error;
   if (agreed.are_unlike) notes_.emplace_back("the ranks run on unlike processors: no winner runs");
   executor_ = std::make_unique<Executor>(std::move(parts_.communicator), *parts_.catalogue,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,11 +30,30 @@ struct AgreedChoices {
   std::optional<Error> table_error{};  ///< why the table cannot be used
 };
 
-/// Collective: rank 0 reads the table that its `settings` name, if any, and decides for all. Waits
-/// as long as it takes. Throws Error on all ranks or none.
+/// What a process has decided and read for communicators before, so that the next one that is like
+/// them need not: a table is read once for each kind of world. Holds a few of them. Thread-safe.
+class ChoiceCache {
+ public:
+  ChoiceCache();
+  ~ChoiceCache();
+  ChoiceCache(ChoiceCache&&) noexcept;
+  ChoiceCache& operator=(ChoiceCache&&) noexcept;
+
+ private:
+  friend AgreedChoices agree_on_choices(Communicator& communicator, Agreement& agreement,
+                                        const ProgramSettings& settings,
+                                        const Implementations& catalogue,
+                                        const NeededChoices& needed, ChoiceCache& cache);
+  struct Known;
+  std::unique_ptr<Known> known_;
+};
+
+/// Collective: rank 0 reads the table that its `settings` name, if any, and decides for all; where
+/// its `cache` knows what it decided for such ranks and settings, that holds. Waits as long as it
+/// takes. Throws Error on all ranks or none.
 [[nodiscard]] AgreedChoices agree_on_choices(Communicator& communicator, Agreement& agreement,
                                              const ProgramSettings& settings,
                                              const Implementations& catalogue,
-                                             const NeededChoices& needed);
+                                             const NeededChoices& needed, ChoiceCache& cache);
 
 }  // namespace colltune
