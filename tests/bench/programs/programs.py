@@ -178,6 +178,10 @@ class Bench:
             print(f"{program.name}: {done.stderr.strip()}", file=sys.stderr)
         return self.run.json_of("show", "trace", str(trace), *(["--db", str(self.database)] if self.database.exists() else []))
 
+    def has_winners(self):
+        """Whether any decision runs in a program."""
+        return self.run.run(self.run.colltune, "run", "--db", str(self.database), "--dry-run", codes=(0, 3)).returncode == 0
+
     def compare(self, program):
         tuned = [self.run.colltune, "run", "--quiet", "--db", str(self.database), "--"]
         results = {"with": [], "without": []}
@@ -236,6 +240,11 @@ def main():
                     print(f"{program.name}: {program.needs} is not installed", file=sys.stderr)
                     continue
                 shares = share_of(bench.tune(number, program))
+                if not bench.has_winners():
+                    print(f"{program.name:<44}{ranks:>6}{shares[0]:>11.1%}{shares[1]:>8.1%}{shares[2]:>7.1%}   nothing displaced the default",
+                          flush=True)
+                    rows.append({"program": program.name, "ranks": ranks, "collectives": shares[0], "served": shares[1], "saved": 0})
+                    continue
                 results = bench.compare(program)
                 without, mine = ([seconds for _, seconds in results[side]] for side in ("without", "with"))
                 ratios = [theirs / own for theirs, own in zip(without, mine)]
