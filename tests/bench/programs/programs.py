@@ -261,7 +261,7 @@ def main():
                 if high < LEAST:
                     faults.append(f"{program.name} on {ranks}: {low:.3f} to {high:.3f}")
     print("holds" if not faults else "DOES NOT HOLD: " + "; ".join(faults))
-    launches.store(options.results, "programs", before, {"faults": faults, "programs": rows})
+    launches.store(options.results, "programs_" + "_".join(map(str, options.ranks)), before, {"faults": faults, "programs": rows})
     return 0 if options.unjudged or not faults else 1
 
 

@@ -42,9 +42,10 @@ def main():
                                "--launches", "2", "--scale", "0.05", "--sweep-seconds", "6", "--unjudged", "--results", folder],
                               check=True, capture_output=True, text=True)
         both = subprocess.run([HERE / "programs.py", "--build", build, "--mpirun", launcher, "--ranks", "4", "--only", "8^3",
-                               "--launches", "2", "--scale", "0.01", "--sweep-seconds", "6", "--unjudged", "--results", folder + "/4"],
+                               "--launches", "2", "--scale", "0.01", "--sweep-seconds", "6", "--unjudged", "--results", folder],
                               check=True, capture_output=True, text=True)
-        rows = [row for name in ("", "4") for row in json.loads((pathlib.Path(folder) / name / "programs.json").read_text())["result"]["programs"]]
+        rows = [row for ranks in (2, 4)
+                for row in json.loads((pathlib.Path(folder) / f"programs_{ranks}.json").read_text())["result"]["programs"]]
     check([row["ranks"] for row in rows] == [2, 4], f"both programs ran: {done.stderr} {both.stderr}")
     for row in rows:
         check(0 < row["served"] <= row["collectives"] <= 1, f"calls of {row['program']} were measured: {row}")
