@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 
 #include "colltune/collectives/build_id.h"
@@ -37,6 +38,15 @@ ProgramSettings read_program_settings(const std::function<const char*(const char
       refuse("COLLTUNE_NUMERICS", text, allowed_names<ProgramNumerics>());
     }
   }
+  if (const auto text = value("COLLTUNE_PATIENCE"); !text.empty()) {
+    constexpr int most = 3'600'000;
+    int milliseconds = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), milliseconds);
+    if (error != std::errc{} || end != text.data() + text.size() || milliseconds < 0 ||
+        milliseconds > most)
+      refuse("COLLTUNE_PATIENCE", text, "a number of milliseconds from 0 to 3600000");
+    settings.patience = std::chrono::milliseconds(milliseconds);
+  }
   if (const auto text = value("COLLTUNE_REPORT"); !text.empty()) {
     if (text != "0" && text != "1") refuse("COLLTUNE_REPORT", text, "0 or 1");
     settings.reports = text == "1";
@@ -53,7 +63,8 @@ ProgramSettings read_program_settings(const std::function<const char*(const char
 }
 
 std::string fingerprint_of(const ProgramSettings& settings) {
-  return fmt::format("{} {} {}", own_build_id(), settings.memory.value, name_of(settings.numerics));
+  return fmt::format("{} {} {} {}", own_build_id(), settings.memory.value,
+                     name_of(settings.numerics), settings.patience.count());
 }
 
 }  // namespace colltune

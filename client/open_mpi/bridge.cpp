@@ -132,6 +132,8 @@ void colltune_close(bool is_first_rank) {
   });
 }
 
+std::int64_t colltune_patience() { return process->settings.patience.count(); }
+
 const char* colltune_fingerprint() { return process->fingerprint.c_str(); }
 
 void colltune_say(const char* why) {

@@ -7,6 +7,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,6 +41,9 @@ void colltune_close(bool is_first_rank);
 /* What must be equal on all ranks, as text: the build and the settings. Only after colltune_open.
  */
 const char* colltune_fingerprint(void);
+/* How long a communicator's ranks wait in the library's collectives before it is set up, ns. Only
+   after colltune_open. */
+int64_t colltune_patience(void);
 /* Says once per process, on stderr, why the library's own collectives run. */
 void colltune_say(const char* why);
 

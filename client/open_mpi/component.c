@@ -17,13 +17,15 @@
 #include "opal/runtime/opal_progress.h"
 
 #include "bridge.h"
+#include "clock.h"
 #include "peers.h"
 
 /* Below coll/cuda, which brings the data of devices into host memory first; above all that compute.
  */
 #define PRIORITY 75
-/* A communicator is set up at this of its collectives: many have only one or two. */
-#define FIRST_CALL 3
+/* At this of a communicator's collectives, and whenever there are twice as many, its ranks look
+   whether to set it up: many have only one or two. */
+#define FIRST_LOOK 3
 
 static char modex_key[] = "colltune.coll";
 
@@ -49,7 +51,11 @@ typedef struct {
   mca_coll_base_module_t super;
   struct lower lower;
   colltune_executor* executor; /* null before it is set up, and if nothing of ours runs */
-  int calls;                   /* up to FIRST_CALL */
+  bool is_set_up;
+  uint64_t calls;     /* until it is set up */
+  uint64_t next_look; /* at this call */
+  int64_t spent;      /* in the library's collectives until then, ns */
+  int64_t begun;      /* the latest of them */
   int ranks;
   int rank;
 } colltune_module;
@@ -57,7 +63,11 @@ typedef struct {
 static void construct(colltune_module* module) {
   memset(&module->lower, 0, sizeof module->lower);
   module->executor = NULL;
+  module->is_set_up = false;
   module->calls = 0;
+  module->next_look = FIRST_LOOK;
+  module->spent = 0;
+  module->begun = 0;
   module->ranks = 0;
   module->rank = 0;
 }
@@ -76,7 +86,8 @@ static void destruct(colltune_module* module) {
 
 static OBJ_CLASS_INSTANCE(colltune_module, mca_coll_base_module_t, construct, destruct);
 
-/* Whether every rank of the communicator runs this with the same settings. The same on all ranks. */
+/* Whether every rank of the communicator runs this with the same settings. The same on all ranks.
+ */
 static bool is_everywhere(struct ompi_communicator_t* comm) {
   if (colltune_all_told(comm, modex_key, colltune_fingerprint())) return true;
   if (0 == ompi_comm_rank(comm))
@@ -90,13 +101,13 @@ static bool is_everywhere(struct ompi_communicator_t* comm) {
    holds the module. A component that came in front of us calls us as its lower one: it stays. */
 static void stand_aside(colltune_module* module, struct ompi_communicator_t* comm) {
   const colltune_executor* const executor = module->executor;
-#define STAND_ASIDE(name, collective)                                 \
-  if (comm->c_coll->coll_##name##_module == &module->super &&         \
+#define STAND_ASIDE(name, collective)                                  \
+  if (comm->c_coll->coll_##name##_module == &module->super &&          \
       (NULL == executor || !colltune_is_used(executor, collective))) { \
-    comm->c_coll->coll_##name = module->lower.name;                   \
-    comm->c_coll->coll_##name##_module = module->lower.name##_module; \
-    OBJ_RETAIN(module->lower.name##_module);                          \
-    OBJ_RELEASE(module);                                              \
+    comm->c_coll->coll_##name = module->lower.name;                    \
+    comm->c_coll->coll_##name##_module = module->lower.name##_module;  \
+    OBJ_RETAIN(module->lower.name##_module);                           \
+    OBJ_RELEASE(module);                                               \
   }
   STAND_ASIDE(allreduce, COLLTUNE_ALL_REDUCE)
   STAND_ASIDE(allgather, COLLTUNE_ALL_GATHER)
@@ -109,18 +120,47 @@ static void stand_aside(colltune_module* module, struct ompi_communicator_t* com
 #undef STAND_ASIDE
 }
 
+/* Whether some rank has spent so long in this communicator's collectives that setting it up may
+   pay. Collective, at the same call on all ranks: how large their calls are does not count, since
+   that may differ by mistake. The same on all ranks. */
+static bool is_worthwhile(colltune_module* module, struct ompi_communicator_t* comm) {
+  const int64_t patience = colltune_patience();
+  if (0 == patience) return true;
+  int64_t longest = module->spent;
+  is_inside = true;
+  const int rc = module->lower.allreduce(MPI_IN_PLACE, &longest, 1, MPI_INT64_T, MPI_MAX, comm,
+                                         module->lower.allreduce_module);
+  is_inside = false;
+  return MPI_SUCCESS == rc && longest >= patience;
+}
+
+/* The same as the next, before the communicator is set up. */
+static colltune_executor* executor_of_new(colltune_module* module,
+                                          struct ompi_communicator_t* comm) {
+  if (is_inside) return NULL;
+  if (++module->calls == module->next_look) {
+    module->next_look *= 2;
+    const bool is_possible = is_everywhere(comm);
+    if (!is_possible || is_worthwhile(module, comm)) {
+      if (is_possible) {
+        is_inside = true;
+        module->executor = colltune_set_up(comm, opal_progress);
+        is_inside = false;
+      }
+      module->is_set_up = true;
+      stand_aside(module, comm);
+      return module->executor;
+    }
+  }
+  module->begun = colltune_now();
+  return NULL;
+}
+
 /* The executor for a call; null: the call is the library's. */
 static inline colltune_executor* executor_of(colltune_module* module,
                                              struct ompi_communicator_t* comm) {
-  if (OPAL_LIKELY(module->calls == FIRST_CALL)) return is_inside ? NULL : module->executor;
-  if (is_inside || ++module->calls < FIRST_CALL) return NULL;
-  if (is_everywhere(comm)) {
-    is_inside = true;
-    module->executor = colltune_set_up(comm, opal_progress);
-    is_inside = false;
-  }
-  stand_aside(module, comm);
-  return module->executor;
+  if (OPAL_LIKELY(module->is_set_up)) return is_inside ? NULL : module->executor;
+  return executor_of_new(module, comm);
 }
 
 static int result_of(enum colltune_outcome outcome) {
@@ -129,13 +169,22 @@ static int result_of(enum colltune_outcome outcome) {
 
 /* Around the library's own collective, which may be made of others on the same communicator: they
    are part of it. */
-static inline void pass_on(const colltune_executor* executor) {
-  if (NULL != executor) is_inside = true;
+struct passing {
+  colltune_module* module; /* null: this is such a part */
+  colltune_executor* executor;
+};
+static inline struct passing pass_on(colltune_module* module, colltune_executor* executor) {
+  const bool is_counted = !is_inside && (NULL != executor || !module->is_set_up);
+  if (is_counted) is_inside = true;
+  return (struct passing){is_counted ? module : NULL, executor};
 }
-static inline int passed_on(colltune_executor* executor, int result) {
-  if (NULL != executor) {
+static inline int passed_on(struct passing call, int result) {
+  if (NULL != call.module) {
     is_inside = false;
-    colltune_finish(executor);
+    if (NULL != call.executor)
+      colltune_finish(call.executor);
+    else
+      call.module->spent += colltune_now() - call.module->begun;
   }
   return result;
 }
@@ -257,9 +306,9 @@ static int colltune_bcast(void* buffer, int count, struct ompi_datatype_t* type,
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  pass_on(executor);
+  const struct passing call = pass_on(module, executor);
   return passed_on(
-      executor, module->lower.bcast(buffer, count, type, root, comm, module->lower.bcast_module));
+      call, module->lower.bcast(buffer, count, type, root, comm, module->lower.bcast_module));
 }
 
 static int colltune_allgather(const void* send, int send_count, struct ompi_datatype_t* send_type,
@@ -285,8 +334,8 @@ static int colltune_allgather(const void* send, int send_count, struct ompi_data
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  pass_on(executor);
-  return passed_on(executor,
+  const struct passing call = pass_on(module, executor);
+  return passed_on(call,
                    module->lower.allgather(send, send_count, send_type, receive, receive_count,
                                            receive_type, comm, module->lower.allgather_module));
 }
@@ -312,10 +361,9 @@ static int colltune_alltoall(const void* send, int send_count, struct ompi_datat
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  pass_on(executor);
-  return passed_on(executor,
-                   module->lower.alltoall(send, send_count, send_type, receive, receive_count,
-                                          receive_type, comm, module->lower.alltoall_module));
+  const struct passing call = pass_on(module, executor);
+  return passed_on(call, module->lower.alltoall(send, send_count, send_type, receive, receive_count,
+                                                receive_type, comm, module->lower.alltoall_module));
 }
 
 static int colltune_gather(const void* send, int send_count, struct ompi_datatype_t* send_type,
@@ -345,10 +393,10 @@ static int colltune_gather(const void* send, int send_count, struct ompi_datatyp
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  pass_on(executor);
-  return passed_on(executor,
-                   module->lower.gather(send, send_count, send_type, receive, receive_count,
-                                        receive_type, root, comm, module->lower.gather_module));
+  const struct passing call = pass_on(module, executor);
+  return passed_on(
+      call, module->lower.gather(send, send_count, send_type, receive, receive_count, receive_type,
+                                 root, comm, module->lower.gather_module));
 }
 
 static int colltune_scatter(const void* send, int send_count, struct ompi_datatype_t* send_type,
@@ -377,10 +425,10 @@ static int colltune_scatter(const void* send, int send_count, struct ompi_dataty
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  pass_on(executor);
-  return passed_on(executor,
-                   module->lower.scatter(send, send_count, send_type, receive, receive_count,
-                                         receive_type, root, comm, module->lower.scatter_module));
+  const struct passing call = pass_on(module, executor);
+  return passed_on(
+      call, module->lower.scatter(send, send_count, send_type, receive, receive_count, receive_type,
+                                  root, comm, module->lower.scatter_module));
 }
 
 /* Predefined operators take predefined types alone, which are contiguous. */
@@ -402,9 +450,9 @@ static int colltune_allreduce(const void* send, void* receive, int count,
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  pass_on(executor);
-  return passed_on(executor, module->lower.allreduce(send, receive, count, type, op, comm,
-                                                     module->lower.allreduce_module));
+  const struct passing call = pass_on(module, executor);
+  return passed_on(call, module->lower.allreduce(send, receive, count, type, op, comm,
+                                                 module->lower.allreduce_module));
 }
 
 static int colltune_reduce(const void* send, void* receive, int count, struct ompi_datatype_t* type,
@@ -426,9 +474,9 @@ static int colltune_reduce(const void* send, void* receive, int count, struct om
       if (COLLTUNE_LEFT != outcome) return result_of(outcome);
     }
   }
-  pass_on(executor);
-  return passed_on(executor, module->lower.reduce(send, receive, count, type, op, root, comm,
-                                                  module->lower.reduce_module));
+  const struct passing call = pass_on(module, executor);
+  return passed_on(call, module->lower.reduce(send, receive, count, type, op, root, comm,
+                                              module->lower.reduce_module));
 }
 
 /* Runs a reduce_scatter of `count` elements for each rank. */
@@ -468,8 +516,8 @@ static int colltune_reduce_scatter_block(const void* send, void* receive, int co
         scatter_reduced(module, executor, send, receive, (size_t)count, type, op);
     if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
-  pass_on(executor);
-  return passed_on(executor,
+  const struct passing call = pass_on(module, executor);
+  return passed_on(call,
                    module->lower.reduce_scatter_block(send, receive, count, type, op, comm,
                                                       module->lower.reduce_scatter_block_module));
 }
@@ -489,9 +537,9 @@ static int colltune_reduce_scatter(const void* send, void* receive, const int* c
   } else if (NULL != executor) {
     colltune_leave(executor, COLLTUNE_REDUCE_SCATTER);
   }
-  pass_on(executor);
-  return passed_on(executor, module->lower.reduce_scatter(send, receive, counts, type, op, comm,
-                                                          module->lower.reduce_scatter_module));
+  const struct passing call = pass_on(module, executor);
+  return passed_on(call, module->lower.reduce_scatter(send, receive, counts, type, op, comm,
+                                                      module->lower.reduce_scatter_module));
 }
 
 static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {
@@ -525,9 +573,8 @@ static int open_component(void) {
   if (!colltune_open(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION)) return OMPI_ERR_NOT_AVAILABLE;
   /* Sent along with what every rank tells of itself during MPI_Init, so that the others can see it
    * without this rank's help. */
-  return OPAL_SUCCESS == colltune_tell(modex_key, colltune_fingerprint())
-             ? OMPI_SUCCESS
-             : OMPI_ERR_NOT_AVAILABLE;
+  return OPAL_SUCCESS == colltune_tell(modex_key, colltune_fingerprint()) ? OMPI_SUCCESS
+                                                                          : OMPI_ERR_NOT_AVAILABLE;
 }
 
 static int close_component(void) {

@@ -51,7 +51,7 @@ if [ -n "${COLLTUNE_COMPONENT:-}" ]; then
   component=(--mca mca_base_component_path "$COLLTUNE_COMPONENT:SYSTEM_DEFAULT:USER_DEFAULT" -x COLLTUNE_REPORT=1)
   expect_code 0 "$COLLTUNE_PLANTED_TABLE" "$work/planted.ctt" 3 2x2 1x2 2x1
   # All that ranks need reaches them on the other host, too.
-  expect_code 0 "${lab[@]}" --hosts 2 -- "$colltune" run --table "$work/planted.ctt" --files "$work/launch" -- \
+  expect_code 0 env OMPI_MCA_coll_colltune_patience=0 "${lab[@]}" --hosts 2 -- "$colltune" run --table "$work/planted.ctt" --files "$work/launch" -- \
     "${mpirun[@]}" -n 4 "$COLLTUNE_RANDOM_PROGRAM" 400 1 without-windows
   expect_in out '400 calls, right'
   expect_in err ' calls, .*cpu\.[a-z_]*_hierarchical'

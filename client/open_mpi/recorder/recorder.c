@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include "mpi.h"
 #include "ompi/attribute/attribute.h"
@@ -17,6 +16,7 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/request/request.h"
 
+#include "../clock.h"
 #include "../peers.h"
 #include "recording.h"
 
@@ -84,12 +84,6 @@ static void destruct(recorder_module* module) {
 }
 
 static OBJ_CLASS_INSTANCE(recorder_module, mca_coll_base_module_t, construct, destruct);
-
-static uint64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000U + (uint64_t)time.tv_nsec;
-}
 
 static void write_down(recorder_module* module, struct ompi_communicator_t* comm,
                        const struct colltune_seen* seen, bool is_nonblocking,
@@ -184,9 +178,9 @@ static struct colltune_seen exchanged(const int* counts, struct ompi_datatype_t*
     recorder_module* const module = (recorder_module*)base;                                       \
     if (is_inside) return module->lower.name(UNPACK arguments comm, module->lower.name##_module); \
     is_inside = true;                                                                             \
-    const uint64_t begin = now();                                                                 \
+    const int64_t begin = colltune_now();                                                         \
     const int rc = module->lower.name(UNPACK arguments comm, module->lower.name##_module);        \
-    const uint64_t took = now() - begin;                                                          \
+    const uint64_t took = (uint64_t)(colltune_now() - begin);                                     \
     const struct colltune_seen seen = what;                                                       \
     write_down(module, comm, &seen, false, took);                                                 \
     is_inside = false;                                                                            \
@@ -199,10 +193,10 @@ static struct colltune_seen exchanged(const int* counts, struct ompi_datatype_t*
       return module->lower.i##name(UNPACK arguments comm, request,                                \
                                    module->lower.i##name##_module);                               \
     is_inside = true;                                                                             \
-    const uint64_t begin = now();                                                                 \
+    const int64_t begin = colltune_now();                                                         \
     const int rc =                                                                                \
         module->lower.i##name(UNPACK arguments comm, request, module->lower.i##name##_module);    \
-    const uint64_t took = now() - begin;                                                          \
+    const uint64_t took = (uint64_t)(colltune_now() - begin);                                     \
     const struct colltune_seen seen = what;                                                       \
     write_down(module, comm, &seen, true, took);                                                  \
     is_inside = false;                                                                            \

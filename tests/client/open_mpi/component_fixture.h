@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct Ended {
 
 class Component : public ::testing::Test {
  protected:
+  // Communicators are set up at their third call: these programs make few.
+  Component() { ::setenv("OMPI_MCA_coll_colltune_patience", "0", 1); }
+
   /// What was planted with this seed, for the worlds of these tests and their halves.
   static std::string table(int seed) {
     static TemporaryFolder tables;

@@ -143,9 +143,9 @@ TEST_F(Component, LeavesErrorsToTheLibrary) {
 }
 
 TEST_F(Component, IsSilentWithoutATable) {
-  const Ended ended = run(with(
-      with(launch(2), {"--mca", "mca_base_component_path", COMPONENT_FOLDER ":SYSTEM_DEFAULT:USER_DEFAULT"}),
-      {EDGE_PROGRAM, "children"}));
+  const Ended ended = run(with(with(launch(2), {"--mca", "mca_base_component_path",
+                                                COMPONENT_FOLDER ":SYSTEM_DEFAULT:USER_DEFAULT"}),
+                               {EDGE_PROGRAM, "children"}));
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.errors, Not(HasSubstr("colltune")));
 }
@@ -162,6 +162,10 @@ TEST_F(Component, RefusesSettingsThatAreNone) {
               HasSubstr("COLLTUNE_MEMORY=much must be a size"));
   EXPECT_THAT(errors_with("COLLTUNE_NUMERICS", "mine"),
               HasSubstr("COLLTUNE_NUMERICS=mine must be library, any, same_bits, rank_order"));
+  for (const char* wrong : {"1.5", "-1", "3600001", "5ms"})
+    EXPECT_THAT(errors_with("COLLTUNE_PATIENCE", wrong),
+                HasSubstr(std::string("COLLTUNE_PATIENCE=") + wrong +
+                          " must be a number of milliseconds from 0 to 3600000"));
   EXPECT_THAT(errors_with("COLLTUNE_REPORT", "yes"),
               HasSubstr("COLLTUNE_REPORT=yes must be 0 or 1"));
   EXPECT_THAT(errors_with("COLLTUNE_TABLE_DIGEST", "123456"),
@@ -217,6 +221,20 @@ TEST_F(Component, StandsBackWhereNotAllRanksHaveIt) {
                     {EDGE_PROGRAM, "children"})));
   EXPECT_EQ(unlike.code, 0) << unlike.out << unlike.errors;
   EXPECT_THAT(unlike.errors, HasSubstr("the same settings"));
+}
+
+// A communicator is worth its set-up only once its ranks have spent as long in collectives.
+TEST_F(Component, CommunicatorsThatAreHardlyUsedAreNotSetUp) {
+  const auto report_with = [](const char* patience, const std::string& calls) {
+    const Ended ended = run(with(with(with(launch(2), on()), set("COLLTUNE_PATIENCE", patience)),
+                                 {RANDOM_PROGRAM, calls, "5"}));
+    EXPECT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_THAT(ended.out, HasSubstr(calls + " calls, right"));
+    return ended.errors;
+  };
+  EXPECT_THAT(report_with("3600000", "300"), HasSubstr("no communicator was set up"));
+  // The slowest of 3,000 random calls alone takes longer.
+  EXPECT_THAT(report_with("1", "3000"), HasSubstr(" ran by generation 1, table "));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -16,6 +17,9 @@ struct ProgramSettings {
   Bytes memory{std::uint64_t{256}
                << 20U};  ///< COLLTUNE_MEMORY: symmetric memory of each rank and communicator
   ProgramNumerics numerics = ProgramNumerics::same_bits;  ///< COLLTUNE_NUMERICS
+  /// COLLTUNE_PATIENCE, in milliseconds: what a communicator's ranks spend in the library's
+  /// collectives before the component sets it up, which takes about as long.
+  std::chrono::nanoseconds patience = std::chrono::milliseconds(10);
   bool reports = false;                                   ///< COLLTUNE_REPORT=1
   /// Open MPI reads a file of rules: OMPI_MCA_coll_tuned_ and coll_han_dynamic_rules_filename, or
   /// what switches such rules on, is set.
