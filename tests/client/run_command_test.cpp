@@ -258,6 +258,9 @@ TEST_F(RunCommand, RecordsWithDecisionsAndWithout) {
                            "/lib/openmpi:SYSTEM_DEFAULT:USER_DEFAULT'\n"
                            "export OMPI_MCA_coll_colltune_trace='" +
                            folder.file("t.ctr") + "'\n");
+  // Nothing is written for such a launch, so it needs no folder for it.
+  EXPECT_EQ(run_without_decisions({"--dry-run", "--record", folder.file("t.ctr")}, {"HOME="}).code,
+            0);
   fill_all();
   shown = run({"--dry-run", "--record", folder.file("t.ctr")}, {"COLLTUNE_TRACE=mine"});
   EXPECT_EQ(shown.code, 0) << shown.errors;

@@ -39,6 +39,11 @@ fs::path cache_folder() {
               "--files");
 }
 
+/// Where this launch's files lie.
+fs::path folder_of(const RunOptions& options) {
+  return options.files.empty() ? cache_folder() : fs::absolute(fs::path(options.files));
+}
+
 void write_files(const TunedLaunch& launch, const fs::path& folder, std::ostream& log) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -59,7 +64,7 @@ fs::path trace_file(const std::string& typed) {
 }
 
 /// What the options ask for.
-TunedLaunch launch_for(const RunOptions& options, const fs::path& folder) {
+TunedLaunch launch_for(const RunOptions& options) {
   const Runners runners = find_runners(fs::read_symlink("/proc/self/exe"));
   const Origin& origin = options.origin;
   const bool has_decisions =
@@ -73,7 +78,7 @@ TunedLaunch launch_for(const RunOptions& options, const fs::path& folder) {
                                {.numerics = options.numerics,
                                 .memory = options.memory,
                                 .reports = !options.is_quiet && options.comparisons == 0,
-                                .folder = folder,
+                                .folder = folder_of(options),
                                 .is_folder_everywhere = !options.files.empty(),
                                 .command = options.command},
                                own_variable);
@@ -134,12 +139,10 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
                 "--record and --ab: recording takes time, which the comparison would count");
   std::optional<HeldSignals> signals;
   if (options.comparisons > 0) signals.emplace();
-  const fs::path folder =
-      options.files.empty() ? cache_folder() : fs::absolute(fs::path(options.files));
-  const TunedLaunch tuned = launch_for(options, folder);
+  const TunedLaunch tuned = launch_for(options);
   const std::string script =
       options.dry_run.empty() ? std::string() : print_variables(tuned.variables, options.dry_run);
-  if (!tuned.files.empty()) write_files(tuned, folder, log);
+  if (!tuned.files.empty()) write_files(tuned, folder_of(options), log);
   if (!options.is_quiet)
     for (const std::string& line : tuned.lines) log << "colltune run: " << line << '\n';
   if (!options.dry_run.empty()) {

@@ -50,10 +50,7 @@ void CallTable::add(const TracedCall& asked, std::chrono::nanoseconds time) {
     call = rounded(call);
     found = find(call);
   }
-  if (found == none && entries_.size() >= CallCounts::most) {
-    latest_ = none;
-    return not_kept_.add({.calls = 1, .time = time});
-  }
+  if (found == none && entries_.size() >= CallCounts::most) return add_not_kept(time);
   if (found == none) {
     insert(call);
     found = entries_.size() - 1;

@@ -19,7 +19,13 @@ class CallTable {
     RankCalls by_ranks;
   };
 
+  /// Throws std::bad_alloc if there is no memory for another kind.
   void add(const TracedCall& call, std::chrono::nanoseconds time);
+  /// A call of which nothing else is kept.
+  void add_not_kept(std::chrono::nanoseconds time) noexcept {
+    latest_ = none;
+    not_kept_.add({.calls = 1, .time = time});
+  }
   /// The call that was added last, once more. Returns false if that is not kept, or there is none.
   [[nodiscard]] bool add_as_before(std::chrono::nanoseconds time) {
     if (latest_ == none) return false;

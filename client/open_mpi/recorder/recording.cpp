@@ -14,6 +14,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -166,7 +168,11 @@ void colltune_record(colltune_recording* recording, const colltune_seen* seen, b
     call.data_type = recording->data_type;
     call.reduce_op = reduce_op_of(seen->op);
   }
-  recording->calls.add(call, time);
+  try {
+    recording->calls.add(call, time);
+  } catch (const std::bad_alloc&) {
+    recording->calls.add_not_kept(time);  // the program goes on
+  }
 }
 
 void colltune_recorder_finish() {
