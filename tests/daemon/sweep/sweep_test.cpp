@@ -390,7 +390,8 @@ TEST(Passes, ABudgetThatEndsAfterTheFirstOneIsNoLoss) {
 }
 
 TEST(Passes, WhoeverWinsInTheEndWasSoakedOnce) {
-  // In their family "early" leads in the first pass, "late" after the second.
+  // In their family "early" leads in the first pass, "late" after the second. What a busy machine
+  // adds to a sleep must not change that, so the sleeps are long and far apart.
   std::atomic<int> pass{0};
   const auto sleeps = [&](std::chrono::microseconds first, std::chrono::microseconds later) {
     return
@@ -398,8 +399,8 @@ TEST(Passes, WhoeverWinsInTheEndWasSoakedOnce) {
   };
   const auto implementations =
       fakes::make({{.name = "base", .is_baseline = true},
-                   {.name = "early", .family = "other", .at_start = sleeps(2ms, 8ms)},
-                   {.name = "late", .family = "other", .at_start = sleeps(4ms, 200us)}});
+                   {.name = "early", .family = "other", .at_start = sleeps(10ms, 80ms)},
+                   {.name = "late", .family = "other", .at_start = sleeps(20ms, 200us)}});
   SweepSpec spec = three_cells_in(3);
   spec.sizes = parse_sizes("64");
   spec.soak = {.runs = 100, .time = 60s};
