@@ -14,6 +14,7 @@
 namespace colltune {
 namespace {
 
+using fakes::impatient_policy;
 using fakes::measure;
 using fakes::plan_of;
 using fakes::short_policy;
@@ -119,12 +120,12 @@ TEST(Measure, AResultLeftFromTheCallBeforeIsWrong) {
 }
 
 TEST(Measure, OneRankThatThrowsInPrepareBecomesAVote) {
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true},
-                   {.name = "bad", .at_prepare = [](int rank, int) {
-                      if (rank == 1) throw Error(StatusCode::internal, "not here");
-                    }}});
-  const auto result = measure(implementations, 3);
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true}, {.name = "bad", .at_prepare = [](int rank, int) {
+                                                 if (rank == 1)
+                                                   throw Error(StatusCode::internal, "not here");
+                                               }}});
+  const auto result = measure(implementations, 3, impatient_policy());
   EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
   EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
   EXPECT_EQ(result.measurements.at(1).detail, "rank 1: not here");
@@ -138,7 +139,7 @@ TEST(Measure, AMissingImplementationOnARankIsAFault) {
   AbortFlag stop;
   fakes::on_ranks(2, 20s, [&](ControlPlane& control, Communicator& launch) {
     Measurer measurer({control, launch, control.rank() == 0 ? full : lacking, plan},
-                      short_policy());
+                      impatient_policy());
     auto own = measurer.measure({}, {}, stop);
     if (control.rank() == 0) measurements = std::move(own);
     control.barrier();
@@ -162,7 +163,7 @@ TEST_P(Throwing, OneRankThatThrowsEndsTheVariantAndTheCellGoesOn) {
   (in_start ? bad.at_start : bad.at_wait) = raise;
   const auto implementations =
       fakes::make({{.name = "base", .is_baseline = true}, bad, {.name = "c"}});
-  const auto result = measure(implementations, 3);
+  const auto result = measure(implementations, 3, impatient_policy());
   EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
   EXPECT_EQ(result.measurements.at(2).outcome, Outcome::ok) << result.measurements[2].detail;
   const auto& failed = result.measurements.at(1);
@@ -199,7 +200,7 @@ TEST_P(NotThereOnOneRank, IsSoOnAllAndTheCellGoesOn) {
   (GetParam() ? one.at_prepare : one.at_wait) = absent;
   const auto implementations =
       fakes::make({{.name = "base", .is_baseline = true}, one, {.name = "c"}});
-  const auto result = measure(implementations, 3);
+  const auto result = measure(implementations, 3, impatient_policy());
   EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
   EXPECT_EQ(result.measurements.at(2).outcome, Outcome::ok) << result.measurements[2].detail;
   EXPECT_EQ(result.measurements.at(1).outcome, Outcome::unavailable)
@@ -225,7 +226,7 @@ TEST(Measure, ARankThatHangsBeyondTheLimitIsTimedOut) {
                                                  if (rank == 1 && call == 3)
                                                    std::this_thread::sleep_for(500ms);
                                                }}});
-  const auto result = measure(implementations, 2);
+  const auto result = measure(implementations, 2, impatient_policy());
   EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
   EXPECT_EQ(result.measurements.at(1).outcome, Outcome::timed_out);
   EXPECT_THAT(result.measurements.at(1).detail, HasSubstr("rank"));
@@ -237,7 +238,7 @@ TEST(Measure, ARankThatNeverComesEndsTheOthersWithItsNumber) {
   AbortFlag stop;
   fakes::on_ranks(3, 200ms, [&](ControlPlane& control, Communicator& launch) {
     if (control.rank() == 2) return;
-    Measurer measurer({control, launch, implementations, plan}, short_policy());
+    Measurer measurer({control, launch, implementations, plan}, impatient_policy());
     EXPECT_THROW((void)measurer.measure({}, {}, stop), RankMissing);
   });
 }

@@ -17,6 +17,7 @@
 namespace colltune {
 namespace {
 
+using fakes::impatient_policy;
 using fakes::measure;
 using fakes::plan_of;
 using fakes::short_policy;
@@ -209,7 +210,7 @@ TEST_P(Starts, AFaultOnOneRankKeepsTheOthersInStep) {
                                                }}});
   SweepPlan plan = plan_of(implementations, 2);
   plan.synchronization = GetParam();
-  const auto result = measure(implementations, plan, 2);
+  const auto result = measure(implementations, plan, 2, impatient_policy());
   EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
   EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
   EXPECT_TRUE(result.measurements.at(1).marks.empty());

@@ -19,6 +19,7 @@
 namespace colltune {
 namespace {
 
+using fakes::impatient_policy;
 using fakes::measure;
 using fakes::plan_of;
 using fakes::short_policy;
@@ -209,7 +210,8 @@ TEST(Soak, AWinnerThatThrowsIsOut) {
                    {.name = "bad", .family = "other", .at_wait = [](int rank, int call) {
                       if (rank == 0 && call == 60) throw std::runtime_error("planted");
                     }}});
-  const auto result = measure(implementations, soaked_plan(implementations, 2, 80), 2);
+  const auto result =
+      measure(implementations, soaked_plan(implementations, 2, 80), 2, impatient_policy());
   EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
   EXPECT_EQ(result.measurements.at(1).detail, "rank 0: planted");
   EXPECT_EQ(result.measurements.at(0).verified_calls, 88u);

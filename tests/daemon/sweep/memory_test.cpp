@@ -116,7 +116,7 @@ TEST(SweepMemory, OneRankDecidesForAll) {
     behaviours.push_back({.name = "r" + std::to_string(i), .memory = memory});
   memory->used[1] = 2;  // something else has it, on this rank alone
   SweepRun run;
-  run.policy.call_limit_floor = fakes::short_policy().call_limit_floor;
+  run.policy.call_limit_floor = fakes::impatient_policy().call_limit_floor;
   sweep(run, ranks, fakes::make(behaviours), one_size(3));
   EXPECT_THAT(run.errors, Each(""));
   const auto found = by_variant(run);

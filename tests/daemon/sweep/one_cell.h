@@ -17,7 +17,7 @@ struct Result {
   PhaseTimes phases;
 };
 
-/// Short, so that a test of a missing rank is short as well.
+/// Few rounds. No limit of a call is reached, however busy the machine is.
 inline MeasurePolicy short_policy() {
   using namespace std::chrono_literals;
   return {.warm_up_runs = 2,
@@ -25,7 +25,14 @@ inline MeasurePolicy short_policy() {
           .max_rounds = 6,
           .max_samples_per_round = 4,
           .round_target = 2ms,
-          .call_limit_floor = 300ms};
+          .call_limit_floor = 10s};
+}
+
+/// For tests in which ranks wait in vain for one that throws, hangs or never comes.
+inline MeasurePolicy impatient_policy() {
+  MeasurePolicy policy = short_policy();
+  policy.call_limit_floor = std::chrono::milliseconds(300);
+  return policy;
 }
 
 /// One node with all ranks of the launch.
@@ -83,8 +90,9 @@ inline Result measure(const Implementations& implementations, const SweepPlan& p
   return result;
 }
 
-inline Result measure(const Implementations& implementations, int ranks) {
-  return measure(implementations, plan_of(implementations, ranks), ranks);
+inline Result measure(const Implementations& implementations, int ranks,
+                      const MeasurePolicy& policy = short_policy()) {
+  return measure(implementations, plan_of(implementations, ranks), ranks, policy);
 }
 
 /// One rank's last element is wrong in the given call only.

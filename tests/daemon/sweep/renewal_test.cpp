@@ -20,6 +20,7 @@ namespace {
 
 using fakes::Behaviour;
 using fakes::Ground;
+using fakes::impatient_policy;
 using fakes::measure;
 using testing::HasSubstr;
 
@@ -44,7 +45,7 @@ TEST_P(Renewal, WhatOthersRanOnIsMadeAnewAndTheyAreMeasured) {
                                             breaker(ground, "hangs", GetParam()),
                                             {.name = "later", .ground = ground},
                                             {.name = "apart"}});
-  const auto found = measure(implementations, ranks).measurements;
+  const auto found = measure(implementations, ranks, impatient_policy()).measurements;
   for (const std::size_t i : {0U, 2U, 3U}) {
     EXPECT_EQ(found.at(i).outcome, Outcome::ok) << found[i].detail;
     // Whole rounds alone: one in which something was lost counts for nobody.
@@ -79,7 +80,7 @@ TEST(Renewals, AWinnerThatIsSoakedIsMadeAnew) {
           }
         }}});
   const auto plan = fakes::soaked_plan(implementations, ranks, 200);
-  const auto found = measure(implementations, plan, ranks).measurements;
+  const auto found = measure(implementations, plan, ranks, impatient_policy()).measurements;
   ASSERT_TRUE(has_ended);
   EXPECT_EQ(found.at(0).outcome, Outcome::ok) << found[0].detail;
   EXPECT_EQ(found[0].conditions.renewals, 1U);
@@ -102,7 +103,7 @@ TEST(Renewals, ThatFailEndEachAndThenTheRest) {
   for (Behaviour& one : behaviours)
     if (one.ground != nullptr) one.at_prepare = once;
   const auto implementations = fakes::make(behaviours);
-  const auto found = measure(implementations, ranks).measurements;
+  const auto found = measure(implementations, ranks, impatient_policy()).measurements;
   EXPECT_EQ(found.at(1).outcome, Outcome::timed_out);
   for (const std::size_t i : {0U, 2U}) {
     EXPECT_EQ(found.at(i).outcome, Outcome::failed);
@@ -131,7 +132,7 @@ TEST(Renewals, AreNotRepeatedForEver) {
     behaviours.push_back(breaker(ground, "hangs" + std::to_string(i), 0));
   behaviours.push_back({.name = "apart"});
   const auto implementations = fakes::make(behaviours);
-  const auto found = measure(implementations, ranks).measurements;
+  const auto found = measure(implementations, ranks, impatient_policy()).measurements;
   EXPECT_EQ(found.front().outcome, Outcome::failed);
   EXPECT_EQ(found.front().conditions.renewals, most);
   EXPECT_EQ(found.front().detail,

@@ -311,11 +311,12 @@ TEST(Passes, OnlyContendersComeBack) {
 TEST(Passes, AVariantThatFailsInALaterPassDoesNotComeBack) {
   // By rank: one for each visit. Both fail, so that none waits for the other.
   std::array<std::atomic<int>, 2> prepared{};
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true}, {.name = "bad", .at_prepare = [&](int rank, int) {
-                                                 if (++prepared.at(static_cast<std::size_t>(rank)) == 2)
-                                                   throw Error(StatusCode::internal, "planted");
-                                               }}});
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true},
+                   {.name = "bad", .at_prepare = [&](int rank, int) {
+                      if (++prepared.at(static_cast<std::size_t>(rank)) == 2)
+                        throw Error(StatusCode::internal, "planted");
+                    }}});
   SweepSpec spec = three_cells_in(4);
   spec.sizes = parse_sizes("64");
   SweepRun run;
