@@ -40,8 +40,8 @@ std::string describe(const ProgramCall& call) {
 /// One call of one rank. Its owner alone writes it.
 struct CallLog::Line {
   std::uint64_t number;  ///< of the call, from 1 on; 0 while it is written
-  std::uint64_t bytes;
-  std::uint64_t kind;  ///< collective, type, operator, from the lowest byte; root above
+  std::uint64_t bytes;   ///< and `kind`: its Entry
+  std::uint64_t kind;
   std::uint64_t unused;
 };
 
@@ -71,14 +71,19 @@ CallLog::CallLog(Communicator& communicator, Deadline deadline)
   }
 }
 
-void CallLog::write(const ProgramCall& call) noexcept {
+CallLog::Entry CallLog::entry_of(const ProgramCall& call) noexcept {
+  return {.bytes = call.message_size.value,
+          .kind = static_cast<std::uint64_t>(call.collective) |
+                  static_cast<std::uint64_t>(call.data_type) << 8U |
+                  static_cast<std::uint64_t>(call.reduce_op) << 16U |
+                  static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 24U};
+}
+
+void CallLog::write(const Entry& entry) noexcept {
   Line& own = lines_[static_cast<std::size_t>(rank_)][++calls_ % lines];
   put(own.number, 0);
-  put(own.bytes, call.message_size.value);
-  put(own.kind, static_cast<std::uint64_t>(call.collective) |
-                    static_cast<std::uint64_t>(call.data_type) << 8U |
-                    static_cast<std::uint64_t>(call.reduce_op) << 16U |
-                    static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 24U);
+  put(own.bytes, entry.bytes);
+  put(own.kind, entry.kind);
   put(own.number, calls_);
 }
 
@@ -92,24 +97,19 @@ void CallLog::end(bool in_call) noexcept {
 }
 
 void CallLog::compare() const {
-  struct Seen {
-    std::uint64_t bytes = 0;
-    std::uint64_t kind = 0;
-    bool operator==(const Seen&) const = default;
-    [[nodiscard]] std::string text() const {
-      return describe({.collective = static_cast<Collective>(kind & 0xff),
-                       .data_type = static_cast<DataType>(kind >> 8U & 0xff),
-                       .reduce_op = static_cast<ReduceOp>(kind >> 16U & 0xff),
-                       .root = static_cast<int>(kind >> 24U),
-                       .message_size = {bytes}});
-    }
+  const auto text_of = [](const Entry& entry) {
+    return describe({.collective = static_cast<Collective>(entry.kind & 0xff),
+                     .data_type = static_cast<DataType>(entry.kind >> 8U & 0xff),
+                     .reduce_op = static_cast<ReduceOp>(entry.kind >> 16U & 0xff),
+                     .root = static_cast<int>(entry.kind >> 24U),
+                     .message_size = {entry.bytes}});
   };
-  const auto read = [&](int rank) -> std::optional<Seen> {
+  const auto read = [&](int rank) -> std::optional<Entry> {
     Line& one = lines_[static_cast<std::size_t>(rank)][calls_ % lines];
     if (get(one.number) != calls_) return {};
-    const Seen seen{.bytes = get(one.bytes), .kind = get(one.kind)};
+    const Entry entry{.bytes = get(one.bytes), .kind = get(one.kind)};
     if (get(one.number) != calls_) return {};
-    return seen;
+    return entry;
   };
   const auto own = read(rank_);
   if (!own || own->kind == ended) return;
@@ -121,11 +121,11 @@ void CallLog::compare() const {
           StatusCode::aborted,
           fmt::format("rank {} makes no further calls, since one failed there; rank {} waits "
                       "for it in call {}: {}",
-                      rank, rank_, calls_, own->text()));
+                      rank, rank_, calls_, text_of(*own)));
     throw Error(StatusCode::failed_precondition,
                 fmt::format("the ranks of a communicator make different calls as their call {}: "
                             "rank {} {}; rank {} {}",
-                            calls_, rank_, own->text(), rank, other->text()));
+                            calls_, rank_, text_of(*own), rank, text_of(*other)));
   }
 }
 
@@ -136,6 +136,7 @@ Executor::Executor(std::unique_ptr<Communicator> communicator, const Implementat
       choices_(std::move(choices)),
       rows_(collectives * types * operators),
       log_(*communicator_, never),
+      found_{.entry = CallLog::entry_of(found_.call)},
       prepared_(choices_.entries.size()),
       tallies_(choices_.entries.size()),
       timer_(clock) {
@@ -145,21 +146,30 @@ Executor::Executor(std::unique_ptr<Communicator> communicator, const Implementat
 
 Executor::~Executor() = default;
 
-std::uint16_t Executor::begin(const ProgramCall& call) noexcept {
-  log_.write(call);
+Executor::Found Executor::find(const ProgramCall& call) const noexcept {
+  Found found{.call = call, .entry = CallLog::entry_of(call)};
   const Choices::Row* const row = rows_[kind_of(call.collective, call.data_type, call.reduce_op)];
-  if (row != nullptr && call.message_size >= row->smallest && call.message_size <= row->largest) {
-    const std::size_t bucket = bucket_of(call.message_size.value);
-    if (const std::uint16_t choice = row->choices[bucket];
-        choice != Choices::library && !prepared_[choice - 1U].has_failed) {
-      Tally& tally = tallies_[choice - 1U];
-      tally.saved += row->savings[bucket];
-      timer_.begin(tally.made);
-      return choice;
-    }
+  if (row == nullptr || call.message_size < row->smallest || call.message_size > row->largest)
+    return found;
+  const std::size_t bucket = bucket_of(call.message_size.value);
+  const std::uint16_t choice = row->choices[bucket];
+  if (choice == Choices::library || prepared_[choice - 1U].has_failed) return found;
+  found.choice = choice;
+  found.saving = row->savings[bucket];
+  return found;
+}
+
+std::uint16_t Executor::begin(const ProgramCall& call) noexcept {
+  if (!(call == found_.call)) found_ = find(call);
+  log_.write(found_.entry);
+  if (found_.choice == Choices::library) {
+    leave(call.collective);
+    return Choices::library;
   }
-  leave(call.collective);
-  return Choices::library;
+  Tally& tally = tallies_[found_.choice - 1U];
+  tally.saved += found_.saving;
+  timer_.begin(tally.made);
+  return found_.choice;
 }
 
 bool Executor::run(std::uint16_t choice, const ProgramCall& call, bool in_place,
@@ -203,6 +213,7 @@ bool Executor::prepare(std::uint16_t choice) {
     throw;
   } catch (const Error& error) {  // on all ranks or none
     one.has_failed = true;
+    found_.choice = Choices::library;
     failures_.push_back(fmt::format("{}: {}", to_string(entry.variant), error.what()));
     timer_.end();  // the time of the attempt stays in the tally
     Tally& tally = tallies_[choice - 1U];

@@ -36,9 +36,12 @@ struct colltune_executor {
   Meanwhile meanwhile;
   AbortFlag abort_flag;
   std::unique_ptr<Executor> executor;
-  ProgramCall call;                       ///< the one that was begun last
-  MPI_Datatype type = MPI_DATATYPE_NULL;  ///< of the last reduction: programs rarely change it
+  ProgramCall call;  ///< the one that was begun last
+  // Of the last reduction: programs rarely change them.
+  MPI_Datatype type = MPI_DATATYPE_NULL;
   std::optional<DataType> data_type{};
+  MPI_Op op = MPI_OP_NULL;
+  std::optional<ReduceOp> reduce_op{};
   std::array<std::unique_ptr<std::byte[]>, 2> memory;
   std::array<std::size_t, 2> memory_bytes{};
 };
@@ -211,14 +214,17 @@ unsigned colltune_begin_reduction(colltune_executor* executor, colltune_collecti
     executor->type = type;
     executor->data_type = data_type_of(type);
   }
-  const auto reduce_op = reduce_op_of(op);
-  if (!executor->data_type || !reduce_op) {
+  if (executor->op != op) {
+    executor->op = op;
+    executor->reduce_op = reduce_op_of(op);
+  }
+  if (!executor->data_type || !executor->reduce_op) {
     executor->executor->leave(static_cast<Collective>(collective));
     return Choices::library;
   }
   executor->call = {.collective = static_cast<Collective>(collective),
                     .data_type = *executor->data_type,
-                    .reduce_op = *reduce_op,
+                    .reduce_op = *executor->reduce_op,
                     .root = root,
                     .message_size = {count * size_of(*executor->data_type)}};
   return executor->executor->begin(executor->call);

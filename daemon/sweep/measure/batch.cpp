@@ -4,6 +4,7 @@
 #include "batch.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "colltune/sweep/clock/run_timer.h"
@@ -47,10 +48,11 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
   check.rounding = trial.planned->rounding;
   RunWatch watch(world.is_member() && !world.starts->is_oversubscribed());
   bool may_call = true;
-  for (std::size_t run = 0; run < batch.packed.size(); ++run, ++trial.runs) {
+  for (int run = -batch.takeover; run < std::ssize(batch.packed); ++run, ++trial.runs) {
     context.enter_run(batch.phase, trial, limits);
     if (!world.is_member()) continue;
-    const bool is_inspected = static_cast<int>(run) == batch.inspected;
+    const bool is_counted = run >= 0;
+    const bool is_inspected = is_counted && run == batch.inspected;
     if (is_inspected) watch.close(trial.seen);
     const RunInput input = is_inspected
                                ? trial.data->arm(check, context.plan.input_mode, limits.calls)
@@ -64,10 +66,13 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     if (may_call) {
       if (const auto duration =
               call(trial, limits.calls, input, start, context.start.synchronization)) {
-        batch.marks[run] = watch.end(context.start.watch, *duration, trial.seen) +
-                           (start.is_late ? static_cast<int>(RunMark::late) : 0);
-        batch.packed[run] =
-            pack_duration(std::max(*duration, nanoseconds(1)), world.starts->rank());
+        const int marks = watch.end(context.start.watch, *duration, trial.seen) +
+                          (start.is_late ? static_cast<int>(RunMark::late) : 0);
+        if (is_counted) {
+          batch.marks[static_cast<std::size_t>(run)] = marks;
+          batch.packed[static_cast<std::size_t>(run)] =
+              pack_duration(std::max(*duration, nanoseconds(1)), world.starts->rank());
+        }
       } else {
         may_call = false;
       }

@@ -13,6 +13,9 @@ namespace colltune {
 /// A number of runs of one variant, one after another.
 struct Batch {
   std::string_view phase;
+  /// Runs before those that count. They take the buffers over from the variant that ran before:
+  /// what it left in which cache would be the next one's time.
+  int takeover = 0;
   int inspected = -1;  ///< run whose result is checked after the clock reads; -1: none
   /// One entry for each run, zero on entry: the packed time and the sum of this rank's RunMarks.
   std::span<std::int64_t> packed;

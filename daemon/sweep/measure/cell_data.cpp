@@ -92,8 +92,8 @@ PairLayout PairLayout::of(Bytes message, Calling calling) {
   }
   layout.count = fewest_buffer_pairs(calling);
   if (calling == Calling::each)
-    layout.count = std::max(layout.count,
-                            (least_footprint + 2 * layout.stride - 1) / (2 * layout.stride));
+    layout.count =
+        std::max(layout.count, (least_footprint + 2 * layout.stride - 1) / (2 * layout.stride));
   return layout;
 }
 

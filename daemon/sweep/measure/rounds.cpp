@@ -83,6 +83,20 @@ struct TrialNews {
 
 }  // namespace
 
+int takeover_runs(const TuningKey& key, InputMode mode, nanoseconds call) {
+  // Smaller messages lie in the nearest caches, whoever wrote them.
+  constexpr Bytes smallest{32 << 10};
+  constexpr std::size_t times_each_pair = 2;
+  constexpr std::size_t most = 8;
+  // Calls that are so long have buffers beyond the caches.
+  constexpr nanoseconds longest = std::chrono::milliseconds(5);
+  if (mode == InputMode::rotating || key.problem.message_size < smallest) return 0;
+  const std::size_t pairs = PairLayout::of(key.problem.message_size, key.calling).count;
+  return static_cast<int>(
+      std::min<std::int64_t>(static_cast<std::int64_t>(std::min(most, times_each_pair * pairs)),
+                             longest / std::max(call, nanoseconds(1))));
+}
+
 Rounds::Brought::Brought(std::vector<Trial*> of, const std::function<int(const Trial&)>& runs_of)
     : trials(std::move(of)) {
   std::size_t runs = 0;
@@ -216,15 +230,20 @@ void Rounds::warm_up(nanoseconds time_left) {
 
   const PhaseScope scope(context_.phases, Phase::control);
   context_.enter_control();
-  const auto sizes = share_result<RoundSizes>(context_.control,
-                                              [&] { return choose_sizes(brought, time_left); });
+  const auto sizes =
+      share_result<RoundSizes>(context_.control, [&] { return choose_sizes(brought, time_left); });
   context_.calls_per_sample = sizes.calls;
   context_.start.synchronization =
       sizes.has_windows ? Synchronization::window : Synchronization::barrier;
-  for (Trial& trial : context_.trials) trial.samples_per_round = sizes.samples;
-  for (const std::size_t i : sizes.hopeless)
+  for (Trial& trial : context_.trials) {
+    trial.samples_per_round = sizes.samples;
+    trial.takeover_runs = sizes.takeover;
+  }
+  for (const std::size_t i : sizes.hopeless) {
     context_.trials[i].samples_per_round =
         std::min(sizes.samples, context_.policy.hopeless_samples);
+    context_.trials[i].takeover_runs = 0;
+  }
 }
 
 RoundSizes Rounds::choose_sizes(Brought& brought, nanoseconds time_left) const {
@@ -237,7 +256,10 @@ RoundSizes Rounds::choose_sizes(Brought& brought, nanoseconds time_left) const {
   const double call_ns = fastest(brought.packed_of(reference));
   const double step_ns = static_cast<double>(clock_resolution().count());
   sizes.calls = static_cast<int>(std::clamp(std::ceil(step_ns / clock_share / call_ns), 1.0,
-                                               double(policy.max_calls_per_sample)));
+                                            double(policy.max_calls_per_sample)));
+
+  sizes.takeover = takeover_runs(context_.cell.key, context_.plan.input_mode,
+                                 nanoseconds(std::llround(call_ns)));
 
   if (context_.start.synchronization == Synchronization::window) {
     const auto late = std::ranges::count_if(
@@ -279,9 +301,11 @@ RoundSizes Rounds::choose_sizes(Brought& brought, nanoseconds time_left) const {
   double target = static_cast<double>(policy.round_target.count());
   if (time_left.count() > 0)
     target = std::min(target, static_cast<double>(time_left.count()) / policy.min_rounds);
-  const double samples = target / std::max(1.0, round_ns * (sizes.calls + 1) / 2);
+  const double samples = target / std::max(1.0, round_ns * (sizes.calls + 1) / 2) - sizes.takeover;
+  // Where most of a batch is takeover, some more samples cost little and make its median steadier.
+  const double fewest = sizes.takeover > 0 ? std::min(3, policy.max_samples_per_round) : 1;
   sizes.samples =
-      static_cast<int>(std::clamp(samples, 1.0, double(policy.max_samples_per_round)));
+      static_cast<int>(std::clamp(samples, fewest, double(policy.max_samples_per_round)));
   return sizes;
 }
 
@@ -320,6 +344,7 @@ bool Rounds::run_round(int round, const std::function<bool()>& is_enough) {
       Trial& trial = *brought.trials[i];
       run_batch(context_, trial,
                 {.phase = name_of(Phase::batch),
+                 .takeover = trial.takeover_runs,
                  .inspected =
                      may_inspect(round) ? choose_run(trial.samples_per_round, seed, round, i) : -1,
                  .packed = brought.packed_of(i),

@@ -28,16 +28,18 @@ struct RoundsEnd {
 
 /// What rank 0 derives from the warm-up, for all ranks.
 struct RoundSizes {
-  int calls = 1;    ///< per sample
-  int samples = 1;  ///< per round
+  int calls = 1;     ///< per sample
+  int samples = 1;   ///< per round
+  int takeover = 0;  ///< Trial::takeover_runs of all but the hopeless
   bool has_windows = false;
   std::vector<std::size_t> hopeless;  ///< indices of trials
 };
 template <class Self, class Visit>
-  requires std::same_as<std::remove_const_t<Self>, RoundSizes>
+requires std::same_as<std::remove_const_t<Self>, RoundSizes>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("calls", self.calls);
   visit("samples", self.samples);
+  visit("takeover", self.takeover);
   visit("windows", self.has_windows);
   visit("hopeless", self.hopeless);
 }

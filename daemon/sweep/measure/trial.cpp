@@ -102,7 +102,7 @@ void end_trial(Trial& trial, Outcome outcome) {
 }
 
 bool end_faulty_trials(ControlPlane& control, std::span<Trial* const> trials,
-            std::span<const std::int64_t> severities) {
+                       std::span<const std::int64_t> severities) {
   if (std::ranges::all_of(severities, [](std::int64_t severity) { return severity == 0; }))
     return false;
   const auto by_rank = control.gather(to_payload(own_faults(trials)));

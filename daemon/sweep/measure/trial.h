@@ -52,6 +52,7 @@ struct Trial {
   std::vector<int> marks;             ///< for each sample the sum of its RunMarks
   std::vector<double> round_medians;  ///< ns per call; NaN if no sample of the round counts
   int samples_per_round = 1;          ///< the same on all ranks
+  int takeover_runs = 0;              ///< takeover_runs() before its samples of each round
   /// Wall time of this rank's cheapest run including everything around it; after the warm-up, the
   /// expected cost of a run.
   std::chrono::nanoseconds run_cost = std::chrono::nanoseconds::max();
@@ -88,7 +89,7 @@ void end_trial(Trial& trial, Outcome outcome);
 /// it in vain. If a rank has lost the trial, it does not end but gets `was_lost`. Returns whether
 /// any trial ended or was lost.
 bool end_faulty_trials(ControlPlane& control, std::span<Trial* const> trials,
-            std::span<const std::int64_t> severities);
+                       std::span<const std::int64_t> severities);
 
 /// The same with its own reduction.
 bool vote(ControlPlane& control, std::span<Trial* const> trials);

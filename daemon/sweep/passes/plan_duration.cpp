@@ -39,8 +39,11 @@ nanoseconds least_duration(const SweepPlan& plan, const MeasurePolicy& policy) {
         return of_all / std::max<std::int64_t>(1, count) * variants;
       };
       const nanoseconds once = part(all);
+      const nanoseconds round =
+          once * (1 + takeover_runs(cell.key, plan.input_mode,
+                                    once / std::max<std::int64_t>(1, variants)));
       return verified_runs * once + part(warm_up) +
-             policy.min_rounds * std::max(policy.round_target, once);
+             policy.min_rounds * std::max(policy.round_target, round);
     };
     total += visit_of(count);
     for (int pass = 1; pass < plan.passes && !cell.is_holdout; ++pass)

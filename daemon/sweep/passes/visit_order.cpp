@@ -27,12 +27,15 @@ constexpr double least_favour = 0.25;
 constexpr double most_favour = 4;
 
 /// What a visit may cost relative to other visits of its pass: a fixed part for each variant, and a
-/// part that grows with the message.
-double cost_of(const Cell& cell, std::size_t variants) {
+/// part that grows with the message and with the runs by which a variant takes the buffers over.
+double cost_of(const Cell& cell, std::size_t variants, InputMode mode) {
   constexpr double fixed_ns = 4e6;      // a few thousand small calls
-  constexpr double ns_per_byte = 10.0;  // a dozen rounds at about 1 GB/s
-  return static_cast<double>(variants) *
-         (fixed_ns + ns_per_byte * static_cast<double>(cell.key.problem.message_size.value));
+  constexpr double ns_per_byte = 10.0;  // of a visit: a dozen rounds at about 1 GB/s
+  constexpr double call_ns_per_byte = 0.5;
+  const auto bytes = static_cast<double>(cell.key.problem.message_size.value);
+  const int takeover =
+      takeover_runs(cell.key, mode, nanoseconds(std::llround(bytes * call_ns_per_byte)));
+  return static_cast<double>(variants) * (fixed_ns + ns_per_byte * bytes * (1 + takeover / 2.0));
 }
 
 /// The most contenders that a cell can have after one pass; known before anything is measured.
@@ -110,7 +113,8 @@ void VisitOrder::begin_pass(int pass) {
       visit.variants = contenders(i);
       if (visit.variants.empty()) continue;  // no variant of the cell works any more
     }
-    visit.cost = cost_of(cell, pass == 0 ? cell.variants.size() : visit.variants.size());
+    visit.cost =
+        cost_of(cell, pass == 0 ? cell.variants.size() : visit.variants.size(), plan_.input_mode);
     visit.claim = visit.cost * favours_[i];
     cost_of_pass_ += visit.cost;
     claims_of_pass_ += visit.claim;
@@ -142,7 +146,7 @@ void VisitOrder::fit_passes(nanoseconds left) {
   // assumed.
   double cost = 0;
   for (const Cell& cell : plan_.cells)
-    if (!cell.is_holdout) cost += cost_of(cell, most_contenders_of(cell));
+    if (!cell.is_holdout) cost += cost_of(cell, most_contenders_of(cell), plan_.input_mode);
   const double of_first = claims_of_pass_ > 0 ? first_part * claims_left_ / claims_of_pass_ : 0;
   const double for_further = (1 - first_part) / (of_first + 1 - first_part);
   passes_ = std::min(plan_.passes, 1 + worthwhile_passes(fraction_of(left, for_further), cost));

@@ -91,6 +91,48 @@ TEST(Measure, RivalsAreInterleavedInASeededOrder) {
   EXPECT_THAT(order_with(7), testing::Not(testing::StartsWith("abcabcabcabcabcabc")));
 }
 
+TEST(Measure, RunsThatTakeOverTheBuffersAreAsManyAsSizeAndTimeAsk) {
+  const auto runs_of = [](std::uint64_t bytes, Calling calling = Calling::each,
+                          std::chrono::nanoseconds call = 10us,
+                          InputMode mode = InputMode::rewritten) {
+    TuningKey key{.problem = {.message_size = {bytes}}};
+    key.calling = calling;
+    return takeover_runs(key, mode, call);
+  };
+  EXPECT_EQ(runs_of(64), 0);
+  EXPECT_EQ(runs_of((32 << 10) - 1), 0);
+  EXPECT_EQ(runs_of(32 << 10), 8);
+  EXPECT_EQ(runs_of(2 << 20), 6);  // twice for each pair of buffers
+  EXPECT_EQ(runs_of(2 << 20, Calling::persistent), 2);
+  EXPECT_EQ(runs_of(2 << 20, Calling::each, 2ms), 2);
+  EXPECT_EQ(runs_of(16 << 20, Calling::each, 6ms), 0);
+  EXPECT_EQ(runs_of(2 << 20, Calling::each, 10us, InputMode::rotating), 0);
+}
+
+TEST(Measure, AVariantTakesTheBuffersOverBeforeItsSamplesOfEachRound) {
+  // Calls of the baseline on rank 0, and its samples.
+  const auto calls_of = [](std::uint64_t bytes) {
+    std::atomic<int> calls = 0;
+    const auto implementations = fakes::make({{.name = "base",
+                                               .is_baseline = true,
+                                               .at_start =
+                                                   [&](int rank, int) {
+                                                     if (rank == 0) ++calls;
+                                                   }},
+                                              {.name = "b", .family = "b"}});
+    SweepPlan plan = plan_of(implementations, 2, {.message_size = {bytes}});
+    plan.cells[0].key.calling = Calling::each;
+    auto policy = short_policy();
+    policy.max_calls_per_sample = policy.max_samples_per_round = 1;
+    policy.min_rounds = policy.max_rounds = 5;
+    const Measurement base = measure(implementations, plan, 2, policy).measurements.at(0);
+    EXPECT_EQ(base.outcome, Outcome::ok) << base.detail;
+    EXPECT_EQ(base.samples.size(), 5U);
+    return calls.load();
+  };
+  EXPECT_EQ(calls_of(32 << 10), calls_of(64) + 5 * 8);
+}
+
 TEST(Measure, WhoCannotWinLeavesTheRoundsAndKeepsItsSamples) {
   const auto implementations = fakes::make(
       {{.name = "base", .is_baseline = true},

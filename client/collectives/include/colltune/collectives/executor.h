@@ -38,8 +38,15 @@ class CallLog {
  public:
   /// Collective.
   CallLog(Communicator& communicator, Deadline deadline);
+  /// What is written of a call.
+  struct Entry {
+    std::uint64_t bytes = 0;
+    std::uint64_t kind = 0;  ///< collective, type, operator, from the lowest byte; root above
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  [[nodiscard]] static Entry entry_of(const ProgramCall& call) noexcept;
   /// This rank makes its next call.
-  void write(const ProgramCall& call) noexcept;
+  void write(const Entry& entry) noexcept;
   /// This rank makes no further call, since one failed: the one that was written last (`in_call`)
   /// or one that was not.
   void end(bool in_call) noexcept;
@@ -84,7 +91,7 @@ class Executor {
   /// same on all ranks. `finish` ends it.
   [[nodiscard]] std::uint16_t begin(const ProgramCall& call) noexcept;
   /// Writes down a call that is not made by `begin`, such as the start of a persistent one.
-  void note(const ProgramCall& call) noexcept { log_.write(call); }
+  void note(const ProgramCall& call) noexcept { log_.write(CallLog::entry_of(call)); }
   /// CallLog::end: ranks of this node that wait for this one for long throw.
   void end(bool in_call) noexcept { log_.end(in_call); }
   /// A call that no choice can be for, since the kernels lack its type or operator.
@@ -117,6 +124,14 @@ class Executor {
     bool was_in_place = false;
     bool has_failed = false;
   };
+  /// What `begin` found for a call: programs repeat theirs.
+  struct Found {
+    ProgramCall call;
+    CallLog::Entry entry;
+    std::uint16_t choice = Choices::library;
+    std::chrono::nanoseconds saving{};
+  };
+  [[nodiscard]] Found find(const ProgramCall& call) const noexcept;
   [[nodiscard]] bool prepare(std::uint16_t choice);
 
   std::unique_ptr<Communicator> communicator_;
@@ -124,7 +139,8 @@ class Executor {
   Choices choices_;
   std::vector<const Choices::Row*> rows_;  ///< by kind_of(); null: all left to the library
   CallLog log_;
-  Call call_;  ///< the latest that was no repetition
+  Found found_;  ///< for the call that was begun last
+  Call call_;    ///< the latest that was no repetition
   std::vector<Prepared> prepared_;
   std::vector<Tally> tallies_;
   std::array<CallSamples, enum_names(Collective{}).size()> left_{};

@@ -98,6 +98,14 @@ constexpr void visit_fields(Self& self, Visitor&& visit) {
   return calling == Calling::each ? 3 : 1;
 }
 
+/// The untimed runs before each variant's samples of a round, with which it takes the buffers over
+/// from the variant before it; `call` is the time of the baseline's call. After a rival's run a
+/// call finds its buffers, and the memory that it keeps, farther away than in a program, which runs
+/// one variant again and again: with 40 rivals in turns Open MPI's all_gather of 2 MiB took 1.6
+/// times as long as alone. Twelve runs undid that, three did not.
+[[nodiscard]] int takeover_runs(const TuningKey& key, InputMode mode,
+                                std::chrono::nanoseconds call);
+
 /// Measures the cells of a plan on the ranks of a launch. Every rank of the launch makes the same
 /// calls in the same order, even for a cell whose world it is not part of. Not thread-safe.
 class Measurer {
