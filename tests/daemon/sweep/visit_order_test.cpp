@@ -80,8 +80,13 @@ TEST(VisitOrder, ACellsShareFollowsItsVariantsAndItsMessage) {
   plan.cells[1].variants.resize(1);
   EXPECT_THAT(shares_of(plan, 900ms), ElementsAre(600, 300));
   plan = plan_of(2, 1);
-  plan.cells[1].key.problem.message_size = {800'000};  // 8 ms more for each variant
-  EXPECT_THAT(shares_of(plan, 800ms), ElementsAre(200, 600));
+  plan.cells[1].key.problem.message_size = {30'000};  // 0.3 ms more than 4 for each variant
+  EXPECT_THAT(shares_of(plan, 830ms), ElementsAre(400, 430));
+  // 8 ms more, four times that with the runs that take the buffers over.
+  plan.cells[1].key.problem.message_size = {800'000};
+  EXPECT_THAT(shares_of(plan, 800ms), ElementsAre(80, 720));
+  plan.cells[1].key.problem.message_size = {400'000'000};  // of which there are none
+  EXPECT_THAT(shares_of(plan, 4016ms), ElementsAre(4, 4012));
 }
 
 TEST(VisitOrder, ACellsShareFollowsItsWeightWithinLimits) {
@@ -110,7 +115,7 @@ TEST(VisitOrder, WhatAVisitCostsDoesNotDependOnItsWeight) {
   // As ACellThatDoesNotFitGivesWay: the first visit matters eight times as much as the second.
   SweepPlan plan = plan_of(3, 1);
   plan.cells[0].weight = 8;
-  plan.cells[1].key.problem.message_size = {2'000'000};  // six times the cost
+  plan.cells[1].key.problem.message_size = {500'000};  // six times the cost
   VisitOrder order(plan, {});
   order.keep(*order.next(1000ms), {}, 50ms);
   EXPECT_EQ(order.next(300ms)->cell, 1u);
@@ -197,7 +202,7 @@ TEST(VisitOrder, VisitsThatAreStoredAreNotMadeAgain) {
 
 TEST(VisitOrder, ACellThatDoesNotFitGivesWay) {
   SweepPlan plan = plan_of(3, 1);
-  plan.cells[1].key.problem.message_size = {2'000'000};  // six times the weight
+  plan.cells[1].key.problem.message_size = {500'000};  // six times the weight
   VisitOrder order(plan, {});
   const auto first = order.next(1000ms);
   order.keep(*first, {}, 50ms);

@@ -47,6 +47,7 @@ class CallLog {
   [[nodiscard]] static Entry entry_of(const ProgramCall& call) noexcept;
   /// This rank makes its next call.
   void write(const Entry& entry) noexcept;
+  void write(const ProgramCall& call) noexcept { write(entry_of(call)); }
   /// This rank makes no further call, since one failed: the one that was written last (`in_call`)
   /// or one that was not.
   void end(bool in_call) noexcept;
@@ -91,7 +92,7 @@ class Executor {
   /// same on all ranks. `finish` ends it.
   [[nodiscard]] std::uint16_t begin(const ProgramCall& call) noexcept;
   /// Writes down a call that is not made by `begin`, such as the start of a persistent one.
-  void note(const ProgramCall& call) noexcept { log_.write(CallLog::entry_of(call)); }
+  void note(const ProgramCall& call) noexcept { log_.write(call); }
   /// CallLog::end: ranks of this node that wait for this one for long throw.
   void end(bool in_call) noexcept { log_.end(in_call); }
   /// A call that no choice can be for, since the kernels lack its type or operator.
