@@ -45,7 +45,7 @@ struct known {
 static int keyval = MPI_KEYVAL_INVALID; /* of what is known */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct known* all = NULL;      /* guarded by mutex */
-static MPI_Comm idle = MPI_COMM_NULL; /* of this rank alone, on which no message ever comes */
+static MPI_Comm idle = MPI_COMM_NULL; /* of this rank alone: no message comes, errors return */
 
 /* Handles are used again: what threads remember of one is from before the last forgetting. */
 static _Atomic uint64_t forgotten = 0;
@@ -237,9 +237,18 @@ static int result_of(struct known* known, enum colltune_outcome outcome) {
 
 /* What the library would refuse, it shall refuse: such calls are passed on. */
 
+/* Nothing is packed: the library looks at the type. */
+static bool is_committed(MPI_Datatype type) {
+  char nothing = 0;
+  char also = 0;
+  int position = 0;
+  return MPI_SUCCESS == PMPI_Pack(&nothing, 0, type, &also, 1, &position, idle);
+}
 static inline bool is_side(const void* buffer, int count, MPI_Datatype type) {
   if (count < 0 || MPI_DATATYPE_NULL == type || MPI_IN_PLACE == buffer) return false;
-  return NULL != buffer || 0 == count || !look_up(type).is_contiguous;
+  const struct known_type known = look_up(type);
+  if (!known.is_known && !is_committed(type)) return false;
+  return NULL != buffer || 0 == count || !known.is_contiguous;
 }
 static inline bool are_apart(const void* send, const void* receive, int count) {
   return !REFUSES_ALIASES || send != receive || 0 == count;
@@ -359,7 +368,8 @@ static bool begin(void) {
   require(colltune_seat_rank() == rank, MPI_COMM_WORLD,
           "the launcher's number of a rank is not that of MPI_COMM_WORLD");
   require(MPI_SUCCESS == PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) &&
-              MPI_SUCCESS == PMPI_Comm_dup(MPI_COMM_SELF, &idle),
+              MPI_SUCCESS == PMPI_Comm_dup(MPI_COMM_SELF, &idle) &&
+              MPI_SUCCESS == PMPI_Comm_set_errhandler(idle, MPI_ERRORS_RETURN),
           MPI_COMM_WORLD, "MPI has no attribute or communicator left");
   return true;
 }
