@@ -48,15 +48,48 @@ struct plain {
   bool is_copy;
 };
 
+/* MPICH packs nothing that begins at MPI_BOTTOM: the same places, counted from another one. Null
+   type: MPI has no memory for it. */
+struct from_bottom {
+  char* buffer;
+  MPI_Datatype type;
+};
+static inline struct from_bottom count_from_bottom(int count, MPI_Datatype type) {
+  struct from_bottom moved = {(char*)1, MPI_DATATYPE_NULL};
+  const MPI_Aint back = -1;
+  if (MPI_SUCCESS == PMPI_Type_create_hindexed(1, &count, &back, type, &moved.type))
+    PMPI_Type_commit(&moved.type);
+  return moved;
+}
+static int pack(struct place* at, const void* user, int count, MPI_Datatype type, void* bytes,
+                int size) {
+  int position = 0;
+  if (MPI_BOTTOM != user) return PMPI_Pack(user, count, type, bytes, size, &position, at->comm);
+  struct from_bottom moved = count_from_bottom(count, type);
+  if (MPI_DATATYPE_NULL == moved.type) return MPI_ERR_NO_MEM;
+  const int rc = PMPI_Pack(moved.buffer, 1, moved.type, bytes, size, &position, at->comm);
+  PMPI_Type_free(&moved.type);
+  return rc;
+}
+static int unpack(struct place* at, const void* bytes, int size, void* user, int count,
+                  MPI_Datatype type) {
+  int position = 0;
+  if (MPI_BOTTOM != user) return PMPI_Unpack(bytes, size, &position, user, count, type, at->comm);
+  struct from_bottom moved = count_from_bottom(count, type);
+  if (MPI_DATATYPE_NULL == moved.type) return MPI_ERR_NO_MEM;
+  const int rc = PMPI_Unpack(bytes, size, &position, moved.buffer, 1, moved.type, at->comm);
+  PMPI_Type_free(&moved.type);
+  return rc;
+}
+
 static struct plain plain_of(struct place* at, int which, const void* user, size_t count,
                              MPI_Datatype type, bool is_read) {
   MPI_Aint start = 0;
   if (is_contiguous(type, count, &start)) return (struct plain){(char*)user + start, false};
   const size_t bytes = bytes_of(type, count);
   struct plain plain = {colltune_memory(at->executor, which, bytes), true};
-  int position = 0;
   if (is_read && NULL != plain.bytes) {
-    at->error = PMPI_Pack(user, (int)count, type, plain.bytes, (int)bytes, &position, at->comm);
+    at->error = pack(at, user, (int)count, type, plain.bytes, (int)bytes);
     if (MPI_SUCCESS != at->error) plain.bytes = NULL;
   }
   return plain;
@@ -111,10 +144,8 @@ static enum colltune_outcome move(struct place* at, unsigned choice, const struc
   }
   const enum colltune_outcome outcome = run(at->executor, choice, &buffers);
   if (COLLTUNE_DONE != outcome || !to.is_copy) return outcome;
-  int position = 0;
-  at->error =
-      PMPI_Unpack(to.bytes, (int)buffers.receive_bytes, &position, (void*)of->receive.buffer,
-                  (int)of->receive.count, of->receive.type, at->comm);
+  at->error = unpack(at, to.bytes, (int)buffers.receive_bytes, (void*)of->receive.buffer,
+                     (int)of->receive.count, of->receive.type);
   colltune_finish(at->executor);
   return MPI_SUCCESS == at->error ? outcome : COLLTUNE_FAILED;
 }

@@ -26,7 +26,7 @@ class Preload : public Launches {
  protected:
   /// What starts a rank's program under the library; `behind`: another library to preload.
   static std::vector<std::string> under(int seed = 1, const std::string& behind = {}) {
-    return {"env", "LD_PRELOAD=" PRELOADED + (behind.empty() ? "" : ":" + behind),
+    return {"/usr/bin/env", "LD_PRELOAD=" PRELOADED + (behind.empty() ? "" : ":" + behind),
             "COLLTUNE_TABLE=" + table(seed), "COLLTUNE_REPORT=1"};
   }
   static Ended run_under(int ranks, const std::vector<std::string>& program, int seed = 1) {
@@ -115,7 +115,7 @@ TEST_F(Preload, WrongCallsReturnTheLibrarysErrors) {
 
 TEST_F(Preload, ProgramsWithoutMpiAreLeftAlone) {
   for (const std::vector<std::string>& program :
-       {std::vector<std::string>{"/bin/true"}, {"sh", "-c", "exec /bin/true"}}) {
+       {std::vector<std::string>{"/bin/true"}, {"/bin/sh", "-c", "exec /bin/true"}}) {
     const Ended ended = run(with(under(), program));
     EXPECT_EQ(ended.code, 0);
     EXPECT_EQ(ended.errors, "");
@@ -166,8 +166,8 @@ TEST_F(Preload, ToolsBeforeMpiKeepWorking) {
   const Ended ended =
       run(with(with(launch(2), under(1, COUNTING_TOOL)), {EDGE_PROGRAM, "children"}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
-  EXPECT_THAT(ended.out, HasSubstr("tool: 30 calls"));
-  EXPECT_THAT(ended.errors, HasSubstr("28 calls on 1 communicator(s) ran by generation 1"));
+  EXPECT_THAT(ended.out, HasSubstr("tool: 40 calls"));
+  EXPECT_THAT(ended.errors, HasSubstr("38 calls on 1 communicator(s) ran by generation 1"));
 }
 
 // On this rests that all ranks find the same ranks present.
