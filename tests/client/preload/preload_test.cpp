@@ -29,6 +29,9 @@ class Preload : public Launches {
     return {"/usr/bin/env", "LD_PRELOAD=" PRELOADED + (behind.empty() ? "" : ":" + behind),
             "COLLTUNE_TABLE=" + table(seed), "COLLTUNE_REPORT=1"};
   }
+  static std::vector<std::string> random_program(const std::string& calls, int seed) {
+    return with({RANDOM_PROGRAM, calls, std::to_string(seed)}, {RANDOM_OPTIONS});
+  }
   static Ended run_under(int ranks, const std::vector<std::string>& program, int seed = 1) {
     return run(with(with(launch(ranks), under(seed)), program));
   }
@@ -39,8 +42,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, PreloadedRandomPrograms, ::testing::Values(2, 3,
 
 TEST_P(PreloadedRandomPrograms, GetWhatTheLibraryWouldGiveThem) {
   const std::string calls = is_full_run() ? "100000" : "600";
-  const Ended ended =
-      run_under(GetParam(), {RANDOM_PROGRAM, calls, std::to_string(GetParam())}, GetParam() % 2);
+  const Ended ended = run_under(GetParam(), random_program(calls, GetParam()), GetParam() % 2);
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
   EXPECT_THAT(ended.out, HasSubstr(calls + " calls, right"));
   EXPECT_THAT(ended.errors, HasSubstr(" ran by generation 1, table "));
@@ -48,7 +50,7 @@ TEST_P(PreloadedRandomPrograms, GetWhatTheLibraryWouldGiveThem) {
 }
 
 TEST_F(Preload, OneRankRunsTheLibrarysOwn) {
-  const Ended ended = run_under(1, {RANDOM_PROGRAM, "100", "1", "without-windows"});
+  const Ended ended = run_under(1, with(random_program("100", 1), {"without-windows"}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
   EXPECT_THAT(ended.out, HasSubstr("100 calls, right"));
 }
@@ -104,8 +106,9 @@ TEST_F(Preload, LeavesAKilledRankToTheLauncher) {
 }
 
 TEST_F(Preload, WrongCallsReturnTheLibrarysErrors) {
-  const Ended without = run(with(launch(2), {WRONG_CALLS}));
-  const Ended ended = run_under(2, {WRONG_CALLS});
+  const std::vector<std::string> wrong = with({WRONG_CALLS}, {WRONG_OPTIONS});
+  const Ended without = run(with(launch(2), wrong));
+  const Ended ended = run_under(2, wrong);
   EXPECT_EQ(without.code, 0) << without.errors;
   EXPECT_EQ(ended.code, 0) << ended.errors;
   EXPECT_EQ(ended.out, without.out);
@@ -134,7 +137,7 @@ TEST_F(Preload, IsSilentWithoutATable) {
 
 // A rank without colltune is not waited for, whichever it is.
 TEST_F(Preload, StandsBackWhereNotAllRanksHaveIt) {
-  const std::vector<std::string> program{RANDOM_PROGRAM, "200", "4"};
+  const std::vector<std::string> program = random_program("200", 4);
   const std::vector<std::string> more{":", "-n", "1"};
   for (const bool is_first : {true, false}) {
     const auto one = with(under(), program);
@@ -168,6 +171,25 @@ TEST_F(Preload, ToolsBeforeMpiKeepWorking) {
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
   EXPECT_THAT(ended.out, HasSubstr("tool: 40 calls"));
   EXPECT_THAT(ended.errors, HasSubstr("38 calls on 1 communicator(s) ran by generation 1"));
+}
+
+TEST_F(Preload, ColltuneRunPreloads) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> tuned{COLLTUNE_PROGRAM, "run",     "--table",           table(1),
+                                       "--preload",      "--files", folder.file("files")};
+  const Ended ended = run(with(with(with(tuned, {"--"}), launch(2)), random_program("200", 5)));
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_THAT(ended.out, HasSubstr("200 calls, right"));
+  EXPECT_THAT(ended.errors, HasSubstr("a preloaded library runs colltune's kernels"));
+  EXPECT_THAT(ended.errors, HasSubstr(" ran by generation 1, table "));
+  const Ended shown =
+      run(with({"/usr/bin/env", "LD_PRELOAD=libmine.so"}, with(tuned, {"--dry-run"})));
+  EXPECT_THAT(shown.out, HasSubstr("export LD_PRELOAD='" PRELOADED ":libmine.so'"));
+  EXPECT_THAT(shown.out, HasSubstr("export COLLTUNE_TABLE='"));
+  EXPECT_THAT(shown.out, Not(HasSubstr("OMPI_MCA_coll_colltune")));
+  const Ended both = run(with(tuned, {"--record", folder.file("trace"), "--", "true"}));
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.errors, HasSubstr("--record and --preload"));
 }
 
 // On this rests that all ranks find the same ranks present.
