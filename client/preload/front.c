@@ -363,6 +363,8 @@ static bool begin(void) {
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (COLLTUNE_NO_LAUNCHER == seat && ranks > 1 && 0 == rank)
     colltune_say("the launcher does not tell ranks apart by PMI or PMIx");
+  if (COLLTUNE_INIT_APART == seat && ranks > 1 && 0 == rank)
+    colltune_say("MPI_Init does not wait for all ranks (async_mpi_init, pmix_base_async_modex)");
   if (COLLTUNE_SEATED != seat || ranks < 2) return false;
   /* Others have seen a name that is not this rank's, and would wait for it. */
   require(colltune_seat_rank() == rank, MPI_COMM_WORLD,

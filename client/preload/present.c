@@ -102,8 +102,19 @@ static void leave_in_child(void) {
   held = asking = -1;
 }
 
+/* Open MPI lets ranks leave MPI_Init before all have entered it, if it is told to. */
+static bool may_init_apart(void) {
+  static const char* const names[] = {"OMPI_MCA_async_mpi_init", "OMPI_MCA_pmix_base_async_modex"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    const char* const value = getenv(names[i]);
+    if (NULL != value && '\0' != *value && NULL == strchr("0fFnNdD", *value)) return true;
+  }
+  return false;
+}
+
 enum colltune_seat colltune_take_seat(const char* fingerprint) {
   char id[512];
+  if (may_init_apart()) return COLLTUNE_INIT_APART;
   if (!find_launch(id, sizeof id)) return COLLTUNE_NO_LAUNCHER;
   char processes[64] = ""; /* containers may share the names, but not the numbers of processes */
   if (readlink("/proc/self/ns/pid", processes, sizeof processes - 1) < 0) processes[0] = '\0';

@@ -12,7 +12,8 @@
 enum colltune_seat {
   COLLTUNE_SEATED = 0,
   COLLTUNE_NO_LAUNCHER = 1, /* nothing says which rank of which launch this is */
-  COLLTUNE_NO_NAME = 2      /* the name could not be held: errno */
+  COLLTUNE_NO_NAME = 2,     /* the name could not be held: errno */
+  COLLTUNE_INIT_APART = 3   /* ranks may leave MPI_Init before others have entered it */
 };
 
 /* Before MPI_Init. `fingerprint`: what must be equal on all ranks. */
