@@ -28,7 +28,8 @@ ROOMS = [
     "daemon/sweep/measure", "daemon/sweep/passes",
     "daemon/journal", "daemon/agent/hosts", "daemon/agent/supervise", "daemon/agent/launch", "daemon/agent/commands", "daemon/agent",
     "daemon/serve", "daemon/server",
-    "client/library", "client/export", "client/nccl_tuner", "client/collectives", "client/collectives/interface", "client/open_mpi",
+    "client/library", "client/export", "client/nccl_tuner", "client/collectives", "client/collectives/interface", "client/bridge",
+    "client/open_mpi", "client/preload",
     "client/cli/text", "client/cli/source", "client/cli/reports", "client/cli/commands", "client/cli/run", "client/cli",
 ]
 # Public headers below include/colltune/NAME that are not of the folder that include/ is in.

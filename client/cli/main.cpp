@@ -341,6 +341,9 @@ void add_run(CLI::App& program, RunOptions& options, int& code) {
   command.add_option("--record", options.trace,
                      "write which collectives the program calls to this file, at its end; without "
                      "decisions it runs as ever");
+  command.add_flag("--preload", options.is_preloaded,
+                   "preload colltune's library for the MPI library that this was built with, "
+                   "instead of the component for Open MPI");
   command.add_option("--ab", options.comparisons,
                      "launch so many times with and without, by turns, and print how much faster");
   command.add_flag("--quiet", options.is_quiet, "say nothing, and no report at the program's end");

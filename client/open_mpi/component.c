@@ -16,8 +16,9 @@
 #include "ompi/proc/proc.h"
 #include "opal/runtime/opal_progress.h"
 
-#include "bridge.h"
-#include "clock.h"
+#include "bridge/bridge.h"
+#include "bridge/calls.h"
+#include "bridge/clock.h"
 #include "peers.h"
 
 /* Below coll/cuda, which brings the data of devices into host memory first; above all that compute.
@@ -27,12 +28,22 @@
    whether to set it up: many have only one or two. */
 #define FIRST_LOOK 3
 
+#define TEXT_OF(number) #number
+#define RELEASE_TEXT(major, minor) "Open MPI " TEXT_OF(major) "." TEXT_OF(minor)
+#define BUILT_FOR RELEASE_TEXT(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION)
+
 static char modex_key[] = "colltune.coll";
 
-/* Set while this thread is in our code, or in a collective that was passed on: the collectives that
-   are called there, on the user's communicator and on ours, are the library's and do not count.
-   Initial-exec: every call reads it, and a call for its address would take longer than the rest. */
-static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) = false;
+static inline size_t bytes_of(MPI_Datatype type, size_t count) {
+  size_t size = 0;
+  ompi_datatype_type_size(type, &size);
+  return size * count;
+}
+
+static inline bool is_contiguous(MPI_Datatype type, size_t count, MPI_Aint* start) {
+  *start = (MPI_Aint)type->super.true_lb;
+  return count <= INT32_MAX && ompi_datatype_is_contiguous_memory_layout(type, (int32_t)count);
+}
 
 #define FUNCTIONS(each)                                                                       \
   each(allreduce) each(allgather) each(reduce_scatter_block) each(reduce_scatter) each(bcast) \
@@ -50,32 +61,28 @@ struct lower {
 typedef struct {
   mca_coll_base_module_t super;
   struct lower lower;
-  colltune_executor* executor; /* null before it is set up, and if nothing of ours runs */
+  struct place place; /* without an executor before it is set up, and if nothing of ours runs */
   bool is_set_up;
   uint64_t calls;     /* until it is set up */
   uint64_t next_look; /* at this call */
   int64_t spent;      /* in the library's collectives until then, ns */
   int64_t begun;      /* the latest of them */
-  int ranks;
-  int rank;
 } colltune_module;
 
 static void construct(colltune_module* module) {
   memset(&module->lower, 0, sizeof module->lower);
-  module->executor = NULL;
+  memset(&module->place, 0, sizeof module->place);
   module->is_set_up = false;
   module->calls = 0;
   module->next_look = FIRST_LOOK;
   module->spent = 0;
   module->begun = 0;
-  module->ranks = 0;
-  module->rank = 0;
 }
 
 static void destruct(colltune_module* module) {
-  if (NULL != module->executor) {
+  if (NULL != module->place.executor) {
     is_inside = true;
-    colltune_tear_down(module->executor);
+    colltune_tear_down(module->place.executor);
     is_inside = false;
   }
 #define RELEASE(name) \
@@ -100,7 +107,7 @@ static bool is_everywhere(struct ompi_communicator_t* comm) {
    this communicator: they then cost nothing. One collective stays, so that the communicator still
    holds the module. A component that came in front of us calls us as its lower one: it stays. */
 static void stand_aside(colltune_module* module, struct ompi_communicator_t* comm) {
-  const colltune_executor* const executor = module->executor;
+  const colltune_executor* const executor = module->place.executor;
 #define STAND_ASIDE(name, collective)                                  \
   if (comm->c_coll->coll_##name##_module == &module->super &&          \
       (NULL == executor || !colltune_is_used(executor, collective))) { \
@@ -144,12 +151,12 @@ static colltune_executor* executor_of_new(colltune_module* module,
     if (!is_possible || is_worthwhile(module, comm)) {
       if (is_possible) {
         is_inside = true;
-        module->executor = colltune_set_up(comm, opal_progress);
+        module->place.executor = colltune_set_up(comm, opal_progress);
         is_inside = false;
       }
       module->is_set_up = true;
       stand_aside(module, comm);
-      return module->executor;
+      return module->place.executor;
     }
   }
   module->begun = colltune_now();
@@ -159,7 +166,7 @@ static colltune_executor* executor_of_new(colltune_module* module,
 /* The executor for a call; null: the call is the library's. */
 static inline colltune_executor* executor_of(colltune_module* module,
                                              struct ompi_communicator_t* comm) {
-  if (OPAL_LIKELY(module->is_set_up)) return is_inside ? NULL : module->executor;
+  if (OPAL_LIKELY(module->is_set_up)) return is_inside ? NULL : module->place.executor;
   return executor_of_new(module, comm);
 }
 
@@ -189,122 +196,13 @@ static inline int passed_on(struct passing call, int result) {
   return result;
 }
 
-/* The first call of a variant makes memory, and communicators if there are several nodes. */
-static enum colltune_outcome run(colltune_executor* executor, unsigned choice,
-                                 const struct colltune_buffers* buffers) {
-  is_inside = true;
-  const enum colltune_outcome outcome = colltune_run(executor, choice, buffers);
-  is_inside = false;
-  return outcome;
-}
-
-/* The bytes of `count` elements. */
-static size_t bytes_of(struct ompi_datatype_t* type, size_t count) {
-  size_t size = 0;
-  ompi_datatype_type_size(type, &size);
-  return size * count;
-}
-
-/* A buffer of the user as plain bytes: where it is, or a copy of it. */
-struct plain {
-  void* bytes; /* null without memory for a copy */
-  bool is_copy;
-};
-
-static struct plain plain_of(colltune_executor* executor, int which, const void* user, size_t count,
-                             struct ompi_datatype_t* type, bool is_read,
-                             struct ompi_communicator_t* comm) {
-  struct plain plain = {.bytes = (char*)user + type->super.true_lb, .is_copy = false};
-  if (count <= INT32_MAX && ompi_datatype_is_contiguous_memory_layout(type, (int32_t)count))
-    return plain;
-  const size_t bytes = bytes_of(type, count);
-  plain.is_copy = true;
-  plain.bytes = colltune_memory(executor, which, bytes);
-  int position = 0;
-  if (is_read && NULL != plain.bytes &&
-      MPI_SUCCESS != PMPI_Pack(user, (int)count, type, plain.bytes, (int)bytes, &position, comm))
-    plain.bytes = NULL;
-  return plain;
-}
-
-static int take_back(struct plain plain, void* user, size_t count, struct ompi_datatype_t* type,
-                     struct ompi_communicator_t* comm) {
-  int position = 0;
-  return PMPI_Unpack(plain.bytes, (int)bytes_of(type, count), &position, user, (int)count, type,
-                     comm);
-}
-
-/* A buffer of a call that moves data, as the program gives it; count 0: this rank has none. */
-struct side {
-  const void* buffer;
-  size_t count;
-  struct ompi_datatype_t* type;
-};
-
-/* One rank's buffers. In place the program gives the larger one alone: the other one is `inner`
- * bytes of it, from `offset` on. */
-struct move {
-  struct side send;
-  struct side receive;
-  bool in_place;
-  size_t inner;
-  size_t offset;
-};
-
-/* Runs the call that was begun as `choice`. */
-static enum colltune_outcome move(colltune_executor* executor, unsigned choice,
-                                  const struct move* of, struct ompi_communicator_t* comm) {
-  struct plain from = {NULL, false};
-  struct plain to = {NULL, false};
-  struct colltune_buffers buffers = {.in_place = of->in_place};
-  if (of->send.count > 0) {
-    from = plain_of(executor, 0, of->send.buffer, of->send.count, of->send.type, true, comm);
-    buffers.send_bytes = bytes_of(of->send.type, of->send.count);
-  }
-  if (of->receive.count > 0) {
-    to = plain_of(executor, 1, of->receive.buffer, of->receive.count, of->receive.type,
-                  of->inner > 0, comm);
-    buffers.receive_bytes = bytes_of(of->receive.type, of->receive.count);
-  }
-  /* The other ranks are in the call by now: a rank that lacks memory for a copy cannot leave it to
-   * the library. */
-  if ((buffers.send_bytes > 0 && NULL == from.bytes) ||
-      (buffers.receive_bytes > 0 && NULL == to.bytes)) {
-    colltune_say("a buffer whose data are not contiguous could not be copied");
-    return COLLTUNE_FAILED;
-  }
-  buffers.send = from.bytes;
-  buffers.receive = to.bytes;
-  buffers.is_copied_back = to.is_copy;
-  if (of->inner > 0 && 0 == of->send.count) {
-    buffers.send = (const char*)to.bytes + of->offset;
-    buffers.send_bytes = of->inner;
-  } else if (of->inner > 0) {
-    buffers.receive = (char*)from.bytes + of->offset;
-    buffers.receive_bytes = of->inner;
-  }
-  const enum colltune_outcome outcome = run(executor, choice, &buffers);
-  if (COLLTUNE_DONE != outcome || !to.is_copy) return outcome;
-  const int rc =
-      take_back(to, (void*)of->receive.buffer, of->receive.count, of->receive.type, comm);
-  colltune_finish(executor);
-  return MPI_SUCCESS == rc ? outcome : COLLTUNE_FAILED;
-}
-
 static int colltune_bcast(void* buffer, int count, struct ompi_datatype_t* type, int root,
                           struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
-  const size_t bytes = bytes_of(type, (size_t)count);
-  if (NULL != executor && bytes > 0) {
-    const unsigned choice = colltune_begin_move(executor, COLLTUNE_BROADCAST, root, bytes);
-    if (0 != choice) {
-      const struct move of = {.receive = {buffer, (size_t)count, type},
-                              .in_place = true,
-                              .inner = module->rank == root ? bytes : 0};
-      const enum colltune_outcome outcome = move(executor, choice, &of, comm);
-      if (COLLTUNE_LEFT != outcome) return result_of(outcome);
-    }
+  if (NULL != executor) {
+    const enum colltune_outcome outcome = run_bcast(&module->place, buffer, count, type, root);
+    if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
   const struct passing call = pass_on(module, executor);
   return passed_on(
@@ -317,22 +215,10 @@ static int colltune_allgather(const void* send, int send_count, struct ompi_data
                               struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
-  const size_t block = bytes_of(receive_type, (size_t)receive_count);
-  if (NULL != executor && block > 0) {
-    const size_t ranks = (size_t)module->ranks;
-    const unsigned choice = colltune_begin_move(executor, COLLTUNE_ALL_GATHER, 0, block * ranks);
-    if (0 != choice) {
-      struct move of = {.receive = {receive, (size_t)receive_count * ranks, receive_type}};
-      if (MPI_IN_PLACE == send) {
-        of.in_place = true;
-        of.inner = block;
-        of.offset = (size_t)module->rank * block;
-      } else {
-        of.send = (struct side){send, (size_t)send_count, send_type};
-      }
-      const enum colltune_outcome outcome = move(executor, choice, &of, comm);
-      if (COLLTUNE_LEFT != outcome) return result_of(outcome);
-    }
+  if (NULL != executor) {
+    const enum colltune_outcome outcome = run_allgather(&module->place, send, send_count, send_type,
+                                                        receive, receive_count, receive_type);
+    if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
   const struct passing call = pass_on(module, executor);
   return passed_on(call,
@@ -345,21 +231,10 @@ static int colltune_alltoall(const void* send, int send_count, struct ompi_datat
                              struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
-  const size_t ranks = (size_t)module->ranks;
-  const size_t bytes = bytes_of(receive_type, (size_t)receive_count) * ranks;
-  if (NULL != executor && bytes > 0) {
-    const unsigned choice = colltune_begin_move(executor, COLLTUNE_ALL_TO_ALL, 0, bytes);
-    if (0 != choice) {
-      struct move of = {.receive = {receive, (size_t)receive_count * ranks, receive_type}};
-      if (MPI_IN_PLACE == send) {
-        of.in_place = true;
-        of.inner = bytes;
-      } else {
-        of.send = (struct side){send, (size_t)send_count * ranks, send_type};
-      }
-      const enum colltune_outcome outcome = move(executor, choice, &of, comm);
-      if (COLLTUNE_LEFT != outcome) return result_of(outcome);
-    }
+  if (NULL != executor) {
+    const enum colltune_outcome outcome = run_alltoall(&module->place, send, send_count, send_type,
+                                                       receive, receive_count, receive_type);
+    if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
   const struct passing call = pass_on(module, executor);
   return passed_on(call, module->lower.alltoall(send, send_count, send_type, receive, receive_count,
@@ -372,26 +247,10 @@ static int colltune_gather(const void* send, int send_count, struct ompi_datatyp
                            mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
-  const bool is_root = module->rank == root;
-  /* What the other side says is not significant here. */
-  const size_t block = is_root ? bytes_of(receive_type, (size_t)receive_count)
-                               : bytes_of(send_type, (size_t)send_count);
-  if (NULL != executor && block > 0) {
-    const size_t ranks = (size_t)module->ranks;
-    const unsigned choice = colltune_begin_move(executor, COLLTUNE_GATHER, root, block * ranks);
-    if (0 != choice) {
-      struct move of = {.in_place = false};
-      if (is_root) of.receive = (struct side){receive, (size_t)receive_count * ranks, receive_type};
-      if (is_root && MPI_IN_PLACE == send) {
-        of.in_place = true;
-        of.inner = block;
-        of.offset = (size_t)root * block;
-      } else {
-        of.send = (struct side){send, (size_t)send_count, send_type};
-      }
-      const enum colltune_outcome outcome = move(executor, choice, &of, comm);
-      if (COLLTUNE_LEFT != outcome) return result_of(outcome);
-    }
+  if (NULL != executor) {
+    const enum colltune_outcome outcome = run_gather(&module->place, send, send_count, send_type,
+                                                     receive, receive_count, receive_type, root);
+    if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
   const struct passing call = pass_on(module, executor);
   return passed_on(
@@ -405,25 +264,10 @@ static int colltune_scatter(const void* send, int send_count, struct ompi_dataty
                             mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
-  const bool is_root = module->rank == root;
-  const size_t block = is_root ? bytes_of(send_type, (size_t)send_count)
-                               : bytes_of(receive_type, (size_t)receive_count);
-  if (NULL != executor && block > 0) {
-    const size_t ranks = (size_t)module->ranks;
-    const unsigned choice = colltune_begin_move(executor, COLLTUNE_SCATTER, root, block * ranks);
-    if (0 != choice) {
-      struct move of = {.in_place = false};
-      if (is_root) of.send = (struct side){send, (size_t)send_count * ranks, send_type};
-      if (is_root && MPI_IN_PLACE == receive) {
-        of.in_place = true;
-        of.inner = block;
-        of.offset = (size_t)root * block;
-      } else {
-        of.receive = (struct side){receive, (size_t)receive_count, receive_type};
-      }
-      const enum colltune_outcome outcome = move(executor, choice, &of, comm);
-      if (COLLTUNE_LEFT != outcome) return result_of(outcome);
-    }
+  if (NULL != executor) {
+    const enum colltune_outcome outcome = run_scatter(&module->place, send, send_count, send_type,
+                                                      receive, receive_count, receive_type, root);
+    if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
   const struct passing call = pass_on(module, executor);
   return passed_on(
@@ -431,24 +275,15 @@ static int colltune_scatter(const void* send, int send_count, struct ompi_dataty
                                   root, comm, module->lower.scatter_module));
 }
 
-/* Predefined operators take predefined types alone, which are contiguous. */
-
 static int colltune_allreduce(const void* send, void* receive, int count,
                               struct ompi_datatype_t* type, struct ompi_op_t* op,
                               struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
-  if (NULL != executor && count > 0) {
-    const unsigned choice =
-        colltune_begin_reduction(executor, COLLTUNE_ALL_REDUCE, 0, (size_t)count, type, op);
-    if (0 != choice) {
-      const bool in_place = MPI_IN_PLACE == send;
-      const size_t bytes = bytes_of(type, (size_t)count);
-      const struct colltune_buffers buffers = {
-          in_place ? receive : send, bytes, receive, bytes, in_place, false};
-      const enum colltune_outcome outcome = run(executor, choice, &buffers);
-      if (COLLTUNE_LEFT != outcome) return result_of(outcome);
-    }
+  if (NULL != executor) {
+    const enum colltune_outcome outcome =
+        run_allreduce(&module->place, send, receive, count, type, op);
+    if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
   const struct passing call = pass_on(module, executor);
   return passed_on(call, module->lower.allreduce(send, receive, count, type, op, comm,
@@ -460,49 +295,14 @@ static int colltune_reduce(const void* send, void* receive, int count, struct om
                            mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
-  if (NULL != executor && count > 0) {
-    const unsigned choice =
-        colltune_begin_reduction(executor, COLLTUNE_REDUCE, root, (size_t)count, type, op);
-    if (0 != choice) {
-      const bool is_root = module->rank == root;
-      const bool in_place = is_root && MPI_IN_PLACE == send;
-      const size_t bytes = bytes_of(type, (size_t)count);
-      const struct colltune_buffers buffers = {
-          in_place ? receive : send, bytes,    is_root ? receive : NULL,
-          is_root ? bytes : 0,       in_place, false};
-      const enum colltune_outcome outcome = run(executor, choice, &buffers);
-      if (COLLTUNE_LEFT != outcome) return result_of(outcome);
-    }
+  if (NULL != executor) {
+    const enum colltune_outcome outcome =
+        run_reduce(&module->place, send, receive, count, type, op, root);
+    if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
   const struct passing call = pass_on(module, executor);
   return passed_on(call, module->lower.reduce(send, receive, count, type, op, root, comm,
                                               module->lower.reduce_module));
-}
-
-/* Runs a reduce_scatter of `count` elements for each rank. */
-static enum colltune_outcome scatter_reduced(colltune_module* module, colltune_executor* executor,
-                                             const void* send, void* receive, size_t count,
-                                             struct ompi_datatype_t* type, struct ompi_op_t* op) {
-  const size_t ranks = (size_t)module->ranks;
-  const unsigned choice =
-      colltune_begin_reduction(executor, COLLTUNE_REDUCE_SCATTER, 0, count * ranks, type, op);
-  if (0 == choice) return COLLTUNE_LEFT;
-  const size_t block = bytes_of(type, count);
-  /* MPI puts the result at the beginning of the buffer, the kernels at this rank's block. */
-  const bool in_place = MPI_IN_PLACE == send;
-  void* const result = in_place ? colltune_memory(executor, 0, block) : receive;
-  if (NULL == result) {
-    colltune_say("no memory for the result of MPI_Reduce_scatter in place");
-    return COLLTUNE_FAILED;
-  }
-  const struct colltune_buffers buffers = {
-      in_place ? receive : send, block * ranks, result, block, false, in_place};
-  const enum colltune_outcome outcome = run(executor, choice, &buffers);
-  if (COLLTUNE_DONE == outcome && in_place) {
-    memcpy(receive, result, block);
-    colltune_finish(executor);
-  }
-  return outcome;
 }
 
 static int colltune_reduce_scatter_block(const void* send, void* receive, int count,
@@ -511,9 +311,9 @@ static int colltune_reduce_scatter_block(const void* send, void* receive, int co
                                          mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
-  if (NULL != executor && count > 0) {
+  if (NULL != executor) {
     const enum colltune_outcome outcome =
-        scatter_reduced(module, executor, send, receive, (size_t)count, type, op);
+        run_reduce_scatter_block(&module->place, send, receive, count, type, op);
     if (COLLTUNE_LEFT != outcome) return result_of(outcome);
   }
   const struct passing call = pass_on(module, executor);
@@ -527,15 +327,10 @@ static int colltune_reduce_scatter(const void* send, void* receive, const int* c
                                    struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   colltune_module* const module = (colltune_module*)base;
   colltune_executor* const executor = executor_of(module, comm);
-  bool are_equal = counts[0] > 0;
-  for (int rank = 1; rank < module->ranks; ++rank)
-    are_equal = are_equal && counts[rank] == counts[0];
-  if (NULL != executor && are_equal) {
+  if (NULL != executor) {
     const enum colltune_outcome outcome =
-        scatter_reduced(module, executor, send, receive, (size_t)counts[0], type, op);
+        run_reduce_scatter(&module->place, send, receive, counts, type, op);
     if (COLLTUNE_LEFT != outcome) return result_of(outcome);
-  } else if (NULL != executor) {
-    colltune_leave(executor, COLLTUNE_REDUCE_SCATTER);
   }
   const struct passing call = pass_on(module, executor);
   return passed_on(call, module->lower.reduce_scatter(send, receive, counts, type, op, comm,
@@ -559,8 +354,8 @@ static mca_coll_base_module_t* query(struct ompi_communicator_t* comm, int* prio
   if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) return NULL;
   colltune_module* const module = OBJ_NEW(colltune_module);
   if (NULL == module) return NULL;
-  module->ranks = ompi_comm_size(comm);
-  module->rank = ompi_comm_rank(comm);
+  module->place =
+      (struct place){.comm = comm, .ranks = ompi_comm_size(comm), .rank = ompi_comm_rank(comm)};
   module->super.coll_module_enable = enable;
 #define OFFER(name) module->super.coll_##name = colltune_##name;
   FUNCTIONS(OFFER)
@@ -570,7 +365,7 @@ static mca_coll_base_module_t* query(struct ompi_communicator_t* comm, int* prio
 }
 
 static int open_component(void) {
-  if (!colltune_open(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION)) return OMPI_ERR_NOT_AVAILABLE;
+  if (!colltune_open(BUILT_FOR)) return OMPI_ERR_NOT_AVAILABLE;
   /* Sent along with what every rank tells of itself during MPI_Init, so that the others can see it
    * without this rank's help. */
   return OPAL_SUCCESS == colltune_tell(modex_key, colltune_fingerprint()) ? OMPI_SUCCESS

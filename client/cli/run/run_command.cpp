@@ -80,6 +80,7 @@ TunedLaunch launch_for(const RunOptions& options) {
                                 .reports = !options.is_quiet && options.comparisons == 0,
                                 .folder = folder_of(options),
                                 .is_folder_everywhere = !options.files.empty(),
+                                .is_preloaded = options.is_preloaded,
                                 .command = options.command},
                                own_variable);
   }
@@ -137,6 +138,9 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
   if (options.comparisons > 0 && !options.trace.empty())
     throw Error(StatusCode::invalid_argument,
                 "--record and --ab: recording takes time, which the comparison would count");
+  if (options.is_preloaded && !options.trace.empty())
+    throw Error(StatusCode::invalid_argument,
+                "--record and --preload: calls are recorded by a component for Open MPI alone");
   std::optional<HeldSignals> signals;
   if (options.comparisons > 0) signals.emplace();
   const TunedLaunch tuned = launch_for(options);

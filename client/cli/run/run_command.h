@@ -12,14 +12,15 @@ namespace colltune {
 
 /// `colltune run` as typed.
 struct RunOptions {
-  Origin origin;            ///< none, if it only records
-  std::string environment;  ///< `--environment`; empty: the only one
-  std::string numerics;     ///< `--numerics`; empty: the component's default
-  std::string memory;       ///< `--memory`; likewise
-  std::string files;        ///< `--files DIR`; empty: a folder of this user's caches
-  std::string dry_run;      ///< `--dry-run=FORM`; empty: runs
-  std::string trace;        ///< `--record FILE`; empty: records nothing
-  int comparisons = 0;      ///< `--ab N`; 0: runs once
+  Origin origin;              ///< none, if it only records
+  std::string environment;    ///< `--environment`; empty: the only one
+  std::string numerics;       ///< `--numerics`; empty: the component's default
+  std::string memory;         ///< `--memory`; likewise
+  std::string files;          ///< `--files DIR`; empty: a folder of this user's caches
+  std::string dry_run;        ///< `--dry-run=FORM`; empty: runs
+  std::string trace;          ///< `--record FILE`; empty: records nothing
+  bool is_preloaded = false;  ///< `--preload`: libcolltune_mpi.so in the component's place
+  int comparisons = 0;        ///< `--ab N`; 0: runs once
   bool is_quiet = false;
   std::vector<std::string> command;
 };

@@ -29,11 +29,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view component_file = "mca_coll_colltune.so";
+constexpr std::string_view preloaded_file = "libcolltune_mpi.so";
 constexpr std::string_view recorder_file = "mca_coll_colltune_recorder.so";
 constexpr const char* component_path = "OMPI_MCA_mca_base_component_path";
 constexpr const char* rules_switch = "OMPI_MCA_coll_tuned_use_dynamic_rules";
 constexpr const char* rules_file = "OMPI_MCA_coll_tuned_dynamic_rules_filename";
 constexpr const char* tuner = "NCCL_TUNER_PLUGIN";
+constexpr const char* preload_variable = "LD_PRELOAD";
 
 bool reduces(const Decision& decision) {
   const Problem& problem = decision.key.problem;
@@ -143,6 +145,7 @@ class Maker {
              ApplyBy::component;
     });
     if (winners == 0) return {"", "colltune's kernels (none displaced the default)"};
+    if (wishes_.is_preloaded) return preload(table, winners);
     if (runners_.component_folder.empty())
       return {"", "colltune's kernels (this installation has no component for Open MPI)"};
     add_component_path(made_.variables, runners_, variable_);
@@ -152,6 +155,21 @@ class Maker {
     if (!wishes_.memory.empty()) set_component("memory", wishes_.memory);
     if (wishes_.reports && !is_set("COLLTUNE_REPORT")) set_component("report", "1");
     return {fmt::format("Open MPI runs colltune's kernels where they won ({} keys)", winners), ""};
+  }
+
+  /// The same by libcolltune_mpi.so.
+  Part preload(const fs::path& table, std::size_t winners) {
+    const char* const own = variable_(preload_variable);
+    const bool has_own = own != nullptr && *own != '\0';
+    set(preload_variable, runners_.preloaded.string() + (has_own ? ':' + std::string(own) : ""));
+    set("COLLTUNE_TABLE", table.string());
+    set("COLLTUNE_TABLE_DIGEST", digest_);
+    if (!wishes_.numerics.empty()) set("COLLTUNE_NUMERICS", wishes_.numerics);
+    if (!wishes_.memory.empty()) set("COLLTUNE_MEMORY", wishes_.memory);
+    if (wishes_.reports && !is_set("COLLTUNE_REPORT")) set("COLLTUNE_REPORT", "1");
+    return {fmt::format("a preloaded library runs colltune's kernels where they won ({} keys)",
+                        winners),
+            ""};
   }
 
   /// Open MPI's own algorithms, where they are not its default.
@@ -245,6 +263,10 @@ Runners find_runners(const fs::path& program) {
       runners.component_folder = root / folder;
   runners.has_recorder =
       !runners.component_folder.empty() && fs::exists(runners.component_folder / recorder_file);
+  for (const char* const folder : {"lib/preload", COLLTUNE_LIBRARY_FOLDER "/colltune/preload"})
+    if (const fs::path file = root / folder / preloaded_file;
+        runners.preloaded.empty() && fs::exists(file))
+      runners.preloaded = file;
   for (const char* const folder : {"lib", COLLTUNE_LIBRARY_FOLDER})
     if (const fs::path file = root / folder / "libnccl-tuner-colltune.so";
         runners.nccl_tuner.empty() && fs::exists(file))
@@ -272,6 +294,9 @@ bool may_have_several_hosts(const std::vector<std::string>& command, const FindV
 TunedLaunch make_tuned_launch(const TableContent& content, const Runners& runners,
                               const LaunchWishes& wishes, const FindVariable& variable) {
   if (!wishes.memory.empty()) (void)parse_bytes(wishes.memory);
+  if (wishes.is_preloaded && runners.preloaded.empty())
+    throw Error(StatusCode::failed_precondition,
+                fmt::format("--preload: this installation has no {}", preloaded_file));
   return Maker(content, runners, wishes, variable).make();
 }
 

@@ -16,6 +16,7 @@ namespace colltune {
 struct Runners {
   std::filesystem::path component_folder;  ///< of mca_coll_colltune.so
   std::filesystem::path nccl_tuner;        ///< libnccl-tuner-colltune.so
+  std::filesystem::path preloaded;         ///< libcolltune_mpi.so
   bool has_recorder = false;               ///< mca_coll_colltune_recorder.so is there, too
 };
 /// Beside the program whose path is `program`: as built, or as installed.
@@ -28,6 +29,7 @@ struct LaunchWishes {
   bool reports = true;                ///< rank 0 says at the end what ran
   std::filesystem::path folder;       ///< where the files for the launch are written
   bool is_folder_everywhere = false;  ///< all hosts of the launch see that folder
+  bool is_preloaded = false;          ///< libcolltune_mpi.so runs the kernels, not the component
   std::vector<std::string> command;   ///< to see whether several hosts may be meant
 };
 
@@ -49,9 +51,11 @@ struct TunedLaunch {
 
 /// The environment of a launch by the decisions of `content`. What the user has set himself stays:
 /// where he names rules of Open MPI, a tuner of NCCL or a report, none of ours is named. Settings
-/// of the component are OMPI_MCA_ variables, which mpirun passes on to all hosts.
+/// of the component are OMPI_MCA_ variables, which mpirun passes on to all hosts. What the user
+/// preloads comes behind libcolltune_mpi.so.
 ///
-/// Throws Error(not_found) if nothing of the table can run anywhere, with the reasons.
+/// Throws Error(failed_precondition) if what is to be preloaded is not installed, Error(not_found)
+/// if nothing of the table can run anywhere, with the reasons.
 [[nodiscard]] TunedLaunch make_tuned_launch(const TableContent& content, const Runners& runners,
                                             const LaunchWishes& wishes,
                                             const FindVariable& variable);

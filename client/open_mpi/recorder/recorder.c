@@ -16,7 +16,7 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/request/request.h"
 
-#include "../clock.h"
+#include "bridge/clock.h"
 #include "../peers.h"
 #include "recording.h"
 

@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "../launch_setting.h"
-#include "../program_types.h"
-#include "../running_open_mpi.h"
+#include "bridge/launch_setting.h"
+#include "bridge/program_types.h"
+#include "bridge/running_mpi.h"
 #include "call_table.h"
 #include "colltune/collectives/build_id.h"
 #include "colltune/json/output_file.h"
@@ -100,11 +100,11 @@ bool colltune_recorder_open(int major, int minor) {
   return guarded(false, [&] {
     const char* const file = launch_setting("COLLTUNE_TRACE");
     if (file == nullptr || *file == '\0') return false;
-    if (const std::string running = running_open_mpi();
-        running != fmt::format("{}.{}", major, minor))
-      throw Error(StatusCode::failed_precondition,
-                  fmt::format("this recorder was built for Open MPI {}.{}, and {} runs", major,
-                              minor, running));
+    const std::string built_for = fmt::format("Open MPI {}.{}", major, minor);
+    if (const std::string running = running_mpi(); running != built_for)
+      throw Error(
+          StatusCode::failed_precondition,
+          fmt::format("this recorder was built for {}, and {} runs", built_for, running));
     recorder = std::make_unique<Recorder>(file);
     return true;
   });
@@ -191,7 +191,7 @@ void colltune_recorder_finish() {
       return 0;
     }
     Trace own{.program = program_invocation_name,
-              .mpi_library = "Open MPI " + running_open_mpi(),
+              .mpi_library = running_mpi(),
               .rank_time = std::chrono::steady_clock::now() - recorder->begin};
     const Trace all = merge_ranks(std::move(own), counts, layouts);
     if (world_rank() != 0) return 0;

@@ -2,62 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <cstdlib>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "../process.h"
+#include "../programs/launches.h"
 
-/// Programs that are launched with a planted table.
+/// Programs that are launched with a planted table and the component for Open MPI.
 namespace colltune::testing {
 
-struct Ended {
-  int code = 0;
-  std::string out;
-  std::string errors;
-  std::chrono::steady_clock::duration took{};
-};
-
-class Component : public ::testing::Test {
+class Component : public Launches {
  protected:
-  // Communicators are set up at their third call: these programs make few.
-  Component() { ::setenv("OMPI_MCA_coll_colltune_patience", "0", 1); }
-
-  /// What was planted with this seed, for the worlds of these tests and their halves.
-  static std::string table(int seed) {
-    static TemporaryFolder tables;
-    static std::set<int> planted;
-    const std::string file = tables.file("planted." + std::to_string(seed));
-    if (planted.insert(seed).second) {
-      EXPECT_EQ(run({PLANTED_TABLE, file, std::to_string(seed), "1x2", "1x3", "1x4", "1x8"}).code,
-                0);
-    }
-    return file;
-  }
-
-  static Ended run(const std::vector<std::string>& command) {
-    const TemporaryFolder folder;
-    const auto begin = std::chrono::steady_clock::now();
-    const int code =
-        wait_for_process(start_process(command, folder.file("out"), folder.file("errors")));
-    return {code, read_file(folder.file("out")), read_file(folder.file("errors")),
-            std::chrono::steady_clock::now() - begin};
-  }
-
-  static std::vector<std::string> launch(int ranks) {
-    std::vector<std::string> command{COLLTUNE_MPIRUN};
-    command.insert(command.end(), {"-n", std::to_string(ranks)});
-    return command;
-  }
-  static std::vector<std::string> with(std::vector<std::string> command,
-                                       const std::vector<std::string>& more) {
-    command.insert(command.end(), more.begin(), more.end());
-    return command;
-  }
   /// A setting of some ranks, for the launcher.
   static std::vector<std::string> set(const std::string& name, const std::string& value) {
     return {"-x", name + "=" + value};

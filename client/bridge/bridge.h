@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The colltune authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between Open MPI's structures, which are C, and the kernels. Nothing here throws. */
-#ifndef COLLTUNE_OPEN_MPI_BRIDGE_H
-#define COLLTUNE_OPEN_MPI_BRIDGE_H
+/* Between an MPI library's structures, which are C, and the kernels. Nothing here throws. */
+#ifndef COLLTUNE_BRIDGE_BRIDGE_H
+#define COLLTUNE_BRIDGE_BRIDGE_H
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -33,9 +33,9 @@ enum colltune_outcome {
 };
 
 /* Reads the settings from the environment, once per process. Returns whether to take part; if not
-   although a table is named, a line on stderr says why. `built_for`: the version of the Open MPI
-   whose headers this was built with. */
-bool colltune_open(int major, int minor);
+   although a table is named, a line on stderr says why. `built_for`: the MPI library
+   whose headers this was built with, "Open MPI 4.1" say. May be called before MPI_Init. */
+bool colltune_open(const char* built_for);
 /* Prints the report, if one is asked for and this is the job's first rank. */
 void colltune_close(bool is_first_rank);
 /* What must be equal on all ranks, as text: the build and the settings. Only after colltune_open.

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The colltune authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef COLLTUNE_OPEN_MPI_CLOCK_H
-#define COLLTUNE_OPEN_MPI_CLOCK_H
+#ifndef COLLTUNE_BRIDGE_CLOCK_H
+#define COLLTUNE_BRIDGE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -25,7 +25,7 @@
 #include "colltune/kernels/catalogue.h"
 #include "launch_setting.h"
 #include "program_types.h"
-#include "running_open_mpi.h"
+#include "running_mpi.h"
 #include "set_up.h"
 
 using namespace colltune;
@@ -110,17 +110,15 @@ std::optional<ProgramSettings> read_settings() {
 
 }  // namespace
 
-bool colltune_open(int major, int minor) {
+bool colltune_open(const char* built_for) {
   return guarded(false, [&] {
     const auto settings = read_settings();
     if (!settings) return false;  // no table is named
-    if (const std::string running = running_open_mpi();
-        running != fmt::format("{}.{}", major, minor))
-      throw Error(
-          StatusCode::failed_precondition,
-          fmt::format("this component was built for Open MPI {}.{}, and {} runs: the library's own "
-                      "collectives run",
-                      major, minor, running));
+    if (const std::string running = running_mpi(); running != built_for)
+      throw Error(StatusCode::failed_precondition,
+                  fmt::format("this colltune was built for {}, and {} runs: the library's own "
+                              "collectives run",
+                              built_for, running));
     process = std::make_unique<Process>(*settings);
     return true;
   });

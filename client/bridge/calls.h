@@ -1,0 +1,319 @@
+/* SPDX-FileCopyrightText: The colltune authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The eight collectives, from what a program gives to what the kernels take. Inline, since a call
+   takes less than a microsecond. What includes this defines the two functions below, which each
+   library does in its own way. */
+#ifndef COLLTUNE_BRIDGE_CALLS_H
+#define COLLTUNE_BRIDGE_CALLS_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "bridge.h"
+
+/* The bytes of `count` elements. */
+static inline size_t bytes_of(MPI_Datatype type, size_t count);
+/* Whether the data of `count` elements lie in their order without gaps; if so, `start` is where
+   they begin, from the buffer on. */
+static inline bool is_contiguous(MPI_Datatype type, size_t count, MPI_Aint* start);
+
+/* Set while this thread is in our code, or in a collective that was passed on: the collectives that
+   are called there, on the user's communicator and on ours, are the library's and do not count.
+   Initial-exec: every call reads it, and a call for its address would take longer than the rest. */
+static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) = false;
+
+/* One rank of a communicator. */
+struct place {
+  colltune_executor* executor; /* null: nothing of ours runs */
+  MPI_Comm comm;
+  int ranks;
+  int rank;
+  int error; /* the code of an error that the library has reported already; else MPI_SUCCESS */
+};
+
+/* The first call of a variant makes memory, and communicators if there are several nodes. */
+static enum colltune_outcome run(colltune_executor* executor, unsigned choice,
+                                 const struct colltune_buffers* buffers) {
+  is_inside = true;
+  const enum colltune_outcome outcome = colltune_run(executor, choice, buffers);
+  is_inside = false;
+  return outcome;
+}
+
+/* A buffer of the user as plain bytes: where it is, or a copy of it. */
+struct plain {
+  void* bytes; /* null if it could not be copied */
+  bool is_copy;
+};
+
+/* MPICH packs nothing that begins at MPI_BOTTOM: the same places, counted from another one. Null
+   type: MPI has no memory for it. */
+struct from_bottom {
+  char* buffer;
+  MPI_Datatype type;
+};
+static inline struct from_bottom count_from_bottom(int count, MPI_Datatype type) {
+  struct from_bottom moved = {(char*)1, MPI_DATATYPE_NULL};
+  const MPI_Aint back = -1;
+  if (MPI_SUCCESS == PMPI_Type_create_hindexed(1, &count, &back, type, &moved.type))
+    PMPI_Type_commit(&moved.type);
+  return moved;
+}
+static int pack(struct place* at, const void* user, int count, MPI_Datatype type, void* bytes,
+                int size) {
+  int position = 0;
+  if (MPI_BOTTOM != user) return PMPI_Pack(user, count, type, bytes, size, &position, at->comm);
+  struct from_bottom moved = count_from_bottom(count, type);
+  if (MPI_DATATYPE_NULL == moved.type) return MPI_ERR_NO_MEM;
+  const int rc = PMPI_Pack(moved.buffer, 1, moved.type, bytes, size, &position, at->comm);
+  PMPI_Type_free(&moved.type);
+  return rc;
+}
+static int unpack(struct place* at, const void* bytes, int size, void* user, int count,
+                  MPI_Datatype type) {
+  int position = 0;
+  if (MPI_BOTTOM != user) return PMPI_Unpack(bytes, size, &position, user, count, type, at->comm);
+  struct from_bottom moved = count_from_bottom(count, type);
+  if (MPI_DATATYPE_NULL == moved.type) return MPI_ERR_NO_MEM;
+  const int rc = PMPI_Unpack(bytes, size, &position, moved.buffer, 1, moved.type, at->comm);
+  PMPI_Type_free(&moved.type);
+  return rc;
+}
+
+static struct plain plain_of(struct place* at, int which, const void* user, size_t count,
+                             MPI_Datatype type, bool is_read) {
+  MPI_Aint start = 0;
+  if (is_contiguous(type, count, &start)) return (struct plain){(char*)user + start, false};
+  const size_t bytes = bytes_of(type, count);
+  struct plain plain = {colltune_memory(at->executor, which, bytes), true};
+  if (is_read && NULL != plain.bytes) {
+    at->error = pack(at, user, (int)count, type, plain.bytes, (int)bytes);
+    if (MPI_SUCCESS != at->error) plain.bytes = NULL;
+  }
+  return plain;
+}
+
+/* A buffer of a call that moves data, as the program gives it; count 0: this rank has none. */
+struct side {
+  const void* buffer;
+  size_t count;
+  MPI_Datatype type;
+};
+
+/* One rank's buffers. In place the program gives the larger one alone: the other one is `inner`
+ * bytes of it, from `offset` on. */
+struct move {
+  struct side send;
+  struct side receive;
+  bool in_place;
+  size_t inner;
+  size_t offset;
+};
+
+/* Runs the call that was begun as `choice`. */
+static enum colltune_outcome move(struct place* at, unsigned choice, const struct move* of) {
+  struct plain from = {NULL, false};
+  struct plain to = {NULL, false};
+  struct colltune_buffers buffers = {.in_place = of->in_place};
+  if (of->send.count > 0) {
+    from = plain_of(at, 0, of->send.buffer, of->send.count, of->send.type, true);
+    buffers.send_bytes = bytes_of(of->send.type, of->send.count);
+  }
+  if (of->receive.count > 0) {
+    to = plain_of(at, 1, of->receive.buffer, of->receive.count, of->receive.type, of->inner > 0);
+    buffers.receive_bytes = bytes_of(of->receive.type, of->receive.count);
+  }
+  /* The other ranks are in the call by now: a rank that lacks memory for a copy cannot leave it to
+   * the library. */
+  if ((buffers.send_bytes > 0 && NULL == from.bytes) ||
+      (buffers.receive_bytes > 0 && NULL == to.bytes)) {
+    colltune_say("a buffer whose data are not contiguous could not be copied");
+    return COLLTUNE_FAILED;
+  }
+  buffers.send = from.bytes;
+  buffers.receive = to.bytes;
+  buffers.is_copied_back = to.is_copy;
+  if (of->inner > 0 && 0 == of->send.count) {
+    buffers.send = (const char*)to.bytes + of->offset;
+    buffers.send_bytes = of->inner;
+  } else if (of->inner > 0) {
+    buffers.receive = (char*)from.bytes + of->offset;
+    buffers.receive_bytes = of->inner;
+  }
+  const enum colltune_outcome outcome = run(at->executor, choice, &buffers);
+  if (COLLTUNE_DONE != outcome || !to.is_copy) return outcome;
+  at->error = unpack(at, to.bytes, (int)buffers.receive_bytes, (void*)of->receive.buffer,
+                     (int)of->receive.count, of->receive.type);
+  colltune_finish(at->executor);
+  return MPI_SUCCESS == at->error ? outcome : COLLTUNE_FAILED;
+}
+
+/* Each of the following: what became of the call; COLLTUNE_LEFT also where it is empty. */
+
+static inline enum colltune_outcome run_bcast(struct place* at, void* buffer, int count,
+                                              MPI_Datatype type, int root) {
+  const size_t bytes = bytes_of(type, (size_t)count);
+  if (0 == bytes) return COLLTUNE_LEFT;
+  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_BROADCAST, root, bytes);
+  if (0 == choice) return COLLTUNE_LEFT;
+  const struct move of = {.receive = {buffer, (size_t)count, type},
+                          .in_place = true,
+                          .inner = at->rank == root ? bytes : 0};
+  return move(at, choice, &of);
+}
+
+static inline enum colltune_outcome run_allgather(struct place* at, const void* send,
+                                                  int send_count, MPI_Datatype send_type,
+                                                  void* receive, int receive_count,
+                                                  MPI_Datatype receive_type) {
+  const size_t block = bytes_of(receive_type, (size_t)receive_count);
+  if (0 == block) return COLLTUNE_LEFT;
+  const size_t ranks = (size_t)at->ranks;
+  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_ALL_GATHER, 0, block * ranks);
+  if (0 == choice) return COLLTUNE_LEFT;
+  struct move of = {.receive = {receive, (size_t)receive_count * ranks, receive_type}};
+  if (MPI_IN_PLACE == send) {
+    of.in_place = true;
+    of.inner = block;
+    of.offset = (size_t)at->rank * block;
+  } else {
+    of.send = (struct side){send, (size_t)send_count, send_type};
+  }
+  return move(at, choice, &of);
+}
+
+static inline enum colltune_outcome run_alltoall(struct place* at, const void* send, int send_count,
+                                                 MPI_Datatype send_type, void* receive,
+                                                 int receive_count, MPI_Datatype receive_type) {
+  const size_t ranks = (size_t)at->ranks;
+  const size_t bytes = bytes_of(receive_type, (size_t)receive_count) * ranks;
+  if (0 == bytes) return COLLTUNE_LEFT;
+  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_ALL_TO_ALL, 0, bytes);
+  if (0 == choice) return COLLTUNE_LEFT;
+  struct move of = {.receive = {receive, (size_t)receive_count * ranks, receive_type}};
+  if (MPI_IN_PLACE == send) {
+    of.in_place = true;
+    of.inner = bytes;
+  } else {
+    of.send = (struct side){send, (size_t)send_count * ranks, send_type};
+  }
+  return move(at, choice, &of);
+}
+
+static inline enum colltune_outcome run_gather(struct place* at, const void* send, int send_count,
+                                               MPI_Datatype send_type, void* receive,
+                                               int receive_count, MPI_Datatype receive_type,
+                                               int root) {
+  const bool is_root = at->rank == root;
+  /* What the other side says is not significant here. */
+  const size_t block = is_root ? bytes_of(receive_type, (size_t)receive_count)
+                               : bytes_of(send_type, (size_t)send_count);
+  if (0 == block) return COLLTUNE_LEFT;
+  const size_t ranks = (size_t)at->ranks;
+  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_GATHER, root, block * ranks);
+  if (0 == choice) return COLLTUNE_LEFT;
+  struct move of = {.in_place = false};
+  if (is_root) of.receive = (struct side){receive, (size_t)receive_count * ranks, receive_type};
+  if (is_root && MPI_IN_PLACE == send) {
+    of.in_place = true;
+    of.inner = block;
+    of.offset = (size_t)root * block;
+  } else {
+    of.send = (struct side){send, (size_t)send_count, send_type};
+  }
+  return move(at, choice, &of);
+}
+
+static inline enum colltune_outcome run_scatter(struct place* at, const void* send, int send_count,
+                                                MPI_Datatype send_type, void* receive,
+                                                int receive_count, MPI_Datatype receive_type,
+                                                int root) {
+  const bool is_root = at->rank == root;
+  const size_t block = is_root ? bytes_of(send_type, (size_t)send_count)
+                               : bytes_of(receive_type, (size_t)receive_count);
+  if (0 == block) return COLLTUNE_LEFT;
+  const size_t ranks = (size_t)at->ranks;
+  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_SCATTER, root, block * ranks);
+  if (0 == choice) return COLLTUNE_LEFT;
+  struct move of = {.in_place = false};
+  if (is_root) of.send = (struct side){send, (size_t)send_count * ranks, send_type};
+  if (is_root && MPI_IN_PLACE == receive) {
+    of.in_place = true;
+    of.inner = block;
+    of.offset = (size_t)root * block;
+  } else {
+    of.receive = (struct side){receive, (size_t)receive_count, receive_type};
+  }
+  return move(at, choice, &of);
+}
+
+/* Predefined operators take predefined types alone, which are contiguous. */
+
+static inline enum colltune_outcome run_allreduce(struct place* at, const void* send, void* receive,
+                                                  int count, MPI_Datatype type, MPI_Op op) {
+  if (0 == count) return COLLTUNE_LEFT;
+  const unsigned choice =
+      colltune_begin_reduction(at->executor, COLLTUNE_ALL_REDUCE, 0, (size_t)count, type, op);
+  if (0 == choice) return COLLTUNE_LEFT;
+  const bool in_place = MPI_IN_PLACE == send;
+  const size_t bytes = bytes_of(type, (size_t)count);
+  const struct colltune_buffers buffers = {
+      in_place ? receive : send, bytes, receive, bytes, in_place, false};
+  return run(at->executor, choice, &buffers);
+}
+
+static inline enum colltune_outcome run_reduce(struct place* at, const void* send, void* receive,
+                                               int count, MPI_Datatype type, MPI_Op op, int root) {
+  if (0 == count) return COLLTUNE_LEFT;
+  const unsigned choice =
+      colltune_begin_reduction(at->executor, COLLTUNE_REDUCE, root, (size_t)count, type, op);
+  if (0 == choice) return COLLTUNE_LEFT;
+  const bool is_root = at->rank == root;
+  const bool in_place = is_root && MPI_IN_PLACE == send;
+  const size_t bytes = bytes_of(type, (size_t)count);
+  const struct colltune_buffers buffers = {
+      in_place ? receive : send, bytes,    is_root ? receive : NULL,
+      is_root ? bytes : 0,       in_place, false};
+  return run(at->executor, choice, &buffers);
+}
+
+static inline enum colltune_outcome run_reduce_scatter_block(struct place* at, const void* send,
+                                                             void* receive, int count_of_each,
+                                                             MPI_Datatype type, MPI_Op op) {
+  if (0 == count_of_each) return COLLTUNE_LEFT;
+  const size_t count = (size_t)count_of_each;
+  const size_t ranks = (size_t)at->ranks;
+  const unsigned choice =
+      colltune_begin_reduction(at->executor, COLLTUNE_REDUCE_SCATTER, 0, count * ranks, type, op);
+  if (0 == choice) return COLLTUNE_LEFT;
+  const size_t block = bytes_of(type, count);
+  /* MPI puts the result at the beginning of the buffer, the kernels at this rank's block. */
+  const bool in_place = MPI_IN_PLACE == send;
+  void* const result = in_place ? colltune_memory(at->executor, 0, block) : receive;
+  if (NULL == result) {
+    colltune_say("no memory for the result of MPI_Reduce_scatter in place");
+    return COLLTUNE_FAILED;
+  }
+  const struct colltune_buffers buffers = {
+      in_place ? receive : send, block * ranks, result, block, false, in_place};
+  const enum colltune_outcome outcome = run(at->executor, choice, &buffers);
+  if (COLLTUNE_DONE == outcome && in_place) {
+    memcpy(receive, result, block);
+    colltune_finish(at->executor);
+  }
+  return outcome;
+}
+
+static inline enum colltune_outcome run_reduce_scatter(struct place* at, const void* send,
+                                                       void* receive, const int* counts,
+                                                       MPI_Datatype type, MPI_Op op) {
+  bool are_equal = counts[0] > 0;
+  for (int rank = 1; rank < at->ranks; ++rank) are_equal = are_equal && counts[rank] == counts[0];
+  if (are_equal) return run_reduce_scatter_block(at, send, receive, counts[0], type, op);
+  colltune_leave(at->executor, COLLTUNE_REDUCE_SCATTER);
+  return COLLTUNE_LEFT;
+}
+
+#endif
