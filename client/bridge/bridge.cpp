@@ -112,9 +112,10 @@ std::optional<ProgramSettings> read_settings() {
 
 bool colltune_open(const char* built_for) {
   return guarded(false, [&] {
-    const auto settings = read_settings();
+    auto settings = read_settings();
     if (!settings) return false;  // no table is named
-    if (const std::string running = running_mpi(); running != built_for)
+    settings->mpi_library = running_mpi();
+    if (const std::string& running = settings->mpi_library; running != built_for)
       throw Error(StatusCode::failed_precondition,
                   fmt::format("this colltune was built for {}, and {} runs: the library's own "
                               "collectives run",

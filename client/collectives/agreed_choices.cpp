@@ -42,6 +42,24 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("code", self.code);
 }
 
+/// "Open MPI v4.1.4" and "Open MPI 4.1" are of one library, "MPICH 4.0" is of another.
+std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
+
+/// A winner was proven faster than the default of the library that it was measured with, which says
+/// nothing of another one's.
+void require_library(const TableView& view, const ProgramSettings& settings) {
+  if (settings.mpi_library.empty()) return;
+  for (const table_file::FactRecord& fact : view.facts()) {
+    const std::string_view measured = view.string(fact.value);
+    if (view.string(fact.name) == "mpi_library" &&
+        first_word(measured) != first_word(settings.mpi_library))
+      throw Error(StatusCode::failed_precondition,
+                  fmt::format("{} was measured with {}, and this program runs {}: sweep with the "
+                              "agent of this build",
+                              settings.table, measured, settings.mpi_library));
+  }
+}
+
 Decided decide(const ProgramSettings& settings, const Communicator& communicator,
                const ProgramRanks& ranks, const Implementations& catalogue,
                const NeededChoices& needed) {
@@ -53,6 +71,7 @@ Decided decide(const ProgramSettings& settings, const Communicator& communicator
     throw Error(StatusCode::failed_precondition,
                 fmt::format("{} has the digest {}, not COLLTUNE_TABLE_DIGEST={}", settings.table,
                             table.digest(), settings.table_digest));
+  require_library(table.view(), settings);
   for (std::size_t i = 0; i < callings.size(); ++i) {
     ProgramCalling calling = callings[i];
     calling.library_follows_rules = settings.library_follows_rules;

@@ -70,11 +70,11 @@ std::vector<AgreedChoices> agree(const ProgramSettings& settings,
 
 class AgreedOnce : public ::testing::Test {
  protected:
-  void plant(unsigned seed) const {
+  void plant(unsigned seed, const std::string& mpi_library = "") const {
     const std::array worlds{test::PlantedWorld{.ranks_per_node = 2, .in_both_placements = true},
                             test::PlantedWorld{.ranks_per_node = 3, .in_both_placements = true}};
     std::ofstream(table_, std::ios::binary)
-        << test::planted_table(seed, worlds, {.all_types = false});
+        << test::planted_table(seed, worlds, {.all_types = false, .mpi_library = mpi_library});
   }
   literals::TemporaryFolder folder_;
   std::string table_ = (folder_ / "planted.ctt").string();
@@ -120,6 +120,29 @@ TEST_F(AgreedOnce, ARankThatKnowsNothingIsTold) {
   std::vector<ChoiceCache> mixed(2);
   std::swap(mixed[0], caches[0]);
   EXPECT_FALSE(agree(settings_, mixed)[1].of_calling.at(0).rows.empty());
+}
+
+TEST_F(AgreedOnce, ATableOfAnotherMpiLibraryIsRefused) {
+  plant(1, "Open MPI v4.1.4");
+  settings_.mpi_library = "MPICH 4.0";
+  std::vector<ChoiceCache> caches(2);
+  for (const AgreedChoices& one : agree(settings_, caches)) {
+    ASSERT_TRUE(one.table_error);
+    EXPECT_EQ(one.table_error->code(), StatusCode::failed_precondition);
+    EXPECT_THAT(one.table_error->what(),
+                HasSubstr("was measured with Open MPI v4.1.4, and this program runs MPICH 4.0"));
+  }
+  settings_.mpi_library = "Open MPI 4.1";
+  std::vector<ChoiceCache> others(2);
+  EXPECT_FALSE(agree(settings_, others)[1].of_calling.at(0).rows.empty());
+  // As MPICH names itself; and a table that tells no library.
+  plant(1, "MPICH Version:      4.0.2");
+  settings_.mpi_library = "MPICH 4.0";
+  std::vector<ChoiceCache> alike(2);
+  EXPECT_FALSE(agree(settings_, alike)[1].of_calling.at(0).rows.empty());
+  plant(1);
+  std::vector<ChoiceCache> untold(2);
+  EXPECT_FALSE(agree(settings_, untold)[1].of_calling.at(0).rows.empty());
 }
 
 TEST_F(AgreedOnce, ATableThatWasNotThereIsLookedForAgain) {

@@ -234,7 +234,8 @@ std::string planted_table(unsigned seed, std::span<const PlantedWorld> worlds,
   DecisionSet set{.generation = {.number = 1},
                   .decisions = planter.take(),
                   .compositions = planter.take_compositions()};
-  set.environments.emplace_back(std::string(environment), Environment{});
+  set.environments.emplace_back(std::string(environment),
+                                Environment{.mpi_library = calls.mpi_library});
   const DecisionTable table(std::move(set));
   return encode_table({.set = table.set(),
                        .environment_digest = std::string(environment),

@@ -22,6 +22,7 @@ struct PlantedCalls {
   bool all_types = true;    ///< five types with four operators; else f32 and i32, which are summed
   bool persistent = false;  ///< besides ordinary ones, also on registered buffers
   bool library_wins = false;  ///< a variant of the MPI library does, and those of ours are next
+  std::string mpi_library{};  ///< that they were measured with, by the table; empty: it tells none
 };
 
 /// A table file in which kernels of ours win everywhere, whatever their speed: for tests of what

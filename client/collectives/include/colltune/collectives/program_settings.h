@@ -24,6 +24,9 @@ struct ProgramSettings {
   /// Open MPI reads a file of rules: OMPI_MCA_coll_tuned_ and coll_han_dynamic_rules_filename, or
   /// what switches such rules on, is set.
   bool library_follows_rules = false;
+  /// The MPI library that runs what colltune does not ("Open MPI 4.1"): a table that was measured
+  /// with another one is refused. Not a variable; empty: none is compared.
+  std::string mpi_library;
 };
 
 /// Throws Error(invalid_argument) that names the variable, its value and what is allowed.
