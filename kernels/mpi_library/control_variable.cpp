@@ -22,7 +22,16 @@ MpiToolSession::MpiToolSession() {
   check_mpi(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided), "MPI_T_init_thread");
 }
 
-MpiToolSession::~MpiToolSession() { MPI_T_finalize(); }
+MpiToolSession::~MpiToolSession() {
+#ifdef MPICH_VERSION
+  // MPI_Init reads variables that MPI_T_finalize has freed (MPICH 4.0.2): a session that ends
+  // before it stays open. (Open MPI's must end, since it reads its environment anew at the next.)
+  int is_initialized = 0;
+  MPI_Initialized(&is_initialized);
+  if (is_initialized == 0) return;
+#endif
+  MPI_T_finalize();
+}
 
 std::optional<ControlVariable> ControlVariable::find(const std::string& name) {
   int index = 0;
