@@ -537,8 +537,8 @@ TEST_F(NcclSweep, ThePlanOfANodeIsPruned) {
             << plan.passes << " passes\n";
   static_assert(unpruned == 3528);
   EXPECT_EQ(forced, 2019U) << "kernels/README.md has both numbers";
-  // 12 rounds of 10 ms in each visit are 346 s of it, runs that take the buffers over some 200,
-  // calls of up to 8 GiB the rest.
+  // 12 rounds of 10 ms in each visit are 346 s of it, takeover runs and calls of up to 8 GiB the
+  // rest.
   EXPECT_GT(least, std::chrono::minutes(70));
   EXPECT_LT(least, std::chrono::minutes(80));
 }

@@ -102,7 +102,7 @@ constexpr void visit_fields(Self& self, Visitor&& visit) {
 /// from the variant before it; `call` is the time of the baseline's call. After a rival's run a
 /// call finds its buffers, and the memory that it keeps, farther away than in a program, which runs
 /// one variant again and again: with 40 rivals in turns Open MPI's all_gather of 2 MiB took 1.6
-/// times as long as alone. Twelve runs undid that, three did not.
+/// times as long as alone. Six runs undid that, three did not.
 [[nodiscard]] int takeover_runs(const TuningKey& key, InputMode mode,
                                 std::chrono::nanoseconds call);
 
