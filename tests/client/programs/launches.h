@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -46,6 +47,15 @@ class Launches : public ::testing::Test {
         wait_for_process(start_process(command, folder.file("out"), folder.file("errors")));
     return {code, read_file(folder.file("out")), read_file(folder.file("errors")),
             std::chrono::steady_clock::now() - begin};
+  }
+
+  /// By the report, kernels of ours ran for each of the eight collectives.
+  static void expect_kernels_of_all_collectives(const Ended& ended, const std::string& program) {
+    // A reduce's kernels are not those of reduce_scatter.
+    for (const char* ran : {"all_reduce_", "all_gather_", "reduce_scatter_", "broadcast_",
+                            "reduce_[^s]", "all_to_all_", "gather_", "scatter_"})
+      EXPECT_THAT(ended.errors, ::testing::ContainsRegex(std::string(" ms less  cpu\\.") + ran))
+          << program;
   }
 
   static std::vector<std::string> launch(int ranks) {
