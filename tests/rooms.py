@@ -23,14 +23,15 @@ ROOMS = [
     "kernels/mpi_library", "kernels/verification", "kernels/cpu", "kernels/cuda", "kernels/mpi", "kernels/nccl", "kernels",
     "kernels/plugin",
     "db/sqlite", "db", "db/history",
+    "daemon/model/ring", "daemon/model/speed_of_light", "daemon/model/library", "daemon/model/fitted", "daemon/model",
     "daemon/table", "daemon/decide", "daemon/flight",
     "daemon/sweep/control", "daemon/sweep/spec", "daemon/sweep/ranks", "daemon/sweep/plan", "daemon/sweep/clock",
     "daemon/sweep/measure", "daemon/sweep/passes",
     "daemon/journal", "daemon/agent/hosts", "daemon/agent/supervise", "daemon/agent/launch", "daemon/agent/commands", "daemon/agent",
     "daemon/serve", "daemon/server",
-    "client/library", "client/export", "client/nccl_tuner", "client/collectives", "client/collectives/interface", "client/bridge",
-    "client/open_mpi", "client/preload",
-    "client/cli/text", "client/cli/source", "client/cli/reports", "client/cli/commands", "client/cli/run", "client/cli",
+    "client/library", "client/python", "client/export", "client/nccl_tuner", "client/collectives", "client/collectives/interface", "client/bridge",
+    "client/open_mpi", "client/preload", "client/callables",
+    "client/cli/text", "client/cli/source", "client/cli/reports", "client/cli/models", "client/cli/commands", "client/cli/run", "client/cli",
 ]
 # Public headers below include/colltune/NAME that are not of the folder that include/ is in.
 INTERFACES = {"kernels/include/colltune/kernels": "kernels/api"}
