@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "colltune/export/export_scope.h"
@@ -119,6 +120,15 @@ std::string malloc_note(std::string_view fact) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> malloc_variables_of(
+    const Environment& environment) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (Recorded& word : words_of(environment.malloc_settings))
+    if (word.value && is_variable(word.name))
+      variables.emplace_back(std::move(word.name), std::move(*word.value));
+  return variables;
+}
 
 std::string export_mpi_environment(const DecisionSet& set) {
   DecisionSet of_mpi{.generation = set.generation, .environments = set.environments};

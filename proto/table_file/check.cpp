@@ -35,8 +35,6 @@ Digest digest_of_table(std::span<const std::byte> until_evidence) noexcept {
   return digest;
 }
 
-std::uint64_t hash_of(const GroupKeyRecord& key) noexcept { return XXH3_64bits(&key, sizeof key); }
-
 std::optional<Sections> sections_of(const Header& header) noexcept {
   // No section can be larger than this in a file that a file system takes, and no sum overflows.
   constexpr std::uint64_t most = std::uint64_t{1} << 56;

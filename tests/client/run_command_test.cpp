@@ -31,15 +31,17 @@ class RunCommand : public testing::Cli {
     std::ofstream(root() + "/lib/libnccl-tuner-colltune.so") << "x";
   }
 
-  static Environment environment() {
+  [[nodiscard]] Environment environment() const {
     Environment with = testing::test_environment();
+    if (!malloc.empty()) with.malloc_settings = malloc;
     with.mpi_library = "Open MPI v4.1.4";
     with.nccl_version = "2.28.3";
     return with;
   }
 
-  static Decision decided(std::uint64_t bytes, const std::string& winner, const std::string& of,
-                          const std::string& family, Collective collective) {
+  [[nodiscard]] Decision decided(std::uint64_t bytes, const std::string& winner,
+                                 const std::string& of, const std::string& family,
+                                 Collective collective) const {
     TuningKey key = testing::test_key(bytes);
     key.problem.collective = collective;
     if (!shape_of(collective).reduces) key.problem.reduce_op = ReduceOp::none;
@@ -95,6 +97,8 @@ class RunCommand : public testing::Cli {
     const int code = testing::wait_for_process(testing::start_process(command, out, errors));
     return {code, testing::read_file(out), testing::read_file(errors)};
   }
+  std::string malloc;  ///< what the environment of the decisions says of it; empty: as ever
+
   /// The value that a printed script sets; empty if it sets none.
   static std::string value_of(const Result& printed, const std::string& name) {
     const std::string begin = "export " + name + "='";
@@ -185,6 +189,64 @@ TEST_F(RunCommand, SetsNoRulesWhereAHostMayNotSeeThem) {
   const Result shared =
       run({"--dry-run", "--files", folder.file("shared"), "--", "mpirun", "-H", "a,b"});
   EXPECT_THAT(value_of(shared, rules), HasSubstr(folder.file("shared") + "/"));
+}
+
+TEST_F(RunCommand, SetsMallocAsItWasMeasured) {
+  install_component();
+  malloc = "glibc 2.36 raised MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=67108864";
+  fill_all();
+  const Result printed = run({"--dry-run"}, {"MALLOC_TRIM_THRESHOLD_=1"});
+  EXPECT_EQ(printed.code, 0) << printed.errors;
+  EXPECT_EQ(value_of(printed, "MALLOC_MMAP_THRESHOLD_"), "33554432");
+  EXPECT_EQ(value_of(printed, "MALLOC_TRIM_THRESHOLD_"), "") << "that is the user's";
+  EXPECT_THAT(printed.errors, HasSubstr("malloc as measured (MALLOC_MMAP_THRESHOLD_)"));
+  const Result several = run({"--dry-run", "--", "mpirun", "-H", "a,b", "p"});
+  EXPECT_THAT(
+      several.errors,
+      HasSubstr("malloc as measured (MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_; mpirun "
+                "hands them to other hosts by its -x alone)"));
+}
+
+TEST_F(RunCommand, SetsNothingOfMallocWhereNothingWasSet) {
+  install_component();
+  malloc = "glibc 2.36 grown";
+  fill_all();
+  const Result printed = run({"--dry-run"});
+  EXPECT_THAT(printed.out, Not(HasSubstr("MALLOC")));
+  EXPECT_THAT(printed.errors, Not(HasSubstr("malloc")));
+}
+
+constexpr const char* han_rules = "OMPI_MCA_coll_han_dynamic_rules_filename";
+
+TEST_F(RunCommand, SetsRulesForHanAcrossHosts) {
+  install_component();
+  const auto across_hosts = [&](std::uint64_t bytes, const std::string& winner) {
+    Decision made = decided(bytes, winner, "mpi", "mpi", Collective::all_reduce);
+    Topology& topology = made.key.topology;
+    topology.nodes = 2;
+    topology.ranks = 2 * topology.ranks_per_node;
+    topology.architectures.front().ranks = topology.ranks;
+    return made;
+  };
+  publish({across_hosts(1024, "mpi.all_reduce_han"), across_hosts(4096, "mpi.all_reduce_han"),
+           across_hosts(65536, "mpi.all_reduce_tuned{algorithm=ring}")});
+  const std::vector<std::string> shared{
+      "--dry-run", "--files", folder.file("shared"), "--", "mpirun", "-H", "a,b", "p"};
+  const Result printed = run(shared);
+  EXPECT_EQ(printed.code, 0) << printed.errors;
+  EXPECT_THAT(printed.errors, HasSubstr("coll/han runs where it won (2 of 3 keys)"));
+  EXPECT_EQ(value_of(printed, "OMPI_MCA_coll_han_use_dynamic_file_rules"), "1");
+  EXPECT_NE(value_of(printed, "OMPI_MCA_coll_han_priority"), "");
+  EXPECT_EQ(value_of(printed, rules), "") << "these would change what coll/han calls";
+  const std::string file = value_of(printed, han_rules);
+  EXPECT_THAT(file, HasSubstr(folder.file("shared") + "/"));
+  EXPECT_EQ(colltune({"check-export", "openmpi-han", file, "--for", "4.1.x"}).code, 0);
+  // The user's own rules for it stay; then its algorithms may follow ours.
+  const Result own = run(shared, {"OMPI_MCA_coll_han_priority=90"});
+  EXPECT_EQ(value_of(own, han_rules), "");
+  EXPECT_NE(value_of(own, rules), "");
+  // Where one host is all, coll/han serves nothing.
+  EXPECT_EQ(value_of(run({"--dry-run"}), han_rules), "");
 }
 
 TEST_F(RunCommand, PrintsForScriptsAndContainers) {

@@ -12,13 +12,16 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "colltune/apply/open_mpi_algorithms.h"
 #include "colltune/apply/settings.h"
 #include "colltune/collectives/program_numerics.h"
+#include "colltune/export/export_mpi_environment.h"
 #include "colltune/export/export_open_mpi.h"
+#include "colltune/export/export_open_mpi_han.h"
 #include "colltune/table_file/table_file.h"
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/error.h"
@@ -34,6 +37,9 @@ constexpr std::string_view recorder_file = "mca_coll_colltune_recorder.so";
 constexpr const char* component_path = "OMPI_MCA_mca_base_component_path";
 constexpr const char* rules_switch = "OMPI_MCA_coll_tuned_use_dynamic_rules";
 constexpr const char* rules_file = "OMPI_MCA_coll_tuned_dynamic_rules_filename";
+constexpr const char* han_switch = "OMPI_MCA_coll_han_use_dynamic_file_rules";
+constexpr const char* han_file = "OMPI_MCA_coll_han_dynamic_rules_filename";
+constexpr const char* han_priority = "OMPI_MCA_coll_han_priority";
 constexpr const char* tuner = "NCCL_TUNER_PLUGIN";
 constexpr const char* preload_variable = "LD_PRELOAD";
 
@@ -108,7 +114,7 @@ class Maker {
     const std::string bytes = encode_table(content_);
     digest_ = TableFile(bytes, "table").digest();
     const fs::path table = wishes_.folder / (digest_ + ".ctt");
-    const std::array<Part, 3> parts{use_component(table), use_rules(), use_tuner(table)};
+    const std::array<Part, 3> parts{use_component(table), use_open_mpi(), use_tuner(table)};
     std::vector<std::string> does;
     std::vector<std::string> why_not;
     for (const Part& part : parts)
@@ -118,6 +124,7 @@ class Maker {
           StatusCode::not_found,
           fmt::format("nothing of this table can run in a program: {}", fmt::join(why_not, "; ")));
     made_.files.emplace_back(table, bytes);
+    if (std::string malloc = use_malloc(); !malloc.empty()) does.push_back(std::move(malloc));
     std::set<std::string> worlds;
     for (const Decision& decision : content_.set.decisions)
       worlds.insert(describe(decision.key.topology));
@@ -172,42 +179,117 @@ class Maker {
             ""};
   }
 
+  /// Rules for a component of Open MPI that were proven to change something, or why there are none.
+  struct Rules {
+    std::string text;
+    int changed = 0, keys = 0;
+    std::string why_not;  ///< empty: there are some
+  };
+
   /// Open MPI's own algorithms, where they are not its default.
-  Part use_rules() {
+  Part use_open_mpi() {
     const Environment* const environment = environment_of(content_);
     const auto release =
         environment == nullptr ? std::nullopt : open_mpi_release_of(environment->mpi_library);
     if (!release)
       return {"", "Open MPI's rules (not measured with a release that we write them for)"};
-    for (const char* const name : {rules_switch, rules_file})
-      if (is_set(name)) return {"", fmt::format("Open MPI's rules ({} is yours)", name)};
-    if (!wishes_.is_folder_everywhere && may_have_several_hosts(wishes_.command, variable_))
+    const bool has_several = may_have_several_hosts(wishes_.command, variable_);
+    if (!wishes_.is_folder_everywhere && has_several)
       return {
           "",
           "Open MPI's rules (each rank reads their file, and the launch may have several hosts: "
           "name a folder that all see with --files)"};
-    DecisionSet set_of_rules = content_.set;
-    if (numerics_ == name_of(ProgramNumerics::library))
-      std::erase_if(set_of_rules.decisions, reduces);
-    OpenMpiExport rules;
+    const Rules algorithms = tuned_rules(*release);
+    const Rules han = has_several ? han_rules(*release) : Rules{.why_not = "of one host"};
+    // Rules for algorithms also change what coll/han calls inside, which was measured without any:
+    // so a launch has the one or the other, whichever says more.
+    if (han.why_not.empty() && (!algorithms.why_not.empty() || han.changed > algorithms.changed)) {
+      const fs::path file = write(han, "han-rules");
+      set(han_priority, std::to_string(han_priority_to_use));
+      set(han_switch, "1");
+      set(han_file, file.string());
+      return {fmt::format("coll/han runs where it won ({} of {} keys)", han.changed, han.keys), ""};
+    }
+    if (!algorithms.why_not.empty())
+      return {"", fmt::format("Open MPI's rules ({})", algorithms.why_not)};
+    set(rules_switch, "1");
+    set(rules_file, write(algorithms, "rules").string());
+    return {fmt::format("its own algorithms follow rules ({} of {} keys)", algorithms.changed,
+                        algorithms.keys),
+            ""};
+  }
+
+  /// A file of rules, named by what it is made of: another launch may read it meanwhile.
+  fs::path write(const Rules& rules, std::string_view ending) {
+    fs::path file = wishes_.folder / fmt::format("{}-{}.{}", digest_.substr(0, 32),
+                                                 numerics_.empty() ? "all" : numerics_, ending);
+    made_.files.emplace_back(file, rules.text);
+    return file;
+  }
+
+  /// What rules may say: nothing of sums where the library's own order is demanded.
+  [[nodiscard]] DecisionSet decisions_for_rules() const {
+    DecisionSet set = content_.set;
+    if (numerics_ == name_of(ProgramNumerics::library)) std::erase_if(set.decisions, reduces);
+    return set;
+  }
+  [[nodiscard]] std::string first_of_the_users(std::span<const char* const> names) const {
+    const auto own = std::ranges::find_if(names, [&](const char* name) { return is_set(name); });
+    return own == names.end() ? std::string() : fmt::format("{} is yours", *own);
+  }
+
+  /// Rules for coll/tuned.
+  [[nodiscard]] Rules tuned_rules(OpenMpiRelease release) const {
+    if (const std::string own = first_of_the_users(std::array{rules_switch, rules_file});
+        !own.empty())
+      return {.why_not = own};
     try {
-      rules = export_open_mpi(set_of_rules, *release);
+      const OpenMpiExport made = export_open_mpi(decisions_for_rules(), release);
+      if (made.changed == 0) return {.why_not = "no algorithm was proven to beat its default"};
+      return {.text = print_open_mpi_rules(made.rules, release, made.comment),
+              .changed = made.changed,
+              .keys = made.keys};
     } catch (const Error& error) {
       if (error.code() != StatusCode::not_found) throw;
-      return {"", "Open MPI's rules (nothing was decided for its own algorithms)"};
+      return {.why_not = "nothing was decided for its own algorithms"};
     }
-    if (rules.changed == 0)
-      return {"", "Open MPI's rules (no algorithm was proven to beat its default)"};
-    const std::string text = print_open_mpi_rules(rules.rules, *release, rules.comment);
-    // Named by what it is made of: another launch may read it meanwhile.
-    const fs::path file = wishes_.folder / fmt::format("{}-{}.rules", digest_.substr(0, 32),
-                                                       numerics_.empty() ? "all" : numerics_);
-    made_.files.emplace_back(file, text);
-    set(rules_switch, "1");
-    set(rules_file, file.string());
-    return {
-        fmt::format("its own algorithms follow rules ({} of {} keys)", rules.changed, rules.keys),
-        ""};
+  }
+
+  /// Rules for coll/han, which serves several hosts.
+  [[nodiscard]] Rules han_rules(OpenMpiRelease release) const {
+    if (release != OpenMpiRelease::v4_1)
+      return {.why_not = "no rules for coll/han of this release"};
+    if (const std::string own = first_of_the_users(std::array{han_switch, han_file, han_priority});
+        !own.empty())
+      return {.why_not = own};
+    try {
+      const OpenMpiHanExport made = export_open_mpi_han(decisions_for_rules(), release);
+      if (made.changed == 0) return {.why_not = "coll/han was not proven to beat the default"};
+      return {.text = print_han_rules(made.rules, made.comment),
+              .changed = made.changed,
+              .keys = made.keys};
+    } catch (const Error& error) {
+      if (error.code() != StatusCode::not_found) throw;
+      return {.why_not = "coll/han was not measured"};
+    }
+  }
+
+  /// malloc as the decisions were measured with, in the variables that the user has not set.
+  /// Returns what it does; empty: nothing was set there either.
+  std::string use_malloc() {
+    const Environment* const environment = environment_of(content_);
+    if (environment == nullptr) return {};
+    std::vector<std::string> names;
+    for (auto& [name, value] : malloc_variables_of(*environment)) {
+      if (is_set(name.c_str())) continue;
+      names.push_back(name);
+      set(std::move(name), std::move(value));
+    }
+    if (names.empty()) return {};
+    return fmt::format("malloc as measured ({}{})", fmt::join(names, ", "),
+                       may_have_several_hosts(wishes_.command, variable_)
+                           ? "; mpirun hands them to other hosts by its -x alone"
+                           : "");
   }
 
   /// NCCL's algorithms, by the tuner.

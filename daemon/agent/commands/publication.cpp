@@ -37,6 +37,31 @@ std::string listed(const std::vector<std::string>& lines) {
   return text;
 }
 
+/// What the buffers of the ranks on one node take at least, on the node where that is the most.
+/// Buffers on devices are not counted. The largest number where it is more than numbers hold.
+Bytes buffers_of(const Cell& cell, const SweepPlan& plan, const Availability& availability) {
+  const PlannedWorld& world = plan.worlds.at(static_cast<std::size_t>(cell.world));
+  std::map<int, std::uint64_t> on_node;
+  for (const int rank : world.ranks)
+    if (!availability.capability_of(rank).is_on_device())
+      ++on_node[availability.node_of_rank[static_cast<std::size_t>(rank)]];
+  std::uint64_t ranks = 0;
+  for (const auto& [node, count] : on_node) ranks = std::max(ranks, count);
+  // Each pair has a buffer to send and one to receive, both counted at the size of the larger.
+  const std::uint64_t buffers = 2 * ranks * fewest_buffer_pairs(cell.key.calling);
+  const std::uint64_t size = cell.key.problem.message_size.value;
+  constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+  return {buffers > 0 && size > all / buffers ? all : size * buffers};
+}
+
+std::string why_too_large(Bytes needed, Bytes available) {
+  return fmt::format(
+      "the buffers of the ranks on one node take at least {:.1f} MiB, and {:.1f} MiB are available "
+      "there",
+      static_cast<double>(needed.value) / (1 << 20),
+      static_cast<double>(available.value) / (1 << 20));
+}
+
 }  // namespace
 
 std::vector<SweepEvidence> earlier_evidence(const std::filesystem::path& database,
@@ -97,31 +122,33 @@ void refuse_empty(const SweepPlan& plan) {
 
 void refuse_too_large(const SweepPlan& plan, const Availability& availability, Bytes available) {
   const Cell* largest = nullptr;
-  std::uint64_t most = 0;
+  Bytes most;
   for (const Cell& cell : plan.cells) {
-    const PlannedWorld& world = plan.worlds.at(static_cast<std::size_t>(cell.world));
-    std::map<int, std::uint64_t> on_node;
-    for (const int rank : world.ranks)
-      if (!availability.capability_of(rank).is_on_device())
-        ++on_node[availability.node_of_rank[static_cast<std::size_t>(rank)]];
-    std::uint64_t ranks = 0;
-    for (const auto& [node, count] : on_node) ranks = std::max(ranks, count);
-    // Each pair has a buffer to send and one to receive, both counted at the size of the larger.
-    const std::uint64_t buffers = 2 * ranks * fewest_buffer_pairs(cell.key.calling);
-    const std::uint64_t size = cell.key.problem.message_size.value;
-    constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
-    const std::uint64_t needed = buffers > 0 && size > all / buffers ? all : size * buffers;
+    const Bytes needed = buffers_of(cell, plan, availability);
     if (largest != nullptr && needed <= most) continue;
     largest = &cell;
     most = needed;
   }
-  if (largest == nullptr || most <= available.value) return;
-  throw Error(StatusCode::failed_precondition,
-              fmt::format("{} does not fit: the buffers of the ranks on one node take at least "
-                          "{:.1f} MiB, and {:.1f} MiB are available there; leave out the largest "
-                          "sizes, start fewer ranks or allow more memory",
-                          describe_key(largest->key), static_cast<double>(most) / (1 << 20),
-                          static_cast<double>(available.value) / (1 << 20)));
+  if (largest == nullptr || most <= available) return;
+  throw Error(
+      StatusCode::failed_precondition,
+      fmt::format("{} does not fit: {}; leave out the largest sizes, start fewer ranks or allow "
+                  "more memory",
+                  describe_key(largest->key), why_too_large(most, available)));
+}
+
+std::size_t leave_out_too_large(SweepPlan& plan, const Availability& availability,
+                                Bytes available) {
+  return std::erase_if(plan.cells, [&](const Cell& cell) {
+    const Bytes needed = buffers_of(cell, plan, availability);
+    if (needed <= available) return false;
+    plan.skipped.push_back({.world = cell.world,
+                            .problem = cell.key.problem,
+                            .variant = {},
+                            .reason = why_too_large(needed, available),
+                            .supporting_kinds = {}});
+    return true;
+  });
 }
 
 Missing missing_of(const SweepPlan& plan, std::span<const Measurement> measurements,

@@ -37,6 +37,11 @@ void refuse_empty(const SweepPlan& plan);
 /// ranks alone take more than `available`. Buffers on devices are not counted.
 void refuse_too_large(const SweepPlan& plan, const Availability& availability, Bytes available);
 
+/// The same for a program's calls, of which one that does not fit says nothing against the others:
+/// such cells become skipped problems of the plan. Returns how many. Pure: all ranks that have the
+/// same plan leave out the same.
+std::size_t leave_out_too_large(SweepPlan& plan, const Availability& availability, Bytes available);
+
 /// What a sweep did not reach.
 struct Missing {
   std::vector<std::string> unmeasured;  ///< keys without a measurement, for a person

@@ -108,8 +108,7 @@ SweepSummary summary_of(const SweepPlan& plan, const Availability& availability,
   // An interrupted launch is repeated, so it does not count as made.
   if (!launch_of.series.empty() && outcome.end != SweepEnd::stopped) summary.launch_of = launch_of;
   auto& phases = summary.phases.emplace();
-  for (const auto& [phase, name] : enum_names(Phase{}))
-    phases.emplace(name, outcome.phases[phase]);
+  for (const auto& [phase, name] : enum_names(Phase{})) phases.emplace(name, outcome.phases[phase]);
   for (const auto& [trial_outcome, count] : outcome.trials) {
     if (!summary.trials) summary.trials.emplace();
     summary.trials->emplace(name_of(trial_outcome), count);
@@ -332,9 +331,17 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   std::int64_t least_memory = -static_cast<std::int64_t>(
       std::min<std::uint64_t>(available_memory().value, std::numeric_limits<std::int64_t>::max()));
   control.all_reduce_max({&least_memory, 1});
+  const Bytes memory{static_cast<std::uint64_t>(-least_memory)};
+  // A configuration names sizes that somebody wants; a trace, what a program happens to call.
+  if (const std::size_t too_large =
+          options.trace ? leave_out_too_large(plan, availability, memory) : 0;
+      too_large > 0 && is_first && !options.quiet)
+    fmt::print(stderr, "{} of the program's calls are left out: {}\n", too_large,
+               plan.skipped.back().reason);
   run_on_rank_zero(control, [&] {
+    refuse_empty(plan);
     if (!options.allow_oversubscribe) refuse_oversubscription(plan);
-    refuse_too_large(plan, availability, {static_cast<std::uint64_t>(-least_memory)});
+    refuse_too_large(plan, availability, memory);
   });
   std::unique_ptr<SweepJournal> journal;
   std::vector<Quarantined> in_quarantine;
@@ -346,6 +353,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   });
   plan = share_plan(control, spec, availability, catalogue, digest,
                     {.quarantined = in_quarantine, .decisions = decisions});
+  if (options.trace) (void)leave_out_too_large(plan, availability, memory);
   run_on_rank_zero(control, [&] {
     refuse_empty(plan);
     journal->file_under({.uuid = random_uuid(),

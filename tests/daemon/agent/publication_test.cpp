@@ -130,6 +130,25 @@ TEST(TooLarge, IsRefusedWithNeededAndAvailable) {
             StatusCode::failed_precondition);
 }
 
+// One call of a program that does not fit says nothing against its others.
+TEST(TooLarge, IsLeftOutOfAProgramsCallsWithTheReason) {
+  SweepPlan plan = plan_of({key(1024), key(64 << 20), key(4096)});
+  plan.worlds = {{.ranks = {0, 1}}};
+  for (Cell& cell : plan.cells) cell.key.calling = Calling::persistent;
+  const Availability availability{
+      .kinds = {Capability{}}, .kind_of_rank = {0, 0}, .node_of_rank = {0, 0}};
+  EXPECT_EQ(leave_out_too_large(plan, availability, {256 << 20}), 0U);
+  EXPECT_EQ(plan.cells.size(), 3U);
+  EXPECT_EQ(leave_out_too_large(plan, availability, {200 << 20}), 1U);
+  ASSERT_EQ(plan.cells.size(), 2U);
+  EXPECT_EQ(plan.cells[0].key.problem, key(1024).problem);
+  EXPECT_EQ(plan.cells[1].key.problem, key(4096).problem);
+  ASSERT_EQ(plan.skipped.size(), 1U);
+  EXPECT_EQ(plan.skipped[0].problem, key(64 << 20).problem);
+  EXPECT_THAT(plan.skipped[0].reason,
+              HasSubstr("take at least 256.0 MiB, and 200.0 MiB are available"));
+}
+
 TEST(Publication, SaysWhatChangedWhatStaysAndWhy) {
   std::vector<Settled> settled{
       {decision_for(key(1)), Settlement::added, "nothing was published"},

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "colltune/vocabulary/decision_set.h"
 
@@ -14,5 +16,10 @@ namespace colltune {
 /// with MPI, Error(invalid_argument) if several environments were, Error(data_loss) if a recorded
 /// fact cannot be read.
 [[nodiscard]] std::string export_mpi_environment(const DecisionSet& set);
+
+/// The variables of malloc that were recorded as set in `environment`, with their values. Throws
+/// Error(data_loss) if the recorded fact cannot be read.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> malloc_variables_of(
+    const Environment& environment);
 
 }  // namespace colltune
