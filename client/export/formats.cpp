@@ -10,7 +10,7 @@
 namespace colltune {
 namespace {
 
-constexpr std::array<ExportFormat, 7> formats{{
+constexpr std::array<ExportFormat, 8> formats{{
     {.name = "json",
      .what = "one JSON document with evidence and ranges of sizes (configs/export.schema.json)",
      .consumer = "any program",
@@ -66,6 +66,14 @@ constexpr std::array<ExportFormat, 7> formats{{
                "stays, the equally fast choice stands; types and operators; all_to_all, gather, "
                "scatter; symmetric windows",
      .example = "nccl --db tuning.db -o nccl_tuner.conf",
+     .is_of_environment = true},
+    {.name = "ctran-ring",
+     .what = "variables for torchcomms' ring all_reduce: what colltune's ring on GPUs won with",
+     .consumer = "ctring of torchcomms (NCCL_CTRAN_ALLREDUCE_RING_*, 2026-08), by a POSIX shell",
+     .numbers = "family `colltune`, ordinary all_reduce calls that `cuda.all_reduce_ring` won",
+     .cannot = "sizes: one choice for all, by the least worst regret; the number of chunks where "
+               "several numbers of ranks were measured; launches and vectors of our kernel",
+     .example = "ctran-ring --db tuning.db -o ctring.sh",
      .is_of_environment = true},
     {.name = "mpi-env",
      .what = "the environment that the numbers were measured in, as lines of a shell",

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "colltune/export/export_csv.h"
+#include "colltune/export/export_ctran_ring.h"
 #include "colltune/export/export_json.h"
 #include "colltune/export/export_mpi_environment.h"
 #include "colltune/export/export_nccl.h"
@@ -108,6 +109,15 @@ Written write_nccl(const ExportOptions&, const DecisionSet& set) {
   return {text, log};
 }
 
+Written write_ctran_ring(const ExportOptions&, const DecisionSet& set) {
+  const CtranRingExport made = export_ctran_ring(set);
+  std::string log =
+      fmt::format("made of {} keys that the ring won, {} of them with just these values\n",
+                  made.keys, made.won);
+  for (const std::string& one : made.left_out) log += "left out: " + one + '\n';
+  return {made.text, log};
+}
+
 /// How each format is written. Formats are listed in client/export; one without an entry here is
 /// an internal error, which the first test of the command finds.
 struct FormatWriter {
@@ -122,6 +132,7 @@ constexpr FormatWriter writers[] = {
     {"openmpi", &write_open_mpi},
     {"openmpi-han", &write_open_mpi_han},
     {"nccl", &write_nccl},
+    {"ctran-ring", &write_ctran_ring},
     {"mpi-env", [](const ExportOptions&,
                    const DecisionSet& set) { return Written(export_mpi_environment(set), ""); }},
 };

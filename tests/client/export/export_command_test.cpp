@@ -62,6 +62,14 @@ class ExportCommand : public testing::Cli {
     all.push_back(testing::decision(testing::test_key(1024, hosts), {han, own}, "mpi"));
     all.back().key.environment_digest = digest_of(environment());
     all.back().key.calling = calling;
+    // For ctring.
+    all.push_back(testing::decision(
+        testing::test_key(1 << 20, testing::test_topology("sm_90")),
+        {testing::ranked("cuda.all_reduce_ring{blocks=4,chunk=524288,slots=2,threads=256}", 1000,
+                         2)},
+        "colltune"));
+    all.back().key.environment_digest = digest_of(environment());
+    all.back().key.calling = calling;
     store.publish(all, "2026-01-01T00:01:00Z");
   }
 
@@ -103,14 +111,15 @@ TEST_F(ExportCommand, SaysWhyThereIsNothing) {
   expect_failure(exported("nccl"), 3, "no decision of family nccl");
   expect_failure(exported("openmpi"), 3, "no decision of family mpi");
   expect_failure(exported("openmpi-han"), 3, "on several nodes");
-  for (const char* const format : {"csv", "json", "nccl", "mpi-env"})
+  expect_failure(exported("ctran-ring"), 3, "cuda.all_reduce_ring) won nowhere");
+  for (const char* const format : {"csv", "json", "nccl", "ctran-ring", "mpi-env"})
     expect_failure(exported(format, {"--input", "hot"}), 3, "no decision is of the regime");
 }
 
 TEST_F(ExportCommand, FilesForLibrariesAreOfOrdinaryCalls) {
   fill_both(Calling::persistent);
   EXPECT_EQ(exported("csv", {"--calling", "persistent"}).code, 0);
-  for (const char* const format : {"openmpi", "openmpi-han", "nccl"})
+  for (const char* const format : {"openmpi", "openmpi-han", "nccl", "ctran-ring"})
     expect_failure(exported(format, {"--calling", "persistent"}), 3,
                    "calls that were prepared once is no answer for ordinary ones");
 }
