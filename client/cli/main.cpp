@@ -21,6 +21,7 @@
 #include "commands/lookup_command.h"
 #include "commands/quarantine_command.h"
 #include "commands/show_command.h"
+#include "models/predict_command.h"
 #include "reports/report_command.h"
 #include "reports/trace_report.h"
 #include "run/run_command.h"
@@ -412,6 +413,7 @@ int main(int argc, char** argv) {
   DiffOptions diff_options;
   RollbackOptions rollback_options;
   RunOptions run_options;
+  PredictOptions predict_options;
   int code = 0;
   if (argc == 1) {
     std::cerr << what_to_do;
@@ -428,6 +430,7 @@ int main(int argc, char** argv) {
   add_diff(program, diff_options);
   add_rollback(program, rollback_options);
   add_quarantine(program, release_options);
+  add_predict(program, predict_options, with_example("colltune predict collectives.json"));
   try {
     program.parse(argc, argv);
     const int of_output = finish_output();
