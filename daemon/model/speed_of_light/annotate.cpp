@@ -6,8 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <utility>
 
 #include "colltune/vocabulary/error.h"
 
@@ -19,6 +18,24 @@ struct Groups {
   bool are_equal = true;
 };
 
+/// How many nodes these ranks are on. Sorts them. Throws where a node has more of them than
+/// another.
+int count_nodes(std::vector<int>& nodes_of_ranks) {
+  std::ranges::sort(nodes_of_ranks);
+  int runs = 0;
+  std::ptrdiff_t length = 0;
+  for (auto begin = nodes_of_ranks.begin(); begin != nodes_of_ranks.end(); ++runs) {
+    const auto end = std::upper_bound(begin, nodes_of_ranks.end(), *begin);
+    if (runs > 0 && end - begin != length)
+      throw Error(StatusCode::invalid_argument,
+                  "a replica group has more ranks on one node than on another; there is no model "
+                  "of that");
+    length = end - begin;
+    begin = end;
+  }
+  return runs;
+}
+
 /// How the groups of an entry lie on the nodes; checks that they are groups of the world's ranks.
 Groups groups_of(const CollectiveEntry& entry, int nodes, const Device& device) {
   const std::int64_t world = std::int64_t{nodes} * device.gpus_per_node;
@@ -27,28 +44,20 @@ Groups groups_of(const CollectiveEntry& entry, int nodes, const Device& device) 
   if (!entry.replica_groups || entry.replica_groups->empty())
     return {.largest = {.nodes = nodes, .ranks = static_cast<int>(world)}};
   Groups groups{.largest = {.nodes = 0, .ranks = 0}};
-  std::set<int> seen;
+  std::vector<int> all;
+  std::vector<int> nodes_of_ranks;
   for (const std::vector<int>& group : *entry.replica_groups) {
     if (group.empty()) throw Error(StatusCode::invalid_argument, "an empty replica group");
-    std::map<int, int> ranks_of_node;
+    nodes_of_ranks.clear();
     for (const int rank : group) {
       if (rank < 0 || rank >= world)
         throw Error(StatusCode::invalid_argument,
                     fmt::format("rank {} of a replica group; ranks are 0 to {}", rank, world - 1));
-      if (!seen.insert(rank).second)
-        throw Error(StatusCode::invalid_argument,
-                    fmt::format("rank {} is in the replica groups twice", rank));
-      ++ranks_of_node[rank / device.gpus_per_node];
+      all.push_back(rank);
+      nodes_of_ranks.push_back(rank / device.gpus_per_node);
     }
-    const auto [fewest, most] = std::minmax_element(
-        ranks_of_node.begin(), ranks_of_node.end(),
-        [](const auto& one, const auto& other) { return one.second < other.second; });
-    if (fewest->second != most->second)
-      throw Error(StatusCode::invalid_argument,
-                  "a replica group has more ranks on one node than on another; there is no model "
-                  "of that");
-    const Communicator here{.nodes = static_cast<int>(ranks_of_node.size()),
-                            .ranks = static_cast<int>(group.size())};
+    const int used_nodes = count_nodes(nodes_of_ranks);
+    const Communicator here{.nodes = used_nodes, .ranks = static_cast<int>(group.size())};
     if (groups.largest.ranks != 0 &&
         (here.ranks != groups.largest.ranks || here.nodes != groups.largest.nodes))
       groups.are_equal = false;
@@ -56,6 +65,10 @@ Groups groups_of(const CollectiveEntry& entry, int nodes, const Device& device) 
     if (std::pair(here.nodes, here.ranks) > std::pair(groups.largest.nodes, groups.largest.ranks))
       groups.largest = here;
   }
+  std::ranges::sort(all);
+  if (const auto twice = std::ranges::adjacent_find(all); twice != all.end())
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("rank {} is in the replica groups twice", *twice));
   return groups;
 }
 
