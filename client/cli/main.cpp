@@ -22,6 +22,7 @@
 #include "commands/quarantine_command.h"
 #include "commands/show_command.h"
 #include "models/ctring_command.h"
+#include "models/predict_command.h"
 #include "reports/report_command.h"
 #include "reports/trace_report.h"
 #include "run/run_command.h"
@@ -352,13 +353,6 @@ void add_run(CLI::App& program, RunOptions& options, int& code) {
   command.callback([&options, &code] { code = run_run(options, std::cout, std::cerr); });
 }
 
-void add_predict(CLI::App& program, CtringOptions& ctring_options) {
-  CLI::App& command = *program.add_subcommand("predict", "What a model says, without measuring");
-  command.require_subcommand(1);
-  command.footer(with_example("colltune predict ctring --arch sm_90 --ranks 8"));
-  add_ctring(command, ctring_options, std::cout);
-}
-
 /// The message for wrong usage: CLI11's text, and the list of commands if the command is missing.
 std::string usage_message(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* deepest = &program;
@@ -421,6 +415,7 @@ int main(int argc, char** argv) {
   RollbackOptions rollback_options;
   RunOptions run_options;
   CtringOptions ctring_options;
+  PredictOptions predict_options;
   int code = 0;
   if (argc == 1) {
     std::cerr << what_to_do;
@@ -433,11 +428,14 @@ int main(int argc, char** argv) {
   add_check_export(program, check_options);
   add_show(program, show_options, trace_options);
   add_report(program, report_options);
-  add_predict(program, ctring_options);
   add_import(program, import_options);
   add_diff(program, diff_options);
   add_rollback(program, rollback_options);
   add_quarantine(program, release_options);
+  add_ctring(add_predict(program, predict_options,
+                         with_example("colltune predict collectives.json\n"
+                                      "  colltune predict ctring --arch sm_90 --ranks 8")),
+             ctring_options, std::cout);
   try {
     program.parse(argc, argv);
     const int of_output = finish_output();

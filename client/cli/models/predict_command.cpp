@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "models/predict_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <ostream>
+#include <vector>
+
+#include "colltune/json/json.h"
+#include "colltune/model/speed_of_light/annotate.h"
+#include "text/text_table.h"
+
+namespace colltune {
+namespace {
+
+namespace sol = speed_of_light;
+
+constexpr int form_version = 1;
+
+/// The file, as configs/predict.schema.json describes it.
+struct PredictInput {
+  int version = 0;
+  sol::DeviceChoice device;
+  int nodes = 1;
+  std::vector<sol::CollectiveEntry> collectives;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, PredictInput>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("version", self.version);
+  visit("device", self.device);
+  visit("nodes", self.nodes);
+  visit("collectives", self.collectives);
+}
+
+PredictInput read_input(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw Error(StatusCode::invalid_argument, file + ": cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  nlohmann::json json;
+  try {
+    json = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(StatusCode::invalid_argument, file + ": " + error.what());
+  }
+  auto input = from_json_value<PredictInput>(json, file + ": ");
+  if (input.version != form_version)
+    throw Error(StatusCode::invalid_argument, fmt::format("{}: /version: {}; this program reads {}",
+                                                          file, input.version, form_version));
+  return input;
+}
+
+/// A string of JSON, with its quotes.
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+/// Written by hand: trees of many thousand answers take longer to build than the answers.
+void write_json(const std::vector<sol::Annotation>& answers, std::ostream& out) {
+  std::string text = fmt::format("{{\"version\":{},\"collectives\":[", form_version);
+  const char* between = "";
+  for (const sol::Annotation& answer : answers) {
+    fmt::format_to(std::back_inserter(text),
+                   "{}{{\"name\":{},\"strategy\":\"{}\",\"source\":\"{}\",\"why\":{},\"model\":{},"
+                   "\"node_us\":{},\"between_us\":{},\"memory_us\":{},\"total_us\":{}}}",
+                   between, quoted(answer.name), name_of(answer.strategy), name_of(answer.source),
+                   quoted(answer.why), quoted(answer.model), answer.on_node.count(),
+                   answer.between.count(), answer.memory.count(), answer.total.count());
+    between = ",";
+  }
+  out << text << "]}\n";
+}
+
+}  // namespace
+
+void run_predict(const PredictOptions& options, std::ostream& out) {
+  const PredictInput input = read_input(options.file);
+  std::vector<sol::Annotation> answers;
+  try {
+    answers = sol::annotate_all(input.collectives, input.nodes, resolve_device(input.device));
+  } catch (const Error& error) {
+    throw Error(error.code(), options.file + ": " + error.what());
+  }
+  if (options.json) {
+    write_json(answers, out);
+    return;
+  }
+  using Align = TextTable::Align;
+  TextTable table({{"collective"},
+                   {"strategy"},
+                   {"model"},
+                   {"node us", Align::right},
+                   {"between us", Align::right},
+                   {"why"}});
+  for (const sol::Annotation& answer : answers)
+    table.add_row({answer.name, std::string(name_of(answer.strategy)), answer.model,
+                   fmt::format("{:.3f}", answer.on_node.count()),
+                   fmt::format("{:.3f}", answer.between.count()), answer.why});
+  out << table.text(table_width(options.is_wide));
+}
+
+CLI::App& add_predict(CLI::App& program, PredictOptions& options, const std::string& footer) {
+  CLI::App& command = *program.add_subcommand(
+      "predict", "Print what models of XLA say that collectives of GPUs take");
+  command.footer(footer);
+  CLI::Option* const file = command.add_option(
+      "file", options.file, "device and collectives, as configs/predict.schema.json describes");
+  command.add_flag("--json", options.json, "print one JSON object");
+  command.add_flag("--wide", options.is_wide, "tables as wide as they need to be [80 columns]");
+  // A subcommand needs no file, so it is not required by the parser.
+  command.callback([&command, &options, file] {
+    if (!command.get_subcommands().empty()) return;
+    if (file->count() == 0) throw CLI::RequiredError("file");
+    run_predict(options, std::cout);
+  });
+  return command;
+}
+
+}  // namespace colltune

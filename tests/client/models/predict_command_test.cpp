@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+#include <vector>
+
+#include "colltune/model/speed_of_light/annotate.h"
+#include "process.h"
+
+namespace colltune::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using valijson::adapters::NlohmannJsonAdapter;
+
+nlohmann::json one(const std::string& name, std::uint64_t bytes, bool asynchronous) {
+  return {{"name", name},
+          {"kind", "all_reduce"},
+          {"bytes", bytes},
+          {"data_type", "f32"},
+          {"asynchronous", asynchronous}};
+}
+
+nlohmann::json document() {
+  nlohmann::json with_all = one("chosen", 4096, true);
+  with_all["reduce_op"] = "sum";
+  with_all["replica_groups"] = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+  with_all["strategy"] = "two_shot";
+  with_all["fallback"] = true;
+  with_all["kernels"] = true;
+  with_all["bytes_accessed"] = 8192;
+  return {{"version", 1},
+          {"device",
+           {{"name", "NVIDIA H100 80GB HBM3"},
+            {"platform", "cuda"},
+            {"architecture", "sm_90"},
+            {"memory_gb_per_s", 3350.0}}},
+          {"nodes", 1},
+          {"collectives",
+           {one("small", 128 << 10, false), one("medium", 1 << 20, true),
+            one("large", 8 << 20, false), with_all}}};
+}
+
+class Predict : public ::testing::Test {
+ protected:
+  Result predict(const nlohmann::json& input, std::vector<std::string> more = {}) const {
+    std::ofstream(file) << input.dump();
+    std::vector<std::string> command{COLLTUNE_PROGRAM, "predict", file};
+    command.insert(command.end(), more.begin(), more.end());
+    return run_process(folder, command);
+  }
+  void expect_refused(const nlohmann::json& input, const std::string& part) const {
+    const Result result = predict(input);
+    EXPECT_EQ(result.code, 2) << result.errors;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.errors, HasSubstr("collectives.json"));
+    EXPECT_THAT(result.errors, HasSubstr(part));
+  }
+
+  TemporaryFolder folder;
+  std::string file = folder.file("collectives.json");
+};
+
+bool is_valid(const nlohmann::json& json) {
+  std::ifstream file(COLLTUNE_PREDICT_SCHEMA);
+  const nlohmann::json schema_json = nlohmann::json::parse(file);
+  valijson::Schema schema;
+  valijson::SchemaParser().populateSchema(NlohmannJsonAdapter(schema_json), schema);
+  valijson::ValidationResults results;
+  return valijson::Validator().validate(schema, NlohmannJsonAdapter(json), &results);
+}
+
+TEST_F(Predict, SaysWhatTheModelsSay) {
+  const Result result = predict(document(), {"--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const nlohmann::json answers = nlohmann::json::parse(result.out).at("collectives");
+  ASSERT_EQ(answers.size(), 4u);
+  EXPECT_EQ(answers[0]["strategy"], "one_shot");
+  EXPECT_NEAR(answers[0]["node_us"].get<double>(), 1 + 7 * 131072.0 / 360000 + 1.5, 1e-6);
+  EXPECT_EQ(answers[0]["between_us"], 1.0);
+  EXPECT_EQ(answers[1]["strategy"], "two_shot");
+  EXPECT_EQ(answers[1]["node_us"], 1.0);
+  EXPECT_NEAR(answers[1]["between_us"].get<double>(), 1 + 2 * (7 * 1048576.0 / 8 / 360000 + 1.5),
+              1e-6);
+  EXPECT_EQ(answers[2]["strategy"], "default");
+  EXPECT_EQ(answers[2]["source"], "eligibility");
+  EXPECT_EQ(answers[2]["model"], "xla.bus");
+  EXPECT_EQ(answers[3]["source"], "caller");
+  EXPECT_NEAR(answers[3]["memory_us"].get<double>(), 8192 / 3350e3, 1e-9);
+}
+
+TEST_F(Predict, PrintsATableThatFitsATerminal) {
+  const Result result = predict(document());
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.out, HasSubstr("two_shot"));
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST_F(Predict, NamesWhatIsWrongAndWhere) {
+  nlohmann::json input = document();
+  input["collectives"][1]["typo"] = 1;
+  expect_refused(input, "/collectives/1: unknown key 'typo'; allowed are name, kind, bytes");
+  input = document();
+  input["collectives"][0]["kind"] = "broadcast";
+  expect_refused(input, "/collectives/0/kind");
+  input = document();
+  input["device"]["platform"] = "oneapi";
+  expect_refused(input, "cuda, rocm");
+  input = document();
+  input["device"]["lane_gb_per_s"] = 0;
+  expect_refused(input, "lane_gb_per_s is 0");
+  input = document();
+  input["version"] = 2;
+  expect_refused(input, "/version");
+  input = document();
+  input["nodes"] = 0;
+  expect_refused(input, "0 nodes");
+  expect_refused("text", "collectives.json");
+  const Result none = run_process(folder, {COLLTUNE_PROGRAM, "predict"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.errors, HasSubstr("file"));
+}
+
+TEST_F(Predict, TheSchemaAllowsWhatIsRead) {
+  EXPECT_TRUE(is_valid(document()));
+  nlohmann::json input = document();
+  input["collectives"][1]["typo"] = 1;
+  EXPECT_FALSE(is_valid(input));
+  // Every key that is read is in the schema, and no other.
+  std::ifstream schema_file(COLLTUNE_PREDICT_SCHEMA);
+  const nlohmann::json definitions = nlohmann::json::parse(schema_file).at("definitions");
+  const auto expect_keys = [&](const auto& value, const char* definition) {
+    std::vector<std::string> read;
+    visit_fields(value, [&](std::string_view name, const auto&) { read.emplace_back(name); });
+    std::vector<std::string> described;
+    for (const auto& item : definitions.at(definition).at("properties").items())
+      described.push_back(item.key());
+    EXPECT_THAT(described, ::testing::UnorderedElementsAreArray(read));
+  };
+  expect_keys(speed_of_light::DeviceChoice{}, "device");
+  expect_keys(speed_of_light::CollectiveEntry{}, "collective");
+}
+
+}  // namespace
+}  // namespace colltune::testing
