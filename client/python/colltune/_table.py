@@ -5,6 +5,7 @@
 import ctypes
 import json
 import os
+import struct
 import sys
 from array import array
 from ctypes import byref
@@ -16,6 +17,7 @@ from ._library import (FAILED_PRECONDITION, INVALID_ARGUMENT, NO_VARIANT, NOT_FO
 
 _NOT_RESOLVED = NO_VARIANT
 _FOUND_BYTES = ctypes.sizeof(CFound)
+_FOUND = struct.Struct("=IIqqQiBBBBQ")  # colltune_found
 
 
 class Apply(NamedTuple):
@@ -200,8 +202,10 @@ class Answers(Sequence[Answer]):
 
     def times_ns(self) -> List[int]:
         """The winners' times; -1 where there is no answer."""
-        return [self._of_lookups[i].time_ns if i in self._of_lookups else one.time_ns if one.code == 0 else -1
-                for i, one in enumerate(self._found)]
+        times = [one[2] if one[5] == 0 else -1 for one in _FOUND.iter_unpack(self._found)]
+        for number, answer in self._of_lookups.items():
+            times[number] = answer.time_ns
+        return times
 
 
 class Table:
