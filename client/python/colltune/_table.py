@@ -256,25 +256,26 @@ class Table:
             raise Error(FAILED_PRECONDITION, "the table is closed")
         return self._handle
 
-    def find(self, collective: str, dtype: str, bytes: int, nodes: int = 0, ranks_per_node: int = 0,
+    def find(self, collective: str, dtype: str, bytes: int, nodes: int = 0, ranks_per_node: int = 0, op: Optional[str] = None,
              **more: Union[str, int, bool, None]) -> Answer:
-        """The answer for one call of this size. 0 is left open, as is what is not said: op, in_place, registered, graph_capture,
+        """The answer for one call of this size. 0 is left open, as is what is not said: op (then "sum"), in_place, registered, graph_capture,
         architecture, layout, interconnect, placement, family, numeric_class, calling, input, members, mesh_shape, mesh_steps,
         mesh_form, at_least, environment, generation. Raises Error(invalid_argument) if several worlds fit, Error(not_found) if
         nothing does."""
-        key = (collective, dtype, nodes, ranks_per_node, *more.items()) if more else (collective, dtype, nodes, ranks_per_node)
+        call = (collective, dtype, nodes, ranks_per_node, op)
+        key: Any = (*call, *more.items()) if more else call
         try:
             group = self._groups[key]
         except (KeyError, TypeError):
             if not _query.WHOLE.isdisjoint(more):
                 question = {"collective": collective, "dtype": dtype, "bytes": bytes, "nodes": nodes,
-                            "ranks_per_node": ranks_per_node, **more}
+                            "ranks_per_node": ranks_per_node, "op": op, **more}
                 return Answer(self, question, None, self._look_up(question))
-            group = self._groups[key] = self._resolve(collective, dtype, bytes, nodes, ranks_per_node, more)
+            group = self._groups[key] = self._resolve(collective, dtype, bytes, nodes, ranks_per_node, {"op": op, **more})
         found = CFound()
         if self._handle is None or type(bytes) is not int or bytes < 0 or self._find(self._handle, group, bytes, byref(found)) != 0:
-            return self._find_slowly(group, collective, dtype, bytes, nodes, ranks_per_node, more)
-        return Answer(self, (collective, dtype, bytes, nodes, ranks_per_node, more), found)
+            return self._find_slowly(group, collective, dtype, bytes, nodes, ranks_per_node, {"op": op, **more})
+        return Answer(self, (collective, dtype, bytes, nodes, ranks_per_node, op, more), found)
 
     def _find_slowly(self, group: int, collective: str, dtype: str, bytes: int, nodes: int, ranks_per_node: int,
                      more: Dict[str, Any]) -> Answer:
@@ -291,7 +292,7 @@ class Table:
         asked = list(questions)
         known = self._groups
         try:
-            groups = array("I", [known[one[0], one[1], one[3], one[4]] for one in asked])
+            groups = array("I", [known[one[0], one[1], one[3], one[4], None] for one in asked])
             sizes = array("Q", [one[2] for one in asked])
         except (KeyError, IndexError, TypeError, OverflowError):
             return self._find_many_slowly(asked)
@@ -314,7 +315,7 @@ class Table:
 
     def _group_of(self, one: Any, number: int, whole: Dict[int, Answer]) -> Tuple[int, int]:
         if type(one) is tuple and len(one) == 5:
-            group = self._groups.get((one[0], one[1], one[3], one[4]))
+            group = self._groups.get((one[0], one[1], one[3], one[4], None))
             if group is not None:
                 return group, _query.size(one[2])
         question = _query.as_mapping(one)
@@ -326,10 +327,11 @@ class Table:
             whole[number] = self.find(collective, dtype, size, **question)
             return _NOT_RESOLVED, size
         nodes, ranks_per_node = question.pop("nodes", 0), question.pop("ranks_per_node", 0)
-        key = (collective, dtype, nodes, ranks_per_node, *question.items())
+        op = question.pop("op", None)
+        key = (collective, dtype, nodes, ranks_per_node, op, *question.items())
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = self._resolve(collective, dtype, size, nodes, ranks_per_node, question)
+            group = self._groups[key] = self._resolve(collective, dtype, size, nodes, ranks_per_node, {"op": op, **question})
         return group, size
 
     def _find_all(self, groups: "array[int]", sizes: "array[int]") -> Any:
@@ -348,9 +350,9 @@ class Table:
 
     def _look_up(self, question: Any) -> Whole:
         if not isinstance(question, dict):
-            collective, dtype, bytes, nodes, ranks_per_node, more = question
+            collective, dtype, bytes, nodes, ranks_per_node, op, more = question
             question = {"collective": collective, "dtype": dtype, "bytes": bytes, "nodes": nodes,
-                        "ranks_per_node": ranks_per_node, **more}
+                        "ranks_per_node": ranks_per_node, "op": op, **more}
         return look_up(self._library, self._library.table_lookup, self._open_handle(), question)
 
     def _variant(self, number: int) -> str:
