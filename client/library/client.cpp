@@ -6,13 +6,15 @@
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "address.h"
-#include "colltune/apply/settings.h"
 #include "colltune/table/decision_table.h"
-#include "colltune/table_file/table_file.h"
 #include "colltune/v1/tuning_service.grpc.pb.h"
 #include "colltune/wire/convert.h"
 #include "colltune/wire/status.h"
+#include "environment_guess.h"
 
 namespace colltune {
 namespace {
@@ -52,6 +54,21 @@ void check_members(const LookupQuery& query, const LookupAnswer& answer) {
                 "the daemon does not compare what members can do: it is older than this client");
 }
 
+/// Leaves the environments that have one answer to `query`.
+void keep_answering(LookupQuery query, DecisionSet& set) {
+  const DecisionTable table(set);
+  query.at_least = std::min(query.at_least, MatchLevel::nearest_size);
+  std::erase_if(set.environments, [&](const auto& environment) {
+    query.environment_digest = environment.first;
+    try {
+      (void)table.find(query);
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  });
+}
+
 /// Codes that gRPC itself returns for calls whose daemon dies, ends or disconnects, whatever the
 /// state of the connection is by then.
 bool is_of_the_transport(grpc::StatusCode code) {
@@ -60,13 +77,6 @@ bool is_of_the_transport(grpc::StatusCode code) {
 }
 
 }  // namespace
-
-class LocalTable::Impl {
- public:
-  explicit Impl(DecisionSet set) : table(std::move(set)) {}
-
-  DecisionTable table;
-};
 
 class Client::Impl {
  public:
@@ -82,10 +92,12 @@ class Client::Impl {
   [[nodiscard]] v1::TuningService::Stub& stub() const {
     if (is_inherited())
       throw Error(StatusCode::failed_precondition,
-                  "this client of " + address_ + " was made by process " + std::to_string(process_) +
+                  "this client of " + address_ + " was made by process " +
+                      std::to_string(process_) +
                       ", before fork(); ask in a process that begins anew (exec)");
     return *stub_;
   }
+  [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] bool is_inherited() const { return ::getpid() != process_; }
 
   void set_deadline(grpc::ClientContext& context) const {
@@ -104,6 +116,14 @@ class Client::Impl {
     if (response.has_environment())
       found.environment = read_answer<Environment>(response.environment(), "environment");
     return found;
+  }
+
+  [[nodiscard]] v1::GetGenerationResponse generations() const {
+    v1::GetGenerationResponse response;
+    grpc::ClientContext context;
+    set_deadline(context);
+    check(stub().GetGeneration(&context, {}, &response));
+    return response;
   }
 
   /// Throws the error that `status` carries; if the daemon itself sent no message, with the
@@ -131,29 +151,6 @@ class Client::Impl {
   std::unique_ptr<v1::TuningService::Stub> stub_;
 };
 
-LocalTable::LocalTable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-
-LocalTable LocalTable::open(const std::string& path) {
-  const TableFile file{std::filesystem::path(path)};
-  try {
-    return LocalTable(std::make_shared<const Impl>(file.read_decisions()));
-  } catch (const Error& error) {
-    if (error.code() != StatusCode::invalid_argument) throw;
-    throw Error(StatusCode::data_loss, path + ": " + error.what());
-  }
-}
-
-LookupAnswer LocalTable::find(const LookupQuery& query) const { return impl_->table.find(query); }
-
-const Generation& LocalTable::generation() const { return impl_->table.generation(); }
-
-const DecisionSet& LocalTable::set() const { return impl_->table.set(); }
-
-std::vector<ApplySettings> apply_settings_of(const FoundAnswer& found) {
-  return settings_to_apply(found.answer.decision,
-                           found.environment ? &*found.environment : nullptr);
-}
-
 Client::Client(const std::string& address, std::chrono::milliseconds deadline) {
   check_address(address);
   impl_ = std::make_unique<Impl>(address, deadline);
@@ -171,23 +168,6 @@ Client& Client::operator=(Client&& other) noexcept {
   return *this;
 }
 
-LookupAnswer Client::lookup(const LookupQuery& query,
-                            const std::optional<std::string>& generation_digest) const {
-  v1::LookupRequest request;
-  write_message(query, *request.mutable_query());
-  if (generation_digest) request.set_generation_digest(*generation_digest);
-  return impl_->ask(request, query).answer;
-}
-
-FoundAnswer Client::lookup_with_environment(
-    const LookupQuery& query, const std::optional<std::string>& generation_digest) const {
-  v1::LookupRequest request;
-  write_message(query, *request.mutable_query());
-  if (generation_digest) request.set_generation_digest(*generation_digest);
-  request.set_with_environment(true);
-  return impl_->ask(request, query);
-}
-
 /// A generation's number, and its content digest if known.
 struct Client::Pinned {
   std::optional<std::uint64_t> number;
@@ -199,6 +179,33 @@ struct Client::Pinned {
     if (digest) request.set_generation_digest(*digest);
   }
 };
+
+OnceAnswer Client::lookup_once(const LookupQuery& query,
+                               const std::optional<std::string>& generation_digest) const {
+  const auto ask = [&](const LookupQuery& asked) {
+    v1::LookupRequest request;
+    write_message(asked, *request.mutable_query());
+    if (generation_digest) request.set_generation_digest(*generation_digest);
+    request.set_with_environment(true);
+    return impl_->ask(request, asked);
+  };
+  try {
+    return {ask(query), {}};
+  } catch (const Error& error) {
+    if (error.code() != StatusCode::invalid_argument || query.environment_digest) throw;
+    DecisionSet set = fetch({.nodes = query.nodes,
+                             .ranks_per_node = query.ranks_per_node,
+                             .architecture = query.architecture},
+                            {query.generation, generation_digest});
+    keep_answering(query, set);
+    const auto guess = guess_environment(set, this_machine());
+    if (!guess) throw;
+    LookupQuery narrowed = query;
+    narrowed.environment_digest = guess->digest;
+    narrowed.at_least = std::min(query.at_least, MatchLevel::nearest_size);
+    return {ask(narrowed), guess->why};
+  }
+}
 
 BatchAnswer Client::lookup_batch(std::span<const LookupQuery> queries,
                                  const std::optional<std::uint64_t>& generation) const {
@@ -212,11 +219,30 @@ BatchAnswer Client::lookup_batch(std::span<const LookupQuery> queries,
 
 LocalTable Client::fetch_table(const WorldFilter& filter,
                                const std::optional<std::uint64_t>& generation) const {
-  return fetch(filter, {generation});
+  return LocalTable::of(fetch(filter, {generation}));
 }
 
 LocalTable Client::fetch_table(const WorldFilter& filter, const Generation& generation) const {
-  return fetch(filter, {generation.number, generation.content_digest});
+  return LocalTable::of(fetch(filter, {generation.number, generation.content_digest}));
+}
+
+LocalTable Client::fetch_table(const WorldFilter& filter, const TableIdentity& table) const {
+  WorldFilter of_it = filter;
+  of_it.environment_digest = table.environment_digest;
+  LocalTable fetched = fetch_table(of_it, table.generation);
+  demand_digest(fetched, table.digest, "the table of " + impl_->address());
+  return fetched;
+}
+
+LocalTable Client::fetch_table(const WorldFilter& filter, const GroupCalls& group) const {
+  return open_in_group(group, [&](const std::optional<TableIdentity>& wanted) {
+    return wanted ? fetch_table(filter, *wanted) : fetch_table(filter);
+  });
+}
+
+DecisionSet Client::fetch_decisions(const WorldFilter& filter,
+                                    const std::optional<std::uint64_t>& generation) const {
+  return fetch(filter, {generation});
 }
 
 BatchAnswer Client::batch(std::span<const LookupQuery> queries, const Pinned& pin) const {
@@ -247,14 +273,26 @@ BatchAnswer Client::batch(std::span<const LookupQuery> queries, const Pinned& pi
 }
 
 Generation Client::newest_generation() const {
-  v1::GetGenerationResponse response;
-  grpc::ClientContext context;
-  impl_->set_deadline(context);
-  impl_->check(impl_->stub().GetGeneration(&context, {}, &response));
-  return read_answer<Generation>(response.newest(), "newest");
+  return read_answer<Generation>(impl_->generations().newest(), "newest");
 }
 
-LocalTable Client::fetch(const WorldFilter& filter, const Pinned& pin) const {
+std::vector<std::uint64_t> Client::generations() const {
+  const v1::GetGenerationResponse response = impl_->generations();
+  return {response.pinnable().begin(), response.pinnable().end()};
+}
+
+Generation Client::wait_for_generation(const Generation& known,
+                                       std::chrono::steady_clock::time_point until,
+                                       std::chrono::milliseconds pause) const {
+  while (true) {
+    Generation newest = newest_generation();
+    const auto now = std::chrono::steady_clock::now();
+    if (newest != known || now >= until) return newest;
+    std::this_thread::sleep_until(std::min(until, now + pause));
+  }
+}
+
+DecisionSet Client::fetch(const WorldFilter& filter, const Pinned& pin) const {
   v1::GetTableRequest request;
   auto& wanted = *request.mutable_filter();
   if (filter.nodes) wanted.set_nodes(*filter.nodes);
@@ -284,7 +322,7 @@ LocalTable Client::fetch(const WorldFilter& filter, const Pinned& pin) const {
   impl_->check(stream->Finish());
   if (!answered) throw Error(StatusCode::data_loss, "the daemon's table names no generation");
   set.generation = *std::move(answered);
-  return LocalTable(std::make_shared<const LocalTable::Impl>(std::move(set)));
+  return set;
 }
 
 }  // namespace colltune

@@ -19,6 +19,9 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/proto/colltune" DESTINATION ${CMAKE_INS
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/colltune)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/proto/vocabulary/include/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
+install(TARGETS colltune_table_client EXPORT colltune_targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET colltune_client)
   install(TARGETS colltune_client EXPORT colltune_targets
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -49,6 +52,7 @@ function(install_pc name library description more_cflags more_libs)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION ${folder})
 endfunction()
 
+install_pc(colltune-table colltune_table "Answers from a table file which variant of a collective is the fastest" "" "")
 if(TARGET colltune_client)
   install_pc(colltune-client colltune_client "Asks a colltuned which variant of a collective is the fastest" "" "")
 endif()

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -130,14 +130,14 @@ TEST_F(ClientOfDaemon, ATableFileOfItAnswersAsItDoes) {
   const LocalTable table = LocalTable::open(file);
   EXPECT_EQ(table.generation(), daemon->generation);
   for (const std::uint64_t bytes : {512U, 1024U, 2000U, 4096U, 1U << 20U})
-    EXPECT_EQ(table.find(query(bytes)), client.lookup(query(bytes)));
+    EXPECT_EQ(table.find(query(bytes)), client.lookup_once(query(bytes)).answer);
   LookupQuery mesh{.problem = mesh_key().problem, .nodes = 1, .ranks_per_node = 2};
-  EXPECT_EQ(table.find(mesh), client.lookup(mesh));
+  EXPECT_EQ(table.find(mesh), client.lookup_once(mesh).answer);
   EXPECT_EQ(table.find(mesh).compositions, std::vector{merged_form()});
 }
 
 TEST_F(ClientOfDaemon, AnswersWithTheStoredDecision) {
-  const LookupAnswer answer = client.lookup(query(1024));
+  const LookupAnswer answer = client.lookup_once(query(1024)).answer;
   EXPECT_EQ(to_string(answer.decision.ranked.front().variant), "cpu.one_shot{n=2}");
   EXPECT_EQ(answer.decision.ranked.size(), 2u);
   EXPECT_EQ(answer.source, Source::measured);
@@ -149,13 +149,15 @@ TEST_F(ClientOfDaemon, AnswersWithTheStoredDecision) {
 TEST_F(ClientOfDaemon, ErrorsKeepTheirCodes) {
   LookupQuery ambiguous = query(1024);
   ambiguous.architecture.reset();
-  expect_error([&] { (void)client.lookup(ambiguous); }, StatusCode::invalid_argument, "sm_90");
+  expect_error([&] { (void)client.lookup_once(ambiguous).answer; }, StatusCode::invalid_argument,
+               "sm_90");
   LookupQuery absent = query(1024);
   absent.problem.in_place = true;
-  expect_error([&] { (void)client.lookup(absent); }, StatusCode::not_found, "nothing is stored");
+  expect_error([&] { (void)client.lookup_once(absent).answer; }, StatusCode::not_found,
+               "nothing is stored");
   LookupQuery pinned = query(1024);
   pinned.generation = 99;
-  expect_error([&] { (void)client.lookup(pinned); }, StatusCode::not_found, "99");
+  expect_error([&] { (void)client.lookup_once(pinned).answer; }, StatusCode::not_found, "99");
   expect_error([&] { (void)client.fetch_table({}, 99); }, StatusCode::not_found, "99");
 }
 
@@ -166,9 +168,9 @@ TEST_F(ClientOfDaemon, ABatchHasAnAnswerOrAnErrorPerQuery) {
   const BatchAnswer batch = client.lookup_batch(queries);
   EXPECT_EQ(batch.generation, daemon->generation);
   ASSERT_EQ(batch.items.size(), 3u);
-  EXPECT_EQ(std::get<LookupAnswer>(batch.items[0]), client.lookup(query(4096)));
+  EXPECT_EQ(std::get<LookupAnswer>(batch.items[0]), client.lookup_once(query(4096)).answer);
   EXPECT_EQ(std::get<Error>(batch.items[1]).code(), StatusCode::not_found);
-  EXPECT_EQ(std::get<LookupAnswer>(batch.items[2]), client.lookup(query(1024)));
+  EXPECT_EQ(std::get<LookupAnswer>(batch.items[2]), client.lookup_once(query(1024)).answer);
 }
 
 TEST_F(ClientOfDaemon, ALocalTableAnswersAsTheDaemonDoes) {
@@ -178,10 +180,10 @@ TEST_F(ClientOfDaemon, ALocalTableAnswersAsTheDaemonDoes) {
   ASSERT_EQ(table.set().environments.size(), 1u);
   EXPECT_EQ(table.set().environments[0].second, test_environment());
   for (const std::uint64_t bytes : {64u, 1024u, 2000u, 4096u, 1u << 20})
-    EXPECT_EQ(table.find(query(bytes)), client.lookup(query(bytes))) << bytes;
+    EXPECT_EQ(table.find(query(bytes)), client.lookup_once(query(bytes)).answer) << bytes;
   const LookupQuery mesh{.problem = mesh_key().problem};
-  EXPECT_EQ(table.find(mesh), client.lookup(mesh));
-  EXPECT_EQ(client.lookup(mesh).compositions, std::vector{merged_form()});
+  EXPECT_EQ(table.find(mesh), client.lookup_once(mesh).answer);
+  EXPECT_EQ(client.lookup_once(mesh).answer.compositions, std::vector{merged_form()});
   LookupQuery absent = query(1024);
   absent.problem.in_place = true;
   expect_error([&] { (void)table.find(absent); }, StatusCode::not_found, "nothing is stored");
@@ -232,7 +234,7 @@ TEST_F(ClientOfDaemon, SaysHowToApplyAnAnswer) {
                                     "OMPI_MCA_coll_tuned_gather_algorithm_segmentsize=0 in the"));
   LookupQuery asked = query(1024);
   asked.problem = gather().key.problem;
-  const auto all = apply_settings_of(client.lookup_with_environment(asked));
+  const auto all = apply_settings_of(client.lookup_once(asked));
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[1].variables.size(), 3U);
 }
@@ -257,15 +259,15 @@ TEST_F(ClientOfDaemon, AnotherRegimeIsNeverPassedOff) {
   const Calling other = default_calling == Calling::each ? Calling::persistent : Calling::each;
   LookupQuery asked = query(1024);
   asked.calling = other;
-  expect_error([&] { (void)client.lookup(asked); }, StatusCode::not_found,
+  expect_error([&] { (void)client.lookup_once(asked).answer; }, StatusCode::not_found,
                "decided only for " + describe(Regime{}));
   expect_error([&] { (void)client.fetch_table().find(asked); }, StatusCode::not_found,
                "decided only for " + describe(Regime{}));
   asked.calling = default_calling;
   asked.input = default_input;
-  const LookupAnswer answer = client.lookup(asked);
+  const LookupAnswer answer = client.lookup_once(asked).answer;
   EXPECT_EQ(regime_of(answer.decision.key), Regime{});
-  EXPECT_EQ(answer, client.lookup(query(1024)));
+  EXPECT_EQ(answer, client.lookup_once(query(1024)).answer);
 }
 
 TEST_F(ClientOfDaemon, TheCInterfaceAsksForARegime) {
@@ -304,7 +306,7 @@ TEST(Client, NamesTheAddressWhereNobodyListens) {
   const auto expect_unavailable = [&](auto&& call) {
     expect_error(call, StatusCode::unavailable, "no colltuned answers at " + address);
   };
-  expect_unavailable([&] { (void)client.lookup(query(8)); });
+  expect_unavailable([&] { (void)client.lookup_once(query(8)).answer; });
   expect_unavailable([&] { (void)client.lookup_batch({}); });
   expect_unavailable([&] { (void)client.newest_generation(); });
   expect_unavailable([&] { (void)client.fetch_table(); });
@@ -314,25 +316,25 @@ TEST(Client, EndsWithinItsDeadlineWhereAServerIsSilent) {
   const testing::TemporaryFolder folder;
   const testing::SilentListener silent(folder.file("silent"));
   const Client client("unix:" + folder.file("silent"), std::chrono::milliseconds(200));
-  expect_error([&] { (void)client.lookup(query(8)); }, StatusCode::deadline_exceeded,
+  expect_error([&] { (void)client.lookup_once(query(8)).answer; }, StatusCode::deadline_exceeded,
                folder.file("silent") + " did not answer within 200 ms");
 }
 
 TEST_F(ClientOfDaemon, AForkedProcessIsRefusedAndItsParentGoesOn) {
-  const auto before = client.lookup(query(1024));
+  const auto before = client.lookup_once(query(1024)).answer;
   const pid_t child = ::fork();
   if (child == 0) {
     int code = 1;
     try {
       Client inherited = std::move(client);
-      (void)inherited.lookup(query(1024));
+      (void)inherited.lookup_once(query(1024)).answer;
     } catch (const Error& error) {
       code = error.code() == StatusCode::failed_precondition ? 0 : 2;
     }
     ::_exit(code);
   }
   EXPECT_EQ(testing::wait_for_process(child), 0);
-  EXPECT_EQ(client.lookup(query(1024)), before);
+  EXPECT_EQ(client.lookup_once(query(1024)).answer, before);
 }
 
 TEST_F(ClientOfDaemon, APinKnowsItsContent) {
@@ -341,14 +343,15 @@ TEST_F(ClientOfDaemon, APinKnowsItsContent) {
   EXPECT_EQ(client.lookup_batch({}, pinned).generation, pinned);
   LookupQuery one = query(1024);
   one.generation = pinned.number;
-  EXPECT_EQ(client.lookup(one, pinned.content_digest).generation, pinned);
+  EXPECT_EQ(client.lookup_once(one, pinned.content_digest).answer.generation, pinned);
   pinned.content_digest = "another";
   const std::string reason = "has the content";
   expect_error([&] { (void)client.fetch_table({}, pinned); }, StatusCode::failed_precondition,
                reason);
   expect_error([&] { (void)client.lookup_batch({}, pinned); }, StatusCode::failed_precondition,
                reason);
-  expect_error([&] { (void)client.lookup(one, "another"); }, StatusCode::failed_precondition, reason);
+  expect_error([&] { (void)client.lookup_once(one, "another").answer; },
+               StatusCode::failed_precondition, reason);
 }
 
 TEST_F(ClientOfDaemon, ErrorsOfADaemonThatEndsMeanwhileNameItsAddress) {
@@ -357,15 +360,75 @@ TEST_F(ClientOfDaemon, ErrorsOfADaemonThatEndsMeanwhileNameItsAddress) {
   ending->wait_until_ready();
   const std::string address = ending->address;
   const Client own(address, std::chrono::seconds(60));
-  EXPECT_NO_THROW((void)own.lookup(query(1024)));
+  EXPECT_NO_THROW((void)own.lookup_once(query(1024)).answer);
   std::jthread asking([&] {
     expect_error(
         [&] {
-          while (true) (void)own.lookup(query(1024));
+          while (true) (void)own.lookup_once(query(1024)).answer;
         },
         StatusCode::unavailable, address);
   });
   ending.reset();
+}
+
+// Of two environments in which one world was measured. The client's tables are of one of them.
+TEST(Client, GuessesAnEnvironmentForASingleQuestionAlone) {
+  const testing::TemporaryFolder folder;
+  const std::string database = folder.file("tuning.db");
+  Environment other = test_environment();
+  other.malloc_settings = "another";
+  {
+    Store store(database);
+    std::vector<Decision> decisions;
+    for (const Environment& environment : {test_environment(), other}) {
+      const std::string digest = digest_of(environment);
+      store.put_environment(environment);
+      store.begin_sweep({.uuid = "sweep in " + digest,
+                         .started_at = "2026-01-01T00:00:00Z",
+                         .configuration = "{}",
+                         .environment_digest = digest});
+      TuningKey key = test_key(1024);
+      key.environment_digest = digest;
+      decisions.push_back(decision(key, {ranked("mpi.default", 1000, 1.0)}));
+      decisions.back().sweep_uuid = "sweep in " + digest;
+    }
+    (void)store.publish(decisions, "2026-01-01T00:01:00Z");
+  }
+  const testing::DaemonProcess process(folder, database);
+  process.wait_until_ready();
+  const Client client(process.address, std::chrono::seconds(60));
+  const OnceAnswer guessed = client.lookup_once(query(1024));
+  EXPECT_THAT(guessed.guess, HasSubstr("environment " + digest_of(other) + " of 2 was chosen"));
+  EXPECT_EQ(guessed.answer.decision.key.environment_digest, digest_of(other));
+  LookupQuery named = query(1024);
+  named.environment_digest = digest_of(test_environment());
+  EXPECT_EQ(client.lookup_once(named).guess, "");
+  expect_error([&] { (void)client.fetch_table(); }, StatusCode::invalid_argument,
+               "several environments");
+  EXPECT_EQ(client.fetch_decisions().decisions.size(), 2U);
+  const LocalTable table = client.fetch_table({.environment_digest = digest_of(other)});
+  EXPECT_EQ(table.environment_digest(), digest_of(other));
+  EXPECT_EQ(client.fetch_table({}, table.identity()).identity(), table.identity());
+  TableIdentity wrong = table.identity();
+  wrong.digest = std::string(32, '0');
+  expect_error([&] { (void)client.fetch_table({}, wrong); }, StatusCode::failed_precondition,
+               "demanded is the table with digest 000");
+}
+
+TEST_F(ClientOfDaemon, AFetchedTableHasTheDigestOfItsFile) {
+  const testing::TemporaryFolder folder;
+  const std::string file = folder.file("cluster.ctt");
+  const testing::Result written = testing::run_process(
+      folder, {COLLTUNE_PROGRAM, "export", "table", "--server", daemon->address(), "-o", file});
+  ASSERT_EQ(written.code, 0) << written.errors;
+  EXPECT_EQ(client.fetch_table().identity(), LocalTable::open(file).identity());
+}
+
+TEST_F(ClientOfDaemon, ListsAndWaitsForGenerations) {
+  EXPECT_EQ(client.generations(), std::vector{daemon->generation.number});
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_EQ(client.wait_for_generation(daemon->generation, now), daemon->generation);
+  EXPECT_EQ(client.wait_for_generation({}, now + std::chrono::hours(1)), daemon->generation);
 }
 
 TEST(CInterface, RefusesWrongUse) { EXPECT_STREQ(misuse_in_c(), ""); }

@@ -3,17 +3,21 @@
 
 #include "remote.h"
 
+#include <iostream>
+
 #include "colltune/client/client.h"
 
 namespace colltune {
 
 FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& query) {
-  return Client(address).lookup_with_environment(query);
+  OnceAnswer found = Client(address).lookup_once(query);
+  if (!found.guess.empty()) std::cerr << "colltune: " << found.guess << '\n';
+  return found;
 }
 
 DecisionSet fetch_remotely(const std::string& address,
                            const std::optional<std::uint64_t>& generation) {
-  return Client(address).fetch_table({}, generation).set();
+  return Client(address).fetch_decisions({}, generation);
 }
 
 }  // namespace colltune

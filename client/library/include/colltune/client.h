@@ -3,8 +3,14 @@
 #ifndef COLLTUNE_CLIENT_H
 #define COLLTUNE_CLIENT_H
 
-/* Asks a colltuned which variant of a collective is the fastest: the stable C interface of
- * libcolltune_client.so, for C, Python (ctypes) and whoever loads it with dlopen.
+/* Which variant of a collective is the fastest, from a table file or a colltuned: the stable C
+ * interface of libcolltune_client.so, for C, Python (ctypes) and whoever loads it with dlopen. What
+ * is named colltune_table_* (but for the fetch), colltune_answer_* and colltune_*_name is also in
+ * libcolltune_table.so, which needs neither gRPC nor protobuf and starts no thread.
+ *
+ * Ranks of a group, whose calls must be alike, open one table: rank 0 opens it and broadcasts its
+ * digest, the others open it with that digest demanded, and each tells the others whether it could.
+ * All lookups are in that table then.
  *
  * Functions that can fail return 0, or a status code of gRPC (3 invalid argument, 4 deadline
  * exceeded, 5 not found, 14 unavailable, ...), and write the text to `error` where that is not
@@ -68,6 +74,9 @@ typedef struct colltune_query {
    * and --input. Older callers' structures end before this. */
   const char* calling;
   const char* input;
+  int graph_capture;    /* 0 or 1: the calls are captured into a graph */
+  const char* at_least; /* "exact", "nearest_size"; NULL: "any_environment". Older callers'
+                         * structures end before these two. */
 } colltune_query;
 
 /* `address` is "unix:/path" or "host:port"; sends nothing yet. `timeout_ms` bounds every call; 0:
@@ -81,9 +90,106 @@ int colltune_open_table(const char* path, colltune_client** client, colltune_err
 /* NULL is allowed. */
 void colltune_close(colltune_client* client);
 
-/* On success *answer is to be given to colltune_answer_free; it may outlive the client. */
+/* One question without a table, for people and their tools: two processes that ask so may get
+ * unlike answers. It alone guesses an environment, where the query names none and several fit: the
+ * one that is most like this machine, among equals the one that was stored last;
+ * colltune_answer_guess says so. On success *answer is to be given to colltune_answer_free; it may
+ * outlive the client. */
+int colltune_lookup_once(const colltune_client* client, const colltune_query* query,
+                         colltune_answer** answer, colltune_error* error);
+/* The old name of colltune_lookup_once. */
 int colltune_lookup(const colltune_client* client, const colltune_query* query,
                     colltune_answer** answer, colltune_error* error);
+
+/* The decisions of one generation and one environment in this process. Immutable: all calls may
+ * come from several threads, and from forked processes. */
+typedef struct colltune_table colltune_table;
+/* Reads a table file, as `colltune export table` writes it; it may be replaced later. `digest`: the
+ * one that it must have, NULL: any. On success *table is to be given to colltune_table_close. 9
+ * (failed precondition): it is not there, no table file, of another version, or another table than
+ * demanded; 15 (data loss): it is damaged. */
+int colltune_table_open(const char* path, const char* digest, colltune_table** table,
+                        colltune_error* error);
+/* Which table of a daemon. What is 0 or NULL is left open. */
+typedef struct colltune_fetch {
+  size_t struct_size;
+  const char* environment_digest; /* may be NULL where there are decisions of one alone */
+  uint64_t generation;            /* 0: the newest */
+  const char* generation_digest;  /* the content that this generation must have */
+  const char* digest;             /* the one that the table must have */
+} colltune_fetch;
+/* The same from the daemon of a client that colltune_open made. `what` may be NULL. */
+int colltune_table_fetch(const colltune_client* client, const colltune_fetch* what,
+                         colltune_table** table, colltune_error* error);
+/* NULL is allowed. Answers may outlive their table. */
+void colltune_table_close(colltune_table* table);
+
+/* Texts belong to the table. */
+/* Of the whole content, generation and environment included: 32 hexadecimal digits. */
+const char* colltune_table_digest(const colltune_table* table);
+const char* colltune_table_environment(const colltune_table* table); /* its digest */
+uint64_t colltune_table_generation(const colltune_table* table);
+const char* colltune_table_generation_digest(const colltune_table* table);
+const char* colltune_table_store(const colltune_table* table); /* the store's UUID */
+size_t colltune_table_decisions(const colltune_table* table);
+
+/* The whole answer to a query: ranking, evidence, members, compositions. Takes memory. */
+int colltune_table_lookup(const colltune_table* table, const colltune_query* query,
+                          colltune_answer** answer, colltune_error* error);
+
+/* The short answer, for many calls. A group is the calls that differ only in their message size: it
+ * is resolved once, from a query whose message size does not matter, and which has neither members
+ * nor mesh_form. The numbers of groups are those of one digest. */
+int colltune_table_resolve(const colltune_table* table, const colltune_query* query,
+                           uint32_t* group, colltune_error* error);
+/* Its layout never changes. Times are per call. */
+typedef struct colltune_found {
+  uint32_t variant;  /* colltune_table_variant; UINT32_MAX: there is no answer */
+  uint32_t baseline; /* UINT32_MAX: it is not ranked */
+  int64_t time_ns;
+  int64_t baseline_time_ns; /* 0: no baseline is ranked */
+  uint64_t size_bytes;      /* the size asked for, rounded to what the calls allow */
+  int32_t code;             /* 0, or 5: no measured variant can run this size */
+  uint8_t source;           /* colltune_source_name */
+  uint8_t verdict;          /* colltune_verdict_name */
+  uint8_t status;           /* colltune_status_name */
+  uint8_t is_baseline;      /* 0 or 1 */
+  uint64_t reserved;
+} colltune_found;
+/* Takes no lock and no memory. Returns found->code, or 3 where an argument is NULL; a group that
+ * the table has not is answered by 5. */
+int colltune_table_find(const colltune_table* table, uint32_t group, uint64_t bytes,
+                        colltune_found* found);
+/* `count` of them; found_size is sizeof(colltune_found). Returns 0, or 3 where an argument is NULL
+ * or found_size is another one; each found has its own code. */
+int colltune_table_find_many(const colltune_table* table, const uint32_t* groups,
+                             const uint64_t* bytes, size_t count, colltune_found* found,
+                             size_t found_size);
+/* "name{a=1,b=ring}"; NULL for a number that the table has not. */
+const char* colltune_table_variant(const colltune_table* table, uint32_t variant);
+/* NULL for a number that names nothing. */
+const char* colltune_source_name(unsigned source);   /* "measured", ... */
+const char* colltune_verdict_name(unsigned verdict); /* "displaced", ... */
+const char* colltune_status_name(unsigned status);   /* "provisional", "confirmed" */
+
+/* The generations of a daemon. */
+typedef struct colltune_generation_list colltune_generation_list;
+/* On success *list is to be given to colltune_generations_free. */
+int colltune_generations(const colltune_client* client, colltune_generation_list** list,
+                         colltune_error* error);
+/* The same, as soon as the newest is another one than `known`, or after `timeout_ms`. Asks twice a
+ * second. For communicators that are made later: those that there are keep their table. */
+int colltune_wait_for_generation(const colltune_client* client, uint64_t known,
+                                 const char* known_digest, unsigned timeout_ms,
+                                 colltune_generation_list** list, colltune_error* error);
+uint64_t colltune_generations_newest(const colltune_generation_list* list);
+const char* colltune_generations_newest_digest(const colltune_generation_list* list);
+/* Those that can be pinned, the newest first. */
+size_t colltune_generations_count(const colltune_generation_list* list);
+uint64_t colltune_generations_at(const colltune_generation_list* list, size_t number);
+/* NULL is allowed. */
+void colltune_generations_free(colltune_generation_list* list);
+
 /* NULL is allowed. */
 void colltune_answer_free(colltune_answer* answer);
 
@@ -95,8 +201,26 @@ const char* colltune_answer_match(const colltune_answer* answer);  /* "exact", .
  * "less" (with members that can do less) or "unknown" (the baseline alone is the answer). */
 const char* colltune_answer_members(const colltune_answer* answer);
 uint64_t colltune_answer_generation(const colltune_answer* answer);
-/* Rank 0 broadcasts both, so that all ranks ask for that very generation. */
 const char* colltune_answer_generation_digest(const colltune_answer* answer);
+
+/* Why the winner won, as a sentence; what the measurements show about the baseline ("displaced",
+ * "kept", "undecided", "no_baseline"); how far the decision may be trusted ("provisional",
+ * "confirmed"). */
+const char* colltune_answer_reason(const colltune_answer* answer);
+const char* colltune_answer_verdict(const colltune_answer* answer);
+const char* colltune_answer_status(const colltune_answer* answer);
+/* The digest of the environment in which it was measured; how colltune_lookup_once chose it and
+ * what differs from this machine, "" where it had no choice. */
+const char* colltune_answer_environment(const colltune_answer* answer);
+const char* colltune_answer_guess(const colltune_answer* answer);
+/* How the calls were made, and where their input was. */
+const char* colltune_answer_calling(const colltune_answer* answer);
+const char* colltune_answer_input(const colltune_answer* answer);
+/* For a person: "1x2 x86_64-avx2". */
+const char* colltune_answer_world(const colltune_answer* answer);
+/* The measured sizes that the answer is based on: one, or two around the query's, or none. */
+size_t colltune_answer_measured_count(const colltune_answer* answer);
+uint64_t colltune_answer_measured_bytes(const colltune_answer* answer, size_t number);
 
 /* The ranked variants: 0 is the winner. Out of range: NULL, -1, 0. */
 size_t colltune_answer_count(const colltune_answer* answer);
@@ -104,6 +228,8 @@ const char* colltune_answer_variant(const colltune_answer* answer, size_t rank);
 const char* colltune_answer_family(const colltune_answer* answer, size_t rank);
 int64_t colltune_answer_median_ns(const colltune_answer* answer, size_t rank);
 double colltune_answer_speedup_over_baseline(const colltune_answer* answer, size_t rank);
+int colltune_answer_is_baseline(const colltune_answer* answer, size_t rank);
+uint64_t colltune_answer_samples(const colltune_answer* answer, size_t rank);
 /* What members that are not alike, or the steps of a mesh reduction, run together under a variant's
  * name, as JSON:
  * {"mode": "substituted", "parts": [{"role": "whole", "kinds": ["5f0c..."], "variant": "..."},

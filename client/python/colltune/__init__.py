@@ -1,0 +1,19 @@
+# SPDX-FileCopyrightText: The colltune authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which variant of a collective is the fastest on this cluster, from a table file or a colltuned.
+
+    import colltune
+    with colltune.open(path="cluster.ctt") as table:
+        answer = table.find("all_reduce", "f32", 1 << 20, nodes=1, ranks_per_node=2)
+        print(answer.variant, answer.time_ns, answer.source)
+
+Ranks of a group, whose calls must be alike, open one table: open_in_group(), or open() with the digest of rank 0's.
+"""
+
+from ._client import Client, Generations, lookup_once
+from ._group import open_in_group
+from ._library import Error
+from ._table import Answer, Answers, Apply, Ranked, Table, open
+
+__all__ = ["Answer", "Answers", "Apply", "Client", "Error", "Generations", "Ranked", "Table", "lookup_once", "open",
+           "open_in_group"]

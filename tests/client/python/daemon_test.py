@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The colltune authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and answers from a daemon."""
+
+import pickle
+import unittest
+
+import colltune
+from planted import QUESTION, Daemon, PlantedTest
+
+
+class DaemonTest(PlantedTest):
+    def test_a_fetched_table_answers_as_a_file_does(self):
+        with Daemon(self.folder) as daemon, colltune.open(server=daemon.address, timeout=60) as table:
+            self.assertEqual((table.generation, table.decisions), (1, 3))
+            answer = table.find(**QUESTION)
+            self.assertEqual((answer.variant, answer.time_ns), ("cpu.one_shot{n=2}", 1000))
+            with colltune.open(server=daemon.address, digest=table.digest, timeout=60) as again:
+                self.assertEqual(again.find(**QUESTION), answer)
+            with pickle.loads(pickle.dumps(table)) as again:
+                self.assertEqual(again.digest, table.digest)
+            with self.assertRaises(colltune.Error) as caught:
+                colltune.open(server=daemon.address, digest="0" * 32, timeout=60)
+            self.assertEqual(caught.exception.code, 9)
+
+    def test_follows_generations(self):
+        with Daemon(self.folder) as daemon, colltune.Client(daemon.address, timeout=60) as client:
+            first = client.generations()
+            self.assertEqual((first.newest, first.pinnable), (1, (1,)))
+            self.assertEqual(client.wait_for_generation(first, 0), first)
+            with client.table() as old:
+                self.assertEqual(daemon.publish(), 2)
+                second = client.wait_for_generation(old, 60)
+                self.assertEqual(second.newest, 2)
+                self.assertEqual(old.find(**QUESTION).time_ns, 1000)  # it keeps what it has
+                with client.table(generation=1, generation_digest=first.newest_digest) as pinned:
+                    self.assertEqual(pinned.digest, old.digest)
+                with client.table() as new:
+                    self.assertEqual(new.find(**QUESTION).time_ns, 1001)
+
+    def test_a_single_question(self):
+        with Daemon(self.folder) as daemon:
+            answer = colltune.lookup_once(**QUESTION, server=daemon.address, timeout=60)
+            self.assertEqual((answer.variant, answer.guess, answer.generation), ("cpu.one_shot{n=2}", "", 1))
+
+    def test_nobody_listens(self):
+        with self.assertRaises(colltune.Error) as caught:
+            colltune.open(server=f"unix:{self.folder / 'nobody'}", timeout=0.5)
+        self.assertIn(caught.exception.name, ("unavailable", "deadline_exceeded"))
+        self.assertIn("nobody", caught.exception.message)
+        with self.assertRaises(colltune.Error):
+            colltune.Client("nonsense")
+
+
+if __name__ == "__main__":
+    unittest.main()
