@@ -1,6 +1,11 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
+// What the library shows; all else of it is hidden.
+#pragma GCC visibility push(default)
+#include "colltune/callables.h"
+#pragma GCC visibility pop
+
 #include <mpi.h>
 
 #include <chrono>
@@ -9,7 +14,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "colltune/callables.h"
 #include "colltune/vocabulary/error.h"
 #include "launch/agreement.h"
 #include "launch/mpi_control_plane.h"
