@@ -355,6 +355,16 @@ std::unique_ptr<Communicator> make_program_communicator(const void* comm, AbortF
                                            std::move(own), abort_flag, std::move(seats), nullptr);
 }
 
+std::unique_ptr<Communicator> make_measured_communicator(const void* comm, AbortFlag& abort_flag,
+                                                         Deadline deadline) {
+  MpiComm own = MpiComm::of_same_ranks(*static_cast<const MPI_Comm*>(comm));
+  meet(own.get(), deadline, abort_flag);
+  auto tools = std::make_shared<const MpiToolSession>();
+  std::vector<Seat> seats = exchange_seats(own.get(), find_own_seat(own.get(), {}));
+  return std::make_unique<MpiCommunicator>(std::move(tools), std::make_shared<LiveMemory>(),
+                                           std::move(own), abort_flag, std::move(seats), nullptr);
+}
+
 bool spans_hosts(const Communicator& communicator) {
   const auto* const over_mpi = dynamic_cast<const MpiCommunicator*>(&communicator);
   return over_mpi != nullptr && over_mpi->spans_hosts();

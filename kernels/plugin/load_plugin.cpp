@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "colltune/kernels/catalogue.h"
 #include "colltune/vocabulary/canonical.h"
@@ -32,7 +34,7 @@ constexpr std::size_t size_of_first_revision = offsetof(colltune_plugin, bind);
 constexpr const char* entry_symbol = "colltune_plugin_entry";
 
 [[noreturn]] void fail(StatusCode code, const std::string& file, const std::string& what) {
-  throw Error(code, "plug-in " + file + ": " + what);
+  throw Error(code, file + ": " + what);
 }
 
 const colltune_plugin* enter(const SharedObject& object, const std::string& file) {
@@ -99,32 +101,29 @@ void check_family(std::string_view family, const std::string& file) {
            "; give it a name of its own");
 }
 
-}  // namespace
-
-Implementations load_plugin(const std::filesystem::path& path) {
-  const std::string file = path.string();
-  SharedObject object(path);
-  const colltune_plugin* const table = enter(object, file);
-  check_table(*table, file);
-  check_family(table->family, file);
-  const char* const text = table->describe();
+/// Checks `table` and makes its implementations. `object`: what it lives in, if it was loaded.
+Implementations implementations_of(const colltune_plugin& table, std::optional<SharedObject> object,
+                                   const std::string& where) {
+  check_table(table, where);
+  check_family(table.family, where);
+  const char* const text = table.describe();
   if (text == nullptr)
-    fail(StatusCode::invalid_argument, file, "describe() returned NULL instead of JSON text");
+    fail(StatusCode::invalid_argument, where, "describe() returned NULL instead of JSON text");
   if (::strnlen(text, longest_description + 1) > longest_description)
-    fail(StatusCode::invalid_argument, file,
+    fail(StatusCode::invalid_argument, where,
          "describe() returned more than " + std::to_string(longest_description) + " bytes of text");
-  auto described = parse_description(text, "plug-in " + file + ": describe(): ");
-  const auto bind = appended(*table, &colltune_plugin::bind);
-  const auto rebind = appended(*table, &colltune_plugin::rebind);
+  auto described = parse_description(text, where + ": describe(): ");
+  const auto bind = appended(table, &colltune_plugin::bind);
+  const auto rebind = appended(table, &colltune_plugin::rebind);
   if (rebind != nullptr && bind == nullptr)
-    fail(StatusCode::invalid_argument, file,
+    fail(StatusCode::invalid_argument, where,
          "'bind' is NULL in its table, but not 'rebind'; a plug-in with 'rebind' has both");
   const auto plugin =
       std::make_shared<const LoadedPlugin>(LoadedPlugin{.object = std::move(object),
-                                                        .table = table,
+                                                        .table = &table,
                                                         .bind = bind,
                                                         .rebind = rebind,
-                                                        .family = table->family,
+                                                        .family = table.family,
                                                         .digest = digest_of_text(text)});
   Implementations made;
   for (auto& entry : described)
@@ -132,11 +131,24 @@ Implementations load_plugin(const std::filesystem::path& path) {
   return made;
 }
 
+}  // namespace
+
+Implementations load_plugin(const std::filesystem::path& path) {
+  const std::string where = "plug-in " + path.string();
+  SharedObject object(path);
+  const colltune_plugin* const table = enter(object, where);
+  return implementations_of(*table, std::move(object), where);
+}
+
+Implementations adopt_plugin(const colltune_plugin& table, const std::string& where) {
+  return implementations_of(table, std::nullopt, where);
+}
+
 void add_plugin(Implementations& catalogue, const std::filesystem::path& path) {
   Implementations made = load_plugin(path);
   for (const auto& implementation : made)
     if (find_implementation(catalogue, implementation->name()) != nullptr)
-      fail(StatusCode::already_exists, path.string(),
+      fail(StatusCode::already_exists, "plug-in " + path.string(),
            "its implementation '" + std::string(implementation->name()) +
                "' is already there; each name can be used once, over all plug-ins");
   std::ranges::move(made, std::back_inserter(catalogue));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "colltune/kernels/implementation.h"
@@ -14,8 +15,8 @@ namespace colltune {
 
 /// A loaded and checked plug-in, shared by its implementations and operations. Immutable.
 struct LoadedPlugin {
-  SharedObject object;
-  const colltune_plugin* table;              ///< lives in `object`
+  std::optional<SharedObject> object;        ///< empty: the table is this process's own
+  const colltune_plugin* table;              ///< lives in `object`, if there is one
   decltype(colltune_plugin::bind) bind;      ///< null: operations keep their buffers
   decltype(colltune_plugin::rebind) rebind;  ///< null: operations keep their size and root
   std::string family;

@@ -190,7 +190,8 @@ void finish_results() {
 /// Rank 0 decides, publishes and prints.
 int conclude(const SweepOptions& options, const AgentProcess& process, const SweepPlan& plan,
              const Availability& availability, const SweepOutcome& outcome,
-             const std::string& environment_digest, SweepJournal& journal) {
+             const Environment& environment, SweepJournal& journal) {
+  const std::string environment_digest = digest_of(environment);
   const std::string& sweep_uuid = journal.sweep_uuid();
   // Includes variants that were quarantined during the sweep.
   const auto credited = without(quarantined(journal), outcome.measurements);
@@ -201,6 +202,15 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
   const auto generation = journal.finish(
       state_of(outcome.end), decisions, to_publish(settled),
       to_text(summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed)));
+  if (process.take_findings) {
+    process.take_findings({.plan = plan,
+                           .measurements = outcome.measurements,
+                           .decisions = decisions,
+                           .environment = environment,
+                           .sweep_uuid = sweep_uuid,
+                           .generation = generation});
+    return exit_code_of(missing, has_fault(outcome.trials));
+  }
   // With both results on one stream, no program could tell them apart.
   const bool prints_lines = options.results && *options.results == standard_output;
   if (prints_lines) std::cout.flush();
@@ -398,7 +408,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   }
   int code = 0;
   run_on_rank_zero(control, [&] {
-    code = conclude(options, process, plan, availability, outcome, digest, *journal);
+    code = conclude(options, process, plan, availability, outcome, environment, *journal);
   });
   std::int64_t agreed = code;
   control.all_reduce_max({&agreed, 1});

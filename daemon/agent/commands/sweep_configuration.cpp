@@ -14,6 +14,9 @@
 namespace colltune {
 
 SweepConfiguration load_configuration(const SweepOptions& options) {
+  if (!options.configuration_text.empty())
+    return {.spec = parse_sweep_spec(options.configuration_text, "the program's request"),
+            .notes = {}};
   if (!options.trace) return {.spec = load_sweep_spec(options.configuration), .notes = {}};
   std::optional<BaseConfiguration> base;
   if (!options.configuration.empty())

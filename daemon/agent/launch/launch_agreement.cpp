@@ -57,18 +57,18 @@ std::optional<std::string> receive(MPI_Comm world, int from, int tag, Clock::tim
   MPI_Status status;
   const auto is_there = [&] {
     int found = 0;
-    check(MPI_Improbe(from, tag, world, &found, &message, &status), "MPI_Improbe");
+    check(PMPI_Improbe(from, tag, world, &found, &message, &status), "MPI_Improbe");
     return found != 0;
   };
   if (!wait_for(is_there, deadline)) return std::nullopt;
   int bytes = 0;
-  check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+  check(PMPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
   std::string text(static_cast<std::size_t>(bytes), '\0');
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Imrecv(text.data(), bytes, MPI_BYTE, &message, &request), "MPI_Imrecv");
+  check(PMPI_Imrecv(text.data(), bytes, MPI_BYTE, &message, &request), "MPI_Imrecv");
   const auto is_received = [&] {
     int done = 0;
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    check(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     return done != 0;
   };
   if (!wait_for(is_received, deadline)) return std::nullopt;
@@ -78,12 +78,12 @@ std::optional<std::string> receive(MPI_Comm world, int from, int tag, Clock::tim
 /// False at the deadline.
 bool send(MPI_Comm world, int to, int tag, const std::string& text, Clock::time_point deadline) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, to, tag, world, &request),
+  check(PMPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, to, tag, world, &request),
         "MPI_Isend");
   return wait_for(
       [&] {
         int done = 0;
-        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        check(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
         return done != 0;
       },
       deadline);
@@ -250,8 +250,8 @@ std::string why_unlike(const std::vector<RankSetUp>& ranks) {
 std::string compare_ranks(MPI_Comm world, const RankSetUp& own, Clock::time_point deadline) {
   int rank = 0;
   int size = 0;
-  check(MPI_Comm_rank(world, &rank), "MPI_Comm_rank");
-  check(MPI_Comm_size(world, &size), "MPI_Comm_size");
+  check(PMPI_Comm_rank(world, &rank), "MPI_Comm_rank");
+  check(PMPI_Comm_size(world, &size), "MPI_Comm_size");
   if (rank != 0) {
     // Rank 0 names the missing ranks, so it must report first.
     const auto later = deadline + std::chrono::seconds(2);

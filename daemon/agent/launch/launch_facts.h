@@ -16,12 +16,23 @@
 #include "colltune/sweep/control/control_plane.h"
 #include "colltune/sweep/measure/measure.h"
 #include "colltune/sweep/ranks/availability.h"
+#include "colltune/sweep/plan/sweep_plan.h"
 #include "colltune/sweep/ranks/capability_rules.h"
 #include "colltune/vocabulary/environment.h"
 #include "process_settings.h"
 #include "rank_watch.h"
 
 namespace colltune {
+
+/// What a sweep found, on rank 0. Everything in it outlives the call that it is given to.
+struct SweepFindings {
+  const SweepPlan& plan;
+  std::span<const Measurement> measurements;
+  std::span<const Decision> decisions;  ///< of this sweep alone
+  const Environment& environment;
+  const std::string& sweep_uuid;
+  std::optional<Generation> generation;  ///< empty: nothing was published
+};
 
 /// What a command of a launched agent works with. Everything in it outlives the call.
 struct AgentProcess {
@@ -39,6 +50,8 @@ struct AgentProcess {
   LaunchState& end_state;
   /// The implementations of this program.
   std::function<Implementations()> make_catalogue;
+  /// Takes what a sweep found, on rank 0, instead of its being printed; empty: it is printed.
+  std::function<void(const SweepFindings&)> take_findings{};
 };
 
 /// What is known of a launch before planning; the same on all ranks except for `launch`.

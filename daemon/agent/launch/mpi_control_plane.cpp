@@ -25,7 +25,7 @@ void check(int code, std::string_view what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
-  MPI_Error_string(code, text, &length);
+  PMPI_Error_string(code, text, &length);
   throw Error(StatusCode::internal, "control plane: " + std::string(what) + ": " +
                                         std::string(text, static_cast<std::size_t>(length)));
 }
@@ -33,7 +33,7 @@ void check(int code, std::string_view what) {
 void write_and_abort(const std::string& message, int /*missing_rank*/) {
   std::fprintf(stderr, "colltune-agent: %s\n", printable(message).c_str());
   std::fflush(stderr);
-  MPI_Abort(MPI_COMM_WORLD, exit_code_of(StatusCode::deadline_exceeded));
+  PMPI_Abort(MPI_COMM_WORLD, exit_code_of(StatusCode::deadline_exceeded));
   std::_Exit(exit_code_of(StatusCode::deadline_exceeded));
 }
 
@@ -54,17 +54,17 @@ std::uint64_t take(std::span<const std::uint8_t>& in) {
 MpiControlPlane::MpiControlPlane(MPI_Comm world, std::chrono::milliseconds time_out,
                                  OnMissing on_missing)
     : time_out_(time_out), on_missing_(on_missing ? std::move(on_missing) : write_and_abort) {
-  check(MPI_Comm_dup(world, &comm_), "duplicate the communicator");
-  check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set the error handler");
-  check(MPI_Comm_rank(comm_, &rank_), "rank");
-  check(MPI_Comm_size(comm_, &size_), "size");
+  check(PMPI_Comm_dup(world, &comm_), "duplicate the communicator");
+  check(PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set the error handler");
+  check(PMPI_Comm_rank(comm_, &rank_), "rank");
+  check(PMPI_Comm_size(comm_, &size_), "size");
   tree_ = place_in_tree(rank_, size_);
 }
 
 MpiControlPlane::~MpiControlPlane() {
   int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized == 0) MPI_Comm_free(&comm_);
+  PMPI_Finalized(&finalized);
+  if (finalized == 0) PMPI_Comm_free(&comm_);
 }
 
 void MpiControlPlane::next_step() { tag_ = tag_ == last_tag ? 0 : tag_ + 1; }
@@ -101,11 +101,11 @@ void MpiControlPlane::wait(const std::function<bool()>& is_done, int peer, int l
 void MpiControlPlane::send(int peer, const void* data, std::size_t bytes, int levels,
                            std::string_view step) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tag_, comm_, &request), step);
+  check(PMPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tag_, comm_, &request), step);
   wait(
       [&] {
         int done = 0;
-        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), step);
+        check(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), step);
         return done != 0;
       },
       peer, levels, step);
@@ -117,19 +117,19 @@ Payload MpiControlPlane::receive(int peer, int levels, std::string_view step) {
   wait(
       [&] {
         int found = 0;
-        check(MPI_Improbe(peer, tag_, comm_, &found, &message, &status), step);
+        check(PMPI_Improbe(peer, tag_, comm_, &found, &message, &status), step);
         return found != 0;
       },
       peer, levels, step);
   int bytes = 0;
-  check(MPI_Get_count(&status, MPI_BYTE, &bytes), step);
+  check(PMPI_Get_count(&status, MPI_BYTE, &bytes), step);
   Payload payload(static_cast<std::size_t>(bytes));
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Imrecv(payload.data(), bytes, MPI_BYTE, &message, &request), step);
+  check(PMPI_Imrecv(payload.data(), bytes, MPI_BYTE, &message, &request), step);
   wait(
       [&] {
         int done = 0;
-        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), step);
+        check(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), step);
         return done != 0;
       },
       peer, levels, step);

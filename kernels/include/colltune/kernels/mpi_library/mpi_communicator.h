@@ -39,6 +39,13 @@ enum class NamedAlgorithms {
                                                                       AbortFlag& abort_flag,
                                                                       Bytes most_memory);
 
+/// The same ranks to be measured inside the program: with NUMA domains and caches, and with what
+/// implementations need that set control variables, as make_mpi_world gives them. Algorithms that
+/// the program named keep their effect. Collective.
+[[nodiscard]] std::unique_ptr<Communicator> make_measured_communicator(const void* comm,
+                                                                       AbortFlag& abort_flag,
+                                                                       Deadline deadline);
+
 /// Whether the ranks are on several hosts, whatever nodes are pretended. Local.
 [[nodiscard]] bool spans_hosts(const Communicator& communicator);
 

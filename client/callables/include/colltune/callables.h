@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Sweeps inside a running MPI program, with implementations that are the program's own functions.
+/// C99; also valid C++. Python's side of it is client/python/colltune/_callables.py.
+///
+/// Every function returns 0 or one of gRPC's canonical codes, and sets `*text`: to its result, or
+/// to the reason of the failure for a person. The caller frees it with colltune_callables_free.
+/// Functions that take a communicator are collective over it; it is an MPI_Fint (MPI_Comm_c2f).
+/// They use MPI by its profiling names and change neither the error handlers nor the attributes of
+/// the program's communicators. Not thread-safe: one thread of a process calls MPI.
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// One call of a registered function. Texts stay valid while the operation lives.
+typedef struct colltune_callable_call {
+  size_t struct_size;
+  const char* problem;     ///< JSON: collective, data_type, reduce_op, message_size, count,
+                           ///< element_size, ranks, nodes, ranks_per_node, in_place
+  const char* parameters;  ///< JSON: an object with a value for each described parameter
+  const void* send;        ///< NULL if this rank sends nothing
+  size_t send_size;        ///< bytes
+  void* receive;           ///< NULL if this rank receives nothing
+  size_t receive_size;     ///< bytes
+  uint64_t count;          ///< elements: the whole message, or one rank's share of it
+  int32_t root;            ///< 0 if the collective has none
+  int32_t communicator;    ///< MPI_Fint of the ranks that make the call
+} colltune_callable_call;
+
+/// A registered implementation. No pointer but `context` and `supports` is NULL.
+typedef struct colltune_callable {
+  size_t struct_size;
+  /// JSON: {"name", "collective"}, and if wanted "description", "rounding", "numeric_class",
+  /// "parameters", "limits" and "cost", as in kernels/plugin/README.md. The variant is called
+  /// python.<collective>_<name>, its family python:<name>.
+  const char* description;
+  void* context;  ///< passed back
+  /// 0 if this rank can run the problem; else the reason is in `reason`. NULL: it can run all.
+  int32_t (*supports)(void* context, const char* problem, const char* parameters, char* reason,
+                      size_t reason_size);
+  /// Makes the call and returns when the result is there; not 0: it failed, with the reason in
+  /// `message`. All ranks should fail together: one that waits for another has no way out but the
+  /// end of its process, at the call's deadline.
+  int32_t (*run)(void* context, const colltune_callable_call* call, char* message,
+                 size_t message_size);
+} colltune_callable;
+
+typedef struct colltune_callables_request {
+  size_t struct_size;
+  int32_t communicator;
+  const char* configuration;  ///< JSON, as in configs/README.md; the same on all ranks
+  const char* database;       ///< to add to; NULL: nothing is stored. Rank 0 opens it
+  const colltune_callable* callables;
+  size_t callable_count;
+  int32_t call_limit_seconds;   ///< before which no call is late; 0: derived from the budget
+  int32_t allow_oversubscribe;  ///< more ranks than cores: results are kept apart
+} colltune_callables_request;
+
+/// Exchanges the callables, plans, measures, decides, stores and publishes; collective. The result,
+/// the same on all ranks, is JSON: {"sweep_uuid", "environment_digest", "environment", "generation"
+/// (or null), "decisions", "trials" (what did not end well), "skipped", "notes"}. Fails on all
+/// ranks where ranks described one name unlike, MPI is not running, or a stage fails.
+int32_t colltune_callables_sweep(const colltune_callables_request* request, char** text);
+
+/// The texts of all ranks, as a JSON array in rank order; collective, bounded by 60 s.
+int32_t colltune_callables_gather(int32_t communicator, const char* own, char** text);
+
+/// The answer to a question, as JSON: the ranked variants, best first. Local. `decisions`: those of
+/// a sweep's result; NULL: those published in `database`. `query`: JSON with collective, data_type,
+/// reduce_op, message_size, ranks and, if wanted, environment_digest and placement.
+int32_t colltune_callables_find(const char* decisions, const char* database, const char* query,
+                                char** text);
+
+/// Starts MPI where the program has not; the result is the handle of MPI_COMM_WORLD in decimal
+/// digits. For programs without mpi4py. What it starts, colltune_callables_end_mpi finalizes.
+int32_t colltune_callables_start_mpi(char** text);
+int32_t colltune_callables_end_mpi(char** text);
+
+void colltune_callables_free(char* text);
+
+#ifdef __cplusplus
+}
+#endif
