@@ -17,3 +17,13 @@ from ._table import Answer, Answers, Apply, Ranked, Table, open
 
 __all__ = ["Answer", "Answers", "Apply", "Client", "Error", "Generations", "Ranked", "Table", "lookup_once", "open",
            "open_in_group"]
+
+# A program's own implementations: loaded when they are first asked for, since most programs only look up.
+_OF_CALLABLES = ("Best", "Call", "best", "register", "sweep", "unregister")
+
+
+def __getattr__(name):
+    if name not in _OF_CALLABLES:
+        raise AttributeError(f"module 'colltune' has no attribute '{name}'")
+    from . import _callables
+    return getattr(_callables, name)

@@ -1,8 +1,7 @@
 # SPDX-FileCopyrightText: The colltune authors
 # SPDX-License-Identifier: Apache-2.0
 """A program's own implementations of collectives: register them, sweep them beside colltune's kernels and the MPI library's,
-and get the callable to run. Over libcolltune_callables.so (client/callables), in the folder that COLLTUNE_LIBRARIES names or
-where the loader finds it.
+and get the callable to run. Over libcolltune_callables.so (client/callables), which is found where the other libraries are.
 
 A registered function is called as function(send, receive, call): two flat buffers over the caller's memory (numpy arrays of
 the data type where numpy and the type are there, else memoryviews of bytes; None where the rank has none), and a Call. It
@@ -13,7 +12,11 @@ import ctypes
 import functools
 import json
 import os
+import socket
 import traceback
+from pathlib import Path
+
+from ._library import FAILED_PRECONDITION, INVALID_ARGUMENT, NOT_FOUND, VARIABLE, Error
 
 try:
     import numpy
@@ -22,14 +25,9 @@ except ImportError:
 
 _NUMPY_TYPES = {"i8": "i1", "u8": "u1", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8", "f16": "f2", "f32": "f4", "f64": "f8"}
 _REDUCING = ("all_reduce", "reduce", "reduce_scatter")
-
-
-class Error(RuntimeError):
-    """What the library refused or what failed; `code` is one of gRPC's canonical codes."""
-
-    def __init__(self, code, text):
-        super().__init__(text)
-        self.code = code
+# One rank's share of the message is `count` elements in these, the whole message in the others.
+_BY_SHARES = ("all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")
+_MPI4PY_OPS = {"sum": "SUM", "prod": "PROD", "max": "MAX", "min": "MIN"}
 
 
 class Call:
@@ -65,8 +63,13 @@ class _CRequest(ctypes.Structure):
 @functools.lru_cache(maxsize=None)
 def _library():
     name = "libcolltune_callables.so"
-    folder = os.environ.get("COLLTUNE_LIBRARIES")
-    library = ctypes.CDLL(os.path.join(folder, name) if folder else name)
+    given = os.environ.get(VARIABLE)
+    folder = Path(given) if given and os.path.isdir(given) else Path(given).parent if given else Path(__file__).resolve().parents[3]
+    path = folder / name
+    try:
+        library = ctypes.CDLL(str(path) if given or path.exists() else name)
+    except OSError as error:
+        raise Error(FAILED_PRECONDITION, f"{name} was not found ({error}); set {VARIABLE} to its folder") from error
     library.colltune_callables_free.argtypes = [ctypes.c_void_p]
     library.colltune_callables_free.restype = None
     return library
@@ -171,6 +174,13 @@ def register(collective, name, function, parameters=None, supported=None, **desc
     _registered[collective, name] = _Registered(collective, name, function, parameters or {}, supported, description)
 
 
+def unregister(collective, name):
+    """Forgets a registered function; best() no longer returns it on this rank, and so on none."""
+    if _registered.pop((collective, name), None) is None:
+        raise Error(NOT_FOUND, f"'{name}' is not registered for {collective}; registered are "
+                               f"{', '.join(one for of, one in sorted(_registered) if of == collective) or 'none'}")
+
+
 class Result(dict):
     """What a sweep found, the same on all ranks: client/callables/include/colltune/callables.h lists its keys."""
 
@@ -190,3 +200,131 @@ def sweep(comm, collectives, sizes, dtype="f32", op="sum", seconds=10.0, db=None
                         os.fsencode(db) if db is not None else None, callables, len(mine), int(call_limit),
                         int(allow_oversubscribe))
     return Result(json.loads(_ask("colltune_callables_sweep", ctypes.byref(request))))
+
+
+def _gather(handle, own):
+    """What all ranks say, in rank order, as JSON values; collective."""
+    return [json.loads(one) for one in json.loads(_ask("colltune_callables_gather", handle, json.dumps(own).encode()))]
+
+
+def _parameters_of(text):
+    """{"a": "1"} of "name{a=1}"; the values as printed."""
+    inside = text.partition("{")[2].rstrip("}")
+    return dict(word.partition("=")[::2] for word in inside.split(",") if word)
+
+
+def _find_registered(variant):
+    """The registered function of this rank that a ranked variant names, with its parameters' values; None: there is none."""
+    printed = _parameters_of(variant)
+    for one in _registered.values():
+        if one.variant_name != variant.partition("{")[0] or printed.keys() != one.parameters.keys():
+            continue
+        chosen = {key: next((value for value in values if str(value) == printed[key]), None)
+                  for key, values in one.parameters.items()}
+        if None not in chosen.values():
+            return one, chosen
+    return None
+
+
+class Best:
+    """What to call, the same on all ranks. `variant`: its name in the decisions; `passed_over`: (variant, reason) of what is
+    ranked before it and cannot run here. Call it with two buffers and, in rooted collectives, the root: best(send, receive)."""
+
+    def __init__(self, variant, passed_over, run):
+        self.variant, self.passed_over, self._run = variant, passed_over, run
+
+    def __call__(self, send, receive, root=0):
+        self._run(send, receive, root)
+
+
+def _of_the_library(comm, problem):
+    """The MPI library's own call, by mpi4py."""
+    collective = problem["collective"]
+    if comm is None or isinstance(comm, int):
+        raise Error(FAILED_PRECONDITION, "the MPI library's own call is the answer, which needs mpi4py's communicator")
+    from mpi4py import MPI
+    op = getattr(MPI, _MPI4PY_OPS[problem["reduce_op"]]) if collective in _REDUCING else None
+
+    def run(send, receive, root):
+        if collective == "all_reduce":
+            comm.Allreduce(send, receive, op)
+        elif collective == "reduce_scatter":
+            comm.Reduce_scatter_block(send, receive, op)
+        elif collective == "reduce":
+            comm.Reduce(send, receive, op, root)
+        elif collective == "all_gather":
+            comm.Allgather(send, receive)
+        elif collective == "all_to_all":
+            comm.Alltoall(send, receive)
+        elif collective == "gather":
+            comm.Gather(send, receive, root)
+        elif collective == "scatter":
+            comm.Scatter(send, receive, root)
+        else:  # MPI_Bcast has one buffer: the root's is sent, the others' is received
+            comm.Bcast(send if comm.rank == root else receive, root)
+    return run
+
+
+def best(comm, found, collective, bytes, dtype="f32", op="sum", placement=None, environment=None):
+    """What to run for a call of `bytes` (the larger of a rank's send and receive buffers) on the ranks of `comm`: of the
+    ranking, the first entry that every rank can run, where the MPI library's own call is one. Collective; the same on all
+    ranks. `found`: what sweep() returned, or a tuning database's path. `environment`: which of a database's, its digest.
+
+    Entries of colltune's kernels and forced algorithms of the MPI library are no functions of a program, and so are passed
+    over with that reason; colltune's component for Open MPI runs its kernels in the library's own call.
+
+    Raises Error: where nothing is decided for the call, where ranks have unlike decisions (it names them), where hosts have
+    unlike numbers of ranks."""
+    if dtype not in _NUMPY_TYPES:
+        raise Error(INVALID_ARGUMENT, f"dtype '{dtype}'; allowed are {', '.join(_NUMPY_TYPES)}")
+    if collective in _REDUCING and op not in _MPI4PY_OPS:
+        raise Error(INVALID_ARGUMENT, f"op '{op}'; allowed are {', '.join(_MPI4PY_OPS)}")
+    handle = _handle(comm)
+    hosts = _gather(handle, socket.gethostname())
+    ranks, nodes = len(hosts), len(set(hosts))
+    if ranks != nodes * hosts.count(hosts[0]):
+        raise Error(INVALID_ARGUMENT, f"{ranks} ranks do not lie evenly on {nodes} hosts")
+    reduce_op = op if collective in _REDUCING else "none"
+    decisions = None
+    if isinstance(found, dict):
+        decisions = found["decisions"]
+        places = {one["key"]["topology"]["placement"] for one in decisions}
+        placement = placement or (places.pop() if len(places) == 1 else None)
+    query = {"collective": collective, "data_type": dtype, "reduce_op": reduce_op, "message_size": bytes, "nodes": nodes,
+             "ranks_per_node": ranks // nodes}
+    query.update({key: value for key, value in (("placement", placement), ("environment_digest", environment)) if value})
+    size = int(_NUMPY_TYPES[dtype][1:])
+    problem = {"collective": collective, "data_type": dtype, "reduce_op": reduce_op, "message_size": bytes,
+               "count": bytes // size // (ranks if collective in _BY_SHARES else 1), "element_size": size, "ranks": ranks,
+               "nodes": nodes, "ranks_per_node": ranks // nodes, "in_place": False}
+    own = f"mpi.{collective}"
+    ranked, reasons, failure = [], [], None
+    try:  # a rank that has nothing must still tell the others
+        text = _ask("colltune_callables_find", json.dumps(decisions).encode() if decisions is not None else None,
+                    None if decisions is not None else os.fsencode(found), json.dumps(query).encode())
+        ranked = [one["variant"] for one in json.loads(text)["ranked"]]
+        for variant in ranked:
+            mine = _find_registered(variant)
+            reasons.append(mine[0].refusal(problem, mine[1]) if mine else "" if variant == own else
+                           "it is not registered there" if variant.startswith("python.") else
+                           "it is no function of a program")
+    except Error as error:
+        failure = [error.code, error.message]
+    said = _gather(handle, [ranked, reasons, failure])
+    for rank, (theirs, _, failed) in enumerate(said):
+        if failed:
+            raise Error(failed[0], f"rank {rank}: {failed[1]}")
+        if theirs != said[0][0]:
+            raise Error(FAILED_PRECONDITION, f"rank {rank} has other decisions than rank 0: {theirs} and {said[0][0]}")
+    passed_over = []
+    for place, variant in enumerate(ranked):
+        why = next((f"{each[1][place]} (rank {rank})" for rank, each in enumerate(said) if each[1][place]), "")
+        if why:
+            passed_over.append((variant, why))
+            continue
+        if variant == own:
+            return Best(variant, passed_over, _of_the_library(comm, problem))
+        one, chosen = _find_registered(variant)
+        return Best(variant, passed_over, lambda send, receive, root: one.function(
+            send, receive, Call(problem, chosen, problem["count"], root, comm)))
+    return Best(own, passed_over, _of_the_library(comm, problem))

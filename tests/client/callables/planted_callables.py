@@ -1,20 +1,17 @@
 # SPDX-FileCopyrightText: The colltune authors
 # SPDX-License-Identifier: Apache-2.0
-"""Right, slow, wrong, raising and (on rank 0 alone) lacking callables in one sweep: one outcome on all ranks.
+"""Right, slow, wrong, raising and (on one rank) lacking callables in one sweep: one outcome on all ranks, and best() returns
+the same on all of them. Started by mpirun with the module on PYTHONPATH."""
 
-  COLLTUNE_LIBRARIES=build/release/lib mpirun -n 2 python3 tests/client/callables/planted_callables.py"""
-
-import importlib.util
 import json
+import sys
 import time
-from pathlib import Path
 
+import numpy
 from mpi4py import MPI
 
-path = Path(__file__).resolve().parents[3] / "client/python/colltune/_callables.py"
-spec = importlib.util.spec_from_file_location("callables", path)
-colltune = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(colltune)
+import colltune
+
 comm = MPI.COMM_WORLD
 
 
@@ -39,14 +36,76 @@ colltune.register("all_reduce", "right", right)
 colltune.register("all_reduce", "slow", slow, parameters={"chunk": [1, 2]}, supported=lambda _, own: own["chunk"] == 1 or "only 1")
 colltune.register("all_reduce", "wrong", wrong)
 colltune.register("all_reduce", "raising", raising)
-if comm.rank == 0:
+last = comm.size - 1
+if comm.rank != last:
     colltune.register("all_reduce", "lacking", right)
-found = colltune.sweep(comm, ["all_reduce"], [4096], seconds=4, include=["python.*", "mpi.all_reduce"], allow_oversubscribe=True)
-assert len(set(comm.allgather(json.dumps(found, sort_keys=True)))) == 1
+
+
+def same_everywhere(value):
+    assert len(set(comm.allgather(json.dumps(value, sort_keys=True)))) == 1, value
+    return value
+
+
+def check(best):
+    send, receive = numpy.full(1024, comm.rank + 1, "f4"), numpy.zeros(1024, "f4")
+    best(send, receive)
+    assert (receive == comm.size * (comm.size + 1) / 2).all(), receive
+    return same_everywhere(best.variant)
+
+
+database = sys.argv[1]
+found = same_everywhere(colltune.sweep(comm, ["all_reduce"], [4096], seconds=4, include=["python.*", "mpi.all_reduce"],
+                                       allow_oversubscribe=True, db=database))
 ranked = next([one["variant"] for one in d["ranked"]] for d in found["decisions"] if d["family"] == "any")
-assert ranked.index("python.all_reduce_right") < ranked.index("python.all_reduce_slow{chunk=1}"), ranked
+right_one, slow_one = "python.all_reduce_right", "python.all_reduce_slow{chunk=1}"
+assert ranked.index(right_one) < ranked.index(slow_one), ranked
 outcomes = {one["variant"]: one for one in found["trials"]}
 assert outcomes["python.all_reduce_wrong"]["outcome"] == "wrong", outcomes
 assert "planted fault" in outcomes["python.all_reduce_raising"]["detail"], outcomes
 assert not any("lacking" in name for name in ranked), ranked
-assert any("lacking" in one["variant"] and "not registered" in one["reason"] for one in found["skipped"])
+lacking = next(one for one in found["skipped"] if "lacking" in one["variant"])
+assert lacking["reason"].endswith(f"not registered there (rank {last})"), lacking
+
+# The library's own call runs the same algorithm without Python, so it is never the slower one; the ranking begins with it.
+best = colltune.best(comm, found, "all_reduce", bytes=4096)
+assert check(best) == ranked[0], (best.variant, ranked)
+
+# A ranking that begins with the callables: best() takes the first that all ranks can run, and says what it passed over.
+decision = next(d for d in found["decisions"] if d["family"] == "any")
+own = next(one for one in decision["ranked"] if one["variant"] == "mpi.all_reduce")
+decision["ranked"] = [one for one in decision["ranked"] if one is not own] + [own]
+found["decisions"] = [decision]
+best = colltune.best(comm, found, "all_reduce", bytes=4096)
+assert check(best) == right_one and not best.passed_over, best.passed_over
+if comm.rank == last:
+    colltune.unregister("all_reduce", "right")
+best = colltune.best(comm, found, "all_reduce", bytes=4096)
+assert check(best) == slow_one
+assert best.passed_over == [(right_one, f"it is not registered there (rank {last})")], best.passed_over
+colltune.unregister("all_reduce", "slow")
+assert check(colltune.best(comm, found, "all_reduce", bytes=4096)) == "mpi.all_reduce"
+
+# What was stored answers, too: it was measured with ranks that take turns where there are more than cores.
+place = decision["key"]["topology"]["placement"]
+best = colltune.best(comm, database, "all_reduce", bytes=4096, placement=place)
+assert check(best) == "mpi.all_reduce"
+
+
+def refusal(call, code):
+    try:
+        call()
+    except colltune.Error as error:
+        assert error.code == code, error
+        return same_everywhere(error.message)
+    raise AssertionError("nothing was refused")
+
+
+assert "all_gather" in refusal(lambda: colltune.best(comm, found, "all_gather", bytes=4096), 5)
+# Unlike decisions are refused on all ranks, and named.
+if comm.rank == last:
+    decision["ranked"].reverse()
+assert f"rank {last} has other decisions" in refusal(lambda: colltune.best(comm, found, "all_reduce", bytes=4096), 9)
+# Unlike parameters, too.
+colltune.register("all_reduce", "unlike", right, parameters={"chunk": [comm.rank]})
+assert f"rank {1}" in refusal(lambda: colltune.sweep(comm, ["all_reduce"], [4096], seconds=4, allow_oversubscribe=True), 3)
+print(f"rank {comm.rank}: all held")

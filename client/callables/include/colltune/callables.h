@@ -73,7 +73,7 @@ int32_t colltune_callables_gather(int32_t communicator, const char* own, char** 
 
 /// The answer to a question, as JSON: the ranked variants, best first. Local. `decisions`: those of
 /// a sweep's result; NULL: those published in `database`. `query`: JSON with collective, data_type,
-/// reduce_op, message_size, ranks and, if wanted, environment_digest and placement.
+/// reduce_op, message_size, nodes, ranks_per_node and, if wanted, environment_digest and placement.
 int32_t colltune_callables_find(const char* decisions, const char* database, const char* query,
                                 char** text);
 
