@@ -18,8 +18,14 @@ constexpr std::size_t longest_text = std::size_t{1} << 16;
 }  // namespace
 
 MpiToolSession::MpiToolSession() {
+  // Open MPI takes the level that is asked for here as the program's own from then on, with its
+  // locks or without them (4.1.4): so ask for what the program has.
+  int level = MPI_THREAD_SINGLE;
+  int is_initialized = 0;
+  PMPI_Initialized(&is_initialized);
+  if (is_initialized != 0) PMPI_Query_thread(&level);
   int provided = 0;
-  check_mpi(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided), "MPI_T_init_thread");
+  check_mpi(MPI_T_init_thread(level, &provided), "MPI_T_init_thread");
 }
 
 MpiToolSession::~MpiToolSession() {

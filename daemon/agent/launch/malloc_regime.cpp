@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
+#include <link.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -54,13 +55,47 @@ bool keeps_large_blocks() {
 
 bool is_glibc(const std::string& object) { return object.starts_with("libc.so"); }
 
+/// The file name of the object that a function lies in; empty: none is known.
+std::string object_of(const void* function) {
+  Dl_info info{};
+  if (function == nullptr || ::dladdr(function, &info) == 0 || info.dli_fname == nullptr) return {};
+  return std::filesystem::path(info.dli_fname).filename().string();
+}
+
+/// Whether `function` is but an entry through which a program calls it, as programs have that are
+/// linked to fixed addresses (Debian's python3): its address is then one of the program.
+bool is_entry_only(const void* function) {
+  Dl_info info{};
+  void* symbol = nullptr;
+  return ::dladdr1(function, &info, &symbol, RTLD_DL_SYMENT) != 0 && symbol != nullptr &&
+         static_cast<const ElfW(Sym)*>(symbol)->st_shndx == SHN_UNDEF;
+}
+
+/// The first of the loaded objects, in the order in which names are looked up, that has a malloc of
+/// its own.
+std::string first_with_malloc() {
+  std::string found;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* into) {
+        if (object->dlpi_name == nullptr || *object->dlpi_name == '\0') return 0;  // the program
+        void* const handle = ::dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle == nullptr) return 0;
+        const std::string of = object_of(::dlsym(handle, "malloc"));
+        ::dlclose(handle);
+        if (of != std::filesystem::path(object->dlpi_name).filename()) return 0;
+        *static_cast<std::string*>(into) = of;
+        return 1;
+      },
+      &found);
+  return found;
+}
+
 /// The object whose malloc this process uses.
 std::string find_allocator() {
   const void* const function = ::dlsym(RTLD_DEFAULT, "malloc");
-  Dl_info info{};
-  if (function == nullptr || ::dladdr(function, &info) == 0 || info.dli_fname == nullptr)
-    return "unknown";
-  return std::filesystem::path(info.dli_fname).filename().string();
+  std::string object = object_of(function);
+  if (!object.empty() && is_entry_only(function)) object = first_with_malloc();
+  return object.empty() ? "unknown" : object;
 }
 
 std::string describe_allocator() {

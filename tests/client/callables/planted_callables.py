@@ -66,6 +66,11 @@ assert not any("lacking" in name for name in ranked), ranked
 lacking = next(one for one in found["skipped"] if "lacking" in one["variant"])
 assert lacking["reason"].endswith(f"not registered there (rank {last})"), lacking
 
+# The program's MPI is as it was, and what it has is on record.
+assert MPI.Query_thread() == MPI.THREAD_MULTIPLE, MPI.Query_thread()
+assert "OMPI_MPI_THREAD_LEVEL=3" in found["environment"]["variables"], found["environment"]
+assert found["environment"]["malloc_settings"].startswith("glibc"), found["environment"]
+
 # The library's own call runs the same algorithm without Python, so it is never the slower one; the ranking begins with it.
 best = colltune.best(comm, found, "all_reduce", bytes=4096)
 assert check(best) == ranked[0], (best.variant, ranked)
