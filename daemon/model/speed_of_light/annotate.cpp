@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "colltune/vocabulary/error.h"
@@ -125,6 +126,11 @@ void set_times(const CollectiveEntry& entry, const Communicator& world, const De
                        : "xla.ring";
   }
   answer.total += answer.memory;
+  // Each figure of a device may be right by itself, and a quotient of them beyond a double. JSON
+  // has no word for infinity either.
+  if (!std::isfinite(answer.total.count()))
+    throw Error(StatusCode::out_of_range,
+                fmt::format("{} gives no finite time with this device's figures", answer.model));
   const bool is_on_node = is_kernel && !entry.asynchronous;
   answer.on_node = is_on_node ? answer.total : low_cost;
   answer.between = is_on_node ? low_cost : answer.total;

@@ -40,11 +40,11 @@ void check(const Communicator& world, const Device& device) {
         fmt::format("gpus_per_node is {}, which communicators of {} devices on each node do not "
                     "divide",
                     device.gpus_per_node, per_node));
-  if (!(device.nic > 0)) fail(fmt::format("device: nic_gb_per_s is {}", device.nic));
-  if (device.chunk.value == 0) fail("device: chunk_bytes is 0");
 }
 
 Microseconds step_of(std::uint64_t part, const Device& device) {
+  if (!(device.nic > 0)) fail(fmt::format("device: nic_gb_per_s is {}", device.nic));
+  if (device.chunk.value == 0) fail("device: chunk_bytes is 0");
   const Microseconds transfer(static_cast<double>(part) / (device.nic * 1e3) * with_headers);
   const std::uint64_t chunks =
       part / device.chunk.value + (part % device.chunk.value != 0 ? 1 : 0);  // cannot wrap around

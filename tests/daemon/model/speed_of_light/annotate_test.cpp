@@ -222,6 +222,22 @@ TEST(Annotate, SizesAreChecked) {  // row 23
   EXPECT_THROW(static_cast<void>(annotate(entry(std::uint64_t{1} << 63), 1, h100())), Error);
 }
 
+TEST(Annotate, ATimeIsFiniteOrAnError) {
+  const Device slow = resolve_device({.name = "NVIDIA H100 80GB HBM3",
+                                      .platform = "cuda",
+                                      .architecture = "sm_90",
+                                      .lane_gb_per_s = 1e-308});
+  CollectiveEntry chosen = entry((std::uint64_t{1} << 63) - 1);
+  chosen.strategy = Strategy::one_shot;
+  try {
+    static_cast<void>(annotate(chosen, 1, slow));
+    ADD_FAILURE() << "an infinite time";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::out_of_range);
+    EXPECT_THAT(error.what(), HasSubstr("xla.one_shot gives no finite time"));
+  }
+}
+
 TEST(Annotate, GroupsAreChecked) {
   const auto error_of = [](std::vector<std::vector<int>> groups, int nodes) {
     CollectiveEntry one = entry(KiB);

@@ -220,6 +220,20 @@ TEST(SpeedOfLight, TheLargestSizesDoNotWrapAround) {
             network_latency(Kind::all_reduce, half, {.nodes = 2, .ranks = 16}, tiny));
 }
 
+TEST(SpeedOfLight, ADeviceWithoutNicOrChunkIsAnErrorForEachKind) {
+  for (const auto& kind : enum_names(Kind{})) {
+    Device device = h100();
+    device.chunk = {};
+    const Communicator world{.nodes = 2, .ranks = 2};
+    EXPECT_THROW(static_cast<void>(network_latency(kind.value, Bytes{8}, world, device)), Error)
+        << kind.name;
+    device = h100();
+    device.nic = 0;
+    EXPECT_THROW(static_cast<void>(network_latency(kind.value, Bytes{8}, world, device)), Error)
+        << kind.name;
+  }
+}
+
 TEST(SpeedOfLight, NanosecondsAreChecked) {
   EXPECT_EQ(to_nanoseconds(Microseconds(5.049)).count(), 5049);
   for (const double bad : {-1.0, std::nan(""), 9.3e15, std::numeric_limits<double>::infinity()})

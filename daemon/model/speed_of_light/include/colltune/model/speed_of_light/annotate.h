@@ -78,7 +78,8 @@ inline constexpr Microseconds low_cost{1.0};
 /// - A synchronous call of a kernel has its time on its node, all others between start and done.
 /// - Without kernels everything is as if they did not exist.
 /// On one host `default` is xla.bus (the ring of all_reduce, all_gather, reduce_scatter), all else
-/// is XLA's network model. Throws Error(invalid_argument) whose message names the entry.
+/// is XLA's network model. Throws Error(invalid_argument) whose message names the entry, and
+/// Error(out_of_range) where the device's figures give no finite time.
 [[nodiscard]] Annotation annotate(const CollectiveEntry& entry, int nodes, const Device& device);
 
 /// All of them, in their order.

@@ -19,7 +19,7 @@ struct Communicator {
 ///   all2all  = launch + (ranks per node) (nodes - 1) steps
 ///   send_recv= as a ring of two whose part is the whole message
 /// Throws Error(invalid_argument) where ranks do not divide over nodes, or the devices of a node
-/// over the communicators.
+/// over the communicators, and where the NIC's bandwidth or the chunk is 0.
 [[nodiscard]] Microseconds network_latency(Kind kind, Bytes message, const Communicator& world,
                                            const Device& device);
 
