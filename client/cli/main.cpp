@@ -21,7 +21,9 @@
 #include "commands/lookup_command.h"
 #include "commands/quarantine_command.h"
 #include "commands/show_command.h"
+#include "models/crossover_command.h"
 #include "models/ctring_command.h"
+#include "models/model_report.h"
 #include "models/predict_command.h"
 #include "reports/report_command.h"
 #include "reports/trace_report.h"
@@ -307,6 +309,27 @@ void add_report(CLI::App& program, ReportOptions& options) {
   add("environments",
       "Launches in several environments side by side: what a setting of a library would be worth",
       run_report_environments);
+  add("model", "How far predicted times are from measured ones that the models did not see",
+      run_report_model);
+}
+
+void add_crossover(CLI::App& program, CrossoverOptions& options) {
+  CLI::App& command = *program.add_subcommand(
+      "crossover", "Say at which size two variants meet, and what a constant threshold loses");
+  command.footer(
+      with_example("colltune crossover --collective all_reduce --threshold 256KiB --db tuning.db"));
+  command.add_option("--db", options.database, "tuning database")->required();
+  command.add_option("--sweep", options.sweep, "this very sweep [the newest]");
+  command.add_option("--collective", options.collective,
+                     allowed_names<Collective>() + ", mesh_reduce [all]");
+  command.add_option("--first", options.first,
+                     "a variant as 'show measurements' prints it [the two best]");
+  command.add_option("--second", options.second, "the variant to compare it with");
+  command.add_option("--threshold", options.threshold,
+                     "the size up to which a library uses the one that is faster at small sizes");
+  command.add_flag("--json", options.json, "print one JSON array");
+  command.add_flag("--wide", options.is_wide, "tables as wide as they need to be [80 columns]");
+  command.callback([&options] { run_crossover(options, std::cout); });
 }
 
 void add_import(CLI::App& program, ImportOptions& options) {
@@ -411,6 +434,7 @@ int main(int argc, char** argv) {
   ImportOptions import_options;
   ReleaseOptions release_options;
   ReportOptions report_options;
+  CrossoverOptions crossover_options;
   DiffOptions diff_options;
   RollbackOptions rollback_options;
   RunOptions run_options;
@@ -428,6 +452,7 @@ int main(int argc, char** argv) {
   add_check_export(program, check_options);
   add_show(program, show_options, trace_options);
   add_report(program, report_options);
+  add_crossover(program, crossover_options);
   add_import(program, import_options);
   add_diff(program, diff_options);
   add_rollback(program, rollback_options);

@@ -29,14 +29,6 @@ struct Section {
 
 constexpr double tolerated = 0.05;
 
-/// What the members of the sweep's world can do; empty if unknown.
-std::optional<Members> members_of(const ReportedSweep& sweep, const Topology& topology) {
-  if (sweep.members.empty()) return {};
-  const auto found =
-      std::ranges::find(sweep.members, digest_of_value(topology), &WorldMembers::topology_digest);
-  return found == sweep.members.end() ? std::nullopt : std::optional(found->members);
-}
-
 /// What the table of this sweep's decisions answers for its held-out sizes.
 std::vector<HeldOutAnswer> answers_for_held_out(const ReportedSweep& sweep) {
   std::set<TuningKey> keys;
@@ -44,23 +36,12 @@ std::vector<HeldOutAnswer> answers_for_held_out(const ReportedSweep& sweep) {
     if (trial.is_holdout) keys.insert(trial.key);
   std::vector<HeldOutAnswer> answers;
   if (keys.empty() || sweep.decisions.empty()) return answers;
-  const DecisionTable table({.decisions = sweep.decisions,
-                             .members = sweep.members,
-                             .compositions = sweep.compositions});
+  const DecisionTable table(
+      {.decisions = sweep.decisions, .members = sweep.members, .compositions = sweep.compositions});
   for (const TuningKey& key : keys) {
     HeldOutAnswer answer{.key = key};
     try {
-      const LookupAnswer found = table.find({.problem = key.problem,
-                                             .nodes = key.topology.nodes,
-                                             .ranks_per_node = key.topology.ranks_per_node,
-                                             .architecture = architecture_name(key.topology),
-                                             .environment_digest = key.environment_digest,
-                                             .placement = key.topology.placement,
-                                             .layout_digest = key.topology.layout_digest,
-                                             .interconnect = key.topology.interconnect,
-                                             .members = members_of(sweep, key.topology),
-                                             .calling = key.calling,
-                                             .input = key.input});
+      const LookupAnswer found = table.find(query_for(sweep, key));
       answer.verdict = found.decision.verdict;
       answer.chosen = found.decision.ranked.front().variant;
     } catch (const Error& error) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "colltune/decide/decide.h"
+#include "colltune/vocabulary/canonical.h"
 #include "source/database.h"
 
 namespace colltune {
@@ -27,6 +28,14 @@ std::map<std::pair<TuningKey, std::string>, Decision> published_by(const StoreRe
     if (error.code() != StatusCode::not_found) throw;  // nothing was published yet
   }
   return published;
+}
+
+/// What the members of the sweep's world can do; empty if unknown.
+std::optional<Members> members_of(const ReportedSweep& sweep, const Topology& topology) {
+  if (sweep.members.empty()) return {};
+  const auto found =
+      std::ranges::find(sweep.members, digest_of_value(topology), &WorldMembers::topology_digest);
+  return found == sweep.members.end() ? std::nullopt : std::optional(found->members);
 }
 
 }  // namespace
@@ -85,6 +94,20 @@ ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record) {
   sweep.members = reader.members(record.uuid);
   sweep.compositions = reader.compositions();
   return sweep;
+}
+
+LookupQuery query_for(const ReportedSweep& sweep, const TuningKey& key) {
+  return {.problem = key.problem,
+          .nodes = key.topology.nodes,
+          .ranks_per_node = key.topology.ranks_per_node,
+          .architecture = architecture_name(key.topology),
+          .environment_digest = key.environment_digest,
+          .placement = key.topology.placement,
+          .layout_digest = key.topology.layout_digest,
+          .interconnect = key.topology.interconnect,
+          .members = members_of(sweep, key.topology),
+          .calling = key.calling,
+          .input = key.input};
 }
 
 }  // namespace colltune

@@ -8,6 +8,7 @@
 #include "colltune/db/store.h"
 #include "colltune/decide/decision_policy.h"
 #include "colltune/decide/sweep_summary.h"
+#include "colltune/vocabulary/lookup.h"
 
 namespace colltune {
 
@@ -37,5 +38,8 @@ struct ReportedSweep {
                                      const std::string& uuid);
 
 [[nodiscard]] ReportedSweep read_sweep(const StoreReader& reader, const SweepRecord& record);
+
+/// The question of a rank of the sweep's world for this key.
+[[nodiscard]] LookupQuery query_for(const ReportedSweep& sweep, const TuningKey& key);
 
 }  // namespace colltune

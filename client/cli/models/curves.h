@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colltune/model/fitted/curve_set.h"
+#include "colltune/vocabulary/measurement.h"
+
+namespace colltune {
+
+/// A curve of a sweep with the names that reports print.
+struct SweptCurve {
+  TuningKey key;  ///< with a message size of 0
+  Variant variant;
+  std::string family;
+  bool is_baseline = false;
+  std::vector<CurvePoint> points;
+};
+
+/// The curves of a sweep's variants, over all sizes at which they were measured and right. A time
+/// is the median of the trial's rounds, each pass weighing alike, as decisions take it.
+[[nodiscard]] std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements);
+
+/// The same for the models, in the same order.
+[[nodiscard]] std::vector<VariantCurve> to_variant_curves(std::span<const SweptCurve> curves);
+
+}  // namespace colltune

@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "model_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "colltune/json/json.h"
+#include "models/curves.h"
+#include "models/held_out_choice.h"
+#include "reports/report_data.h"
+#include "source/database.h"
+#include "text/figures.h"
+#include "text/text_table.h"
+
+namespace colltune {
+namespace {
+
+/// The errors of a number of predictions.
+struct ErrorFigures {
+  std::size_t times = 0;
+  double median = 0;
+  double most = 0;  ///< the 90th percentile
+  double median_today = 0;
+  double most_today = 0;
+  std::size_t with_interval = 0;
+  double covered = 0;  ///< share of those with an interval
+  double width = 0;    ///< the median of high / low
+};
+
+/// The value below which the share `at` of the values lies; 0 without values.
+double quantile(std::vector<double> values, double at) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const double position = at * static_cast<double>(values.size() - 1);
+  const auto lower = static_cast<std::size_t>(position);
+  const std::size_t upper = std::min(lower + 1, values.size() - 1);
+  return values[lower] + (position - static_cast<double>(lower)) * (values[upper] - values[lower]);
+}
+
+ErrorFigures figures_of(const std::vector<LeftOutTime>& all) {
+  std::vector<double> errors, today, widths;
+  std::size_t covered = 0;
+  for (const LeftOutTime& one : all) {
+    errors.push_back(one.error());
+    today.push_back(one.error_today());
+    if (!one.has_interval) continue;
+    widths.push_back(one.fitted.high / one.fitted.low);
+    covered += one.is_covered() ? 1 : 0;
+  }
+  return {.times = all.size(),
+          .median = quantile(errors, 0.5),
+          .most = quantile(errors, 0.9),
+          .median_today = quantile(today, 0.5),
+          .most_today = quantile(today, 0.9),
+          .with_interval = widths.size(),
+          .covered = widths.empty()
+                         ? 0
+                         : static_cast<double>(covered) / static_cast<double>(widths.size()),
+          .width = quantile(widths, 0.5)};
+}
+
+/// What was left out together.
+struct LeftOutCase {
+  FitEvidence evidence;
+  std::string title;
+};
+const std::vector<LeftOutCase>& cases() {
+  static const std::vector<LeftOutCase> all{
+      {FitEvidence::same_problem, "one variant's time left out"},
+      {FitEvidence::other_problems, "a size left out for all variants of a problem"},
+      {FitEvidence::own_curve, "a size left out everywhere"}};
+  return all;
+}
+
+std::string_view name_of_position(SizePosition position) {
+  switch (position) {
+    case SizePosition::between:
+      return "between sizes";
+    case SizePosition::below:
+      return "below all sizes";
+    case SizePosition::beyond:
+      return "beyond all sizes";
+  }
+  throw Error(StatusCode::internal, "unknown position of a size");
+}
+
+/// The figures of one case: all, by position of the size, by collective.
+struct CaseFigures {
+  LeftOutCase what;
+  ErrorFigures all;
+  std::map<SizePosition, ErrorFigures> positions;
+  std::map<std::string, ErrorFigures> collectives;
+};
+
+CaseFigures judge(const LeftOutCase& what, const CurveSet& set,
+                  const std::vector<SweptCurve>& curves) {
+  const std::vector<LeftOutTime> left_out = set.leave_out(what.evidence);
+  std::map<SizePosition, std::vector<LeftOutTime>> positions;
+  std::map<std::string, std::vector<LeftOutTime>> collectives;
+  for (const LeftOutTime& one : left_out) {
+    positions[one.fitted.position].push_back(one);
+    collectives[std::string(operation_name(curves[one.curve].key.problem))].push_back(one);
+  }
+  CaseFigures figures{
+      .what = what, .all = figures_of(left_out), .positions = {}, .collectives = {}};
+  for (const auto& [position, of_position] : positions)
+    figures.positions.emplace(position, figures_of(of_position));
+  for (const auto& [collective, of_collective] : collectives)
+    figures.collectives.emplace(collective, figures_of(of_collective));
+  return figures;
+}
+
+std::vector<std::string> cells(const std::string& name, const ErrorFigures& figures) {
+  const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+  const bool has_intervals = figures.with_interval > 0;
+  return {name,
+          std::to_string(figures.times),
+          percent(figures.median),
+          percent(figures.most),
+          percent(figures.median_today),
+          percent(figures.most_today),
+          has_intervals ? percent(figures.covered) : "-",
+          has_intervals ? fmt::format("{:.2f}", figures.width) : "-"};
+}
+
+std::string case_text(const CaseFigures& figures) {
+  using Align = TextTable::Align;
+  TextTable table({{"times of"},
+                   {"number", Align::right},
+                   {"median", Align::right},
+                   {"90 in 100", Align::right},
+                   {"today", Align::right},
+                   {"90 in 100", Align::right},
+                   {"covered", Align::right},
+                   {"width", Align::right}});
+  table.add_row(cells("all", figures.all));
+  for (const auto& [position, of_position] : figures.positions)
+    table.add_row(cells(std::string(name_of_position(position)), of_position));
+  for (const auto& [collective, of_collective] : figures.collectives)
+    table.add_row(cells(collective, of_collective));
+  return fmt::format("{} ({})\n{}", figures.what.title, model_name(figures.what.evidence),
+                     table.text(0));
+}
+
+std::string choices_text(const std::vector<HeldOutChoice>& choices) {
+  const auto line = [&](const char* who, double HeldOutChoice::*time) {
+    const ChoiceShare share = share_within(choices, time);
+    return fmt::format("  {:<22}{:>3} of {} within 10 % of the best ({:.1f} %)\n", who,
+                       share.within, share.judged, 100 * share.share());
+  };
+  return "choice for a size left out for all variants of its problem\n" +
+         line("the table's answer", &HeldOutChoice::time_by_table) +
+         line("least fitted time", &HeldOutChoice::time_by_fit) +
+         line("  beyond intervals", &HeldOutChoice::time_by_clear_fit) +
+         line("always the baseline", &HeldOutChoice::time_of_baseline) +
+         line("the decision itself", &HeldOutChoice::time_by_decision);
+}
+
+nlohmann::json to_json(const ErrorFigures& figures) {
+  nlohmann::json json{
+      {"times", figures.times},
+      {"median_error", figures.median},
+      {"percentile_90_error", figures.most},
+      {"today",
+       {{"median_error", figures.median_today}, {"percentile_90_error", figures.most_today}}},
+      {"with_interval", figures.with_interval}};
+  if (figures.with_interval > 0) {
+    json["covered"] = figures.covered;
+    json["median_width"] = figures.width;
+  }
+  return json;
+}
+
+nlohmann::json to_json(const CaseFigures& figures) {
+  nlohmann::json json{{"left_out", figures.what.title},
+                      {"model", model_name(figures.what.evidence)},
+                      {"all", to_json(figures.all)}};
+  for (const auto& [position, of_position] : figures.positions)
+    json["positions"][std::string(name_of_position(position))] = to_json(of_position);
+  for (const auto& [collective, of_collective] : figures.collectives)
+    json["collectives"][collective] = to_json(of_collective);
+  return json;
+}
+
+nlohmann::json to_json(const std::vector<HeldOutChoice>& choices) {
+  nlohmann::json json{{"keys", nlohmann::json::array()}};
+  const auto add = [&](const char* name, double HeldOutChoice::*time) {
+    const ChoiceShare share = share_within(choices, time);
+    json[name] = {{"judged", share.judged}, {"within_ten_percent", share.within}};
+  };
+  add("table", &HeldOutChoice::time_by_table);
+  add("fitted", &HeldOutChoice::time_by_fit);
+  add("fitted_beyond_intervals", &HeldOutChoice::time_by_clear_fit);
+  add("baseline", &HeldOutChoice::time_of_baseline);
+  add("decision", &HeldOutChoice::time_by_decision);
+  for (const HeldOutChoice& choice : choices)
+    json["keys"].push_back({{"key", to_json_value(choice.key)},
+                            {"best", to_string(choice.best)},
+                            {"best_ns", choice.best_time},
+                            {"table", to_string(choice.by_table)},
+                            {"table_ns", choice.time_by_table},
+                            {"fitted", to_string(choice.by_fit)},
+                            {"fitted_ns", choice.time_by_fit}});
+  return json;
+}
+
+}  // namespace
+
+void run_report_model(const ReportOptions& options, std::ostream& out) {
+  const StoreReader reader = open_database(options.database);
+  const ReportedSweep sweep =
+      read_sweep(reader, find_sweep(reader, options.database, options.sweep));
+  const std::vector<SweptCurve> curves = curves_of(sweep.measurements);
+  const CurveSet set(to_variant_curves(curves));
+  std::vector<CaseFigures> judged;
+  for (const LeftOutCase& what : cases()) judged.push_back(judge(what, set, curves));
+  const std::vector<HeldOutChoice> choices = held_out_choices(sweep, curves, set);
+  if (judged.front().all.times == 0 && choices.empty())
+    throw Error(StatusCode::not_found,
+                options.database + ": no variant of sweep " + sweep.record.uuid +
+                    " was measured at three sizes, so nothing can be left out; sweep more sizes");
+  if (options.json) {
+    nlohmann::json json{{"sweep_uuid", sweep.record.uuid},
+                        {"curves", curves.size()},
+                        {"cases", nlohmann::json::array()},
+                        {"choices", to_json(choices)}};
+    for (const CaseFigures& figures : judged) json["cases"].push_back(to_json(figures));
+    out << json.dump(1) << '\n';
+    return;
+  }
+  out << fmt::format(
+      "Measured times of sweep {}, each predicted without it:\n{} variants and problems; those "
+      "measured at three sizes or more. 'today' is the\ninterpolation that lookups use; 'width' "
+      "is high / low of the 90 % interval.\n",
+      short_form(sweep.record.uuid), curves.size());
+  for (const CaseFigures& figures : judged) out << '\n' << case_text(figures);
+  if (!choices.empty()) out << '\n' << choices_text(choices);
+}
+
+}  // namespace colltune

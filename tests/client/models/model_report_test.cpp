@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// `colltune report model`.
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "models/planted_sweep.h"
+
+namespace colltune {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Result;
+
+class ModelReport : public testing::PlantedSweep {};
+
+TEST_F(ModelReport, SaysHowFarPredictionsAre) {
+  plant(9);
+  const Result result = colltune({"report", "model", "--db", database, "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["sweep_uuid"], "sweep-1");
+  EXPECT_EQ(json["curves"], 12);
+  ASSERT_EQ(json["cases"].size(), 3U);
+  for (const auto& one : json["cases"]) {
+    EXPECT_EQ(one["all"]["times"], 12 * 9);
+    EXPECT_EQ(one["collectives"]["all_reduce"]["times"], 6 * 9);
+    EXPECT_LT(one["all"]["median_error"], one["all"]["today"]["median_error"]);
+  }
+  // Siblings say where the times jump; nothing but the other sizes does not.
+  EXPECT_EQ(json["cases"][0]["model"], "alpha_beta_by_problem");
+  EXPECT_LT(json["cases"][0]["all"]["percentile_90_error"], 0.2);
+  EXPECT_GE(json["cases"][0]["all"]["covered"], 0.8);
+  EXPECT_GT(json["cases"][2]["all"]["percentile_90_error"],
+            json["cases"][0]["all"]["percentile_90_error"]);
+  EXPECT_EQ(json["choices"]["decision"]["judged"], 18);
+  EXPECT_EQ(json["choices"]["decision"]["within_ten_percent"], 18);
+  EXPECT_GE(json["choices"]["fitted"]["within_ten_percent"],
+            json["choices"]["table"]["within_ten_percent"]);
+}
+
+TEST_F(ModelReport, IsATableOf80Columns) {
+  plant(9);
+  const Result result = colltune({"report", "model", "--db", database});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  for (const char* part : {"one variant's time left out (alpha_beta_by_problem)",
+                           "a size left out everywhere (alpha_beta)", "between sizes", "all_reduce",
+                           "all_gather", "the table's answer"})
+    EXPECT_THAT(result.out, HasSubstr(part));
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST_F(ModelReport, FewSizesAreAnError) {
+  plant(1);
+  expect_failure(colltune({"report", "model", "--db", database}), 3,
+                 "was measured at three sizes, so nothing can be left out");
+}
+
+}  // namespace
+}  // namespace colltune
