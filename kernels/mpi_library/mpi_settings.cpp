@@ -141,6 +141,10 @@ std::string read_until_end(int end, std::chrono::steady_clock::time_point limit)
 }  // namespace
 
 MpiSettings read_mpi_settings() {
+  // A running library has its heap already, and threads, whose locks a child would find taken.
+  int is_running = 0;
+  PMPI_Initialized(&is_running);
+  if (is_running != 0) return read_in_this_process();
   constexpr std::chrono::seconds patience{60};
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)

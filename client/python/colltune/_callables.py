@@ -265,6 +265,33 @@ def _of_the_library(comm, problem):
     return run
 
 
+def _problem_of(collective, size, dtype, op, ranks, nodes):
+    """What is asked of a function, as in a sweep."""
+    if dtype not in _NUMPY_TYPES:
+        raise Error(INVALID_ARGUMENT, f"dtype '{dtype}'; allowed are {', '.join(_NUMPY_TYPES)}")
+    if collective in _REDUCING and op not in _MPI4PY_OPS:
+        raise Error(INVALID_ARGUMENT, f"op '{op}'; allowed are {', '.join(_MPI4PY_OPS)}")
+    element = int(_NUMPY_TYPES[dtype][1:])
+    return {"collective": collective, "data_type": dtype, "reduce_op": op if collective in _REDUCING else "none",
+            "message_size": size, "count": size // element // (ranks if collective in _BY_SHARES else 1), "element_size": element,
+            "ranks": ranks, "nodes": nodes, "ranks_per_node": ranks // nodes, "in_place": False}
+
+
+def _ranking(found, problem, placement, environment):
+    """The question, and the ranked variants that `found` (a sweep's result or a database) answers it with."""
+    decisions = database = None
+    if isinstance(found, dict):
+        decisions = json.dumps(found["decisions"]).encode()
+        places = {one["key"]["topology"]["placement"] for one in found["decisions"]}
+        placement = placement or (places.pop() if len(places) == 1 else None)
+    else:
+        database = os.fsencode(found)
+    query = {key: problem[key] for key in ("collective", "data_type", "reduce_op", "message_size", "nodes", "ranks_per_node")}
+    query.update({key: value for key, value in (("placement", placement), ("environment_digest", environment)) if value})
+    answer = _ask("colltune_callables_find", decisions, database, json.dumps(query).encode())
+    return query, [one["variant"] for one in json.loads(answer)["ranked"]]
+
+
 def best(comm, found, collective, bytes, dtype="f32", op="sum", placement=None, environment=None):
     """What to run for a call of `bytes` (the larger of a rank's send and receive buffers) on the ranks of `comm`: of the
     ranking, the first entry that every rank can run, where the MPI library's own call is one. Collective; the same on all
@@ -273,36 +300,18 @@ def best(comm, found, collective, bytes, dtype="f32", op="sum", placement=None, 
     Entries of colltune's kernels and forced algorithms of the MPI library are no functions of a program, and so are passed
     over with that reason; colltune's component for Open MPI runs its kernels in the library's own call.
 
-    Raises Error: where nothing is decided for the call, where ranks have unlike decisions (it names them), where hosts have
-    unlike numbers of ranks."""
-    if dtype not in _NUMPY_TYPES:
-        raise Error(INVALID_ARGUMENT, f"dtype '{dtype}'; allowed are {', '.join(_NUMPY_TYPES)}")
-    if collective in _REDUCING and op not in _MPI4PY_OPS:
-        raise Error(INVALID_ARGUMENT, f"op '{op}'; allowed are {', '.join(_MPI4PY_OPS)}")
+    Raises Error on all ranks: where nothing is decided for the call, where ranks ask for unlike calls or have unlike decisions
+    (it names them), where hosts have unlike numbers of ranks, where the arguments of one rank are wrong."""
     handle = _handle(comm)
     hosts = _gather(handle, socket.gethostname())
     ranks, nodes = len(hosts), len(set(hosts))
-    if ranks != nodes * hosts.count(hosts[0]):
-        raise Error(INVALID_ARGUMENT, f"{ranks} ranks do not lie evenly on {nodes} hosts")
-    reduce_op = op if collective in _REDUCING else "none"
-    decisions = None
-    if isinstance(found, dict):
-        decisions = found["decisions"]
-        places = {one["key"]["topology"]["placement"] for one in decisions}
-        placement = placement or (places.pop() if len(places) == 1 else None)
-    query = {"collective": collective, "data_type": dtype, "reduce_op": reduce_op, "message_size": bytes, "nodes": nodes,
-             "ranks_per_node": ranks // nodes}
-    query.update({key: value for key, value in (("placement", placement), ("environment_digest", environment)) if value})
-    size = int(_NUMPY_TYPES[dtype][1:])
-    problem = {"collective": collective, "data_type": dtype, "reduce_op": reduce_op, "message_size": bytes,
-               "count": bytes // size // (ranks if collective in _BY_SHARES else 1), "element_size": size, "ranks": ranks,
-               "nodes": nodes, "ranks_per_node": ranks // nodes, "in_place": False}
     own = f"mpi.{collective}"
-    ranked, reasons, failure = [], [], None
-    try:  # a rank that has nothing must still tell the others
-        text = _ask("colltune_callables_find", json.dumps(decisions).encode() if decisions is not None else None,
-                    None if decisions is not None else os.fsencode(found), json.dumps(query).encode())
-        ranked = [one["variant"] for one in json.loads(text)["ranked"]]
+    problem, query, ranked, reasons, failure = {}, {}, [], [], None
+    try:  # a rank that fails must still tell the others, which wait for it
+        if ranks != nodes * hosts.count(hosts[0]):
+            raise Error(INVALID_ARGUMENT, f"{ranks} ranks do not lie evenly on {nodes} hosts")
+        problem = _problem_of(collective, bytes, dtype, op, ranks, nodes)
+        query, ranked = _ranking(found, problem, placement, environment)
         for variant in ranked:
             mine = _find_registered(variant)
             reasons.append(mine[0].refusal(problem, mine[1]) if mine else "" if variant == own else
@@ -310,15 +319,19 @@ def best(comm, found, collective, bytes, dtype="f32", op="sum", placement=None, 
                            "it is no function of a program")
     except Error as error:
         failure = [error.code, error.message]
-    said = _gather(handle, [ranked, reasons, failure])
-    for rank, (theirs, _, failed) in enumerate(said):
+    except Exception as error:
+        failure = [INVALID_ARGUMENT, f"{type(error).__name__}: {error}"]
+    said = _gather(handle, [query, ranked, reasons, failure])
+    for rank, (asked, theirs, _, failed) in enumerate(said):
         if failed:
             raise Error(failed[0], f"rank {rank}: {failed[1]}")
-        if theirs != said[0][0]:
-            raise Error(FAILED_PRECONDITION, f"rank {rank} has other decisions than rank 0: {theirs} and {said[0][0]}")
+        if asked != said[0][0]:
+            raise Error(INVALID_ARGUMENT, f"rank {rank} asks for another call than rank 0: {asked} and {said[0][0]}")
+        if theirs != said[0][1]:
+            raise Error(FAILED_PRECONDITION, f"rank {rank} has other decisions than rank 0: {theirs} and {said[0][1]}")
     passed_over = []
     for place, variant in enumerate(ranked):
-        why = next((f"{each[1][place]} (rank {rank})" for rank, each in enumerate(said) if each[1][place]), "")
+        why = next((f"{each[2][place]} (rank {rank})" for rank, each in enumerate(said) if each[2][place]), "")
         if why:
             passed_over.append((variant, why))
             continue

@@ -3,11 +3,10 @@
 """Daemons: tables of their generations, and single questions."""
 
 import ctypes
-import sys
 from ctypes import byref
 from typing import Any, NamedTuple, Optional, Tuple, Union
 
-from ._library import FAILED_PRECONDITION, INVALID_ARGUMENT, CFetch, Error, check, client_library, encoded, new_error, text
+from ._library import FAILED_PRECONDITION, INVALID_ARGUMENT, CFetch, Closing, Error, check, client_library, encoded, new_error, text
 from ._query import size
 from ._table import Answer, Table, look_up, open
 
@@ -20,7 +19,7 @@ class Generations(NamedTuple):
     pinnable: Tuple[int, ...]  # the newest first
 
 
-class Client:
+class Client(Closing):
     """A connection to the colltuned at `server`; every call ends within `timeout` seconds. Has threads of gRPC. A forked process
     must make its own."""
 
@@ -39,16 +38,6 @@ class Client:
         handle, self._handle = self._handle, None
         if handle is not None:
             self._library.close(handle)
-
-    def __enter__(self) -> "Client":
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None and not sys.is_finalizing():
-            self.close()
 
     def _open_handle(self) -> int:
         if self._handle is None:

@@ -4,10 +4,11 @@
 
 import ctypes
 import os
+import sys
 import threading
 from ctypes import POINTER, byref, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, TypeVar
 
 NO_VARIANT = 0xFFFFFFFF
 INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION = 3, 5, 9
@@ -33,6 +34,28 @@ class Error(Exception):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.message}"
+
+
+_Own = TypeVar("_Own", bound="Closing")
+
+
+class Closing:
+    """What holds a handle of a library until close(), the end of its `with`, or its own end."""
+
+    _handle: Optional[int] = None
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: _Own) -> _Own:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._handle is not None and not sys.is_finalizing():
+            self.close()
 
 
 class CError(ctypes.Structure):
@@ -196,5 +219,5 @@ def client_library() -> Library:
     return _load(CLIENT_LIBRARY, {**_OF_TABLES, **_OF_CLIENTS})
 
 
-__all__ = ["CApply", "CFetch", "CFound", "CQuery", "Error", "Library", "byref", "check", "client_library", "encoded", "new_error",
+__all__ = ["CApply", "CFetch", "CFound", "CQuery", "Closing", "Error", "Library", "byref", "check", "client_library", "encoded", "new_error",
            "table_library", "text"]

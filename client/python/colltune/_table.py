@@ -6,13 +6,12 @@ import ctypes
 import json
 import os
 import struct
-import sys
 from array import array
 from ctypes import byref
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _query
-from ._library import (FAILED_PRECONDITION, INVALID_ARGUMENT, NO_VARIANT, NOT_FOUND, CApply, CFound, Error, Library, check, encoded,
+from ._library import (FAILED_PRECONDITION, INVALID_ARGUMENT, NO_VARIANT, NOT_FOUND, CApply, CFound, Closing, Error, Library, check, encoded,
                        new_error, table_library, text)
 
 _NOT_RESOLVED = NO_VARIANT
@@ -208,7 +207,7 @@ class Answers(Sequence[Answer]):
         return times
 
 
-class Table:
+class Table(Closing):
     """The decisions of one generation and one environment: made by open(), Client.table() and open_in_group(). All calls may come
     from several threads and from forked processes; a pickled table opens itself again with the same digest."""
 
@@ -234,16 +233,6 @@ class Table:
         handle, self._handle = self._handle, None
         if handle is not None:
             self._library.table_close(handle)
-
-    def __enter__(self) -> "Table":
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None and not sys.is_finalizing():
-            self.close()
 
     def __repr__(self) -> str:
         return f"<colltune.Table generation {self.generation} in {self.environment}, digest {self.digest}>"

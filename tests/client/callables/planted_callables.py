@@ -106,7 +106,14 @@ def refusal(call, code):
 
 
 assert "all_gather" in refusal(lambda: colltune.best(comm, found, "all_gather", bytes=4096), 5)
-# Unlike decisions are refused on all ranks, and named.
+# What is wrong on one rank alone is refused on all, and named: nobody waits for it.
+mine = "f33" if comm.rank == last else "f32"
+assert f"rank {last}: " in refusal(lambda: colltune.best(comm, found, "all_reduce", bytes=4096, dtype=mine), 3)
+size = 8192 if comm.rank == last else 4096
+assert f"rank {last} asks for another call" in refusal(lambda: colltune.best(comm, found, "all_reduce", bytes=size), 3)
+broken = {} if comm.rank == last else found
+assert f"rank {last}: KeyError" in refusal(lambda: colltune.best(comm, broken, "all_reduce", bytes=4096), 3)
+# So are unlike decisions.
 if comm.rank == last:
     decision["ranked"].reverse()
 assert f"rank {last} has other decisions" in refusal(lambda: colltune.best(comm, found, "all_reduce", bytes=4096), 9)

@@ -23,11 +23,11 @@ struct MpiSettings {
 };
 constexpr std::string_view all_variables = "control_variables";
 
-/// Reads the settings through MPI_T, in a child process: a session of MPI_T that ends before
-/// MPI_Init leaves holes in malloc's heap and another threshold for mapped blocks, so that the
-/// library's temporary buffers would not be where a program has them. Call it before MPI_Init,
-/// before this program sets any variable and before there are threads. Waits for at most a minute.
-/// Throws Error(internal) if MPI_T fails. Only in builds with MPI, like this whole file.
+/// Reads the settings through MPI_T. Before MPI_Init, when there must be no threads yet, in a child
+/// process: a session of MPI_T that ends there leaves holes in malloc's heap and another threshold
+/// for mapped blocks, so that the library's temporary buffers would not be where a program has them.
+/// Call it before this program sets any variable. Waits for the child for at most a minute. Throws
+/// Error(internal) if MPI_T fails. Only in builds with MPI, like this whole file.
 [[nodiscard]] MpiSettings read_mpi_settings();
 
 /// Sets what a process needs in its environment before MPI_Init so that implementations can force

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-
 #include <string>
 
 #include "colltune/kernels/implementation.h"
@@ -21,8 +20,8 @@ namespace colltune {
 [[nodiscard]] Implementations load_plugin(const std::filesystem::path& path);
 
 /// The implementations that `table`, a plug-in of this very process, describes: as if it had been
-/// loaded. `table` outlives them and their operations. `where` begins the messages of errors. Throws
-/// what load_plugin throws of a table.
+/// loaded. `table` outlives them and their operations. `where` begins the messages of errors.
+/// Throws what load_plugin throws of a table.
 [[nodiscard]] Implementations adopt_plugin(const colltune_plugin& table, const std::string& where);
 
 /// Adds the implementations of `path` to `catalogue`, which stays sorted by name. Throws what
